@@ -29,6 +29,8 @@ class RunDelay:
         Whether the kernel counts; `delay_ns` is 0 where it does not.
     reason
         Why not; empty where it does.
+    stopped_s
+        For how long a signal stopped the last child that was waited for, to a tenth of a second.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class RunDelay:
         self._root = root
         self._thread = threading.local()
         self.reason = ""
+        self.stopped_s = 0.0
         try:
             self._open()
         except Unavailable as error:
@@ -66,6 +69,7 @@ class RunDelay:
         """Measure a child that was just started, and its descendants; see `ProcessTree`."""
         tree = ProcessTree(pid, root=self._root)
         tree.wait()
+        self.stopped_s = tree.stopped_s
         return tree.close
 
     def _open(self) -> None:

@@ -304,8 +304,8 @@ class CommandWorkload:
             if numbers:
                 recorder.unit_readings(metric, np.frombuffer(numbers))
         readings = max(map(len, found.values()), default=0)
-        if readings and ended.delay is not None:
-            record_process(recorder, *ended.delay, ended.elapsed_ns / 1e9, ended.cpu_s)
+        if readings:
+            _record_delay(ended, recorder)
         counts = "nothing of it counts"
         if readings:
             counts = f"its {many(readings, 'unit reading')} count, its duration does not"
@@ -330,8 +330,7 @@ class CommandWorkload:
                 "they would disturb later rounds."
             )
             recorder.notice(Notice.note(Code.LEFT_RUNNING, sentence))
-        if ended.delay is not None:
-            record_process(recorder, *ended.delay, ended.elapsed_ns / 1e9, ended.cpu_s)
+        _record_delay(ended, recorder)
         if all(pick.metric != _TIME for pick in picks):
             recorder.reading(_TIME, ended.elapsed_ns / 1e9)
         if self._flags["cpu_times"]:
@@ -351,6 +350,13 @@ class CommandWorkload:
                 )
                 name, n = pick.metric, numbers.size
                 recorder.notice(Notice.note(Code.SEVERAL_MATCHES, sentence, metric=name, matches=n))
+
+
+def _record_delay(ended: Ended, recorder: Recorder) -> None:
+    if ended.delay is not None:
+        elapsed_s = ended.elapsed_ns / 1e9
+        stopped = {"stopped_s": ended.stopped_s}
+        record_process(recorder, *ended.delay, elapsed_s=elapsed_s, cpu_s=ended.cpu_s, **stopped)
 
 
 def _opened(file: str, mode: Literal["rb", "wb"]) -> BinaryIO:

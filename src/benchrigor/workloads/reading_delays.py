@@ -16,10 +16,12 @@ from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats, Ints
 from benchrigor.protocols import Recorder
 from benchrigor.stats.series.undisturbed import STOPPED, stops_in
+from benchrigor.workloads.processes import own_signals
 from benchrigor.workloads.processes.worker import SegmentTimer
 
 # Share of the wall time that others may use without being the measured work, such as progress.
 _MOST_ELSEWHERE = 0.1
+_LEAST_STOP_S = 1e-3  # a shorter one is not worth to be told
 _NEGLIGIBLE = 0.01  # and without being asked what they made the measured thread wait
 
 
@@ -31,7 +33,8 @@ class ReadingDelays(SegmentTimer):
     """
 
     _busy_s: Floats | None = None  # of each segment of the round that is reported
-    _stopped_s: Floats  # likewise
+    _between_s: Floats  # for how long the process was stopped after each
+    _inside_s: Floats  # and in each
 
     def _cpu_ns(self) -> int:
         return cpu_ns_with_children()  # finer than what every interpreter has
@@ -54,7 +57,7 @@ class ReadingDelays(SegmentTimer):
                 busy = np.diff(so_far_s, prepend=0.0)
             recorder.references(References(stops=stops, seconds=seconds, busy=busy))
         if self.is_metered:
-            self._stopped_s = self._stopped_between()
+            self._between_s, self._inside_s = self._stopped_between(), self._stopped_inside()
             self._report_delays(recorder, used_ns)
         self.clear()
 
@@ -67,6 +70,13 @@ class ReadingDelays(SegmentTimer):
         ended_ns = np.array(self.began_ns) + durations_ns
         between_s = np.append(np.maximum(self.began_ns[1:] - ended_ns[:-1], 0.0), 0.0) / 1e9
         return stops_in(between_s, np.full(between_s.size, np.inf))
+
+    def _stopped_inside(self) -> Floats:
+        """Return for how long each segment was stopped by a signal."""
+        if self._busy_s is None:
+            return np.zeros(len(self.stops))
+        duration_s, delay_s = np.array(self.durations_ns) / 1e9, np.array(self.delays_ns) / 1e9
+        return stopped_inside(self.began_ns, duration_s - delay_s - self._busy_s)
 
     def _with_others(self, others_ns: int) -> Floats:
         """Return the processor time of each segment, with that of other threads and children.
@@ -109,9 +119,9 @@ class ReadingDelays(SegmentTimer):
                 [share * each for each in delay_s] for share in (least, whole - least)
             )
         seconds: dict[str, npt.ArrayLike] = {"run queue": by_others}
-        if self._stopped_s.any():
-            seconds[STOPPED] = self._stopped_s
-            duration_s = (self._stopped_s + duration_s).tolist()
+        if (stopped_s := self._between_s + self._inside_s).any():
+            seconds[STOPPED] = stopped_s
+            duration_s = (self._between_s + duration_s).tolist()
         recorder.delays(
             Delays(
                 stops=self.stops,
@@ -135,6 +145,20 @@ class ReadingDelays(SegmentTimer):
         shifts_ns = np.array(self.began_ns[first:]) - before_ns[begun]
         starts: Ints = before_ns + np.repeat(shifts_ns, np.diff(begun, append=readings_s.size))
         return starts
+
+
+def stopped_inside(began_ns: Sequence[int], rest_s: Floats) -> Floats:
+    """Return for how long each segment was stopped in which this process was told to go on.
+
+    That is what it has more than the others of the time that is neither work nor delay.
+    """
+    stopped_s = np.zeros(rest_s.size)
+    for moment_ns in own_signals.continued_ns:
+        place = bisect_right(began_ns, moment_ns) - 1
+        usual_s = float(np.median(np.delete(rest_s, place))) if rest_s.size > 1 else 0.0
+        if place >= 0 and rest_s[place] - usual_s > _LEAST_STOP_S:
+            stopped_s[place] = rest_s[place] - usual_s
+    return stopped_s
 
 
 def delay_by_others(

@@ -18,6 +18,8 @@ def with_stops(rounds: Sequence[Round], *, restarted: bool) -> tuple[Round, ...]
     Those of one process are compared with each other, and so are commands, which have one group
     of readings each. Of other restarted rounds the groups of each are compared by themselves.
     """
+    if not rounds:
+        return ()
     gaps = [_gaps(each) for each in rounds]
     if restarted and any(rest_s.size > 1 for rest_s, _ in gaps):
         stopped = [stops_in(*each) for each in gaps]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
@@ -22,9 +24,12 @@ from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
 from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
 from benchrigor.session.session import Session, meter_for
 from benchrigor.stats.estimators.estimation import batched
+from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads import CallableWorkload
 from benchrigor.workloads.callable import Call, collector_kept, misfits, wrong_function
+from benchrigor.workloads.processes.own_signals import stops_noted
 from benchrigor.workloads.processes.worker import FEW_CALLS, SEGMENT_NS
+from benchrigor.workloads.reading_delays import stopped_inside
 from benchrigor.workloads.timing import CallOverran, Patience, Stopwatch, in_seconds
 
 
@@ -133,7 +138,7 @@ def measure_pair(
     def result() -> Comparison:
         return replace(engine.result(), readings_in="s")
 
-    with ended_by_errors(engine, result), ExitStack() as stack:
+    with ended_by_errors(engine, result), stops_noted(), ExitStack() as stack:
         sessions = {} if store is None else stack.enter_context(sides)[0]
         of_means = statistic == "mean"
         runner = _PairRunner(workloads, clock, gc=gc, of_means=of_means, sessions=sessions)
@@ -298,6 +303,7 @@ class _PairDelays:
     def begin(self) -> None:
         """Count from here on."""
         self._delays_ns = [self._meter.delay_ns()]
+        self._busy_ns = [time.thread_time_ns()]
         self._times_ns = [self._clock.now_ns()]
 
     @property
@@ -309,17 +315,19 @@ class _PairDelays:
         """End a group after so many pairs of the round."""
         self._stops.append(pairs)
         self._delays_ns.append(self._meter.delay_ns())
+        self._busy_ns.append(time.thread_time_ns())
         self._times_ns.append(self._clock.now_ns())
 
     def of_pairs(self, pairs: int) -> Delays:
         """Return the delays of so many pairs, which is the whole round."""
         if pairs > (self._stops[-1] if self._stops else 0):
             self.close(pairs)
-        delay_s, duration_s = (
-            [(stop - start) / 1e9 for start, stop in pairwise(each)]
-            for each in (self._delays_ns, self._times_ns)
+        delay_s, busy_s, duration_s = (
+            np.diff(each) / 1e9 for each in (self._delays_ns, self._busy_ns, self._times_ns)
         )
-        return Delays(stops=self._stops, seconds={"run queue": delay_s}, duration_s=duration_s)
+        stopped_s = stopped_inside(self._times_ns[:-1], duration_s - busy_s - delay_s)
+        seconds = {"run queue": delay_s} | ({STOPPED: stopped_s} if stopped_s.any() else {})
+        return Delays(stops=self._stops, seconds=seconds, duration_s=duration_s, busy=busy_s)
 
 
 @contextmanager

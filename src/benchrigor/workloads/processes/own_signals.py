@@ -6,12 +6,14 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 Handler = Callable[[int, FrameType | None], Any]
+continued_ns: list[int] = []  # when this process went on after it was stopped, by WallClock
 left_calls: list[str] = []  # functions of which a call was left that hung: it may still go on
 _before: dict[int, Any] = {}  # by signal, what handled it before the first of our handlers
 _held = threading.local()  # the mask of the thread that forks
@@ -33,6 +35,25 @@ def handled(handlers: Mapping[signal.Signals, Handler]) -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         for number in first:
             _before.pop(number, None)
+
+
+@contextmanager
+def stops_noted() -> Iterator[None]:
+    """Note inside when this process goes on after a signal stopped it, as after Ctrl-Z.
+
+    Not where something else handles that, nor outside of the main thread.
+    """
+    is_free = (
+        hasattr(signal, "SIGCONT")
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGCONT) == signal.SIG_DFL
+    )
+    with handled({signal.SIGCONT: _note} if is_free else {}):
+        yield
+
+
+def _note(_number: int, _frame: FrameType | None) -> None:
+    continued_ns.append(time.perf_counter_ns())
 
 
 def _hold() -> None:

@@ -16,6 +16,7 @@ from typing import IO
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.protocols import Clock, DelayMeter
+from benchrigor.workloads.processes.own_signals import continued_ns
 
 _LOOK_S = 0.01  # from one look to the next at whether a group is gone
 _DYING_S = 1.0  # for the kernel to end what was killed
@@ -35,6 +36,7 @@ class Ended:
     cut: bool  # asked to end, since its time was up
     left_running: bool  # it left processes of its group running
     delay: tuple[int, int] | None  # as `DelayMeter.wait_for` tells it
+    stopped_s: float = 0.0  # for how long it was stopped, or we were while we waited
 
     @property
     def cpu_s(self) -> float:
@@ -129,6 +131,9 @@ class ProcessGroup:
             self._over.set()
             self.end(grace_s=0.0)
             raise
+        stopped_s = getattr(meter, "stopped_s", 0.0)
+        if any(moment_ns > self._start_ns for moment_ns in continued_ns):
+            stopped_s = (ended_ns - self._start_ns) / 1e9  # at most
         return Ended(
             code=self.process.returncode,
             elapsed_ns=ended_ns - self._start_ns,
@@ -139,6 +144,7 @@ class ProcessGroup:
             cut=self._cut,
             left_running=left_running,
             delay=delay,
+            stopped_s=stopped_s,
         )
 
     def _watch(self, timeout_s: float | None, seconds: float | None) -> None:
