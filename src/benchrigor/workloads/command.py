@@ -354,9 +354,13 @@ class CommandWorkload:
 
 def _record_delay(ended: Ended, recorder: Recorder) -> None:
     if ended.delay is not None:
-        elapsed_s = ended.elapsed_ns / 1e9
-        stopped = {"stopped_s": ended.stopped_s}
-        record_process(recorder, *ended.delay, elapsed_s=elapsed_s, cpu_s=ended.cpu_s, **stopped)
+        record_process(
+            recorder,
+            *ended.delay,
+            elapsed_s=ended.elapsed_ns / 1e9,
+            cpu_s=ended.cpu_s,
+            stopped_s=ended.stopped_s,
+        )
 
 
 def _opened(file: str, mode: Literal["rb", "wb"]) -> BinaryIO:

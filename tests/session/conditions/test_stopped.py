@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import pytest
 import benchrigor as br
 from benchrigor.model import Code, Delays, Light, Round, RoundPlan
 from benchrigor.session.conditions.stopped import with_stops
+from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.testing import FakeClock
 
 STOP_S, N = 3.0, 40  # readings in each round
 
@@ -220,3 +223,31 @@ def test_a_real_stop_is_left_out(tmp_path: Path, what: str) -> None:
     assert disturbed["left_out"] >= 1
     assert disturbed["stopped"] > 0.0
     assert any(each["code"] == "stopped-process" for each in found["session_notices"])
+
+
+def test_a_pair_of_processes_counts_only_if_neither_was_stopped(clock: FakeClock) -> None:
+    """The candidate's third process is stopped for so long that the mean would be far off."""
+    stopped = commands({2: STOP_S}, n=200)[2].delays
+    assert stopped is not None
+    told = replace(stopped, seconds={**stopped.seconds, "stopped": [STOP_S]})
+
+    class Steady:
+        fresh_process = True
+
+        def __init__(self, name: str) -> None:
+            self.name, self.runs = name, 0
+
+        def run(self, plan: RoundPlan, recorder: Any) -> None:
+            self.runs += 1
+            is_stopped = self.name == "candidate" and self.runs == 3
+            taken_s = 0.01 + 1e-5 * (self.runs % 5) + STOP_S * is_stopped
+            clock.advance(round(1e9 * taken_s))
+            recorder.reading("time", taken_s)
+            if is_stopped:
+                recorder.delays(told)
+
+    compared = measure_processes(
+        Steady("baseline"), Steady("candidate"), budget_s=6.0, seed=1, target=1e-6, clock=clock
+    )
+    assert compared.ratio is not None
+    assert compared.ratio.value == pytest.approx(1.0, abs=0.01)
