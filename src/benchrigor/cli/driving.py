@@ -21,6 +21,7 @@ from benchrigor.session import Session
 from benchrigor.session.controller import Controller
 from benchrigor.session.turns.rotation import Runs, records_of, rotate
 from benchrigor.workloads import CommandWorkload, StreamWorkload
+from benchrigor.workloads.processes.own_signals import handled
 
 if TYPE_CHECKING:  # it loads what compares
     from benchrigor.session.pairs.against import Against
@@ -171,11 +172,7 @@ def gentle_interrupt(
         else:
             line.say("stopping after this round; press Ctrl-C again to end at once")
 
-    before = signal.signal(signal.SIGINT, on_interrupt)
     # A command runs in a session of its own: it must not outlive us.
-    before_term = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+    handlers = {signal.SIGINT: on_interrupt, signal.SIGTERM: signal.default_int_handler}
+    with handled(handlers):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        signal.signal(signal.SIGTERM, before_term)

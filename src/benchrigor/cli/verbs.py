@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -34,6 +35,8 @@ VERBS = {
     "resume": "Take up a run that was killed, stopped or ran out of budget.",
 }
 
+
+_OWN_SIGNALS = "benchrigor.workloads.processes.own_signals"  # only verbs that measure load it
 
 # Verbs that measure take all settings of a project; the target of a pair is that of its ratio.
 _MEASURING = ("run", "ab", "timeit", "commands")
@@ -84,6 +87,15 @@ class Verbs(click.Group):
                 }
             }
         return name, verb, rest
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command line; do not wait at its end for what a call that hung waits for."""
+        try:
+            return super().main(*args, **kwargs)
+        except SystemExit as error:
+            if (used := sys.modules.get(_OWN_SIGNALS)) is not None and used.left_calls:
+                used.end_at_once(error.code if isinstance(error.code, int) else 1)
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; report an error in one paragraph, or as JSON, instead of a traceback."""

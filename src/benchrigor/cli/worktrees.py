@@ -16,6 +16,7 @@ import click
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.workloads.processes.command_line import end_of
+from benchrigor.workloads.processes.own_signals import handled
 
 
 @contextmanager
@@ -102,8 +103,5 @@ def _ended_gently() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+    with handled({signal.SIGTERM: signal.default_int_handler}):
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

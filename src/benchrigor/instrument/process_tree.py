@@ -59,6 +59,8 @@ class ProcessTree:
         self._lost_ns = self._ran_ns = 0
         self.together_ns = 0  # how much longer all threads waited than one at a time
         self._new_s = time.monotonic()
+        self.stopped_s = 0.0  # for how long a signal stopped the child
+        self._stopped_since_s: float | None = None
 
     def wait(self) -> None:
         """Read the threads until the child has ended, which is left to be waited for.
@@ -75,6 +77,7 @@ class ProcessTree:
             self._read_until(end)
         finally:
             os.close(end)
+            self._go_on()
 
     def _read_until(self, end: int) -> None:
         """Read the threads until a descriptor can be read."""
@@ -82,6 +85,7 @@ class ProcessTree:
         poll.register(end, select.POLLIN)
         while not poll.poll(1e3 * wait_s):
             began_s = time.thread_time()
+            self._look_whether_stopped()
             self.read()
             if time.monotonic_ns() - self._window.since_ns >= _WINDOW_NS:
                 self._close_window()
@@ -89,6 +93,20 @@ class ProcessTree:
             missed_s = _ALONE_S if is_alone else _MISSED * (time.monotonic() - self._new_s)
             cost_s = (time.thread_time() - began_s) / _COST
             wait_s = max(_SHORTEST_S, cost_s, min(missed_s, _LONGEST_S))
+
+    def _look_whether_stopped(self) -> None:
+        """Take in whether the child was stopped by a signal, or went on, since the last look."""
+        with contextlib.suppress(OSError):  # it has been waited for
+            flags = os.WSTOPPED | os.WCONTINUED | os.WNOHANG
+            while (change := os.waitid(os.P_PID, self._pid, flags)) is not None:
+                self._go_on()
+                if change.si_code == os.CLD_STOPPED:
+                    self._stopped_since_s = time.monotonic()
+
+    def _go_on(self) -> None:
+        if self._stopped_since_s is not None:
+            self.stopped_s += time.monotonic() - self._stopped_since_s
+        self._stopped_since_s = None
 
     def close(self) -> tuple[int, int]:
         """Return nanoseconds lost, and those of processor time of which that is known.

@@ -358,6 +358,8 @@ class Disturbed:
     estimate
         What all readings give, with their waiting; None where `matters` is not so, and where they
         allow no number.
+    stopped
+        The part of ``lost`` during which the process was stopped.
 
     Examples
     --------
@@ -371,6 +373,7 @@ class Disturbed:
     starts: Ints
     stops: Ints
     estimate: Estimate | None = None
+    stopped: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("starts", "stops"):

@@ -94,6 +94,7 @@ class Code(enum.StrEnum):
     NOT_COMPARED = "not-compared"
     OUT_OF_REACH = "target-out-of-reach"
     DISTURBED = "disturbed-run"
+    STOPPED = "stopped-process"
     FULL_PACE_NEW = "full-pace-new"
     FULL_PACE_NOT_KEPT = "full-pace-not-kept"
     REFERENCE_UNLIKE = "reference-unlike"

@@ -65,6 +65,10 @@ class Pace:
         little, in part how they lie in the memory of the process. None of commands.
     at_full
         How many segments between two of them, or nearly, tell the level; 0 where all do.
+    busy
+        Share of the readings, without their waiting, during which a processor worked, 0 to 1. The
+        pace changes that part alone. 1 of commands, whose parts are told apart elsewhere, and where
+        it was not measured.
     """
 
     full_s: Mapping[str, float]
@@ -84,6 +88,7 @@ class Pace:
     distance: float | None = None
     fastest_reference: float | None = None
     at_full: int = 0
+    busy: float = 1.0
 
     @property
     def away(self) -> float:

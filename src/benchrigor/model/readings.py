@@ -66,6 +66,9 @@ class Delays:
     own
         Seconds that each group waited beside, for a processor that other threads of its own process
         may have had, shape (k,); None for none.
+    busy
+        Seconds of processor time of each group, that of other threads and of children included,
+        shape (k,); None where it was not measured.
 
     Raises
     ------
@@ -78,13 +81,14 @@ class Delays:
     duration_s: Any = None
     known: Any = None
     own: Any = None
+    busy: Any = None
 
     def __post_init__(self) -> None:
         stops, problems = _rising(self.stops)
         seconds = _by_name(self.seconds, stops.size, problems)
         others = {
             name: each if each is None else _column(name, each, stops.size, problems)
-            for name in ("duration_s", "known", "own")
+            for name in ("duration_s", "known", "own", "busy")
             for each in [getattr(self, name)]
         }
         refuse(problems)
@@ -138,6 +142,9 @@ class References:
         (k,).
     version
         Of the work: times of another version cannot be compared with these.
+    busy
+        Seconds of processor time of the unit readings since the measurement before, that of other
+        threads and of children included, shape (k,); None where it was not measured.
 
     Raises
     ------
@@ -148,11 +155,14 @@ class References:
     stops: Any
     seconds: Mapping[str, Any]
     version: int = 1
+    busy: Any = None
 
     def __post_init__(self) -> None:
         stops, problems = _rising(self.stops)
         problems += wrong_whole("version", self.version)
         seconds = _by_name(self.seconds, stops.size, problems, zero=False)
+        if self.busy is not None:
+            object.__setattr__(self, "busy", _column("busy", self.busy, stops.size, problems))
         refuse(problems, [] if seconds else ["seconds is empty, expected times of some work"])
         object.__setattr__(self, "stops", stops)
         object.__setattr__(self, "seconds", seconds)

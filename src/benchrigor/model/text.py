@@ -275,7 +275,9 @@ def with_waiting(analysis: Analysis) -> str:
     disturbed = analysis.disturbed
     if disturbed is None or not disturbed.matters:
         return ""
-    delay = f"{percent(disturbed.lost, digits=2)} run delay"
+    delay = f"{percent(max(disturbed.lost - disturbed.stopped, 0.0), digits=2)} run delay"
+    if disturbed.stopped:
+        delay += f" and {percent(disturbed.stopped, digits=2)} stopped"
     number, waiting = analysis.estimate, disturbed.estimate
     by_chance = number and waiting and analysis.metric.is_duration and waiting.value < number.value
     if waiting is None or by_chance:

@@ -22,6 +22,8 @@ _FULL_PACE = (
     "(sessions keep it in full_pace.json, in the user's folder for data)"
 )
 
+_NEARLY_ALL = 0.98  # of a reading that was work
+
 
 def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
     """Explain the pace of the machine, and how the figure at full pace came to be."""
@@ -31,7 +33,7 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
     if pace.of_command:
         return _command_pace(full, pace, analysis.metric.unit)
     learned = "as other workloads have it, since the pace moved too little to tell more"
-    if pace.sensitivity_sd < SENSITIVITY_SD:
+    if pace.sensitivity_sd < pace.busy * SENSITIVITY_SD:
         learned = "from segments between fast and between slow references, and other workloads"
     own = f"{percent(pace.error, digits=2)} from blocks of time"
     if quantile_named(statistic) is not None:
@@ -47,11 +49,21 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
         "Between readings a short loop of byte code was timed, the reference. It takes "
         f"{show_value(pace.full_s[INTERPRETER], 's')} {_FULL_PACE}. By that {show_pace(pace)}.",
         f"Where the reference takes 1% longer, a reading takes {pace.sensitivity:.2f}% ± "
-        f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}.",
+        f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}.{_worked(pace)}",
         f"{_told_by(pace)} At full pace it is {full.value / measured.value:.3g} of what was "
         f"measured.{levels}",
         _at_full_pace(full, pace, unit, own, f"{shared} and from the fastest references"),
     ]
+
+
+def _worked(pace: Pace) -> str:
+    """Say how much of the readings the pace changes, unless it is nearly all."""
+    if pace.busy > _NEARLY_ALL:
+        return ""
+    return (
+        f" A processor worked for {percent(pace.busy)} of a reading. The rest, in which it slept "
+        "or waited for something else than a processor, counts as it was measured."
+    )
 
 
 def _told_by(pace: Pace) -> str:

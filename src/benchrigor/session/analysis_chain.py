@@ -144,7 +144,10 @@ def selected(material: M, by_series: Sequence[Groups]) -> M:
     Of various work a group is a round. A restarted round in which hardly any reading is undisturbed
     keeps all of them.
     """
-    if material.options.disturbed == "keep" or not any(each.are_hit.any() for each in by_series):
+    if material.options.disturbed == "keep":
+        return material
+    by_series = [each.with_stops() for each in by_series]
+    if not any(each.are_hit.any() for each in by_series):
         return material
     if material.kind is Kind.WORK:
         return _selected_rounds(material, by_series[0])
@@ -184,6 +187,7 @@ def _selected_rounds(material: M, rounds: Groups) -> M:
             n=counts.size,
             left_out=int(hit.sum()),
             lost=rounds.lost,
+            stopped=rounds.stopped,
             starts=left,
             stops=left + 1,
         ),

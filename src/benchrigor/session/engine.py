@@ -37,6 +37,7 @@ from benchrigor.session.conditions.red_rounds import (
     vouched_for,
     with_light,
 )
+from benchrigor.session.conditions.stopped import was_stopped, with_stops
 from benchrigor.session.controller import FIGURE_READINGS, Controller
 from benchrigor.session.fitness.standing_alarms import marked, must_wait, refused
 from benchrigor.session.outcomes import (
@@ -251,10 +252,11 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _take(self, finished: Round) -> Decision:
         """Add a round that was checked."""
+        restarted = self.options.rounds == "restarted"
         is_dropped = self.options.red_rounds != "keep" and is_red(
-            finished,
+            with_stops([*self._rounds, finished], restarted=restarted)[-1],
             self._rounds,
-            compare_whole=self.options.rounds == "restarted",
+            compare_whole=restarted,
             varies=self._traces.schedule is not None,
         )
         self._rounds.append(finished)
@@ -316,6 +318,8 @@ class Engine(Controller[RoundPlan, Round]):
             else without_readings(metric, self._rounds)
             for metric in self._traces.metrics
         )
+        restarted = self.options.rounds == "restarted"
+        counted = with_stops(counted, restarted=restarted)
         full_s = full_pace_of(counted, self.full_pace)
         analyses = tuple(
             with_pace(each, counted, full_s, self.options.statistic) for each in analyses
@@ -335,6 +339,7 @@ class Engine(Controller[RoundPlan, Round]):
                 *marked(self._rounds),
                 *disagreement(counted, tuple(reports.values())),
                 *(() if all_red else red),
+                *was_stopped(interference),
                 *(disturbed(interference, analyses) if len(self._red) < len(self._rounds) else ()),
             ),
             subject=self.subject,

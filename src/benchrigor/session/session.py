@@ -62,6 +62,7 @@ from benchrigor.storage.full_pace import believed, keep_full_pace, kept_full_pac
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.processes import reference_command
+from benchrigor.workloads.processes.own_signals import stops_noted
 from benchrigor.workloads.processes.worker import VERSION
 from benchrigor.workloads.timing import TimedWorkload
 
@@ -334,6 +335,7 @@ class Session(Engine):
             ended_by_errors(self, self._rescued),
             closing(adapted) if isinstance(adapted, LastingWorkload) else nullcontext(),
             closing(host) if host else nullcontext(),
+            stops_noted(),
         ):
             if host is not None:
                 host.start()

@@ -62,7 +62,8 @@ class AmountWorkload(CallableWorkload):
         """Call the function once, with ``plan.work``; WorkloadFailed names a call that failed."""
         amount = amount_of(plan, self.name)
         call = f"{self.name}({amount})"
-        with collector_kept(self._gc), self._limited():
+        elapsed_ns: int | None = None
+        with self._limited(plan, recorder), collector_kept(self._gc):
             stopwatch = self._stopwatch  # measured before the call
             if self._delays is not None:
                 taken = self._delays.begin([], done=0, readings=1)
@@ -70,6 +71,8 @@ class AmountWorkload(CallableWorkload):
             with self._coroutine_refused() if is_first else nullcontext():
                 elapsed_ns = self._time_alone(1, (), plan.index, self._delays, amount)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
+        if elapsed_ns is None:  # it hung, and was left
+            return
         if elapsed_ns == 0 and stopwatch.resolution_ns == 1:  # no call takes less than a nanosecond
             raise ClockFailed(
                 f"the clock stood still while {call} ran, "

@@ -171,7 +171,7 @@ class CallableWorkload(TimedWorkload):
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Take ``plan.readings`` readings; WorkloadFailed names the one at which a call failed."""
-        with self.awaiting(), collector_kept(self._gc), self._limited():
+        with self._limited(plan, recorder), self.awaiting(), collector_kept(self._gc):
             _ = self._stopwatch  # measured before the first call
             deadline = self._deadline(plan)
             if self._is_first_round:
@@ -322,10 +322,11 @@ class CallableWorkload(TimedWorkload):
         if delays is not None:
             taken = delays.begin(elapsed_ns, done=done or 0, readings=n)
         if self._one_by_one:
-            for _ in repeat(None, n):
-                taken(self._time_alone(inner, elapsed_ns, done, delays))
-                if until_ns < NEVER and self._clock.now_ns() >= until_ns:
-                    break
+            with self._left_if_late(elapsed_ns):
+                for _ in repeat(None, n):
+                    taken(self._time_alone(inner, elapsed_ns, done, delays))
+                    if until_ns < NEVER and self._clock.now_ns() >= until_ns:
+                        break
             return elapsed_ns
         loop = [repeat(None, inner)]  # the calls of the reading under way
 
@@ -333,7 +334,11 @@ class CallableWorkload(TimedWorkload):
             begun = 1 if inner == 1 else inner - length_hint(loop[0])
             return self._calls + len(elapsed_ns) * inner + begun
 
-        with failures_of(self.name, elapsed_ns, done, call), self._watched(elapsed_ns, done):
+        with (
+            self._left_if_late(elapsed_ns),
+            failures_of(self.name, elapsed_ns, done, call),
+            self._watched(elapsed_ns, done),
+        ):
             self._take_readings(self._clock.now_ns, taken, n, until_ns=until_ns, loop=loop)
         self._calls += len(elapsed_ns) * inner
         return elapsed_ns

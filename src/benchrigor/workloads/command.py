@@ -360,6 +360,7 @@ def _record_delay(ended: Ended, recorder: Recorder) -> None:
             elapsed_s=ended.elapsed_ns / 1e9,
             cpu_s=ended.cpu_s,
             together_ns=ended.together_ns,
+            stopped_s=ended.stopped_s,
         )
 
 

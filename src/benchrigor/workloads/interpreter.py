@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from importlib.machinery import PathFinder
@@ -320,12 +321,10 @@ class InterpreterWorkload:
         readings_s = arrays["readings"]
         if not readings_s.size:
             raise WorkloadFailed(f"{self.name} ended before its first step")
-        timer = ReadingDelays(None, self._clock.now_ns)
+        timer = ReadingDelays(None, self._clock.now_ns, None, time.thread_time_ns)
         timer.is_metered = facts.pop("metered")
-        timer.stops, timer.began_ns, timer.delays_ns, timer.durations_ns = (
-            arrays[name].astype(np.int64).tolist()
-            for name in ("stops", "began_ns", "delays_ns", "durations_ns")
-        )
+        for name in worker.COLUMNS:
+            setattr(timer, name, arrays[name].astype(np.int64).tolist())
         references = arrays["reference_stops"], arrays["reference_ns"]
         timer.references = [(int(stop), int(ns)) for stop, ns in zip(*references, strict=True)]
         recorder.unit_readings("time", readings_s)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from operator import sub
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.clocks import cpu_ns_with_children, processors
 from benchrigor.model import Code, Delays, Notice, References
@@ -14,10 +15,13 @@ from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Floats, Ints
 from benchrigor.protocols import Recorder
+from benchrigor.stats.series.undisturbed import STOPPED, stops_in
+from benchrigor.workloads.processes import own_signals
 from benchrigor.workloads.processes.worker import SegmentTimer
 
 # Share of the wall time that others may use without being the measured work, such as progress.
 _MOST_ELSEWHERE = 0.1
+_LEAST_STOP_S = 1e-3  # a shorter one is not worth to be told
 _NEGLIGIBLE = 0.01  # and without being asked what they made the measured thread wait
 
 
@@ -28,6 +32,10 @@ class ReadingDelays(SegmentTimer):
     where they did most of the work, no delay is told.
     """
 
+    _busy_s: Floats | None = None  # of each segment of the round that is reported
+    _between_s: Floats  # for how long the process was stopped after each
+    _inside_s: Floats  # and in each
+
     def _cpu_ns(self) -> int:
         return cpu_ns_with_children()  # finer than what every interpreter has
 
@@ -37,14 +45,50 @@ class ReadingDelays(SegmentTimer):
         ``used_ns`` is the processor time of the thread, that of all others, and wall time; None
         for what they used since the round began.
         """
+        now_ns = self.spent_ns()
+        used_ns = used_ns or [*map(sub, now_ns, self.used_ns or now_ns)]
+        self._busy_s = self._with_others(used_ns[1]) if self.is_busy_known else None
         if self.references:
             stops, times_ns = zip(*self.references, strict=True)
             seconds = {INTERPRETER: [each / 1e9 for each in times_ns]}
-            recorder.references(References(stops=stops, seconds=seconds))
+            busy = None
+            if self._busy_s is not None:
+                so_far_s = np.cumsum(self._busy_s)[np.searchsorted(self.stops, stops)]
+                busy = np.diff(so_far_s, prepend=0.0)
+            recorder.references(References(stops=stops, seconds=seconds, busy=busy))
         if self.is_metered:
-            now_ns = self.spent_ns()
-            self._report_delays(recorder, used_ns or [*map(sub, now_ns, self.used_ns or now_ns)])
+            self._between_s, self._inside_s = self._stopped_between(), self._stopped_inside()
+            self._report_delays(recorder, used_ns)
         self.clear()
+
+    def _stopped_between(self) -> Floats:
+        """Return for how long the process was stopped after each segment, before the next began.
+
+        No reading is longer for that, but a run that lost the time should say so.
+        """
+        durations_ns = np.array(self.durations_ns, dtype=np.float64)
+        ended_ns = np.array(self.began_ns) + durations_ns
+        between_s = np.append(np.maximum(self.began_ns[1:] - ended_ns[:-1], 0.0), 0.0) / 1e9
+        return stops_in(between_s, np.full(between_s.size, np.inf))
+
+    def _stopped_inside(self) -> Floats:
+        """Return for how long each segment was stopped by a signal."""
+        if self._busy_s is None:
+            return np.zeros(len(self.stops))
+        duration_s, delay_s = np.array(self.durations_ns) / 1e9, np.array(self.delays_ns) / 1e9
+        return stopped_inside(self.began_ns, duration_s - delay_s - self._busy_s)
+
+    def _with_others(self, others_ns: int) -> Floats:
+        """Return the processor time of each segment, with that of other threads and children.
+
+        That is known for the round only. It was used while this thread did not run, and each
+        segment has the share of it that it has of such time.
+        """
+        busy_ns = np.array(self.busy_ns, dtype=np.float64)
+        free_ns = np.maximum(np.subtract(self.durations_ns, busy_ns) - self.delays_ns, 0.0)
+        share = min(others_ns / max(free_ns.sum(), 1.0), 1.0)
+        busy_s: Floats = np.maximum(busy_ns + share * free_ns, 0.0) / 1e9
+        return busy_s
 
     def _report_delays(self, recorder: Recorder, used_ns: Sequence[int]) -> None:
         own_ns, others_ns, wall_ns = used_ns
@@ -76,9 +120,19 @@ class ReadingDelays(SegmentTimer):
             by_others, own = (
                 [share * each for each in delay_s] for share in (least, whole - least)
             )
-        seconds = {"run queue": by_others}
+        seconds: dict[str, npt.ArrayLike] = {"run queue": by_others}
+        if (stopped_s := self._between_s + self._inside_s).any():
+            seconds[STOPPED] = stopped_s
+            duration_s = (self._between_s + duration_s).tolist()
         recorder.delays(
-            Delays(stops=self.stops, seconds=seconds, duration_s=duration_s, known=known, own=own)
+            Delays(
+                stops=self.stops,
+                seconds=seconds,
+                duration_s=duration_s,
+                known=known,
+                own=own,
+                busy=self._busy_s,
+            )
         )
 
     def starts_ns(self, readings_s: Floats, done: int) -> Ints:
@@ -93,6 +147,20 @@ class ReadingDelays(SegmentTimer):
         shifts_ns = np.array(self.began_ns[first:]) - before_ns[begun]
         starts: Ints = before_ns + np.repeat(shifts_ns, np.diff(begun, append=readings_s.size))
         return starts
+
+
+def stopped_inside(began_ns: Sequence[int], rest_s: Floats) -> Floats:
+    """Return for how long each segment was stopped in which this process was told to go on.
+
+    That is what it has more than the others of the time that is neither work nor delay.
+    """
+    stopped_s = np.zeros(rest_s.size)
+    for moment_ns in own_signals.continued_ns:
+        place = bisect_right(began_ns, moment_ns) - 1
+        usual_s = float(np.median(np.delete(rest_s, place))) if rest_s.size > 1 else 0.0
+        if place >= 0 and rest_s[place] - usual_s > _LEAST_STOP_S:
+            stopped_s[place] = rest_s[place] - usual_s
+    return stopped_s
 
 
 def delay_by_others(

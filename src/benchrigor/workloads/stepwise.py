@@ -87,11 +87,12 @@ class StepwiseWorkload(TimedWorkload):
         try:
             wanted = sys.maxsize if self.takes_amount else plan.readings
             time_chunk = partial(self._timed, self._steps)
-            with self._limited():
+            taken, cut = 0, True
+            with self._limited(plan, recorder):
                 taken, cut = self._record(
                     recorder, self._metric, wanted, time_chunk, deadline=deadline
                 )
-            if not (taken or self.takes_amount):  # an amount may be too small for one step
+            if not (taken or cut or self.takes_amount):  # an amount may be too small for one step
                 raise StopIteration
         finally:
             if self._fresh:
@@ -113,7 +114,11 @@ class StepwiseWorkload(TimedWorkload):
         taking = elapsed_ns.append
         if self._delays is not None:
             taking = self._delays.begin(elapsed_ns, done=done, readings=n)
-        with failures_of(self.name, elapsed_ns, done), self._watched(elapsed_ns, done):
+        with (
+            self._left_if_late(elapsed_ns),
+            failures_of(self.name, elapsed_ns, done),
+            self._watched(elapsed_ns, done),
+        ):
             time_steps(steps, self._clock.now_ns, taking, n, until_ns)
         return Chunk(elapsed_ns)
 

@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchrigor.clocks import clock_cost_ns
+from benchrigor.clocks import WallClock, clock_cost_ns
 from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Floats, Notice, RoundPlan
 from benchrigor.model.checks import is_number
 from benchrigor.model.options import LATEST
 from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
+from benchrigor.workloads.processes.own_signals import handled, left_calls
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.reading_delays import ReadingDelays
 
@@ -38,6 +39,8 @@ _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
 NEVER = sys.maxsize  # no clock shows so many nanoseconds
 _SHORTEST_TICK_S = 0.001
+_GRACE_S, _FIRST_GRACE_S = 2.0, 10.0  # after its time, before a call is taken for one that hangs
+_TIMES_TYPICAL = 10.0  # or so many times as long as one takes
 _TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up
 
 
@@ -56,9 +59,14 @@ class TimedWorkload:
     ) -> None:
         self._func = func
         self._limit = None if timeout_s is None else TimeLimit(timeout_s)
+        self._patience = Patience()
         self._clock = clock
         self._meter = meter
-        self._delays = None if meter is None else ReadingDelays(meter.delay_ns, clock.now_ns)
+        # Simulated time has no processor time.
+        self._busy_ns = time.thread_time_ns if isinstance(clock, WallClock) else None
+        self._delays = None
+        if meter is not None:
+            self._delays = ReadingDelays(meter.delay_ns, clock.now_ns, None, self._busy_ns)
         self._pace_ns: float | None = None  # wall time of the last readings, each
 
     def take_turns(self) -> None:
@@ -66,7 +74,7 @@ class TimedWorkload:
         now_ns, delay_ns = self._clock.now_ns, None
         if self._meter is not None:
             delay_ns = self._meter.delay_ns
-        self._delays = ReadingDelays(delay_ns, now_ns, Reference(now_ns))
+        self._delays = ReadingDelays(delay_ns, now_ns, Reference(now_ns), self._busy_ns)
 
     @functools.cached_property
     def name(self) -> str:
@@ -95,13 +103,38 @@ class TimedWorkload:
     def _stopwatch(self) -> Stopwatch:
         return Stopwatch(self._clock)
 
-    def _limited(self) -> AbstractContextManager[None]:
-        """Keep to the time limit of calls inside."""
-        return nullcontext() if self._limit is None else self._limit.kept(self.name)
+    @contextmanager
+    def _limited(self, plan: RoundPlan, recorder: Recorder) -> Iterator[None]:
+        """Keep to the time limit of calls inside; without one, have a call that hangs end.
+
+        What was measured before that counts: the round is cut.
+        """
+        if self._limit is not None:
+            with self._limit.kept(self.name):
+                yield
+            return
+        is_real = isinstance(self._clock, WallClock)
+        with self._patience.kept(plan.seconds if is_real else None):
+            yield
+        if self._patience.is_over:
+            recorder.cut()
+            recorder.notice(self._patience.notice(self.name))
 
     def _watched(self, elapsed_ns: Sequence[int], done: int | None) -> AbstractContextManager[None]:
         """Have the time limit look after the calls inside, which add to ``elapsed_ns``."""
-        return nullcontext() if self._limit is None else self._limit.watching(elapsed_ns, done)
+        if self._limit is not None:
+            return self._limit.watching(elapsed_ns, done)
+        self._patience.taken = elapsed_ns
+        return nullcontext()
+
+    @contextmanager
+    def _left_if_late(self, is_any_taken: object) -> Iterator[None]:
+        """Leave a call that hangs, where there are readings before it; these count."""
+        try:
+            yield
+        except CallOverran:
+            if not (self._patience.is_over and is_any_taken):
+                raise
 
     def _record(
         self,
@@ -125,7 +158,10 @@ class TimedWorkload:
                 cut = True
                 break
             n = min(CHUNK, wanted - taken)
-            chunk = time_chunk(n, taken, deadline.next_look_ns(now_ns) if deadline else NEVER)
+            until_ns = deadline.next_look_ns(now_ns) if deadline else NEVER
+            chunk = Chunk([])
+            with self._left_if_late(taken > 0):
+                chunk = time_chunk(n, taken, until_ns)
             if not chunk.elapsed_ns:
                 break
             elapsed_ns = chunk.elapsed_ns
@@ -139,6 +175,8 @@ class TimedWorkload:
             if deadline:
                 began_ns, now_ns = now_ns, self._clock.now_ns()
                 self._pace_ns = (now_ns - began_ns) / len(elapsed_ns)
+                self._patience.typical_s = self._pace_ns / 1e9
+        self._patience.end()
         if taken:
             if self._delays is not None:
                 self._delays.report(recorder)
@@ -197,11 +235,15 @@ class TimeLimit:
     @contextmanager
     def kept(self, name: str) -> Iterator[None]:
         """Set the timer; WorkloadFailed if a call of ``name`` that is watched lasts too long."""
-        before = signal.signal(signal.SIGALRM, self._tick)
         tick_s, began = max(self.seconds / 10.0, _SHORTEST_TICK_S), time.monotonic()
-        left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, tick_s, tick_s)
+        left_s, interval_s = 0.0, 0.0
         try:
-            yield
+            with handled({signal.SIGALRM: self._tick}):
+                try:
+                    left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, tick_s, tick_s)
+                    yield
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0.0)
         except CallOverran as error:
             limit = f"{self.seconds:g} s"
             if self.calls > 1:
@@ -210,8 +252,6 @@ class TimeLimit:
             where = _place(self._seen, self._done)
             raise WorkloadFailed(f"{call} of {name} took longer than {limit} ({where})") from error
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)
             if left_s > 0.0:
                 left_s = max(left_s - (time.monotonic() - began), _SHORTEST_TICK_S)
                 signal.setitimer(signal.ITIMER_REAL, left_s, interval_s)
@@ -235,6 +275,76 @@ class TimeLimit:
         elif now - self._since >= self.seconds * self.calls:
             self._since = now  # again after as long, where it is swallowed
             raise CallOverran
+
+
+class Patience:
+    """Ends a call that goes on long after the time of its round is up, as one that hangs does.
+
+    No timer goes off before that time. Then a call has ten times as long as those before, and two
+    seconds at least; a first one ten times the time of the round, and ten seconds at least. So a
+    call that is merely slow is waited for. Nothing is ended outside of the main thread, nor where
+    something else uses the timer.
+    """
+
+    def __init__(self) -> None:
+        self.taken: Sequence[int] = ()  # readings so far
+        self.typical_s = 0.0  # of those before, 0 where there was none
+        self.is_over = self._is_kept = False
+        self._seconds = self._until = self._waited_s = 0.0
+
+    @contextmanager
+    def kept(self, seconds: float | None) -> Iterator[None]:
+        """Leave what is inside when a call hangs, in a round that should take so long."""
+        self.taken, self.is_over = (), False
+        if seconds is None or not _is_timer_free():
+            yield
+            return
+        self._seconds, time_s = seconds, LATEST * seconds
+        self._until = time.monotonic() + time_s
+        with handled({signal.SIGALRM: self._tick}):
+            signal.setitimer(signal.ITIMER_REAL, time_s + _GRACE_S, _GRACE_S / 4.0)
+            self._is_kept = True
+            try:
+                yield
+            except CallOverran:
+                if not self.is_over:
+                    raise
+            finally:
+                self.end()
+
+    def end(self) -> None:
+        """Let what comes last as long as it likes."""
+        if self._is_kept:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        self._is_kept = False
+
+    def _tick(self, _number: int, _frame: FrameType | None) -> None:
+        typical_s = max(self.typical_s, max(self.taken, default=0) / 1e9)
+        least_s = _GRACE_S if typical_s else _FIRST_GRACE_S
+        self._waited_s = time.monotonic() - self._until
+        if self._waited_s > max(least_s, _TIMES_TYPICAL * (typical_s or self._seconds)):
+            self.is_over = True
+            raise CallOverran
+
+    def notice(self, name: str) -> Notice:
+        """Say that a call was left."""
+        left_calls.append(name)
+        after = show_value(self._waited_s, "s")
+        sentence = (
+            f"A call of {name} still had not ended {after} after the budget was spent: it was "
+            "left, and what was measured before it counts."
+        )
+        return Notice.warning(Code.CUT_ROUND, sentence, seconds=self._waited_s)
+
+
+def _is_timer_free() -> bool:
+    """Return whether the timer of this process can end a call, and is not used by another."""
+    return (
+        hasattr(signal, "setitimer")
+        and threading.current_thread() is threading.main_thread()
+        and signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
+        and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+    )
 
 
 def wrong_time_limit(timeout_s: object) -> list[str]:

@@ -234,3 +234,42 @@ def test_without_a_level_of_each_invocation_all_have_a_factor_alone():
     assert analysis.pace.level is None
     assert analysis.pace.by_piece == ()
     assert analysis.at_full_pace.value == pytest.approx(TRUE_S, rel=0.05)
+
+
+def napping(plan, rng, *, rest_s, is_busy_known=True):
+    """Make readings that also sleep, the same at any pace."""
+    finished = paced_round(plan, rng, slow_share=0.5)
+    work = finished.unit_readings["time"]
+    stops = finished.references.stops
+    busy = np.add.reduceat(work, np.append(0, stops[:-1])) if is_busy_known else None
+    values = work + rest_s
+    return replace(
+        finished,
+        elapsed_ns=int(1e9 * values.sum()),
+        unit_readings={"time": values},
+        references=replace(finished.references, busy=busy),
+    )
+
+
+@pytest.mark.parametrize("rest_s", [1e-5, 1e-4, 1e-2])
+def test_what_a_reading_slept_is_as_long_at_full_pace(rest_s):
+    session = br.Session(br.Options(target=1e-4, max_rounds=4), seed=1)
+    rng = np.random.default_rng(3)
+    while (plan := session.ask()) is not None:
+        session.tell(napping(plan, rng, rest_s=rest_s))
+    record = session.result()
+    here, full = record.estimate(), record.at_full_pace()
+    true_s = TRUE_S + rest_s
+    assert full.low < true_s < full.high
+    assert full.value == pytest.approx(true_s, rel=0.04 * TRUE_S / true_s)
+    assert here.value > full.value
+    told_so = "slept" in explain(record)
+    assert told_so == (record.analysis().pace.busy < 0.98)
+
+
+def test_a_round_that_does_not_tell_its_processor_time_counts_as_work():
+    session = br.Session(br.Options(max_rounds=2), seed=1)
+    rng = np.random.default_rng(3)
+    while (plan := session.ask()) is not None:
+        session.tell(napping(plan, rng, rest_s=0.0, is_busy_known=False))
+    assert session.result().analysis().pace.busy == 1.0

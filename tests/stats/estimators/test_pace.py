@@ -63,6 +63,7 @@ def segments(
     level = level_s * relative * np.exp(rng.normal(0.0, noise, n))
     return Segments(
         level=level,
+        busy=np.ones(n),
         before=ends[:-1],
         after=ends[1:],
         duration_s=5.0 * level,
@@ -326,3 +327,75 @@ def test_the_level_changes_steadily_as_the_machine_gets_slower():
     levels = [pace_of(slower_throughout(given, each, 0.0), FULL_S, version=1).level for each in by]
     steps = np.diff(np.log(levels)) / np.diff(np.log(by))
     assert np.all((steps > -1.5) & (steps < -0.5))
+
+
+def resting(given: Segments, rest_s: float) -> Segments:
+    """Let each reading also sleep for so long, whatever the pace."""
+    level = given.level + rest_s
+    busy = given.level * given.busy / level
+    return replace(given, level=level, busy=busy, duration_s=5.0 * level)
+
+
+@pytest.mark.parametrize("rest_s", [0.0, 1e-5, 1e-4, 1e-3, 1e-2])
+def test_only_the_time_of_the_processor_is_moved_to_full_pace(rest_s):
+    """Work of 0.1 ms and a sleep: from nearly all work to hardly any."""
+    errors = []
+    for seed in range(8):
+        given = resting(segments(seed), rest_s)
+        pace = pace_of(given, FULL_S, version=1)
+        found = at_full_pace(estimate_of(given), pace)
+        true_s = 1e-4 + rest_s
+        assert found.low < true_s < found.high
+        assert pace.level == pytest.approx(pace.factor * given.level.mean())
+        errors.append((found.value - true_s) / 1e-4)  # of the work alone
+        assert found.relative_half_width < 2.5 * BETWEEN * 1e-4 / true_s + 0.01
+    assert abs(np.mean(errors)) < 0.02
+
+
+@given(share=st.floats(0.0, 1.0), seed=st.integers(0, 20))
+def test_the_figure_is_continuous_in_the_share_of_work(share, seed):
+    """It moves in proportion to the share; at 0 it is what was measured."""
+    work = segments(seed, n=300)
+    all_of_it = pace_of(work, FULL_S, version=1)
+    level = work.level.mean()
+    part = replace(work, level=share * work.level + (1.0 - share) * level)
+    part = replace(part, busy=share * work.level / part.level)
+    found = pace_of(part, FULL_S, version=1)
+    assert found.busy == pytest.approx(share)
+    assert found.factor == pytest.approx(1.0 - share + share * all_of_it.factor, abs=0.002)
+    assert found.between <= all_of_it.between + 1e-9
+
+
+def test_a_sleep_is_neither_corrected_nor_uncertain_nor_called_unlike_the_reference():
+    given = replace(segments(1), level=np.full(4_000, 4e-3), busy=np.zeros(4_000))
+    pace = pace_of(given, FULL_S, version=1)
+    found = at_full_pace(estimate_of(given), pace)
+    assert (found.value, found.low, found.high) == pytest.approx((4e-3, 4e-3, 4e-3))
+    assert pace.mean < 0.8
+    assert not found.notices
+    assert moved(found, pace, FULL_S / 1.2).value == pytest.approx(4e-3)
+
+
+def test_a_quantile_is_corrected_by_the_share_of_work_near_it():
+    """Each fifth reading waits ten times as long as the others work."""
+    work = segments(1, slow_share=0.5)
+    waits = np.arange(work.level.size) % 5 == 0
+    level = np.where(waits, 1e-3, work.level)
+    given = replace(work, level=level, busy=np.where(waits, 0.01, 1.0))
+    median, high, mean = (pace_of(given, FULL_S, version=1, q=q) for q in (0.5, 0.95, None))
+    assert median.busy == pytest.approx(1.0)
+    assert median.factor < 0.85
+    assert high.factor == pytest.approx(1.0, abs=0.01)
+    assert median.factor < mean.factor < high.factor
+
+
+def test_a_common_sensitivity_is_that_of_whole_readings():
+    """Two runs that work for half of the time, at different paces, come to one figure."""
+    half = [resting(segments(seed, slow_share=share), 1e-4) for seed, share in ((1, 0.3), (2, 0.8))]
+    one, two = (pace_of(each, FULL_S, version=1) for each in half)
+    shared = common_sensitivity(one, two)
+    assert shared.value == pytest.approx(0.5 * SENSITIVITY, abs=0.1)
+    for each in half:
+        pace = pace_of(each, FULL_S, version=1, sensitivity=shared)
+        assert pace.sensitivity == pytest.approx(shared.value)
+        assert pace.level == pytest.approx(2e-4, rel=0.02)

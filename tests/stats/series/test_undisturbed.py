@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.model import Code, Delays, Floats
-from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, together, undisturbed
+from benchrigor.stats.series.undisturbed import (
+    Groups,
+    groups_of,
+    joined,
+    stops_in,
+    together,
+    undisturbed,
+)
 
 
 def groups(delay_s: Floats, own_s: Floats, size: int = 1) -> Groups:
@@ -140,3 +147,69 @@ def test_only_undisturbed_readings_count_in_order_about_as_often_as_there_are(
     assert (np.diff(indices // size) >= 0).all()
     assert chosen.left_out == size * int((delay > 0.0).sum())
     assert abs(indices.size - (chosen.n - chosen.left_out)) <= size
+
+
+def rest_of_work(n: int, rng: np.random.Generator) -> Floats:
+    """Draw what the kernel does not count of work that never blocks: hardly anything."""
+    return np.asarray(rng.exponential(2e-6, n) + np.where(rng.random(n) < 0.01, 1e-4, 0.0))
+
+
+@given(
+    n=st.integers(6, 400),
+    place=st.floats(0.01, 0.999),
+    seconds=st.floats(0.3, 1e4),
+    seed=st.integers(0, 1000),
+)
+def test_one_long_gap_of_work_that_never_blocks_is_a_stop(
+    n: int, place: float, seconds: float, seed: int
+) -> None:
+    rest, at = rest_of_work(n, np.random.default_rng(seed)), max(1, int(place * n))
+    rest[at] += seconds
+    stopped = stops_in(rest, 5e-3 + rest)
+    assert np.flatnonzero(stopped).tolist() == [at]
+    assert stopped[at] == pytest.approx(seconds, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["sleep", "exponential", "rare", "growing", "cold", "short"])
+@pytest.mark.parametrize("n", [6, 20, 300, 5_000])
+def test_work_that_blocks_is_never_called_stopped(kind: str, n: int) -> None:
+    """Seeded: 50 runs of each kind."""
+    for seed in range(50):
+        rng = np.random.default_rng(20260300 + seed)
+        rest = {
+            "sleep": 0.5 * rng.normal(1.0, 0.01, n),
+            "exponential": rng.exponential(0.2, n),
+            "rare": rest_of_work(n, rng) + np.where(rng.random(n) < 0.05, 0.5, 0.0),
+            "growing": np.geomspace(1e-4, 3.0, n),
+            "cold": rest_of_work(n, rng) + np.where(np.arange(n) == 0, 5.0, 0.0),
+            "short": rest_of_work(n, rng) + np.where(np.arange(n) == n // 2, 0.15, 0.0),
+        }[kind]
+        if kind == "rare" and (rest[1:] > 0.1).sum() <= 3:
+            continue  # nothing tells that from stops
+        assert not stops_in(np.maximum(rest, 0.0), 5e-3 + rest).any()
+
+
+def test_a_stop_does_not_count_even_where_all_others_do() -> None:
+    delay, own = np.ones(40), np.ones(40)
+    rest = np.where(np.arange(40) == 7, 30.0, 0.0)
+    given_groups = Groups(
+        sizes=np.ones(40, dtype=np.int64),
+        delay_s=delay,
+        duration_s=own + delay + rest,
+        rest_s=rest,
+    )
+    chosen, notices = undisturbed(given_groups)
+    assert chosen is not None
+    assert chosen.indices.tolist() == [*range(7), *range(8, 40)]
+    assert (chosen.left_out, chosen.stopped) == (1, pytest.approx(30.0 / 110.0))
+    assert [each.code for each in notices] == [Code.HARDLY_UNDISTURBED]
+
+
+def test_delay_by_a_signal_that_stops_is_one_source() -> None:
+    delays = Delays(
+        stops=[2, 4], seconds={"run queue": [0.0, 0.1], "stopped": [1.0, 0.0]}, busy=[0.2, 0.2]
+    )
+    found = groups_of(delays, np.array([0.7, 0.6, 0.2, 0.2]))
+    assert found.delay_s == pytest.approx([1.0, 0.1])
+    assert found.rest_s == pytest.approx([0.1, 0.1])
+    assert found.stopped_s == pytest.approx([1.0, 0.0])

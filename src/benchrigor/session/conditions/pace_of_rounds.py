@@ -85,6 +85,7 @@ def with_pace(
         segments,
         full,
         version=_version(rounds),
+        q=quantile_named(statistic),
         pieces=len(analysis.phases if several else analysis.levels) or 1,
         processes=several,
         sensitivity=sensitivity,
@@ -206,6 +207,8 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
             continue
         times, edges = references.seconds[INTERPRETER], np.append(0, references.stops)
         seconds = values * calls_per_reading(each)
+        if analysis.wps is not None:
+            seconds = np.array([each.duration_s])
         groups = groups_of(each.delays, seconds)
         waited_s = np.repeat(groups.delay_s / groups.sizes, groups.sizes)
         hit = np.repeat(groups.are_hit, groups.sizes)
@@ -216,10 +219,13 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
         sizes = np.diff(edges)
         wait_s = np.minimum(wait_s, whole_s)
         level = total / sizes * (1.0 - wait_s / np.where(whole_s > 0.0, whole_s, 1.0))
+        busy = np.ones(sizes.size)
+        if references.busy is not None:
+            busy = np.minimum(references.busy / np.maximum(whole_s - wait_s, _LEAST_S), 1.0)
         several = analysis.kind is Kind.INVOCATIONS  # each of a process of its own
         piece = np.full(sizes.size, float(place if several else each.plan.piece))
         before = np.append(times[0] if last is None or several else last, times[:-1])
-        row = np.stack([level, before, times, whole_s, wait_s, piece, hits])
+        row = np.stack([level, busy, before, times, whole_s, wait_s, piece, hits])
         rows.append(row[:, (done + edges[:-1] >= first) & (level > 0.0)])
         last, done = float(times[-1]), done + values.size
     if not rows:
@@ -227,9 +233,10 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
     found = np.concatenate(rows, axis=1)
     if analysis.disturbed is not None:  # otherwise all readings count, with their waiting
         found = found[:, found[-1] == 0.0]
-    level, before, after, duration_s, waited, piece, _ = found
+    level, busy, before, after, duration_s, waited, piece, _ = found
     return Segments(
         level=level,
+        busy=busy,
         before=before,
         after=after,
         duration_s=duration_s,

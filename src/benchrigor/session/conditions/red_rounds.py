@@ -24,6 +24,7 @@ from benchrigor.model.text import many
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.interference.grouping import MIN_IN_GROUP
 from benchrigor.stats.interference.traffic_light import light_of, probability_high
+from benchrigor.stats.series.undisturbed import STOPPED
 
 _MIN_SEGMENT_S = 2e-3  # shorter segments show what disturbs clocks rather than programs
 _WHY_UNKNOWN = {
@@ -189,11 +190,17 @@ def disturbed(
     return (
         Notice.warning(
             Code.DISTURBED,
-            f"Other work took {interference.measured_percent:.1f}% of the time: "
+            f"{_takers(interference)} took {interference.measured_percent:.1f}% of the time: "
             f"{advice(interference, analyses)}.",
             measured_percent=interference.measured_percent,
             light=interference.light.value,
         ),
+    )
+
+
+def _takers(interference: Interference) -> str:
+    return (
+        "A stop of the process, and other work," if STOPPED in interference.delays else "Other work"
     )
 
 

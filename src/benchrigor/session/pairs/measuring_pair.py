@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchrigor.clocks import WallClock
 from benchrigor.errors import ClockFailed, InvalidInput, WorkloadFailed
-from benchrigor.model import Comparison, Delays, Progress
+from benchrigor.model import Comparison, Delays, Notice, Progress
 from benchrigor.model.checks import attempt
 from benchrigor.protocols import Clock, DelayMeter, Store
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
@@ -22,10 +24,13 @@ from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
 from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
 from benchrigor.session.session import Session, meter_for
 from benchrigor.stats.estimators.estimation import batched
+from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads import CallableWorkload
 from benchrigor.workloads.callable import Call, collector_kept, misfits, wrong_function
+from benchrigor.workloads.processes.own_signals import stops_noted
 from benchrigor.workloads.processes.worker import FEW_CALLS, SEGMENT_NS
-from benchrigor.workloads.timing import Stopwatch, in_seconds
+from benchrigor.workloads.reading_delays import stopped_inside
+from benchrigor.workloads.timing import CallOverran, Patience, Stopwatch, in_seconds
 
 
 def measure_pair(
@@ -134,7 +139,7 @@ def measure_pair(
     def result() -> Comparison:
         return replace(engine.result(), readings_in="s")
 
-    with ended_by_errors(engine, result), ExitStack() as stack:
+    with ended_by_errors(engine, result), stops_noted(), ExitStack() as stack:
         sessions = {} if store is None else stack.enter_context(sides)[0]
         of_means = statistic == "mean"
         runner = _PairRunner(workloads, clock, gc=gc, of_means=of_means, sessions=sessions)
@@ -162,6 +167,7 @@ class _PairRunner:
         self._clock = clock
         self._stopwatch = Stopwatch(clock)
         self._meter = meter_for(clock)
+        self._patience, self._under_way = Patience(), BASELINE  # which function a call is of
 
     @property
     def _are_chosen(self) -> bool:
@@ -175,6 +181,7 @@ class _PairRunner:
         """
         is_free = not any(each.inner for each in self._workloads.values())
         for name in plan.order[:2]:
+            self._under_way = name
             with naming(name):
                 self._workloads[name].settle(plan.seconds)
         if not (is_free and self._of_means):
@@ -193,16 +200,8 @@ class _PairRunner:
 
     def __call__(self, plan: PairPlan) -> Callable[[int], PairRound]:
         """Take the readings of a plan, in seconds per call."""
-        began_ns = self._clock.now_ns()
-        until_ns = math.inf if plan.seconds is None else began_ns + plan.seconds * 1e9
-        with ExitStack() as stack:
-            for each in self._workloads.values():
-                stack.enter_context(each.awaiting())
-            if not (self._taken and self._are_chosen):
-                self._choose_calls(plan)
-            stack.enter_context(collector_kept(self._gc))
-            delays = None if self._meter is None else _PairDelays(self._meter, self._clock)
-            elapsed_ns = self._timed(plan.order, began_ns, until_ns, delays)
+        delays = None if self._meter is None else _PairDelays(self._meter, self._clock)
+        elapsed_ns, left = self._taken_of(plan, delays)
         pairs = len(elapsed_ns[BASELINE])
         readings = {}
         for name, taken in elapsed_ns.items():
@@ -217,6 +216,7 @@ class _PairRunner:
         calls = max(each.inner for each in self._workloads.values())
         if self._taken == 0 and not self._of_means and calls > 1:
             notices = (batched(calls), *notices)
+        notices += left
         self._taken += pairs
 
         def finish(elapsed_ns: int) -> PairRound:
@@ -236,11 +236,42 @@ class _PairRunner:
 
         return finish
 
-    def _timed(
-        self, order: Sequence[str], since_ns: int, until_ns: float, delays: _PairDelays | None
-    ) -> dict[str, list[int]]:
-        """Return the readings of either function; no pair begins whose last call would be late."""
+    def _taken_of(
+        self, plan: PairPlan, delays: _PairDelays | None
+    ) -> tuple[dict[str, list[int]], tuple[Notice, ...]]:
+        """Return the readings of either function, and a Notice where a call hung and was left."""
+        began_ns = self._clock.now_ns()
+        until_ns = math.inf if plan.seconds is None else began_ns + plan.seconds * 1e9
         elapsed_ns: dict[str, list[int]] = {name: [] for name in self._workloads}
+        patience = self._patience
+        is_real = isinstance(self._clock, WallClock)
+        with patience.kept(plan.seconds if is_real else None), ExitStack() as stack:
+            for each in self._workloads.values():
+                stack.enter_context(each.awaiting())
+            if not (self._taken and self._are_chosen):
+                self._choose_calls(plan)
+            stack.enter_context(collector_kept(self._gc))
+            if delays is not None:
+                delays.begin()
+            patience.taken = elapsed_ns[BASELINE]
+            self._timed(elapsed_ns, plan.order, began_ns, until_ns, delays)
+        if not patience.is_over:
+            return elapsed_ns, ()
+        pairs = min(map(len, elapsed_ns.values()))
+        notice = patience.notice(self._workloads[self._under_way].name)
+        if not pairs:
+            raise WorkloadFailed(f"{self._under_way}: {notice.sentence}")
+        return {name: taken[:pairs] for name, taken in elapsed_ns.items()}, (notice,)
+
+    def _timed(
+        self,
+        elapsed_ns: Mapping[str, list[int]],
+        order: Sequence[str],
+        since_ns: int,
+        until_ns: float,
+        delays: _PairDelays | None,
+    ) -> None:
+        """Add readings of either function; no pair begins whose last call would be late."""
         time_once = {name: each.time_once for name, each in self._workloads.items()}
         name, now_ns = BASELINE, self._clock.now_ns
         try:
@@ -256,7 +287,9 @@ class _PairRunner:
                         break
         except WorkloadFailed as error:
             raise WorkloadFailed(f"{name}: {error}") from error
-        return elapsed_ns
+        except CallOverran:
+            self._under_way = name
+            raise
 
 
 class _PairDelays:
@@ -266,8 +299,13 @@ class _PairDelays:
         self._meter = meter
         self._clock = clock
         self._stops: list[int] = []
-        self._delays_ns = [meter.delay_ns()]
-        self._times_ns = [clock.now_ns()]
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from here on."""
+        self._delays_ns = [self._meter.delay_ns()]
+        self._busy_ns = [time.thread_time_ns()]
+        self._times_ns = [self._clock.now_ns()]
 
     @property
     def due_ns(self) -> int:
@@ -278,17 +316,19 @@ class _PairDelays:
         """End a group after so many pairs of the round."""
         self._stops.append(pairs)
         self._delays_ns.append(self._meter.delay_ns())
+        self._busy_ns.append(time.thread_time_ns())
         self._times_ns.append(self._clock.now_ns())
 
     def of_pairs(self, pairs: int) -> Delays:
         """Return the delays of so many pairs, which is the whole round."""
         if pairs > (self._stops[-1] if self._stops else 0):
             self.close(pairs)
-        delay_s, duration_s = (
-            [(stop - start) / 1e9 for start, stop in pairwise(each)]
-            for each in (self._delays_ns, self._times_ns)
+        delay_s, busy_s, duration_s = (
+            np.diff(each) / 1e9 for each in (self._delays_ns, self._busy_ns, self._times_ns)
         )
-        return Delays(stops=self._stops, seconds={"run queue": delay_s}, duration_s=duration_s)
+        stopped_s = stopped_inside(self._times_ns[:-1], duration_s - busy_s - delay_s)
+        seconds = {"run queue": delay_s} | ({STOPPED: stopped_s} if stopped_s.any() else {})
+        return Delays(stops=self._stops, seconds=seconds, duration_s=duration_s, busy=busy_s)
 
 
 @contextmanager

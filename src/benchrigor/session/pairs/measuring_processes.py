@@ -12,7 +12,13 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Comparison, Floats, Progress, Round
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
-from benchrigor.session.pairs.kept_sides import Performers, series_of, sides_of, values_of
+from benchrigor.session.pairs.kept_sides import (
+    Performers,
+    series_of,
+    sides_of,
+    values_of,
+    was_stopped,
+)
 from benchrigor.session.pairs.measuring_pair import naming
 from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
 from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
@@ -99,9 +105,10 @@ class _Processes:
         self._sessions, self._perform, self._clock = sessions, perform, clock
 
     def __call__(self, plan: PairPlan) -> Callable[[int], PairRound]:
-        """Run the processes of a block; those of a pair that is not whole do not count."""
+        """Run the processes of a block; a pair counts if both ran to their ends without a stop."""
         began_ns = self._clock.now_ns()
         series: dict[str, list[Floats]] = {name: [] for name in self._sessions}
+        stopped: dict[str, list[bool]] = {name: [] for name in self._sessions}
         busy_s, cut = 0.0, False
         for place, name in enumerate(plan.order):
             passed_s = (self._clock.now_ns() - began_ns) / 1e9
@@ -116,14 +123,17 @@ class _Processes:
                 break
             busy_s += float(values_of(finished).sum()) * calls_per_reading(finished)
             series[name].append(series_of(finished))
-        pairs = min(map(len, series.values()))
+            stopped[name].append(was_stopped(finished))
+        whole = enumerate(zip(*stopped.values(), strict=False))
+        counted = [place for place, were_stopped in whole if not any(were_stopped)]
+        cut |= len(counted) < plan.pairs
 
         def finish(elapsed_ns: int) -> PairRound:
             return PairRound(
                 plan=plan,
                 elapsed_ns=elapsed_ns,
-                baseline=series[BASELINE][:pairs],
-                candidate=series[CANDIDATE][:pairs],
+                baseline=[series[BASELINE][place] for place in counted],
+                candidate=[series[CANDIDATE][place] for place in counted],
                 cut=cut,
                 busy_s=busy_s,
             )

@@ -101,8 +101,9 @@ class PairsOfReadings:
         if chosen is None:
             return baseline, candidate, notices
         if chosen.matters:
+            who = "A stop of the process, and other work," if chosen.stopped else "Other work"
             sentence = (
-                f"Other work took {100.0 * chosen.lost:.1f}% of the time: the ratio is of pairs "
+                f"{who} took {100.0 * chosen.lost:.1f}% of the time: the ratio is of pairs "
                 f"without delay, {chosen.left_out} of {chosen.n} are left out."
             )
             percent = 100.0 * chosen.lost

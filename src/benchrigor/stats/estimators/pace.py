@@ -54,6 +54,7 @@ _INTERRUPTED = 2.0  # times the median: a reference that was interrupted tells n
 FEWEST = 3  # segments between references: those of a long reading are means of many
 _IN_BLOCK, _MOST_BLOCKS = 10, 16  # segments, whose neighbours are alike, and blocks of them
 _ENOUGH = 30  # from which on they tell the sensitivity, and are blocks of wall time
+_LEAST_BUSY = 1e-3  # share of work in readings, below which it tells no sensitivity
 _COLD = 0.05  # relative sd of what a preemption costs beside the waiting itself: cold caches
 
 
@@ -81,6 +82,8 @@ class Segments:
     ----------
     level
         Mean reading of each without its waiting, more than 0.
+    busy
+        Share of that during which a processor worked, 0 to 1: the pace changes no other.
     before, after
         Seconds that the reference took before and after each.
     duration_s, waited_s
@@ -91,6 +94,7 @@ class Segments:
     """
 
     level: Floats
+    busy: Floats
     before: Floats
     after: Floats
     duration_s: Floats
@@ -112,6 +116,7 @@ def pace_of(
     full_s: float,
     *,
     version: int,
+    q: float | None = None,
     pieces: int = 1,
     processes: bool = False,
     sensitivity: Sensitivity | None = None,
@@ -127,30 +132,35 @@ def pace_of(
     The fastest moments of a run are some way from full pace for other reasons, the clock of the
     machine above all. Over that way the level is moved by the sensitivity of most work.
 
+    All of this is of the time during which a processor worked. What a reading slept, or waited for
+    data, is the same at any pace. It is added to the level at full pace as it was measured. For the
+    quantile ``q``, the share of it is that of segments near that quantile.
+
     Pieces are parts of one process, or with ``processes`` one each.
 
-    A ``sensitivity`` that is known from elsewhere is taken as it is. None with fewer than 3
-    segments whose references were not interrupted.
+    A ``sensitivity`` that is known from elsewhere is taken as it is; it is that of whole readings.
+    None with fewer than 3 segments whose references were not interrupted.
     """
+    segments = _uninterrupted(segments)
     if segments.level.size < FEWEST:
         return None
     ends = np.stack([segments.before, segments.after]) / full_s
-    counted: npt.NDArray[np.bool_] = np.all(ends < _INTERRUPTED * np.median(ends), axis=0)
-    if counted.sum() < FEWEST:
-        return None
-    ends, segments = ends[:, counted], segments.only(counted)
-    log_ends, level = np.log(ends), segments.level
+    log_ends, level, busy = np.log(ends), segments.level, segments.level * segments.busy
+    share = _share(busy, level, q)
     fastest = max(float(np.quantile(log_ends, _FASTEST)), 0.0)
     beyond = log_ends - fastest
-    slope, sd, sd_of_fastest = sensitivity or _sensitivity(np.log(level), beyond)
-    starts = block_starts(segments.duration_s) if level.size >= _ENOUGH else np.arange(level.size)
-    blocks = np.add.reduceat(log_ends.mean(axis=0), starts) / np.diff(starts, append=level.size)
-    whole, in_pieces = _level(level, beyond, slope, sd), pieces > 1
+    slope, sd, sd_of_fastest = _of_busy(sensitivity, share) or _sensitivity(_log(busy), beyond)
+    blocks = _blocks(log_ends, segments.duration_s)
+    whole, in_pieces = _level(busy, beyond, slope, sd), pieces > 1
+    machine, unsure = _of_machine(fastest)
     between = BETWEEN_UNLIKE if _is_unlike(slope, sd) else BETWEEN
     between = BETWEEN_PROCESSES if in_pieces and not processes else between
-    machine, unsure = _of_machine(fastest)
-    to_full = math.exp(-SENSITIVITY * machine)
-    levels = _by_piece(segments, beyond, (slope, sd), pieces)
+    between = math.hypot(between, SENSITIVITY * unsure, machine * sd_of_fastest)
+    to_full, rest = math.exp(-SENSITIVITY * machine), _of_group(level - busy, 0.0)
+    part = share * to_full * whole.value / max(float(busy.mean()), 1e-300)
+    factor = 1.0 - share + part
+    part /= factor
+    levels = _by_piece(segments, beyond, (slope, sd), pieces, to_full)
     return Pace(
         full_s={INTERPRETER: full_s},
         version=version,
@@ -158,18 +168,59 @@ def pace_of(
         slowest=math.exp(-float(blocks.max())),
         fastest=math.exp(-float(blocks.min())),
         ratio=float(level.mean()) / float(ends.mean() * full_s),
-        sensitivity=slope,
-        sensitivity_sd=sd,
-        factor=(1.0 - segments.waited) * to_full * whole.value / float(level.mean()),
-        error=math.hypot(whole.error, _COLD * segments.waited),
-        between=math.hypot(between, SENSITIVITY * unsure, machine * sd_of_fastest),
+        sensitivity=share * slope,
+        sensitivity_sd=share * sd,
+        factor=(1.0 - segments.waited) * factor,
+        error=math.hypot(part * whole.error, (1.0 - part) * rest.error, _COLD * segments.waited),
+        between=part * between,
         blocks=whole.blocks,
-        by_piece=tuple(each and to_full * each for each in levels) if in_pieces else (),
-        level=to_full * whole.value,
+        by_piece=tuple(levels if in_pieces else ()),
+        level=to_full * whole.value + rest.value,
         distance=whole.distance,
         at_full=whole.at_full,
         fastest_reference=fastest,
+        busy=share,
     )
+
+
+def _uninterrupted(segments: Segments) -> Segments:
+    """Return the segments both of whose references tell a pace."""
+    ends = np.stack([segments.before, segments.after])
+    if not ends.size:
+        return segments
+    counted: npt.NDArray[np.bool_] = np.all(ends < _INTERRUPTED * np.median(ends), axis=0)
+    return segments.only(counted)
+
+
+def _blocks(log_ends: Floats, duration_s: Floats) -> Floats:
+    """Return the mean logarithm of references in blocks of equal wall time, or of few segments."""
+    n = duration_s.size
+    starts = block_starts(duration_s) if n >= _ENOUGH else np.arange(n)
+    means: Floats = np.add.reduceat(log_ends.mean(axis=0), starts) / np.diff(starts, append=n)
+    return means
+
+
+def _share(busy: Floats, level: Floats, q: float | None) -> float:
+    """Return the share of work in all segments, or in the tenth of them around a quantile."""
+    if q is not None:
+        around = max(q - _EXTREME / 2.0, 0.0), min(q + _EXTREME / 2.0, 1.0)
+        low, high = np.quantile(level, around)
+        near = (level >= low) & (level <= high)
+        busy, level = busy[near], level[near]
+    return float(busy.sum() / level.sum())
+
+
+def _log(busy: Floats) -> Floats:
+    """Return the logarithm of times of work, of which a segment may have none."""
+    floor = _LEAST_BUSY * float(busy.mean())
+    return np.log(np.maximum(busy, floor)) if floor > 0.0 else np.zeros(busy.size)
+
+
+def _of_busy(sensitivity: Sensitivity | None, share: float) -> Sensitivity | None:
+    """Return the sensitivity of work which is so large a share of readings with this one."""
+    if sensitivity is None or share < _LEAST_BUSY:
+        return None
+    return Sensitivity(sensitivity.value / share, sensitivity.sd / share, sensitivity.sd_of_fastest)
 
 
 def _of_machine(fastest: float) -> tuple[float, float]:
@@ -216,7 +267,7 @@ def _of_group(moved_level: Floats, distance: float, at_full: int = 0) -> _Level:
     value, size = float(moved_level.mean()), moved_level.size
     count = size if size < _ENOUGH else min(_MOST_BLOCKS, size // _IN_BLOCK)
     means = np.array([each.mean() for each in np.array_split(moved_level, count)])
-    error = float(means.std(ddof=1)) / math.sqrt(count) / value
+    error = float(means.std(ddof=1)) / math.sqrt(count) / value if value > 0.0 else 0.0
     return _Level(value=value, distance=distance, error=error, blocks=count, at_full=at_full)
 
 
@@ -243,15 +294,22 @@ def _not_shared(one: float, two: float) -> float:
 
 
 def _by_piece(
-    segments: Segments, log_ends: Floats, sensitivity: tuple[float, float], pieces: int
+    segments: Segments,
+    log_ends: Floats,
+    sensitivity: tuple[float, float],
+    pieces: int,
+    to_full: float,
 ) -> Iterator[float | None]:
-    """Return the level of each piece at the fastest pace of the run."""
+    """Return the level of each piece at full pace, by ``to_full`` from the fastest moments."""
     for piece in range(pieces):
         mine = segments.piece == piece
-        enough = mine.sum() >= FEWEST
-        yield (
-            _level(segments.level[mine], log_ends[:, mine], *sensitivity).value if enough else None
-        )
+        if mine.sum() < FEWEST:
+            yield None
+            continue
+        level = segments.level[mine]
+        busy = level * segments.busy[mine]
+        at_fastest = _level(busy, log_ends[:, mine], *sensitivity).value
+        yield to_full * at_fastest + float((level - busy).mean())
 
 
 def _sensitivity(log_level: Floats, log_ends: Floats) -> Sensitivity:
@@ -350,7 +408,7 @@ def moved(
         further *= slope
     else:
         before, after = (_of_machine(max(each, 0.0))[0] for each in (fastest, fastest + further))
-        further = SENSITIVITY * (after - before)
+        further = pace.busy * SENSITIVITY * (after - before)
     return scaled(estimate, math.exp(-pace.away * (slope - pace.sensitivity) - further))
 
 
@@ -375,8 +433,10 @@ def _is_unlike(sensitivity: float, sd: float) -> bool:
 
 
 def _unlike(pace: Pace) -> tuple[Notice, ...]:
-    """Say where the pace of the interpreter is not what limits the readings."""
-    if not _is_unlike(pace.sensitivity, pace.sensitivity_sd):
+    """Say where work is limited by something else than the pace of the interpreter."""
+    if pace.busy < UNLIKE or not _is_unlike(
+        pace.sensitivity / pace.busy, pace.sensitivity_sd / pace.busy
+    ):
         return ()
     sentence = (
         f"Where the interpreter takes 10% longer, this takes {percent(0.1 * pace.sensitivity)} ± "

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,15 +22,44 @@ LEAST_SHARE, _FEWEST = 0.1, 20
 _STRATUM = 10  # undisturbed groups of each length: fewer weigh too unequally, more differ in length
 _NEGLIGIBLE = 5e-4  # change of the mean that is not worth a correction
 _MOST_WEIGHT = 3.0  # of the stratum of the longest, over the average: more is told
+STOPPED = "stopped"  # a source of delay: the process stood still, by a signal or with its machine
+# Of a group that neither worked nor waited for a processor: seconds, and times as long as any other
+# but a few, from which on it was stopped; the share of time that work which never blocks so has.
+_LEAST_STOP_S, _ISOLATED, _NEVER_BLOCKS = 0.2, 10.0, 0.1
+_MOST_STOPS, _GROUPS_PER_STOP = 3, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Groups:
-    """Groups of successive readings, with what each took and waited, arrays of shape (k,)."""
+    """Groups of successive readings, with what each took and waited, arrays of shape (k,).
+
+    ``rest_s`` is what is neither delay nor processor time, ``stopped_s`` the part of the delay for
+    which the process was stopped; None where that is not known.
+    """
 
     sizes: Ints
     delay_s: Floats
     duration_s: Floats
+    rest_s: Any = None
+    stopped_s: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("rest_s", "stopped_s"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.zeros(self.sizes.size))
+
+    def with_stops(self) -> Groups:
+        """Return them with what was stopped as delay, by `stops_in`."""
+        stopped_s = stops_in(self.rest_s, self.duration_s)
+        if not stopped_s.any():
+            return self
+        return Groups(
+            sizes=self.sizes,
+            delay_s=self.delay_s + stopped_s,
+            duration_s=self.duration_s,
+            rest_s=self.rest_s - stopped_s,
+            stopped_s=self.stopped_s + stopped_s,
+        )
 
     @property
     def n(self) -> int:
@@ -41,6 +71,12 @@ class Groups:
         """Share of the time that was waited."""
         whole = float(self.duration_s.sum())
         return float(np.minimum(self.delay_s, self.duration_s).sum()) / whole if whole else 0.0
+
+    @property
+    def stopped(self) -> float:
+        """Share of the time during which the process was stopped."""
+        whole = float(self.duration_s.sum())
+        return float(self.stopped_s.sum()) / whole if whole else 0.0
 
     @property
     def are_hit(self) -> npt.NDArray[np.bool_]:
@@ -59,16 +95,57 @@ def groups_of(delays: Delays | None, seconds: Floats) -> Groups:
     if delays is None or (n > 1 and delays.stops[-1] != n):
         return Groups(sizes=np.array([n]), delay_s=np.zeros(1), duration_s=whole_s)
     sizes, duration_s = np.diff(delays.stops, prepend=0), delays.duration_s
-    delay_s: Floats = sum(delays.seconds.values(), start=np.zeros(sizes.size))
-    if n > 1:
-        if duration_s is None:
-            duration_s = np.add.reduceat(seconds, delays.stops - sizes)
-        return Groups(sizes=sizes, delay_s=delay_s, duration_s=duration_s)
-    return Groups(
-        sizes=np.array([1]),
-        delay_s=delay_s.sum(keepdims=True),
-        duration_s=whole_s if duration_s is None else duration_s.sum(keepdims=True),
-    )
+    if duration_s is None:
+        duration_s = np.add.reduceat(seconds, delays.stops - sizes) if n > 1 else whole_s
+    columns = {
+        "delay_s": total_delay(delays),
+        "duration_s": duration_s,
+        "rest_s": rest_of(delays, duration_s),
+        "stopped_s": delays.seconds.get(STOPPED, np.zeros(sizes.size)),
+    }
+    if n == 1:
+        sizes = np.array([1])
+        columns = {name: each.sum(keepdims=True) for name, each in columns.items()}
+    return Groups(sizes=sizes, **columns)
+
+
+def total_delay(delays: Delays) -> Floats:
+    """Return the measured delay of each group, from all sources."""
+    delay_s: Floats = sum(delays.seconds.values(), start=np.zeros(delays.stops.size))
+    return delay_s
+
+
+def rest_of(delays: Delays, duration_s: Floats) -> Floats:
+    """Return what of the duration of each group is neither delay nor work; 0 where not known."""
+    if delays.busy is None or delays.busy.size != duration_s.size:
+        return np.zeros(duration_s.size)
+    own = 0.0 if delays.own is None else delays.own
+    rest_s: Floats = np.maximum(duration_s - delays.busy - total_delay(delays) - own, 0.0)
+    return rest_s
+
+
+def stops_in(rest_s: Floats, duration_s: Floats) -> Floats:
+    """Return for how long the process stood still in each group: 0 in nearly all.
+
+    Work that never blocks has no time in which it neither works nor waits for a processor. If few
+    groups have such a gap, each at least 0.2 s and ten times as long as the gap of any other, the
+    process was stopped. Work that sleeps or waits for data has gaps of its own, in most groups or
+    again and again, and is never taken for stopped. Nor is the first group, which may have waited
+    for what others find in memory.
+    """
+    stopped_s, n = np.zeros(rest_s.size), rest_s.size - 1
+    most = min(_MOST_STOPS, n // _GROUPS_PER_STOP)
+    if most < 1 or rest_s[1:].max() < _LEAST_STOP_S:
+        return stopped_s
+    order = 1 + np.argsort(rest_s[1:])[::-1]
+    for count in range(1, most + 1):
+        gaps, others = order[:count], order[count:]
+        isolated_s = max(_LEAST_STOP_S, _ISOLATED * float(rest_s[others].max()))
+        blocked = float(rest_s[others].sum()) / max(float(duration_s[others].sum()), 1e-300)
+        if rest_s[gaps].min() >= isolated_s and blocked <= _NEVER_BLOCKS:
+            stopped_s[gaps] = rest_s[gaps] - np.median(rest_s[others])
+            return stopped_s
+    return stopped_s
 
 
 def joined(by_round: Sequence[Groups]) -> Groups:
@@ -76,7 +153,7 @@ def joined(by_round: Sequence[Groups]) -> Groups:
     return Groups(
         **{
             name: np.concatenate([getattr(each, name) for each in by_round])
-            for name in ("sizes", "delay_s", "duration_s")
+            for name in ("sizes", "delay_s", "duration_s", "rest_s", "stopped_s")
         }
     )
 
@@ -95,15 +172,19 @@ def undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, ...]]:
     rate, do not do: of disturbances in bursts they make the mean up to 60 % too high, and 340 %
     where readings have a heavy tail (docs/evidence/undisturbed.py).
     """
-    hit = groups.are_hit
+    groups = groups.with_stops()
+    hit, stopped = groups.are_hit, groups.stopped_s > 0.0
     left, n = int(groups.sizes[~hit].sum()), groups.n
+    running = n - int(groups.sizes[stopped].sum())
     if left == n:
         return None, ()
-    if left < max(LEAST_SHARE * n, min(_FEWEST, n / 2)):
-        return None, (hardly_any(left, n, groups.lost),)
+    if left < max(LEAST_SHARE * running, min(_FEWEST, running / 2)):
+        told = (hardly_any(left, n, groups.lost),)
+        if running in (0, n):
+            return None, told
+        return _chosen(groups, np.flatnonzero(~stopped), running), told
     weights, longest = _weights(groups)
     counts = np.diff(np.floor(np.cumsum(weights) + 1e-9), prepend=0.0).astype(np.int64)
-    chosen = np.repeat(np.flatnonzero(~hit), counts)
     notices: tuple[Notice, ...] = ()
     if longest > _MOST_WEIGHT:
         sentence = (
@@ -112,16 +193,22 @@ def undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, ...]]:
             "quantiles are too low."
         )
         notices = (Notice.warning(Code.LONGEST_DISTURBED, sentence, weight=longest),)
+    return _chosen(groups, np.repeat(np.flatnonzero(~hit), counts), left), notices
+
+
+def _chosen(groups: Groups, chosen: Ints, left: int) -> Disturbed:
+    """Return the spans of the ``left`` readings that count, some of them more than once."""
     stops = np.cumsum(groups.sizes)[chosen]
     starts = stops - groups.sizes[chosen]
     goes_on = starts[1:] == stops[:-1]
     return Disturbed(
-        n=n,
-        left_out=n - left,
+        n=groups.n,
+        left_out=groups.n - left,
         lost=groups.lost,
+        stopped=groups.stopped,
         starts=starts[np.append(True, ~goes_on)],
         stops=stops[np.append(~goes_on, True)],
-    ), notices
+    )
 
 
 def hardly_any(left: int, n: int, lost: float, noun: str = "reading") -> Notice:
@@ -139,7 +226,7 @@ def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Di
     """Tell of several series as one what was left out; None where all readings count."""
     if not any(chosen):
         return None
-    before = np.cumsum([0, *(each.n for each in series)])
+    before, whole_series = np.cumsum([0, *(each.n for each in series)]), joined(series)
     whole = [
         each or Disturbed(n=n, left_out=0, lost=0.0, starts=np.array([0]), stops=np.array([n]))
         for each, n in zip(chosen, np.diff(before), strict=True)
@@ -147,7 +234,8 @@ def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Di
     return Disturbed(
         n=int(before[-1]),
         left_out=sum(each.left_out for each in whole),
-        lost=joined(series).lost,
+        lost=whole_series.lost,
+        stopped=whole_series.stopped,
         starts=np.concatenate([n + each.starts for n, each in zip(before, whole, strict=False)]),
         stops=np.concatenate([n + each.stops for n, each in zip(before, whole, strict=False)]),
     )

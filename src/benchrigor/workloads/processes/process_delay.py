@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchrigor.clocks import processors
 from benchrigor.model import Delays
 from benchrigor.protocols import Recorder
+from benchrigor.stats.series.undisturbed import STOPPED
 
 # Processes that ran for a hundredth of the time do not matter, though nobody saw them.
 _NEGLIGIBLE = 0.01
@@ -18,20 +19,26 @@ def record_process(
     elapsed_s: float,
     cpu_s: float,
     together_ns: int = 0,
+    stopped_s: float = 0.0,
 ) -> None:
     """Record the delay of a round's process, by what is known of the processor time used.
 
-    It is never more than leaves all processors the time to do the work.
+    It is never more than leaves all processors the time to do the work. While the process was
+    stopped, it neither worked nor waited for a processor.
     """
-    most_s = max(elapsed_s - cpu_s / processors(), 0.0)
+    lost_s = min(lost_ns / 1e9, max(elapsed_s - cpu_s / processors(), 0.0))
     unseen_s = max(cpu_s - known_ns / 1e9 - _NEGLIGIBLE * elapsed_s, 0.0)
     known = 1.0 - unseen_s / cpu_s if unseen_s else 1.0
+    seconds = {"run queue": [lost_s]}
+    if stopped_s:
+        seconds[STOPPED] = [min(stopped_s, max(elapsed_s - cpu_s - lost_s, 0.0))]
     recorder.delays(
         Delays(
             stops=[1],
-            seconds={"run queue": [min(lost_ns / 1e9, most_s)]},
+            seconds=seconds,
             duration_s=[elapsed_s],
             known=[known],
+            busy=[cpu_s],
         )
     )
     if together_ns:

@@ -16,6 +16,7 @@ from typing import IO
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.protocols import Clock, DelayMeter
+from benchrigor.workloads.processes.own_signals import continued_ns
 
 _LOOK_S = 0.01  # from one look to the next at whether a group is gone
 _DYING_S = 1.0  # for the kernel to end what was killed
@@ -36,6 +37,7 @@ class Ended:
     left_running: bool  # it left processes of its group running
     delay: tuple[int, int] | None  # as `DelayMeter.wait_for` tells it
     together_ns: int  # likewise
+    stopped_s: float = 0.0  # for how long it was stopped, or we were while we waited
 
     @property
     def cpu_s(self) -> float:
@@ -112,12 +114,13 @@ class ProcessGroup:
         pid = self.process.pid
         try:
             ended_ns = delay = None
-            together_ns = 0
+            together_ns, stopped_s = 0, 0.0
             if meter is not None:
                 delay_of = meter.wait_for(pid)
                 ended_ns = self._clock.now_ns()
                 delay = delay_of()
                 together_ns = getattr(delay_of, "together_ns", 0)
+                stopped_s = getattr(delay_of, "stopped_s", 0.0)
             _, status, usage = os.wait4(pid, 0)
             ended_ns = ended_ns or self._clock.now_ns()
             self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -132,6 +135,8 @@ class ProcessGroup:
             self._over.set()
             self.end(grace_s=0.0)
             raise
+        if any(moment_ns > self._start_ns for moment_ns in continued_ns):
+            stopped_s = (ended_ns - self._start_ns) / 1e9  # at most
         return Ended(
             code=self.process.returncode,
             elapsed_ns=ended_ns - self._start_ns,
@@ -143,6 +148,7 @@ class ProcessGroup:
             left_running=left_running,
             delay=delay,
             together_ns=together_ns,
+            stopped_s=stopped_s,
         )
 
     def _watch(self, timeout_s: float | None, seconds: float | None) -> None:

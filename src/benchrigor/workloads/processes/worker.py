@@ -191,8 +191,7 @@ class Reference:
 
         The mean of repeated runs where that was long.
         """
-        now, table = self._now, self._table
-        repeats = repeats_after(lasting_ns, self._cost_ns)
+        now, table, repeats = self._now, self._table, repeats_after(lasting_ns, self._cost_ns)
         _loop(table)
         start = now()
         for _ in range(repeats):
@@ -220,6 +219,7 @@ SEGMENT_NS = 500_000
 # Segments after which their length is adjusted; again whenever there are four times as many. It
 # stays as it is where that is near enough: only segments of equal length can be compared.
 _TRIED = 16
+COLUMNS = ("stops", "began_ns", "delays_ns", "durations_ns", "busy_ns")  # of a `SegmentTimer`
 
 
 class SegmentTimer:
@@ -236,13 +236,16 @@ class SegmentTimer:
         Reads the clock.
     reference
         Timed in turn with the segments; None for none.
+    busy_ns
+        Tells the processor time of the thread so far; None where the clock is not that of the
+        machine.
 
     Attributes
     ----------
     stops
         How many readings there were at the end of each segment.
-    began_ns, delays_ns, durations_ns
-        When each began, how long it waited, and the sum of its readings.
+    began_ns, delays_ns, durations_ns, busy_ns
+        When each began, how long it waited, the sum of its readings, and its processor time.
     references
         Times of the reference in nanoseconds, each after so many readings.
     used_ns
@@ -255,19 +258,20 @@ class SegmentTimer:
         delay_ns: Callable[[], int] | None,
         now_ns: Callable[[], int],
         reference: Reference | None = None,
+        busy_ns: Callable[[], int] | None = None,
     ) -> None:
         self.reference = reference
-        self.is_metered = delay_ns is not None
+        self.is_metered, self.is_busy_known = delay_ns is not None, busy_ns is not None
+        self._busy_so_far_ns = busy_ns or _nothing
         self._now_ns = now_ns
         self._delay_so_far_ns = delay_ns or _nothing
         self._elapsed_ns: list[int] = []  # of the readings under way
-        self._kept = 0  # how many of them are in a segment
+        self._kept = self._closed = 0  # how many of them are in a segment, and how many those are
         self._since_ns: int | None = None
-        self._paused_ns = 0
+        self._paused_ns = self._busy_since_ns = 0
         self._began_ns: int | None = None  # the segment under way
-        self._delay_ns = 0
+        self._delay_ns = self._busy_ns = 0
         self._length = 1
-        self._closed = 0
         self._adjusted_at = _TRIED
         self.clear()
 
@@ -277,6 +281,7 @@ class SegmentTimer:
         self.began_ns: list[int] = []
         self.delays_ns: list[int] = []
         self.durations_ns: list[int] = []
+        self.busy_ns: list[int] = []
         self.references: list[tuple[int, int]] = []
         self.used_ns: tuple[int, int, int] | None = None
 
@@ -312,10 +317,12 @@ class SegmentTimer:
         if self._began_ns is None:
             self._began_ns = self._now_ns()
         self._since_ns = self._delay_so_far_ns()
+        self._busy_since_ns = self._busy_so_far_ns()
 
     def pause(self) -> None:
         """Count up to here; delay before the next `resume` counts for no reading."""
         if self._since_ns is not None:
+            self._busy_ns += self._busy_so_far_ns() - self._busy_since_ns
             self._paused_ns = self._delay_so_far_ns()
             self._delay_ns += max(self._paused_ns - self._since_ns, 0)
             self._since_ns = None
@@ -323,8 +330,8 @@ class SegmentTimer:
     def forget(self, readings: int) -> None:
         """Forget what was measured after so many readings of the round."""
         kept = sum(each <= readings for each in self.stops)
-        for each in (self.stops, self.began_ns, self.delays_ns, self.durations_ns):
-            del each[kept:]
+        for name in COLUMNS:
+            del getattr(self, name)[kept:]
         self.references = [each for each in self.references if each[0] <= readings]
         if not kept:
             self.used_ns = None
@@ -342,8 +349,7 @@ class SegmentTimer:
 
     def _cpu_ns(self) -> int:
         """Return the processor time of this process and of the children that it has waited for."""
-        children = os.times()
-        children_s = children.children_user + children.children_system
+        children_s = sum(os.times()[2:4])
         return time.process_time_ns() + int(1e9 * children_s)
 
     def _next_length(self, readings: int) -> int:
@@ -384,7 +390,8 @@ class SegmentTimer:
         self._began_ns = None
         self.delays_ns.append(self._delay_ns)
         self.durations_ns.append(sum(self._elapsed_ns[self._kept :]))
-        self._delay_ns, self._kept = 0, len(self._elapsed_ns)
+        self.busy_ns.append(self._busy_ns)
+        self._delay_ns, self._busy_ns, self._kept = 0, 0, len(self._elapsed_ns)
 
 
 def _nothing() -> int:
@@ -423,9 +430,9 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
     except (Exception, SystemExit) as error:
         sys.excepthook(*sys.exc_info())  # the end of what it prints is part of the message
         facts = {"failed": f"raised {type(error).__name__}{f': {error}' if str(error) else ''}"}
-    sizes = [[name, len(each)] for name, each in arrays.items()]
+    head = {"facts": facts, "arrays": [[name, len(each)] for name, each in arrays.items()]}
     with os.fdopen(descriptor, "wb") as pipe:
-        pipe.write(ascii({"facts": facts, "arrays": sizes}).encode() + b"\n")
+        pipe.write(ascii(head).encode() + b"\n")
         for each in arrays.values():
             pipe.write(each.tobytes())
 
@@ -468,7 +475,8 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
     """Time the function, or the steps of the generator that it makes; add facts."""
     if task["gc"] == "off":
         collector.disable()
-    timer = SegmentTimer(_meter(), time.perf_counter_ns, Reference() if task["reference"] else None)
+    reference = Reference() if task["reference"] else None
+    timer = SegmentTimer(_meter(), time.perf_counter_ns, reference, time.thread_time_ns)
     elapsed_ns: list[int] = []
     flags = getattr(getattr(getattr(func, "func", func), "__code__", None), "co_flags", 0)
     if flags & _GENERATOR:
@@ -482,16 +490,13 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
             task["carry_out"] = asyncio.new_event_loop().run_until_complete
         inner = _time_function(func, task, timer, elapsed_ns=elapsed_ns, facts=facts)
     timer.close(len(elapsed_ns))
-    facts["inner_loop"], facts["gc"] = inner, "on" if collector.isenabled() else "off"
-    facts["python"] = sys.version.split()[0]
+    facts["inner_loop"], facts["python"] = inner, sys.version.split()[0]
+    facts["gc"] = "on" if collector.isenabled() else "off"
     facts["peak_memory"] = _peak_memory()
     facts["metered"] = timer.is_metered
     lists: dict[str, list[float]] = {
         "readings": [each / (1e9 * inner) for each in elapsed_ns],
-        "stops": [*timer.stops],
-        "began_ns": [*timer.began_ns],
-        "delays_ns": [*timer.delays_ns],
-        "durations_ns": [*timer.durations_ns],
+        **{name: [*getattr(timer, name)] for name in COLUMNS},
         "reference_stops": [each for each, _ in timer.references],
         "reference_ns": [each for _, each in timer.references],
         "used_ns": [after - before for before, after in zip(timer.used_ns or (), timer.spent_ns())],
@@ -539,8 +544,7 @@ def _time_function(
         inner = inner or 1
         expected_ns *= inner
     else:
-        expected_ns = add(1, 1)
-        inner = 1
+        expected_ns, inner = add(1, 1), 1
         if expected_ns < NO_HICCUP * task["enough_ns"]:
             forget()
             inner, expected_ns = calls_per_reading(expected_ns, task["enough_ns"], time_reading)

@@ -1,0 +1,266 @@
+"""Calls that never end, and functions that fork: the budget ends a run with what was measured."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import benchrigor as br
+from benchrigor.clocks import WallClock
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model import Code, RoundPlan
+from benchrigor.protocols import Workload
+from benchrigor.workloads import (
+    AmountWorkload,
+    CallableWorkload,
+    RoundRecorder,
+    StepwiseWorkload,
+    timing,
+)
+from benchrigor.workloads.processes.own_signals import handled, left_calls
+
+HANG_S = 60.0
+CALL_S = 0.02
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "setitimer") or "fork" not in multiprocessing.get_all_start_methods(),
+    reason="no timer signals, or no fork",
+)
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Wait for less time, and forget which calls were left."""
+    monkeypatch.setattr(timing, "_GRACE_S", 0.2)
+    monkeypatch.setattr(timing, "_FIRST_GRACE_S", 0.4)
+    yield
+    left_calls.clear()
+
+
+class HangingAt:
+    """A function that hangs in one of its calls, counted from 0."""
+
+    def __init__(self, call: int) -> None:
+        self.call, self.calls = call, 0
+
+    def __call__(self, _amount: float = 0.0) -> None:
+        self.calls += 1
+        time.sleep(HANG_S if self.calls > self.call else CALL_S)
+
+    async def awaited(self) -> None:
+        self()
+
+    def steps(self) -> Iterator[None]:
+        while True:
+            self()
+            yield
+
+
+def plain(func: HangingAt) -> Workload:
+    return CallableWorkload(func, clock=WallClock())
+
+
+def set_up(func: HangingAt) -> Workload:
+    return CallableWorkload(func, clock=WallClock(), setup=list)
+
+
+def awaited(func: HangingAt) -> Workload:
+    return CallableWorkload(func.awaited, clock=WallClock())
+
+
+def stepwise(func: HangingAt) -> Workload:
+    return StepwiseWorkload(func.steps, clock=WallClock())
+
+
+def of_amounts(func: HangingAt) -> Workload:
+    return AmountWorkload(func, clock=WallClock())
+
+
+@pytest.mark.parametrize("make", [plain, set_up, awaited, stepwise])
+def test_a_call_that_hangs_ends_the_round_with_what_was_measured(
+    make: Callable[[HangingAt], Workload],
+) -> None:
+    plan, recorder = RoundPlan(index=0, readings=100, seconds=0.3), RoundRecorder()
+    make(HangingAt(6)).run(plan, recorder)
+    finished = recorder.finish(plan, 1)
+    assert finished.cut
+    assert 3 <= finished.n_readings <= 6
+    assert [each.code for each in finished.notices if each.code is Code.CUT_ROUND]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+
+
+@pytest.mark.parametrize("make", [plain, set_up, awaited, stepwise, of_amounts])
+def test_a_first_call_that_hangs_leaves_no_reading(make: Callable[[HangingAt], Workload]) -> None:
+    plan = RoundPlan(index=0, readings=100, seconds=0.05, work=1.0)
+    recorder = RoundRecorder()
+    make(HangingAt(0)).run(plan, recorder)
+    finished = recorder.finish(plan, 1)
+    assert finished.cut
+    assert finished.n_readings == 0
+
+
+def test_a_slow_call_is_waited_for() -> None:
+    """It takes five times the budget, or ten times as long as those before."""
+    plan, recorder = RoundPlan(index=0, readings=3, seconds=0.1), RoundRecorder()
+    CallableWorkload(lambda: time.sleep(0.5), clock=WallClock()).run(plan, recorder)
+    assert recorder.finish(plan, 1).n_readings == 1
+
+
+def test_a_session_ends_with_it_and_so_does_a_pair() -> None:
+    record = br.Session(br.Options(budget_s=0.3, target=None, reference=False)).run(HangingAt(6))
+    assert record.decision is not None
+    assert record.decision.reason is br.StopReason.TIME_BUDGET
+    assert record.analysis().n >= 1
+    assert any("was left" in each.sentence for each in record.session_notices)
+    once, steady = HangingAt(7), HangingAt(1000)
+    compared = br.measure_pair(steady, once, budget_s=0.4, seed=1, batch=1)
+    assert compared.reason is br.StopReason.TIME_BUDGET
+    assert any("HangingAt" in each.sentence for each in compared.notices)
+    with pytest.raises(WorkloadFailed, match="candidate"):
+        br.measure_pair(steady, HangingAt(0), budget_s=0.05, seed=1, batch=1)
+
+
+def test_other_threads_and_timers_in_use_are_left_alone() -> None:
+    before = signal.signal(signal.SIGALRM, lambda *_: None)
+    try:
+        plan, recorder = RoundPlan(index=0, readings=3, seconds=0.1), RoundRecorder()
+        mine = signal.getsignal(signal.SIGALRM)
+        seen: list[Any] = []
+        work = CallableWorkload(
+            lambda: seen.append(signal.getsignal(signal.SIGALRM)), clock=WallClock(), inner=1
+        )
+        work.run(plan, recorder)
+        assert set(seen) == {mine}
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    ended = list[int]()
+
+    def measured() -> None:
+        planned, told = RoundPlan(index=0, readings=3, seconds=1.0), RoundRecorder()
+        CallableWorkload(lambda: time.sleep(CALL_S), clock=WallClock()).run(planned, told)
+        ended.append(told.finish(planned, 1).n_readings)
+
+    thread = threading.Thread(target=measured)
+    thread.start()
+    thread.join()
+    assert ended == [3]
+
+
+def test_a_forked_process_has_the_handlers_from_before(fork: Callable[..., Any]) -> None:
+    told, tell = multiprocessing.Pipe(duplex=False)
+    before = signal.getsignal(signal.SIGTERM)
+
+    def handlers() -> None:
+        tell.send(signal.getsignal(signal.SIGTERM) == before)
+
+    with handled({signal.SIGTERM: lambda *_: None}), handled({signal.SIGTERM: lambda *_: None}):
+        fork(handlers).join()
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert told.recv() is True
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+POOLS = """
+import concurrent.futures, multiprocessing, os, time
+
+CALLS = []
+
+def work(n):
+    return sum(range(n))
+
+def fork_pool():
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return pool.map(work, [2_000] * 4)
+
+def ended_workers():
+    workers = [
+        multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+        for _ in range(2)
+    ]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.terminate()
+        each.join()
+
+def bare_fork():
+    pid = os.fork()
+    if not pid:
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+def executor():
+    context = multiprocessing.get_context("fork")
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        return list(pool.map(work, [2_000] * 4))
+
+EXECUTORS = []
+
+def stuck_executor():
+    CALLS.append(1)
+    if not EXECUTORS:
+        context = multiprocessing.get_context("fork")
+        EXECUTORS.append(concurrent.futures.ProcessPoolExecutor(2, mp_context=context))
+    if len(CALLS) > 3:
+        EXECUTORS[0].submit(time.sleep, 1_000).result()
+    return list(EXECUTORS[0].map(work, [2_000] * 4))
+
+def stuck_pool():
+    CALLS.append(1)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return pool.map(time.sleep, [1_000 if len(CALLS) > 3 else 0.001] * 2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("verb", "function"),
+    [
+        ("run", "fork_pool"),
+        ("run", "ended_workers"),
+        ("run", "stuck_executor"),
+        ("run", "stuck_pool"),
+        ("timeit", "executor"),
+        ("ab", "bare_fork"),
+        ("fresh", "fork_pool"),
+    ],
+)
+def test_pools_end_with_the_budget_and_say_nothing(
+    tmp_path: Path, verb: str, function: str
+) -> None:
+    seconds = "2" if function.startswith("stuck") else "0.5"
+    name, budget = f"pools:{function}", ["--budget", seconds, "--json"]
+    words = {
+        "run": ["run", "--no-store", *budget, name],
+        "fresh": ["run", "--fresh", "--no-store", *budget, name],
+        "timeit": ["timeit", *budget, "-s", f"from pools import {function}", f"{function}()"],
+        "ab": ["ab", *budget, name, "pools:work_twice"],
+    }
+    (tmp_path / "pools.py").write_text(POOLS + "\ndef work_twice():\n    bare_fork()\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchrigor", *words[verb]],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path), "BENCHRIGOR_STORE": str(tmp_path / "store")},
+        capture_output=True,
+        text=True,
+        timeout=120,  # of a busy machine; without the fix it is for ever
+        check=False,
+    )
+    assert "KeyboardInterrupt" not in done.stderr
+    assert "Traceback" not in done.stderr
+    found = json.loads(done.stdout)
+    assert "error" not in found
+    if function.startswith("stuck"):
+        assert "was left" in done.stdout
+        assert found["analyses"][0]["n"] > 0
