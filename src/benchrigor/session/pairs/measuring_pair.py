@@ -80,8 +80,8 @@ def measure_pair(
     Comparison
         ``print(comparison)`` shows it in one line. Its ``reason`` says why the measuring ended;
         unless that is SATISFIED, it has the Notice "not-converged". Where a few pairs carry the
-        interval, a Notice says so and ``median_ratio`` has an interval that they do not carry. Without a stable phase it has
-        no estimate, its verdict is UNDECIDED, and a Notice says why.
+        interval, a Notice says so and ``median_ratio`` has an interval that they do not carry.
+        Without a stable phase it has no estimate, its verdict is UNDECIDED, and a Notice says why.
 
     Raises
     ------
