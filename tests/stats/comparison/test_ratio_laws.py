@@ -12,6 +12,7 @@ from scipy import stats as scipy_stats
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Comparison, Floats, Verdict, codec
+from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.stats import compare
 
 DECIDED = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
@@ -207,3 +208,15 @@ def test_common_drift_does_not_open_the_interval() -> None:
         assert found.ratio is not None
         assert found.ratio.half_width < 0.005
         assert found.verdict is Verdict.WORSE
+
+
+def test_a_ratio_of_times_is_positive_even_if_some_are_0() -> None:
+    rng = np.random.default_rng(2)
+    engine = PairEngine(by_round=True, budget_s=1.0, seed=1)
+    one = [np.array([each]) for each in rng.lognormal(0.0, 0.05, 12)]
+    two = [np.array([each]) for each in np.r_[np.zeros(11), 3.0]]
+    engine.add(one, two, None)
+    found = engine.result()
+    assert found.ratio is not None
+    assert found.ratio.low == 0.0
+    assert found.verdict is Verdict.UNDECIDED

@@ -18,7 +18,7 @@ from benchrigor.model import (
     Verdict,
 )
 from benchrigor.stats.comparison.samples import refuse_zeros
-from benchrigor.stats.comparison.two_sample import Question, compare, compare_pairs
+from benchrigor.stats.comparison.two_sample import Question, compare_pairs, compare_samples
 from benchrigor.stats.estimators.estimation import notice_of
 from benchrigor.stats.estimators.observation import observe
 from benchrigor.stats.estimators.rough_figure import latest
@@ -165,7 +165,7 @@ class PairsOfInvocations:
             one, two = map(np.concatenate, self._series)
             whole = replace(question.policy, trim=False)
             return compare_pairs(one, two, replace(question, policy=whole))[0]
-        return compare(
+        return compare_samples(
             *self._series,
             statistic=question.statistic,
             confidence=question.policy.confidence,
@@ -173,6 +173,7 @@ class PairsOfInvocations:
             direction=None if question.direction is None else str(question.direction),
             paired=True,
             trim=are_series,
+            positive=True,
         )
 
 

@@ -137,7 +137,6 @@ def compare_named(
     statistic, direction = _common_options(sources, statistic, direction)
     options |= {"statistic": statistic, "direction": direction, "confidence": confidence}
     _refuse_zeros(sources)
-    options["positive"] = all(each.is_positive for each in sources)
     if paired:
         return replace(_paired(sources, options), readings_in=_common_unit(sources))
     with _showing_readings(sources):
@@ -146,7 +145,7 @@ def compare_named(
     first, second = (
         source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
     )
-    comparison = compare_samples(first, second, **options)
+    comparison = compare_samples(first, second, positive=_are_positive(sources), **options)
     return replace(
         comparison,
         baseline=estimates[0],
@@ -160,7 +159,7 @@ def _paired(sources: Sequence[_Source], options: Mapping[str, Any]) -> Compariso
     """Compare readings, or both sides of a comparison, pair by pair."""
     runs = [each.run for each in sources if each.run is not None]
     if are_in_turn(runs):
-        found = compare_in_turn(*runs, **{k: v for k, v in options.items() if k != "positive"})
+        found = compare_in_turn(*runs, **options)
         return replace(found, notices=(*_other_differences(sources), *found.notices))
     for each in sources:
         if each.run is not None:
@@ -177,7 +176,8 @@ def _paired(sources: Sequence[_Source], options: Mapping[str, Any]) -> Compariso
             )
     series = [each.recorded.series[0] for each in sources]
     with _showing_readings(sources):
-        return compare_samples(*series, paired=True, trim=True, **options)
+        positive = _are_positive(sources)
+        return compare_samples(*series, paired=True, trim=True, positive=positive, **options)
 
 
 def rank_runs(
@@ -288,6 +288,10 @@ def _source(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) ->
         recorded = recording_of(given, metric=metric if run else None)
         return _Source(label=label_of(given), run=run, recorded=recorded)
     return _Source(label=label, run=None, recorded=recording_of(given, label=label))
+
+
+def _are_positive(sources: Sequence[_Source]) -> bool:
+    return all(each.is_positive for each in sources)
 
 
 def _refuse_zeros(sources: Sequence[_Source]) -> None:

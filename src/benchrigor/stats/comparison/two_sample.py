@@ -156,6 +156,7 @@ def compare_samples(
         raise InvalidInput(problems)
     if positive is None:
         refuse_zeros(("baseline", first), ("candidate", second))
+        positive = are_positive(first, second)
     question = Question(
         statistic=statistic,
         policy=Policy(
@@ -174,16 +175,15 @@ def compare_samples(
     elif isinstance(first, tuple) and isinstance(second, tuple):
         basis = paired_invocations(first, second, question.policy)
     else:
-        return compare_pairs(np.asarray(first), np.asarray(second), question)[0]
-    if positive is None:
-        positive = are_positive(first, second)
+        pairs = np.asarray(first), np.asarray(second)
+        return compare_pairs(*pairs, question, positive=positive)[0]
     return _concluded(basis, question, positive=positive)
 
 
 def compare_pairs(
-    baseline: Floats, candidate: Floats, question: Question
+    baseline: Floats, candidate: Floats, question: Question, *, positive: bool = True
 ) -> tuple[Comparison, StablePairs]:
-    """Compare readings taken in turn, and return the pairs that count; see `compare`."""
+    """Compare readings taken in turn, by default times; return the pairs that count."""
     policy = question.policy
     whole = StablePairs(start=0, stop=baseline.size, measured=slice(None))
     try:
@@ -197,7 +197,7 @@ def compare_pairs(
         return _concluded_by_blocks(blocks, notices, question), whole
     short = short_run(baseline.size, "pairs") if policy.trim else ()
     basis = replace(basis, notices=one_each((*basis.notices, *pairs.notices, *short)))
-    return _concluded(basis, question, positive=are_positive(one, two)), pairs
+    return _concluded(basis, question, positive=positive), pairs
 
 
 def _concluded(basis: Basis, question: Question, *, positive: bool) -> Comparison:
