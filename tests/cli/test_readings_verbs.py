@@ -213,3 +213,63 @@ def test_changes_refuses_a_level_that_is_no_chance(cli, recording):
     result = cli("changes", recording, "--column", "time", "--level", "300%")
     assert result.exit_code == 2
     assert "level is 3.0" in result.stderr
+
+
+def slow_start(*levels: tuple[float, int], seed: int = 1) -> str:
+    """Return the lines of a file of readings around levels, each for so many."""
+    around = np.repeat([each for each, _ in levels], [n for _, n in levels])
+    return "\n".join(map(str, around * np.random.default_rng(seed).normal(1.0, 0.01, around.size)))
+
+
+ONE_STORY = {
+    "a slow start and a small step": [(1.2, 150), (1.0, 600), (1.03, 450)],
+    "a very slow start and small steps": [(3.0, 90), (1.0, 400), (0.98, 300), (1.02, 300)],
+    "a fast start": [(0.8, 150), (1.0, 1_000)],
+    "a cool-down": [(1.0, 500), (1.03, 400), (1.4, 60)],
+    "too few at the end": [(1.0, 300), (1.5, 6)],
+    "too few at the start": [(1.5, 8), (1.0, 300)],
+    "small steps": [(1.0, 500), (1.006, 500)],
+    "levels that come back": [(1.0, 200), (1.3, 200), (1.0, 200), (1.3, 200)],
+}
+
+
+@pytest.mark.parametrize("name", ONE_STORY)
+def test_changes_and_analyze_tell_the_same_phases(cli, strict, tmp_path, name):
+    text = slow_start(*ONE_STORY[name])
+    path = tmp_path / "readings.csv"
+    path.write_text(text)
+    changes = strict(cli("changes", path, "--json").stdout)
+    (analysis,) = strict(cli("analyze", path, "--json").stdout)["analyses"]
+    (phase,) = analysis["phases"]
+    for field in ("start", "stop", "reason", "phases"):
+        assert changes[field] == phase[field]
+    lines = [" ".join(line.split()) for line in cli("changes", path).stdout.splitlines()]
+    told = cli("analyze", path, "--explain").stdout.splitlines()
+    explained = [" ".join(line.split()) for line in told]
+    for part in phase["phases"]:
+        (row,) = (each for each in lines if each.startswith(f"{part['label']} {part['start']:,} "))
+        assert row in explained
+
+
+def test_changes_of_rounds_shows_the_warm_up_that_they_share(cli, strict, tmp_path):
+    rng, path = np.random.default_rng(1), tmp_path / "rounds.csv"
+    rows = [
+        f"{name},{value}"
+        for name in "abcdef"
+        for value in np.repeat([2.0, 1.0], [40, 260]) * rng.normal(1.0, 0.02, 300)
+    ]
+    path.write_text("\n".join(["start,time", *rows]))
+    columns = ("--column", "time", "--round", "start", "--json")
+    changes = strict(cli("changes", path, *columns).stdout)["rounds"]
+    (analysis,) = strict(cli("analyze", path, *columns).stdout)["analyses"]
+    assert [each["phases"] for each in changes] == [each["phases"] for each in analysis["phases"]]
+    assert len({each["phases"][0]["stop"] for each in changes}) == 1
+
+
+def test_changes_says_what_is_too_few_to_call_and_min_segment_calls_it(cli):
+    text = slow_start((1.0, 200), (1.5, 6))
+    said = " ".join(cli("changes", input=text).stdout.split())
+    assert "change points: none" in said
+    assert "The last 6 readings are too few to call" in said
+    assert cli("changes", "--min-segment", "5", input=text).stdout.startswith("change points: 200 ")
+    assert cli("changes", "--min-segment", "1", input=text).exit_code == 2

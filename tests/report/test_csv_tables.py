@@ -49,6 +49,14 @@ def test_detected_phases_are_named_and_margins_are_not_kept() -> None:
     assert sum(row["kept"] == "yes" for row in rows) == record.analyses[0].n_kept == 850
 
 
+def test_a_cold_first_reading_is_not_kept_although_nothing_was_searched() -> None:
+    series = np.append(9.0, np.random.default_rng(1).normal(1.0, 0.01, 14))
+    record = told(Options(max_rounds=1, target=1e-9), {"unit_readings": {"time": series}})
+    rows = dicts(reading_rows(record))
+    assert [row["kept"] for row in rows] == ["no"] + ["yes"] * 14
+    assert record.analyses[0].n_kept == 14
+
+
 def test_restarted_rounds_have_phases_of_their_own_and_red_rounds_have_none() -> None:
     rng = np.random.default_rng(2)
     units = [{"unit_readings": {"time": rng.normal(1.0, 0.1, n)}} for n in (40, 50, 60)]

@@ -208,6 +208,15 @@ def test_the_interval_is_drawn_over_the_readings_that_it_stands_on() -> None:
     assert f"mean {show_estimate(found, 's')}" in " ".join(words(axes).split())
 
 
+def test_a_margin_is_counted_where_all_phases_are_measured() -> None:
+    levels = np.repeat([1.0, 1.2, 1.0], [700, 600, 700])
+    record = told(levels * np.random.default_rng(1).normal(1.0, 0.01, 2_000))
+    analysis = record.analyses[0]
+    assert (analysis.phases[0].reason, analysis.n_kept) == (PhaseReason.CHANGING_PACE, 1_990)
+    shown = words(drawn(plot_trace(record)))
+    assert "1,990 of 2,000 readings kept · 10 left out as a margin" in shown
+
+
 def test_readings_that_do_not_count_are_paler_and_all_are_there() -> None:
     axes = drawn(plot_trace(told(THREE)))
     (pale,), (dark,) = named(axes, "left out"), named(axes, "kept")

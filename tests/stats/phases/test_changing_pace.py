@@ -263,3 +263,74 @@ def test_a_movement_that_ends_where_it_began_is_no_refusal() -> None:
     levels = np.r_[np.linspace(1.0, 1.2, 600), np.linspace(1.2, 1.0, 600)]
     phase = phase_at_any_pace(levels * readings((1.0, 1_200)), 0.95)
     assert phase.start is not None
+
+
+BESIDE_SMALL_STEPS = {
+    "a slow start, a step up": ([(1.2, 150), (1.0, 600), (1.03, 450)], (150, 1_200)),
+    "a slow start, a step down": ([(3.0, 150), (1.03, 600), (1.0, 450)], (150, 1_200)),
+    "a slightly slow start": ([(1.1, 200), (1.0, 500), (1.04, 500)], (200, 1_200)),
+    "a very slow start, many steps": (
+        [(3.0, 100), (1.0, 300), (1.02, 300), (0.99, 300), (1.03, 200)],
+        (100, 1_200),
+    ),
+    "a brief fast start": ([(0.7, 40), (1.0, 500), (1.04, 460)], (40, 1_000)),
+    "a cool-down": ([(1.0, 500), (1.04, 440), (1.5, 60)], (0, 940)),
+    "a slow start and the same at the end": (
+        [(1.4, 150), (1.0, 500), (1.04, 480), (1.4, 70)],
+        (150, 1_130),
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", BESIDE_SMALL_STEPS)
+def test_ends_that_stand_apart_are_cut_beside_smaller_steps(name: str, seed: int) -> None:
+    levels, ends = BESIDE_SMALL_STEPS[name]
+    phase = phase_at_any_pace(readings(*levels, seed=seed, shape=10_000.0), 0.95)
+    assert phase.reason is PhaseReason.CHANGING_PACE
+    assert (phase.start, phase.stop) == pytest.approx(ends, abs=3)
+    for part in phase.phases:
+        label = PhaseLabel.OTHER
+        if part.stop <= ends[0] + 3:
+            label = PhaseLabel.WARM_UP
+        elif part.start >= ends[1] - 3:
+            label = PhaseLabel.COOL_DOWN
+        assert part.label is label
+
+
+def test_a_slow_start_of_rates_is_low() -> None:
+    phase = found((0.5, 150), (1.0, 600), (1.1, 450), rates=True)
+    assert phase.start == pytest.approx(150, abs=3)
+    assert found((1.5, 150), (1.0, 600), (1.1, 450), rates=True).start == 0
+
+
+def test_a_slow_start_is_cut_before_levels_that_rise_to_the_end() -> None:
+    levels = [(1.5, 150), (1.0, 300), (1.06, 300), (1.12, 300), (1.18, 300)]
+    phase = phase_at_any_pace(readings(*levels, shape=10_000.0), 0.95)
+    assert phase.start is None
+    assert phase.phases[0].label is PhaseLabel.WARM_UP
+    assert float(phase.notices[0].evidence["first"] or 0.0) == pytest.approx(1.0, rel=0.02)
+
+
+def test_the_mean_is_that_of_the_readings_behind_a_slow_start() -> None:
+    held = 0
+    for seed in range(40):
+        values = readings((1.2, 150), (1.0, 600), (1.03, 450), seed=seed)
+        estimate = estimate_mean(values, trim=True)
+        held += estimate.low <= (600.0 + 450.0 * 1.03) / 1_050.0 <= estimate.high
+    assert held >= 36
+
+
+@pytest.mark.parametrize("behind", [3, 6, 8])
+def test_readings_that_are_too_few_to_call_are_no_part_of_the_stable_phase(behind: int) -> None:
+    values = readings((1.0, 600), (1.5, behind), shape=2_500.0)
+    phase = phase_at_any_pace(values, 0.95)
+    assert (phase.reason, phase.start, phase.stop) == (PhaseReason.STABLE, 0, 600)
+    assert [each.label for each in phase.phases] == [PhaseLabel.STABLE, PhaseLabel.OTHER]
+    (notice,) = phase.notices
+    assert (notice.code, notice.severity) == (Code.TOO_FEW_TO_CALL, Severity.WARNING)
+    assert notice.sentence.startswith(f"The last {behind} readings are too few to call")
+    mirrored = phase_at_any_pace(values[::-1], 0.95)
+    assert (mirrored.start, mirrored.stop) == (behind, 600 + behind)
+    assert mirrored.notices[0].sentence.startswith(f"The first {behind} readings are too few")
+    assert estimate_mean(values, trim=True).value == pytest.approx(1.0, rel=0.002)
