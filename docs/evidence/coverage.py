@@ -14,6 +14,7 @@ from front_door import print_sections
 SECTIONS = {
     "fixed": ("The mean at fixed size", "coverage_fixed"),
     "levels": ("Other levels", "coverage_fixed"),
+    "small": ("Small samples", "coverage_fixed"),
     "sequential": ("Sessions that stop at 5%", "coverage_sequential"),
     "statistics": ("Sessions that stop on a quantile", "coverage_sequential"),
     "sessions": ("Sessions with warm-ups of several lengths", "coverage_sessions"),
