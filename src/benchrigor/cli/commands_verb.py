@@ -21,7 +21,14 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
 from benchrigor.model import Family, Metric, Options, Progress, RunRecord
 from benchrigor.model.checks import refuse
-from benchrigor.model.text import marked, row, show_estimate, show_value
+from benchrigor.model.text import (
+    PEAK_MEMORY,
+    marked,
+    row,
+    show_estimate,
+    show_peak_memory,
+    show_value,
+)
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed
@@ -313,8 +320,8 @@ def _beside(record: RunRecord) -> list[str]:
     measured = " measured" if spent and record.at_full_pace() is not None else ""
     parts = [spent + measured] if spent else []
     facts = record.facts
-    if "peak_memory" in facts:
-        parts.append(f"peak memory {show_value(float(facts['peak_memory'] or 0), 'B')}")
+    if PEAK_MEMORY in facts:
+        parts.append(f"peak memory {show_peak_memory(facts)}")
     if "failed_runs" in facts:
         typical = show_value(float(facts["failed_time_s"] or 0.0), "s")
         parts.append(f"{facts['failed_runs']} runs failed, after {typical} typically")

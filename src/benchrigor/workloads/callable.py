@@ -433,16 +433,34 @@ class CallableWorkload(TimedWorkload):
         """Return the most bytes that were allocated at once in a call, beyond those before it."""
         import tracemalloc  # noqa: PLC0415  # only for who asks
 
-        was_tracing = tracemalloc.is_tracing()
-        tracemalloc.start()
-        try:
+        func: Callable[..., Any] = self._func
+        was_tracing, peak = tracemalloc.is_tracing(), 0
+
+        @contextmanager
+        def traced() -> Iterator[None]:
+            nonlocal peak
             tracemalloc.reset_peak()
             before, _ = tracemalloc.get_traced_memory()
+            yield
+            peak = tracemalloc.get_traced_memory()[1] - before
+
+        def called(*args: Any, **kwargs: Any) -> object:
+            with traced():
+                return func(*args, **kwargs)
+
+        async def awaited(*args: Any, **kwargs: Any) -> object:
+            with traced():
+                return await func(*args, **kwargs)
+
+        tracemalloc.start()
+        self._func = awaited if self._is_coroutine else called
+        try:
             self._time_alone(1, (), None, None)
-            return tracemalloc.get_traced_memory()[1] - before
         finally:
+            self._func = func
             if not was_tracing:
                 tracemalloc.stop()
+        return peak
 
 
 class _Instructions:

@@ -468,6 +468,7 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
     """Time the function, or the steps of the generator that it makes; add facts."""
     if task["gc"] == "off":
         collector.disable()
+    facts["peak_memory_floor"] = _peak_memory()
     timer = SegmentTimer(_meter(), time.perf_counter_ns, Reference() if task["reference"] else None)
     elapsed_ns: list[int] = []
     flags = getattr(getattr(getattr(func, "func", func), "__code__", None), "co_flags", 0)
