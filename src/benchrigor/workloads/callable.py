@@ -431,36 +431,18 @@ class CallableWorkload(TimedWorkload):
 
     def _peak_traced(self) -> int:
         """Return the most bytes that were allocated at once in a call, beyond those before it."""
-        import tracemalloc  # noqa: PLC0415  # only for who asks
+        from benchrigor.workloads.traced_memory import (  # noqa: PLC0415  # only for who asks
+            traced_memory,
+        )
 
-        func: Callable[..., Any] = self._func
-        was_tracing, peak = tracemalloc.is_tracing(), 0
-
-        @contextmanager
-        def traced() -> Iterator[None]:
-            nonlocal peak
-            tracemalloc.reset_peak()
-            before, _ = tracemalloc.get_traced_memory()
-            yield
-            peak = tracemalloc.get_traced_memory()[1] - before
-
-        def called(*args: Any, **kwargs: Any) -> object:
-            with traced():
-                return func(*args, **kwargs)
-
-        async def awaited(*args: Any, **kwargs: Any) -> object:
-            with traced():
-                return await func(*args, **kwargs)
-
-        tracemalloc.start()
-        self._func = awaited if self._is_coroutine else called
-        try:
-            self._time_alone(1, (), None, None)
-        finally:
-            self._func = func
-            if not was_tracing:
-                tracemalloc.stop()
-        return peak
+        func = self._func
+        with traced_memory(func, is_coroutine=self._is_coroutine) as (traced, peak):
+            self._func = traced
+            try:
+                self._time_alone(1, (), None, None)
+            finally:
+                self._func = func
+        return peak()
 
 
 class _Instructions:
