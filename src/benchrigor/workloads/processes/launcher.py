@@ -5,7 +5,6 @@ command and ends, and this interpreter, which is larger, adopts the command and 
 the standard library is needed.
 """
 
-import ctypes
 import os
 import signal
 import sys
@@ -35,8 +34,10 @@ def _start(argv: list[str]) -> tuple[int, int]:
 def _adopts() -> bool:
     """Ask for the children of children that end; return whether the system allows it."""
     try:
+        import ctypes
+
         return bool(ctypes.CDLL(None).prctl(_ADOPT, 1, 0, 0, 0) == 0)
-    except (OSError, AttributeError):
+    except (ImportError, OSError, AttributeError):
         return False
 
 
