@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections import Counter
@@ -14,6 +15,7 @@ from benchrigor.clocks import processors
 from benchrigor.session.pairs.kept_sides import compare_in_turn
 from benchrigor.storage import Journal
 from benchrigor.testing import cpu_hog
+from benchrigor.workloads.processes import launcher
 
 QUICK = ("--budget", "1", "--max-rounds", "12", "--no-store")
 PYTHON = shlex.join([sys.executable, "-I", "-S", "-c"])
@@ -132,14 +134,33 @@ def test_failed_runs_are_counted_apart(cli, strict):
 
 
 def test_peak_memory_is_that_of_the_command(cli, strict):
-    told = strict(
-        cli(
-            "commands", "true", TOUCHING, "--memory", "--max-rounds", "2", "--no-store", "--json"
-        ).stdout
-    )
-    small, large = (each["run"]["facts"]["peak_memory"] for each in told["commands"].values())
-    assert small < 16e6
-    assert large == pytest.approx(2e8, rel=0.05)
+    words = ("commands", "true", "sh -c :", TOUCHING, "--memory", "--max-rounds", "2", "--no-store")
+    told = strict(cli(*words, "--json").stdout)
+    small, shell, large = (each["run"]["facts"] for each in told["commands"].values())
+    assert small["peak_memory"] < 3e6
+    assert shell["peak_memory"] < 6e6  # where sh is bash
+    assert 0 < small["peak_memory_floor"] <= small["peak_memory"]
+    assert large["peak_memory"] == pytest.approx(2e8, rel=0.05)
+    assert re.search(r"peak memory 2\d\d MB", " ".join(cli(*words).stdout.split()))
+
+
+def test_peak_memory_that_is_not_above_its_floor_is_at_most_that(cli, monkeypatch):
+    report = f"import os, sys; os.write(int(sys.argv[1]), b'{9_000_000} {8_900_000} 0')"
+    Path("launcher.py").write_text(report)
+    monkeypatch.setattr(launcher, "__file__", str(Path("launcher.py").absolute()))
+    result = cli("commands", "true", "--memory", "--max-rounds", "2", "--no-store")
+    assert "peak memory at most 9 MB" in " ".join(result.stdout.split())
+
+
+def test_a_run_for_the_peak_memory_that_fails_has_none(cli):
+    """The second run of the command fails, which is that by the launcher."""
+    script = "test ! -e ran && touch ran"
+    words = ("commands", script, "--shell", "--memory", "--max-rounds", "1", "--no-store")
+    result = cli(*words)
+    assert result.exit_code == 5
+    assert "exited with code 1, expected 0, in the run for its peak memory" in result.output
+    Path("ran").unlink()
+    assert "peak memory" not in cli("commands", "sleep 9", "--memory", "--budget", "0.2").stdout
 
 
 def test_input_and_output_are_files(cli):

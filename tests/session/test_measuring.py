@@ -406,6 +406,20 @@ def test_the_memory_of_a_call_is_traced_and_not_timed() -> None:
     assert "peak traced memory 3 MB" in render(record)
 
 
+def test_the_memory_of_a_call_is_without_what_setup_and_teardown_take() -> None:
+    async def fetch() -> bytes:
+        return bytes(2_000_000)
+
+    def around() -> None:
+        bytes(5_000_000)
+
+    given = {"setup": around, "teardown": around, "memory": True, "budget_s": 0.1}
+    peaks = [br.measure(each, **given).facts for each in (lambda: None, fetch)]  # type: ignore[arg-type]
+    small, large = (each["peak_traced_memory"] for each in peaks)
+    assert small < 500  # type: ignore[operator]
+    assert 2_000_000 <= large < 2_010_000  # type: ignore[operator]
+
+
 def test_instructions_are_those_of_a_call_and_no_part_of_its_time(
     clock: FakeClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

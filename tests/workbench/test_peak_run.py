@@ -144,7 +144,7 @@ def test_results_keep_all_they_have():
                 crashed=trial.load > 100,
                 metrics={"depth": 3.0},
                 failures={"status 500": 2},
-                sent=100,
+                sent=round(1.5 * trial.load) + 4,
                 failed=2,
                 lag_p99_s=0.001,
                 spent_s={"run": 1.5, "teardown": 0.5},

@@ -300,9 +300,10 @@ def test_a_response_that_lag_may_have_put_over_its_limit_tells_nothing(
 
 
 def test_the_limit_that_binds_is_named():
-    def offer(load: float, _duration_s: float) -> br.LoadResult:
+    def offer(load: float, duration_s: float) -> br.LoadResult:
         mean_s = 1.0 / max(200.0 - load, 0.01)
-        n, failed = 10_000, min(int(load), 10_000)
+        n = round(load * duration_s)
+        failed = round(n * min(load / 10_000, 1.0))
         return br.LoadResult(
             mean_response_s=mean_s, sent=n, failed=failed, metrics={"p99": 4.6 * mean_s}
         )
@@ -482,6 +483,10 @@ def test_what_is_wrong_with_a_search_is_named(options: dict[str, object], said: 
         ({"mean_response_s": math.nan}, "mean_response_s is nan"),
         ({"sent": 3, "failed": 4}, "failed is 4, expected at most the 3 sent"),
         ({"sent": 3, "failed": 2, "completed": 2}, "completed is 2 and failed 2"),
+        ({"scheduled": 3, "sent": 4}, "sent is 4, expected at most the 3 scheduled"),
+        ({"sent": 3, "completed": 4}, "completed is 4 and failed 0, expected at most the 3 sent"),
+        ({"scheduled": 3, "completed": 4}, "completed is 4 .* expected at most the 3 scheduled"),
+        ({"sent": 3, "failed": 2, "within_limits": 2}, "within_limits is 2, expected at most the"),
         ({"metrics": [1]}, r"metrics is \[1\]"),
         ({"metrics": {"p99": "x"}}, "metrics"),
         ({"sent": 1.5}, "sent is 1.5"),
@@ -505,6 +510,56 @@ def test_what_is_wrong_with_a_result_is_named(values: dict[str, object], said: s
 def test_what_is_wrong_with_a_trial_is_named(values: dict[str, object], said: str):
     with pytest.raises(br.InvalidInput, match=said):
         br.LoadTrial(**{"id": 0, "load": 1.0, "duration_s": 1.0, **values})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("count", ["scheduled", "sent", "completed"])
+def test_more_requests_than_a_rate_can_be_are_refused_and_the_trial_stays_open(count: str):
+    search = PeakSearch(threshold_s=LIMIT_S, seed_load=100.0)
+    trial = search.ask()
+    assert trial is not None
+    assert trial.duration_s == 10.0
+    told = partial(br.LoadResult, mean_response_s=0.01)
+    with pytest.raises(br.InvalidInput, match=r"833071 requests .* expected about 1000.*units"):
+        search.tell(trial, told(**{count: 833_071}))
+    with pytest.raises(br.InvalidInput, match="1000 requests were sent in 0 s, expected about 10"):
+        search.tell(trial, told(**{count: 1000}, spent_s={"run": 0.0}))
+    search.tell(trial, told(**{count: 1080}))  # by chance
+    assert search.result().trials[0].counts
+
+
+@pytest.mark.parametrize("options", [{"whole": True}, {"unit": "MB/s"}])
+def test_requests_of_what_is_no_rate_are_not_counted(options: dict[str, object]):
+    search = PeakSearch(threshold_s=LIMIT_S, **options)  # type: ignore[arg-type]
+    trial = search.ask()
+    assert trial is not None
+    search.tell(trial, br.LoadResult(mean_response_s=0.01, sent=833_071))
+    assert search.result().trials[0].counts
+
+
+@pytest.mark.parametrize("counts", [("scheduled", "sent"), ("sent",), ("completed",)])
+def test_a_generator_that_ignores_its_rate_offers_no_greater_load(counts: tuple[str, ...]):
+    """It sends 100 a second, whatever the load is."""
+
+    def fixed(_load: float, duration_s: float) -> br.LoadResult:
+        return br.LoadResult(
+            mean_response_s=0.01, **dict.fromkeys(counts, round(100.0 * duration_s))
+        )
+
+    found = searched(fixed, seed_load=80.0)
+    assert found.status is br.PeakStatus.NOT_SATURATED
+    assert 80.0 <= (found.at_least or 0.0) <= 115.0
+    assert Code.GENERATOR_LIMIT in {each.code for each in found.notices}
+
+
+def test_goodput_is_no_more_than_in_the_duration_of_the_trial():
+    """A generator that was simulated took no time."""
+
+    def offer(load: float, duration_s: float) -> br.LoadResult:
+        told = serving(200.0)(load, duration_s)
+        return replace(told, completed=round(load * duration_s), spent_s={"run": 0.01})
+
+    found = searched(offer)
+    assert found.goodput == pytest.approx(found.at_least, rel=0.01)
 
 
 def test_a_curve_that_is_not_known_is_bracketed():

@@ -17,6 +17,7 @@ import pytest
 import benchrigor as br
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Round, RoundPlan
+from benchrigor.model.text import show_peak_memory
 from benchrigor.workloads import InterpreterWorkload, RoundRecorder
 from benchrigor.workloads.interpreter import INHERITED
 from benchrigor.workloads.processes import worker
@@ -167,10 +168,12 @@ def test_what_it_prints_does_not_disturb_the_readings(folder: Path):
 
 def test_peak_memory_is_the_child_s_own(folder: Path):
     held = bytearray(100_000_000)
-    small = run(InterpreterWorkload("job:quick", cwd=folder)).facts["peak_memory"]
+    facts = run(InterpreterWorkload("job:quick", cwd=folder)).facts
+    small, floor = facts["peak_memory"], facts["peak_memory_floor"]
     large = run(InterpreterWorkload("job:big", cwd=folder, inner=1)).facts["peak_memory"]
     assert len(held) > small
-    assert small < 60_000_000
+    assert 0 < floor <= small < 60_000_000
+    assert show_peak_memory(facts).startswith("at most ")
     assert large - small == pytest.approx(200_000_000, rel=0.05)
 
 

@@ -30,10 +30,12 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.text import (
+    PEAK_MEMORY,
     marked,
     row,
     show_estimate,
     show_interval,
+    show_peak_memory,
     show_value,
     with_full_pace,
 )
@@ -342,8 +344,8 @@ def _beside(record: RunRecord) -> list[str]:
     measured = " measured" if spent and at_full else ""
     parts = [each for each in (at_full, spent + measured) if each]
     facts = record.facts
-    if "peak_memory" in facts:
-        parts.append(f"peak memory {show_value(float(facts['peak_memory'] or 0), 'B')}")
+    if PEAK_MEMORY in facts:
+        parts.append(f"peak memory {show_peak_memory(facts)}")
     if "failed_runs" in facts:
         typical = show_value(float(facts["failed_time_s"] or 0.0), "s")
         parts.append(f"{facts['failed_runs']} runs failed, after {typical} typically")

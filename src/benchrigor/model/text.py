@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from benchrigor.model.notice import Notice, Severity
@@ -29,6 +29,8 @@ SHOWN_IN_TIMES = 2.0  # From this ratio on a change is shown in times: 2.5 times
 _CHANGE_DIGITS = 4
 _SAME_PACE = 0.01  # A figure at full pace that differs by less is not repeated
 _FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
+PEAK_MEMORY, MEMORY_FLOOR = "peak_memory", "peak_memory_floor"  # facts
+_ABOVE_FLOOR = 1.1  # Kernels count pages in batches
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
@@ -156,6 +158,12 @@ def show_duration(seconds: float) -> str:
     steps = ((2.0 * _DAY, _DAY, "days"), (2.0 * _HOUR, _HOUR, "h"), (0.0, _MINUTE, "min"))
     size, name = next((unit, name) for least, unit, name in steps if seconds >= least)
     return f"{show_value(seconds / size, '')} {name}"
+
+
+def show_peak_memory(facts: Mapping[str, object]) -> str:
+    """Show the peak memory of a run, "at most" where a process that does nothing has as much."""
+    peak, floor = (float(str(facts.get(name) or 0)) for name in (PEAK_MEMORY, MEMORY_FLOOR))
+    return f"{'at most ' * (peak <= floor * _ABOVE_FLOOR)}{show_value(peak, 'B')}"
 
 
 def show_amount(work: float, unit: str) -> str:

@@ -18,6 +18,8 @@ from benchrigor.model.text import aligned, marked, percent, row, show_duration, 
 
 MEAN, P95, FAILED = "mean", "p95", "failed"
 _MOST_SHOWN = 100.0  # times the limit
+# Requests of a trial at most: times those that are expected, and further ones by chance.
+_MOST_SENT, _SPREAD, _FEW = 1.2, 4.0, 5
 
 
 class PeakStatus(enum.StrEnum):
@@ -117,6 +119,26 @@ class LoadTrial:
             wrong_number("duration_s", self.duration_s),
         )
 
+    def too_many(self, requests: int, seconds: float = 0.0) -> str:
+        """Say that more requests are counted than such a rate can be; empty if they can.
+
+        ``seconds`` is how long the load was offered, if that is longer than the trial.
+        """
+        seconds = max(self.duration_s, seconds)
+        expected = self.load * seconds
+        if requests <= _MOST_SENT * expected + _SPREAD * math.sqrt(expected) + _FEW:
+            return ""
+        return (
+            f"{requests} requests are counted, expected about {max(round(expected), 1)}, which is "
+            f"{self.load:g}/s for {seconds:.4g} s: let the generator obey its rate and duration, "
+            "and check the units of both"
+        )
+
+    def least(self, seconds: float = math.inf) -> float:
+        """Return how many requests are scheduled at least at such a rate, short of bad luck."""
+        expected = self.load * min(self.duration_s, seconds)
+        return max(expected - _SPREAD * math.sqrt(expected), 0.0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult:
@@ -202,12 +224,17 @@ class LoadResult:
                 if each is not None
             ),
         )
-        if self.sent is not None:
-            refuse(_wrong_counts(self))
-            if self.completed is None:
-                object.__setattr__(self, "completed", self.sent - self.failed)
+        refuse(_wrong_counts(self))
+        if self.sent is not None and self.completed is None:
+            object.__setattr__(self, "completed", self.sent - self.failed)
         for name, values in by_name.items():
             object.__setattr__(self, name, MappingProxyType(dict(values)))
+
+    @property
+    def run_s(self) -> float | None:
+        """Seconds for which the load was offered; None where not known."""
+        spent_s = self.spent_s
+        return spent_s.get("warm-up", 0.0) + spent_s["run"] if "run" in spent_s else None
 
     def value(self, metric: str) -> float | None:
         """Return the value of a metric, by the name that a `Limit` has; None where not known."""
@@ -222,13 +249,21 @@ class LoadResult:
 
 def _wrong_counts(result: LoadResult) -> Iterator[str]:
     """Say which counts of requests contradict each other."""
-    sent = result.sent or 0
-    if result.failed > sent:
-        yield f"failed is {result.failed}, expected at most the {sent} sent"
-    if result.completed is not None and result.completed + result.failed > sent:
+    scheduled, sent, completed = result.scheduled, result.sent, result.completed
+    if scheduled is not None and sent is not None and sent > scheduled:
+        yield f"sent is {sent}, expected at most the {scheduled} scheduled"
+    most, named = (scheduled, "scheduled") if sent is None else (sent, "sent")
+    if most is not None and result.failed > most:
+        yield f"failed is {result.failed}, expected at most the {most} {named}"
+    elif most is not None and (completed or 0) + result.failed > most:
         yield (
-            f"completed is {result.completed} and failed {result.failed}, expected at most the "
-            f"{sent} sent in all"
+            f"completed is {completed} and failed {result.failed}, expected at most the "
+            f"{most} {named} in all"
+        )
+    if most is not None and (result.within_limits or 0) > most - result.failed:
+        yield (
+            f"within_limits is {result.within_limits}, expected at most the "
+            f"{max(most - result.failed, 0)} that did not fail"
         )
 
 
@@ -249,6 +284,9 @@ class Trial:
         What it cost, with set-up.
     invalid
         Why it does not count; empty where it does.
+    tail
+        Requests that the ratio rests on: those in the tail of a quantile, or those that would fail
+        at the limit; infinite where they are not known.
     """
 
     asked: LoadTrial
@@ -257,6 +295,7 @@ class Trial:
     binding: str = ""
     cost_s: float = 0.0
     invalid: str = ""
+    tail: float = math.inf
 
     @property
     def counts(self) -> bool:
@@ -266,8 +305,8 @@ class Trial:
     @property
     def ran_s(self) -> float:
         """Seconds for which the load was offered; more than asked for where requests were few."""
-        spent_s = self.result.spent_s
-        return spent_s.get("warm-up", 0.0) + spent_s.get("run", self.asked.duration_s)
+        run_s = self.result.run_s
+        return self.asked.duration_s if run_s is None else run_s
 
     @property
     def error(self) -> float:

@@ -22,6 +22,8 @@ from benchrigor.model import (
 from benchrigor.model.machine import OF_MACHINE
 from benchrigor.model.run import show_throughput
 from benchrigor.model.text import (
+    MEMORY_FLOOR,
+    PEAK_MEMORY,
     WIDTH,
     aligned,
     counted,
@@ -40,6 +42,7 @@ from benchrigor.model.text import (
     show_levels,
     show_overhead,
     show_pace,
+    show_peak_memory,
     show_value,
     with_waiting,
 )
@@ -470,11 +473,13 @@ def _ending(record: RunRecord) -> str:
 def _facts(record: RunRecord) -> str:
     shown = []
     for key, value in record.facts.items():
-        if key.startswith(OF_MACHINE):
+        if key.startswith(OF_MACHINE) or key == MEMORY_FLOOR:
             continue
         words = key.replace("_", " ")
         if isinstance(value, float) and key.endswith("_s"):
             shown.append(f"{words.removesuffix(' s')} {show_value(value, 's')}")
+        elif key == PEAK_MEMORY and value is not None:
+            shown.append(f"{words} {show_peak_memory(record.facts)}")
         elif isinstance(value, int) and key.endswith("_memory"):
             shown.append(f"{words} {show_value(value, 'B')}")
         else:

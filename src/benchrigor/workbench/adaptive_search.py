@@ -25,13 +25,15 @@ from benchrigor.workbench.steps import Ending, Goal, Step
 
 _STRIDE = 4.0  # from load to load, until one saturates
 _MOST_AHEAD, _SPREAD = 3, 0.618  # strides at once; multiples of the golden ratio are spread evenly
-_PROBES_UP, _MOST_PROBES_UP = 3, 7  # doublings above a saturated seed load, before going down
+_STRIDE_UP = 3.0  # above a saturated seed load: smaller than the window of loads that a hump leaves
+_PROBES_UP, _MOST_PROBES_UP = 2, 4  # such strides, before going down
 _LONGEST, _LONGEST_ROUGH = 10.0, 3.0  # times the shortest trial
 _SHORTEST_S, _LEAST_S, _SETUPS, IN_BUDGET = 10.0, 1.0, 1.5, 14.0
 _ROUGHLY = 0.3  # half-width of the log of the peak, above which trials are short
 _PLACES = (0.5, 0.3, 0.7)  # quantiles of the peak, in turn: also a little below and above
 _FEWEST = 5  # trials
 _WITHOUT_END = 1e12  # a load beyond which nothing saturates
+_LEAST_RANGE = 1.001  # of possible peaks, where the least load is the greatest too
 
 # Where a load well above kept the limits, a saturated trial is no word on the peak: a stall, a
 # server that is slow when it has little to do, or one that is good at one time and bad at another.
@@ -46,6 +48,15 @@ _CONFIRM = "whether it is saturated just above, too"
 _SURPRISING, _DRIFTING = 4.0, 3.5  # standard deviations of a trial; standard errors of a drift
 
 
+# Standard deviations from the limit: of the trials of one load, which show on which side of it a
+# server is; of those next to a bound; which suggest it. Fewest, many and most trials at a bound.
+_SHOWN, _SHOWN_THERE, _SHOWN_AT_LAST, _SUGGESTED, _HINTED = 3.0, 2.5, 1.5, 1.0, 0.5
+_FEWEST_THERE, _MANY_THERE, _MOST_THERE = 2, 5, 10
+_HALF = 0.5
+_FAR_AWAY = 1.2  # log of response over limit at which one trial is enough
+_TRUST = 2.0  # in the noise that is expected, in trials
+_CLIPPED = 3.5  # log of response over limit, of one trial
+
 Flags = npt.NDArray[np.bool_]
 
 
@@ -57,6 +68,7 @@ class _Tried:
     ratio: Floats
     duration_s: Floats
     error: Floats
+    tail: Floats
 
     @classmethod
     def of(cls, trials: Sequence[Trial]) -> _Tried:
@@ -65,6 +77,7 @@ class _Tried:
             np.array([each.ratio for each in trials], dtype=np.float64),
             np.array([each.asked.duration_s for each in trials]),
             np.array([each.error for each in trials]),
+            np.array([each.tail for each in trials]),
         )
 
     @property
@@ -104,10 +117,10 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
         return load
     if load is not None:
         return Step(load, shortest, "to bracket the peak", is_rough=True)
-    load = _behind(counted, goal)
-    if load is not None:
-        return Step(load, shortest, "whether it is saturated above, too", is_rough=True)
     found = _posterior(counted, goal)
+    step = _outside(tried, counted, found.noise, goal)
+    if step is not None:
+        return step
     notices = tuple(_disagreements(found, tried, bad))
     estimate = _estimate(found, goal)
     half = math.log(found.quantile(_upper(goal)) / found.quantile(1.0 - _upper(goal))) / 2.0
@@ -140,7 +153,9 @@ def so_far(trials: Sequence[Trial], goal: Goal) -> Estimate | None:
     counted = tried.only(~tried.contradicted)
     if not ((counted.ratio < 1.0).any() and (counted.ratio >= 1.0).any()):
         return None
-    return _estimate(_posterior(counted, goal), goal)
+    found = _posterior(counted, goal)
+    is_open = _undecided(tried, found.noise, goal) is not None
+    return None if is_open else _estimate(found, goal)
 
 
 def shortest_s(goal: Goal) -> float:
@@ -154,10 +169,9 @@ def shortest_s(goal: Goal) -> float:
 def _estimate(found: PeakPosterior, goal: Goal) -> Estimate:
     """Return the peak: of whole loads the greatest that is kept."""
     estimate = found.estimate(goal.confidence)
-    if not goal.whole:
-        return estimate
     value, low, high = (
-        goal.within(math.floor(each)) for each in (estimate.value, estimate.low, estimate.high)
+        goal.within(math.floor(each) if goal.whole else each)
+        for each in (estimate.value, estimate.low, estimate.high)
     )
     return replace(estimate, value=value, low=low, high=high)
 
@@ -167,12 +181,14 @@ def _upper(goal: Goal) -> float:
 
 
 def _posterior(counted: _Tried, goal: Goal) -> PeakPosterior:
+    low = max(float(counted.load.min()) / _STRIDE, goal.min_load)
+    high = min(float(counted.load.max()) * _STRIDE, goal.max_load or math.inf)
     return peak_posterior(
         counted.load,
         counted.ratio,
         counted.duration_s,
-        low=float(counted.load.min()) / _STRIDE,
-        high=float(counted.load.max()) * _STRIDE,
+        low=low,
+        high=max(high, low * _LEAST_RANGE),
         error=counted.error,
         curves=CLOSED_LOOP if goal.whole else OPEN_LOOP,
     )
@@ -204,15 +220,94 @@ def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> fl
     load = tried.load
     top, first, lowest = float(load.max()), float(load[0]), float(load.min())
     # A server that is overloaded is far above its limits soon; one that is slow is not.
-    doublings = _PROBES_UP if tried.log_ratio[load.argmax()] > _CLEARLY_FAR else _MOST_PROBES_UP
-    is_far = bool(np.isinf(tried.ratio).any()) or top >= first * 2.0**doublings
+    is_overloaded = tried.log_ratio[load.argmax()] > _CLEARLY_FAR
+    strides = _PROBES_UP if is_overloaded else _MOST_PROBES_UP
+    is_far = bool(np.isinf(tried.ratio).any()) or top >= first * _STRIDE_UP**strides
     if not is_far and top != goal.max_load and lowest == first:
-        return goal.within(2.0**steps * top)
+        return goal.within(_STRIDE_UP**steps * top)
     if lowest > goal.min_load:
-        return goal.within(lowest / _STRIDE**steps)
+        return goal.within(lowest / _STRIDE**steps) if is_overloaded else goal.min_load
     if np.count_nonzero(load == lowest) > 1:
         return Ending(status=PeakStatus.SATURATED_AT_LOWEST)
     return lowest
+
+
+def _outside(tried: _Tried, counted: _Tried, noise: float, goal: Goal) -> Step | Ending | None:
+    """Return a trial that is to show whether the peak lies where nothing else says that it does."""
+    shortest = shortest_s(goal)
+    load = _undecided(tried, noise, goal)
+    if isinstance(load, Ending):
+        return load
+    if load is not None:
+        reason = "whether more than noise keeps the limit"
+        return Step(load, _LONGEST_ROUGH * shortest, reason, is_rough=True)
+    load = _behind(counted, goal)
+    if load is not None:
+        return Step(load, shortest, "whether it is saturated above, too", is_rough=True)
+    return None
+
+
+def _undecided(tried: _Tried, noise: float, goal: Goal) -> float | Ending | None:
+    """Return a load to try again, where noise may be all that keeps a limit, or exceeds it.
+
+    A server that is always a little over its limits keeps them in some trials, by luck. So some
+    load has to be shown to keep them, else the server is saturated at the least load. The same
+    holds for the greatest load, the other way round. None where both are shown.
+    """
+    sd = np.maximum(noise * np.sqrt(NOISE_OF_S / tried.duration_s), tried.error)
+    weights = 1.0 / (sd**2 + 1.0 / tried.tail)
+    low, high = goal.min_load, goal.max_load
+    found = _at_bound(tried, weights, low, 1.0, PeakStatus.SATURATED_AT_LOWEST)
+    if found is None and high is not None:
+        found = _at_bound(tried, weights, high, -1.0, PeakStatus.NOT_SATURATED)
+    return found
+
+
+def _at_bound(
+    tried: _Tried, weights: Floats, bound: float, sign: float, status: PeakStatus
+) -> float | Ending | None:
+    """Return a load to try again, or the ending if no load is on the other side of the limit.
+
+    What is to be shown is that ``sign`` times the log of response over limit is negative. The
+    trials of one load show it if they are far enough from the limit, those of the bound and of the
+    loads next to it if they are not so far. A load that looks as if it showed it is tried again.
+    """
+    half = _HALF / tried.tail  # a request, so that none of a few that failed is not far below
+    log_ratio = np.log((np.clip(tried.ratio, 1e-9, math.exp(_CLIPPED)) + half) / (1.0 + half))
+    log_ratio = sign * np.maximum(log_ratio, -_CLIPPED)
+    if ((log_ratio < -_FAR_AWAY) & (log_ratio * np.sqrt(weights) < -_SHOWN)).any():
+        return None
+    loads: list[float] = sorted(set(tried.load.tolist()), reverse=sign < 0.0)
+    at = [tried.load == load for load in loads]
+    n = [int(np.count_nonzero(those)) for those in at]
+    sums = np.array([(weights[those] @ log_ratio[those], weights[those].sum()) for those in at])
+    means = np.repeat(sums[:, 0] / sums[:, 1], n)
+    by_load = np.concatenate([np.flatnonzero(those) for those in at])
+    within = float(weights[by_load] @ (log_ratio[by_load] - means) ** 2)
+    # Noise that is greater than expected shows in trials of one load.
+    sums /= max((within + _TRUST) / (log_ratio.size - len(loads) + _TRUST), 1.0)
+    alone = sums[:, 0] / np.sqrt(sums[:, 1])  # in standard deviations
+    best = int(alone.argmin())
+    if alone[best] < -_SHOWN:
+        return loads[best] if n[best] < _FEWEST_THERE else None
+    if loads[0] != bound or n[0] < _FEWEST_THERE:
+        return bound
+    pooled = sums.cumsum(axis=0)
+    together = float((pooled[:, 0] / np.sqrt(pooled[:, 1])).min())
+    is_done = n[0] >= _MOST_THERE
+    if together < -(_SHOWN_AT_LAST if is_done else _SHOWN_THERE):
+        return None
+    if alone[best] < -_SUGGESTED and n[best] < _MANY_THERE:
+        return loads[best]
+    if alone[0] > _SUGGESTED:
+        return Ending(status)
+    if n[0] < _MANY_THERE or (not is_done and together < -_HINTED):
+        return bound
+    sentence = (
+        f"At a load of {bound:.4g} responses are too close to the limit to tell whether it is "
+        "kept: take other limits, or other bounds of the load."
+    )
+    return Ending(status, notices=(Notice.warning(Code.NOT_CONVERGED, sentence),))
 
 
 def _seconds_wanted(found: PeakPosterior, goal: Goal) -> float:

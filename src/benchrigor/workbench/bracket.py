@@ -28,11 +28,14 @@ def bracketed(trials: Sequence[Trial], goal: Goal, shortest_s: float) -> Step | 
         load = next((x for x in by_load if each.asked.load < x * _ALIKE), each.asked.load)
         by_load.setdefault(load, []).append(each.ratio or 0.0)
     saturated = [load for load, ratios in by_load.items() if float(np.median(ratios)) >= 1.0]
-    high = min(saturated, default=max(by_load) * 2.0)
-    low = max((load for load in by_load if load < high), default=high / 2.0)
+    high = goal.within(min(saturated, default=max(by_load) * 2.0))
+    low = goal.within(max((load for load in by_load if load < high), default=high / 2.0))
     for end in (low, high):
         if len(by_load.get(end, ())) < _CONFIRMED:
             return Step(goal.within(end), duration_s, "to confirm an end of the bracket")
+    if low == high:  # a bound, on the wrong side of which the peak is
+        is_saturated = high in saturated
+        return Ending(PeakStatus.SATURATED_AT_LOWEST if is_saturated else PeakStatus.NOT_SATURATED)
     middle = math.sqrt(low * high)
     if high > low * (1.0 + goal.accuracy) ** 2 and goal.within(middle) not in (low, high):
         return Step(goal.within(middle), duration_s, "to halve the bracket")

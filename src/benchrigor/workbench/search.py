@@ -36,15 +36,18 @@ from benchrigor.workbench.steps import (
 )
 
 ADAPTIVE = "adaptive"
+RATE = "req/s"  # unit of loads by which counts of requests are checked
 POLICIES = (ADAPTIVE, *PICKERS)
 _LAGS = 3.0  # of the p99, that late requests and their burst add to a response at most
 _MOST_LAG = 0.1  # of the limit in seconds that is least: more, and the generator is measured
 _GROWING = 10.0  # the least response over the limit of a trial in which a backlog grew
 _LEAST_SENT = 0.98  # of what was scheduled
+_LEAST_ANSWERED = 0.9  # of what has the time to be answered
 _MOST_TRIALS, _MOST_PUBLISHED = 1_000, 10_000  # a strawman takes 1,200 to 2,500/s
 _MOST_FAILED = 5
 _STRIDE_DOWN = 4.0  # while no load could be offered
 _LEAST_REQUESTS, _IN_TAIL = 30, 10.0  # of a trial; beyond a quantile that is limited
+_NO_REQUEST = 1e-3  # in a tail
 _FAR, _IN_FAR_TAIL = 0.005, 30.0  # of tails that one busy period of a queue may fill
 
 
@@ -79,6 +82,8 @@ class PeakSearch:
     whole
         Whether loads are whole numbers: of users or connections that each wait for an answer, so
         that "adaptive" takes other curves.
+    unit
+        Of the load. Counts of requests are checked against loads in "req/s".
 
     Raises
     ------
@@ -121,9 +126,10 @@ class PeakSearch:
         max_load: float | None = None,
         budget_s: float | None = None,
         whole: bool = False,
-        unit: str = "req/s",
+        unit: str = RATE,
     ) -> None:
         self.unit = unit
+        self._is_rate = unit == RATE and not whole
         self.limits = _all_limits(threshold_s, p95_threshold_s, limits)
         refuse(
             wrong_choice("policy", policy, POLICIES),
@@ -172,7 +178,8 @@ class PeakSearch:
         PlanMismatch
             When the trial was not asked for, or has been told already.
         InvalidInput
-            When the result has none of the values that are limited.
+            When the result has none of the values that are limited, or its counts of requests are
+            impossible at such a rate.
         """
         if not isinstance(trial, LoadTrial) or self._pending.get(trial.id) != trial:
             known = isinstance(trial, LoadTrial) and any(
@@ -180,9 +187,23 @@ class PeakSearch:
             )
             what = "has been told already" if known else "was never asked for"
             raise PlanMismatch(f"{short(trial)} {what}; tell each trial that ask() returned, once")
+        self._refuse_wrong_counts(trial, result)
         told = self._counted(trial, result)
         del self._pending[trial.id]
         self._take(told)
+
+    def _refuse_wrong_counts(self, trial: LoadTrial, result: LoadResult) -> None:
+        """Refuse more requests than a rate can be, and some in no time."""
+        if not self._is_rate:
+            return
+        counts = (result.scheduled, result.sent, result.completed)
+        requests, run_s = max(each or 0 for each in counts), result.run_s
+        wrong = trial.too_many(requests, run_s or 0.0)
+        refuse(
+            [f"{wrong}; of a load that is no rate, give PeakSearch the unit"] if wrong else [],
+            [f"{requests} requests were sent in 0 s, expected about {trial.duration_s:g} s"]
+            * (requests > 0 and run_s == 0.0),
+        )
 
     def recall(self, trial: LoadTrial, result: LoadResult) -> None:
         """Add a trial of an earlier search with the same limits, which this one goes on with."""
@@ -204,6 +225,8 @@ class PeakSearch:
             kept = highest_kept([each for each in trials if each.asked.load <= load.value])
             saturated = lowest_saturated([each for each in trials if each.asked.load > load.value])
         status = None if ending is None else ending.status
+        if status is PeakStatus.SATURATED_AT_LOWEST:  # what kept the limits did so by chance
+            kept, saturated = None, min(each.asked.load for each in trials)
         notices = () if ending is None else (*ending.notices, *self._unchecked(trials))
         return PeakRate(
             status=status,
@@ -304,7 +327,7 @@ class PeakSearch:
         """Return a trial with its greatest value over its limit."""
         ratios = {each.metric: each.ratio_of(result) for each in self.limits}
         known = {metric: ratio for metric, ratio in ratios.items() if ratio is not None}
-        invalid = self._why_invalid(result)
+        invalid = self._why_invalid(trial, result)
         if not (known or result.crashed or invalid):
             names = " or ".join(repr(each) for each in ratios)
             raise InvalidInput(
@@ -325,9 +348,22 @@ class PeakSearch:
             binding=binding,
             cost_s=cost_s,
             invalid=invalid,
+            tail=self._tail(trial, result, binding),
         )
 
-    def _why_invalid(self, result: LoadResult) -> str:
+    def _tail(self, trial: LoadTrial, result: LoadResult, binding: str) -> float:
+        """Return how many requests the value over its limit rests on; infinite if not known."""
+        limit = next((each for each in self.limits if each.metric == binding), None)
+        if limit is None or self.goal.whole or not self._is_adaptive:
+            return math.inf
+        requests = trial.load * trial.duration_s if result.sent is None else result.sent
+        if limit.metric == FAILED:
+            return max(requests * limit.at_most, _NO_REQUEST)
+        q = limit.quantile
+        share = 1.0 if q is None else min(1.0 - q, q)
+        return max(requests * share, _NO_REQUEST) if limit.is_of_time else math.inf
+
+    def _why_invalid(self, trial: LoadTrial, result: LoadResult) -> str:
         """Say why a trial tells of the generator, not of the server; empty where it does not.
 
         A server that is overloaded makes the generator late, too, when it opens connections by the
@@ -346,12 +382,41 @@ class PeakSearch:
                 f"requests were sent {show_duration(lag_s)} late (99th percentile), over "
                 "a tenth of the limit: give the generator more processors, or one of its own"
             )
-        if result.scheduled and (result.sent or 0) < _LEAST_SENT * result.scheduled:
+        sent, scheduled = self._offered(trial, result)
+        if sent < _LEAST_SENT * scheduled:
             return (
-                f"only {result.sent or 0} of {result.scheduled} requests were sent: allow more "
+                f"only {sent} of {scheduled:.0f} requests were sent: allow more "
                 "connections, or give the generator more processors"
             )
-        return ""
+        return self._too_few_answers(trial, result)
+
+    def _too_few_answers(self, trial: LoadTrial, result: LoadResult) -> str:
+        """Say that a generator which tells only of answers sent less than its load; else empty.
+
+        Where the limits are kept, no more requests wait at the end than come within one of them.
+        """
+        slowest_s = max((each.at_most for each in self.limits if each.is_of_time), default=math.inf)
+        is_kept = all((each.ratio_of(result) or 0.0) < 1.0 for each in self.limits)
+        if not self._is_rate or result.sent is not None or result.completed is None or not is_kept:
+            return ""
+        answered = result.completed + result.failed
+        least = trial.least(result.run_s or math.inf) - trial.load * slowest_s
+        if answered >= _LEAST_ANSWERED * least:
+            return ""
+        return (
+            f"only {answered} requests were answered, expected about "
+            f"{trial.load * trial.duration_s:.0f}, although the limits were kept: let the "
+            "generator obey its rate"
+        )
+
+    def _offered(self, trial: LoadTrial, result: LoadResult) -> tuple[int, float]:
+        """Return how many requests were sent, and of how many; 0 of 0 where that is not known."""
+        if result.sent is None:
+            return 0, 0.0
+        scheduled = float(result.scheduled or 0)
+        if self._is_rate and not result.growing:
+            scheduled = max(scheduled, trial.least(result.run_s or math.inf))
+        return result.sent, scheduled
 
     def _repeat_or_limit(self, told: Trial) -> None:
         """Repeat an invalid trial once; then search below it, or end where nothing is left.
@@ -435,5 +500,5 @@ def _goodput(trials: Sequence[Trial], kept: float | None) -> float | None:
         answers = each.result.within_limits
         answers = each.result.completed if answers is None else answers
         if each.asked.load == kept and answers is not None:
-            rates.append(answers / each.ran_s)
+            rates.append(answers / max(each.ran_s, each.asked.duration_s))
     return sum(rates) / len(rates) if rates else None

@@ -446,18 +446,18 @@ class CallableWorkload(TimedWorkload):
 
     def _peak_traced(self) -> int:
         """Return the most bytes that were allocated at once in a call, beyond those before it."""
-        import tracemalloc  # noqa: PLC0415  # only for who asks
+        from benchrigor.workloads.traced_memory import (  # noqa: PLC0415  # only for who asks
+            traced_memory,
+        )
 
-        was_tracing = tracemalloc.is_tracing()
-        tracemalloc.start()
-        try:
-            tracemalloc.reset_peak()
-            before, _ = tracemalloc.get_traced_memory()
-            self._time_alone(1, (), None, None)
-            return tracemalloc.get_traced_memory()[1] - before
-        finally:
-            if not was_tracing:
-                tracemalloc.stop()
+        func = self._func
+        with traced_memory(func, is_coroutine=self._is_coroutine) as (traced, peak):
+            self._func = traced
+            try:
+                self._time_alone(1, (), None, None)
+            finally:
+                self._func = func
+        return peak()
 
 
 class _Instructions:

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Literal, Self
@@ -78,7 +79,8 @@ class CommandWorkload:
     cpu_times
         Whether its processor times are the readings of "user_time" and "system_time".
     memory
-        Whether its peak memory in bytes, of a run of its own, is the fact ``peak_memory``.
+        Whether its peak memory in bytes, of a run of its own, is the fact ``peak_memory``. The fact
+        ``peak_memory_floor`` is the least that such a run shows, whatever the command is.
     grace_s
         Seconds from being asked to end, because the budget is spent, to being killed.
     clock
@@ -196,8 +198,6 @@ class CommandWorkload:
         for left in reversed(range(_MOST_FAILURES if self._flags["ignore_failure"] else 1)):
             if self._once(argv, plan, recorder, is_last=not left):
                 break
-        if self._flags["memory"] and plan.index == 0:
-            recorder.fact("peak_memory", self._peak_memory(argv))
         if self._failed_ns:
             recorder.fact("failed_runs", len(self._failed_ns))
             recorder.fact("failed_time_s", float(np.median(self._failed_ns)) / 1e9)
@@ -244,6 +244,8 @@ class CommandWorkload:
                 )
             self._record(ended, read_picks(stdout, self._line.picks, name=shown(argv)), recorder)
             self._pace(ended, recorder)
+        if self._flags["memory"] and plan.index == 0:
+            self._record_memory(argv, plan, recorder)
         return True
 
     def _opened_stdin(self, stack: ExitStack) -> BinaryIO | int:
@@ -256,8 +258,22 @@ class CommandWorkload:
             return subprocess.DEVNULL if file is None else None
         return stack.enter_context(_opened(file, "wb"))
 
-    def _peak_memory(self, argv: Sequence[str]) -> int:
-        """Run the command by the launcher, and return the peak memory that it tells."""
+    def _record_memory(self, argv: Sequence[str], plan: RoundPlan, recorder: Recorder) -> None:
+        """Record the peak memory of a run that does not fail, and the least that would show."""
+        for _ in range(_MOST_FAILURES if self._flags["ignore_failure"] else 1):
+            ended, report = self._launched(argv, plan.seconds)
+            *memory, code = [int(each) for each in report.split()] or [ended.code]
+            failure = self._failure(replace(ended, code=code))
+            if memory and not failure:
+                recorder.fact("peak_memory", memory[0])
+                recorder.fact("peak_memory_floor", memory[1])
+            if ended.cut or (memory and not failure):
+                return
+        why = failure or "cannot be started"
+        raise WorkloadFailed(f"{shown(argv)} {why}, in the run for its peak memory")
+
+    def _launched(self, argv: Sequence[str], seconds: float | None) -> tuple[Ended, bytes]:
+        """Run the command by the launcher, and return what the launcher reports."""
         source, sink = os.pipe()
         self._hooks.begin()
         with os.fdopen(source, "rb") as pipe, ExitStack() as stack:
@@ -269,16 +285,15 @@ class CommandWorkload:
                     stdin=self._opened_stdin(stack),
                     clock=self._clock,
                     timeout_s=self._timeout_s,
+                    seconds=seconds,
                     pass_fds=(sink,),
                 )
             finally:
                 os.close(sink)
-            group.wait(None)
-            told = pipe.read()
+            ended = group.wait(None)
+            report = pipe.read()
         self._hooks.conclude()
-        if not told:
-            raise WorkloadFailed(f"{shown(argv)} cannot be started for its peak memory")
-        return int(told)
+        return ended, report
 
     def _pace(self, ended: Ended, recorder: Recorder) -> None:
         """Time the reference, if it is due, where the wall time of the command is a reading."""

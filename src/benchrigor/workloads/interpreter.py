@@ -59,7 +59,8 @@ class InterpreterWorkload:
     environment are drawn from the seed of each plan. What the function prints to stdout is lost.
 
     Facts of a round, beside those of `CallableWorkload`, are ``startup_s``, until the program
-    began, ``import_s``, for the module of the function, ``peak_memory`` in bytes, and ``python``.
+    began, ``import_s``, for the module of the function, ``peak_memory`` of the process in bytes,
+    ``peak_memory_floor``, that before the function was called, and ``python``.
 
     Parameters
     ----------

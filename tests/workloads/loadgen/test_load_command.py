@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -12,7 +13,7 @@ from benchrigor.workloads import Pick
 from benchrigor.workloads.loadgen import LoadCommand
 from benchrigor.workloads.loadgen.tools import OPEN_LOOP
 
-TRIAL = LoadTrial(id=0, load=200.0, duration_s=1.0)
+TRIAL = LoadTrial(id=0, load=200.0, duration_s=30.0)
 
 # As their documentation shows reports, with other numbers.
 PRINTED = {
@@ -37,9 +38,11 @@ Success       [ratio]                           99.00%
      dropped_iterations.............: 12     0.4/s
      http_req_duration..............: avg=2.5ms min=1ms med=2.1ms max=1.2s p(90)=4ms p(95)=6.5ms
      http_reqs......................: 6000   199.9/s
+     iterations.....................: 6000   199.9/s
 """,
     "oha": """Summary:
   Success rate: 99.00%
+  Total:        30.0012 secs
   Average:      0.0025 secs
 
 Response time distribution:
@@ -51,11 +54,13 @@ Status code distribution:
   [200] 5940 responses
   [500] 60 responses
 """,
-    "h2load": """requests: 6000 total, 6000 started, 6000 done, 5940 succeeded, 60 failed, 0 errored
+    "h2load": """finished in 30.00s, 200.00 req/s, 1.50MB/s
+requests: 6000 total, 6000 started, 6000 done, 5940 succeeded, 60 failed, 0 errored
                      min         max         mean         sd        +/- sd
 time for request:     312us      31.00ms      2.50ms       1.00ms    85.00%
 """,
-    "fortio": """Aggregated Function Time : count 6000 avg 0.0025 +/- 0.001 min 0.0003 max 0.03
+    "fortio": """Ended after 30.01s : 6000 calls. qps=199.9
+Aggregated Function Time : count 6000 avg 0.0025 +/- 0.001 min 0.0003 max 0.03
 # target 50% 0.0021
 # target 95% 0.0065
 # target 99% 0.0125
@@ -95,6 +100,53 @@ def test_what_a_generator_that_waits_holds_back_was_not_sent(tool):
     assert found.scheduled == {"fortio": 9000, "wrk2": None}[tool]
 
 
+@pytest.mark.parametrize("tool", PRINTED)
+def test_a_generator_that_sent_for_too_short_a_time_is_refused(tool):
+    trial = LoadTrial(id=0, load=6000.0, duration_s=1.0)
+    text = re.sub(r"3?[0-9]\.\d+(?=s|s,| secs)|(?<=, )29\.995(?=s)", "0.00125", PRINTED[tool])
+    if tool == "k6":
+        text = PRINTED[tool].replace("199.9/s", "4800000/s")
+    with pytest.raises(WorkloadFailed, match=r"it sent for 1\.25 ms, expected about 1 s.*unit"):
+        LoadCommand(printing(text, tool, "{load}")).offer(trial)
+
+
+@pytest.mark.parametrize("tool", PRINTED)
+def test_a_generator_that_ignores_its_rate_is_refused(tool):
+    trial = LoadTrial(id=0, load=100.0, duration_s=30.0)
+    command = LoadCommand(printing(PRINTED[tool], tool, "{load}"))
+    with pytest.raises(WorkloadFailed, match=r"requests are counted, expected about 3000.*obey"):
+        command.offer(trial)
+    closed = LoadCommand(printing(PRINTED[tool], tool, "{load}"), is_rate=False)
+    assert closed.offer(trial).mean_response_s == pytest.approx(0.0025)
+
+
+def test_a_million_requests_in_a_millisecond_are_refused():
+    text = "  Latency     1.00us\n  833071 requests in 1.25ms, 4.65MB read\n"
+    trial = LoadTrial(id=0, load=100.0, duration_s=1.0)
+    with pytest.raises(WorkloadFailed, match=r"(?s)1\.25 ms.*833071 requests"):
+        LoadCommand(printing(text, "wrk2", "{load}")).offer(trial)
+    with pytest.raises(WorkloadFailed, match=r"1\.25 ms"):
+        LoadCommand(printing(text, "wrk2", "{load}"), is_rate=False).offer(trial)
+    fits = text.replace("833071 requests in 1.25ms", "98 requests in 1.00s")
+    assert LoadCommand(printing(fits, "wrk2", "{load}")).offer(trial).completed == 98
+
+
+def test_the_rate_of_a_generator_is_of_iterations_that_send_several_requests():
+    text = PRINTED["k6"].replace(
+        "http_reqs......................: 6000   199.9/s", "http_reqs..: 12000   399.8/s"
+    )
+    found = LoadCommand(printing(text, "k6", "{load}")).offer(TRIAL)
+    assert (found.sent, found.scheduled, found.failed) == (6000, 6012, 60)
+
+
+def test_a_trial_lasts_whole_seconds_and_is_judged_by_these():
+    text = (
+        "All done 10 calls\nAggregated Function Time : count 10 avg 0.0025\nCode 200 : 10 (100 %)"
+    )
+    trial = LoadTrial(id=0, load=10.0, duration_s=1.4)
+    assert LoadCommand(printing(text, "fortio", "{load}")).offer(trial).scheduled == 10
+
+
 def test_a_generator_that_got_no_answer_kept_no_limit():
     none = "  Latency     0.00us    0.00us\n  0 requests in 1.00s"
     with pytest.raises(WorkloadFailed, match="tells of no request"):
@@ -104,7 +156,7 @@ def test_a_generator_that_got_no_answer_kept_no_limit():
 def test_load_and_seconds_are_put_in_their_places():
     echo = "import sys; print('mean', float(sys.argv[1]) / 1000, 'of', sys.argv[2])"
     command = [sys.executable, "-c", echo, "{load}", "{seconds}s"]
-    found = LoadCommand(command, [Pick.parse(r"mean:s=regex:mean (\S+) of 1s")]).offer(TRIAL)
+    found = LoadCommand(command, [Pick.parse(r"mean:s=regex:mean (\S+) of 30s")]).offer(TRIAL)
     assert found.mean_response_s == 0.2
 
 

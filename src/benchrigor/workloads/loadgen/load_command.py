@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from tempfile import TemporaryFile
 from typing import Any
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Limit, LoadResult, LoadTrial
+from benchrigor.model.text import show_duration
 from benchrigor.model.trial import FAILED
 from benchrigor.units import seconds_of
 from benchrigor.workloads.loadgen.tools import CLOSED_LOOP, OPEN_LOOP, Tool
@@ -22,6 +24,8 @@ from benchrigor.workloads.processes.command_line import (
 )
 
 _LOAD, _SECONDS = "{load}", "{seconds}"
+_LEAST_ELAPSED, _MOST_ELAPSED = 0.8, 1.5  # times the duration that was asked for
+_WAITING_S = 30.0  # for the last answers
 _OVERTIME, _STARTING_S = 3.0, 60.0  # until a command is killed: times its duration, and seconds
 
 
@@ -96,7 +100,8 @@ class LoadCommand:
 
         WorkloadFailed when it cannot be started, fails, or prints no value where one is picked.
         """
-        places = {_LOAD: f"{trial.load:.10g}", _SECONDS: f"{max(round(trial.duration_s), 1)}"}
+        trial = replace(trial, duration_s=float(max(round(trial.duration_s), 1)))
+        places = {_LOAD: f"{trial.load:.10g}", _SECONDS: f"{trial.duration_s:.0f}"}
         argv = self._argv
         for place, value in places.items():
             argv = [each.replace(place, value) for each in argv]
@@ -125,6 +130,12 @@ class LoadCommand:
             )
         if self._tool is not None and not self._picks and FAILED not in found:
             raise WorkloadFailed(f"{shown(argv)} tells of no request, expected at least one answer")
+        elapsed_s = fields.pop("elapsed_s", None)
+        wrong = [_wrong_elapsed(elapsed_s, trial)]
+        if self._is_rate:
+            wrong.append(trial.too_many(fields.get("sent", fields.get("completed", 0))))
+        if any(wrong):
+            raise WorkloadFailed(f"{shown(argv)}: {'; '.join(filter(None, wrong))}")
         if self._is_rate and "sent" in fields:  # what it held back was not sent
             planned = round(trial.load * trial.duration_s)
             fields["scheduled"] = max(fields.get("scheduled", 0), planned)
@@ -132,7 +143,7 @@ class LoadCommand:
             mean_response_s=found.pop("mean", None),
             p95_response_s=found.pop("p95", None),
             metrics=found,
-            spent_s={"run": ended.elapsed_ns / 1e9},
+            spent_s={"run": elapsed_s or ended.elapsed_ns / 1e9},
             **fields,
         )
 
@@ -164,13 +175,34 @@ def _read(tool: Tool, text: str) -> dict[str, Any]:
         if re.search(pattern, text)
     }
     n = int(counts.get("sent", counts.get("completed", 0)))
+    fields: dict[str, Any] = {"metrics": times}
+    if tool.elapsed and (found := re.search(tool.elapsed, text)):
+        fields["elapsed_s"] = seconds_of(found[1])
+    elif counts.get("rate"):
+        fields["elapsed_s"] = n / counts["rate"]
     if not n:
-        return {"metrics": times}
-    failed = min(round(counts.get("failed", n * (1.0 - counts.get("success", 100.0) / 100.0))), n)
-    fields: dict[str, Any] = {"metrics": {**times, FAILED: failed / n}, "completed": n - failed}
+        return fields
+    share = min(counts.get("failed", n * (1.0 - counts.get("success", 100.0) / 100.0)) / n, 1.0)
+    n = int(counts.get("begun", n))
+    failed = round(share * n)
+    fields |= {"metrics": {**times, FAILED: share}, "completed": n - failed}
     if "sent" in counts:
         fields |= {"sent": n, "failed": failed, "scheduled": n + int(counts.get("dropped", 0))}
     return fields
+
+
+def _wrong_elapsed(elapsed_s: float | None, trial: LoadTrial) -> str:
+    """Say that a generator did not send for as long as it was to; empty if it did."""
+    if elapsed_s is None:
+        return ""
+    asked_s = trial.duration_s
+    least_s = _LEAST_ELAPSED * (asked_s - 1.0 / trial.load)  # the last request may be that early
+    if least_s <= elapsed_s <= _MOST_ELAPSED * asked_s + _WAITING_S:
+        return ""
+    return (
+        f"it sent for {show_duration(elapsed_s)}, expected about {show_duration(asked_s)}: check "
+        f"the unit of {_SECONDS} in its arguments, which are seconds"
+    )
 
 
 def _groups(found: str | tuple[str, ...]) -> list[str]:

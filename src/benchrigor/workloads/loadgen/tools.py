@@ -21,12 +21,16 @@ class Tool:
     counts
         Patterns by count: "sent", or "completed" where those that wait at the end are not counted;
         "dropped" (not sent, since too many were waiting), "failed"; those of several matches are
-        added up. "success" is a percentage of what was sent.
+        added up. "begun" are those that the rate is of, if one sends several requests. "success" is
+        a percentage of what was sent, "rate" that per second.
+    elapsed
+        Pattern of how long it sent; empty if it only tells its rate.
     """
 
     example: str
     times: Mapping[str, str]
     counts: Mapping[str, str]
+    elapsed: str = ""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -56,6 +60,7 @@ OPEN_LOOP: dict[str, Tool] = {
             "completed": r"(\d+) requests in",
             "failed": r"Non-2xx or 3xx responses: (\d+)|timeout (\d+)",
         },
+        elapsed=rf"\d+ requests in {_DURATION}",
     ),
     "vegeta": Tool(
         example="sh -c 'echo GET URL | vegeta attack -rate={load} -duration={seconds}s "
@@ -69,6 +74,7 @@ OPEN_LOOP: dict[str, Tool] = {
             "sent": r"Requests +\[total, rate, throughput\] +(\d+)",
             "success": r"Success +\[ratio\] +([\d.]+)%",
         },
+        elapsed=rf"Duration +\[total, attack, wait\] +[^,]+, {_DURATION}",
     ),
     "k6": Tool(
         example="k6 run -e RATE={load} -e DURATION={seconds}s constant_arrival_rate.js",
@@ -78,6 +84,8 @@ OPEN_LOOP: dict[str, Tool] = {
         },
         counts={
             "sent": r"http_reqs\.*: (\d+)",
+            "rate": r"http_reqs\.*: \d+ +([\d.]+)/s",
+            "begun": r"(?m)^ *iterations\.*: (\d+)",
             "dropped": r"dropped_iterations\.*: (\d+)",
             "success": r"checks_succeeded\.*: ([\d.]+)%",
         },
@@ -89,6 +97,7 @@ OPEN_LOOP: dict[str, Tool] = {
             **_percentiles(rf"(?m)^ +P(?:\.0+)?% in {_DURATION}"),
         },
         counts={"completed": r"\[\d+\] (\d+) responses", "success": r"Success rate:\s+([\d.]+)%"},
+        elapsed=rf"Total:\s+{_DURATION}",
     ),
     "h2load": Tool(
         example="h2load -c1 -m100 --rps={load} -D {seconds} URL",
@@ -97,6 +106,7 @@ OPEN_LOOP: dict[str, Tool] = {
             "sent": r"requests: \d+ total, (\d+) started",
             "failed": r"succeeded, (\d+) failed",
         },
+        elapsed=rf"finished in {_DURATION}",
     ),
     "fortio": Tool(
         example="fortio load -qps {load} -t {seconds}s -c 100 -p 50,95,99 URL",
@@ -108,6 +118,7 @@ OPEN_LOOP: dict[str, Tool] = {
             "sent": r"All done (\d+) calls",
             "success": r"Code 200 : \d+ \(([\d.]+) %\)",
         },
+        elapsed=rf"Ended after {_DURATION}",
     ),
 }
 

@@ -475,6 +475,7 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
     """Time the function, or the steps of the generator that it makes; add facts."""
     if task["gc"] == "off":
         collector.disable()
+    facts["peak_memory_floor"] = _peak_memory()
     reference = Reference() if task["reference"] else None
     timer = SegmentTimer(_meter(), time.perf_counter_ns, reference, time.thread_time_ns)
     elapsed_ns: list[int] = []
