@@ -19,6 +19,6 @@ def test_functions_and_files_are_measured_and_what_is_missing_is_named(system, t
         check=False,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=380,  # of a busy machine
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
