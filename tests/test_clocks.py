@@ -44,3 +44,11 @@ def test_the_cost_is_what_two_reads_around_nothing_show(cost_ns: int) -> None:
 def test_a_cost_below_the_resolution_is_seen_in_the_mean() -> None:
     # Most pairs of reads show no step at all, some show one of 1000 ns.
     assert clock_cost_ns(FakeClock(cost_ns=370, resolution_ns=1_000)) == pytest.approx(370, rel=0.1)
+
+
+def test_all_processors_count_if_the_system_does_not_say_which_are_allowed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(clocks.os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(clocks.os, "cpu_count", lambda: 6)
+    assert clocks.processors() == 6

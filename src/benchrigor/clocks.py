@@ -95,5 +95,7 @@ def cpu_ns_with_children() -> int:
 
 
 def processors() -> int:
-    """Return how many processors the calling thread may run on; 1 where nobody knows."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    """Return how many processors the calling thread may run on; where no system says, all."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -70,7 +70,8 @@ class ProcessTree:
         try:
             end = os.pidfd_open(self._pid)
         except (AttributeError, OSError):  # another system, an old kernel, or one that forbids it
-            with contextlib.suppress(OSError):  # no child of ours, or none any more
+            # no waitid either, no child of ours, or none any more
+            with contextlib.suppress(AttributeError, OSError):
                 os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
             return
         try:

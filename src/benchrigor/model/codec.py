@@ -83,13 +83,23 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
     if origin is tuple:
         _expect(data, list | tuple, "a list", where)
         return tuple(_decode(inner[0], each, f"{where}[{i}]") for i, each in enumerate(data))
+    if _is_array(kind):
+        _expect(data, list | np.ndarray, "a list of numbers", where)
+        return as_series(data, name=where) if len(data) else np.zeros(0)
     if origin is not None and issubclass(origin, Mapping):
         _expect(data, Mapping, "named values", where)
         return {key: _decode(inner[1], each, f"{where}.{key}") for key, each in data.items()}
-    if origin is np.ndarray:
-        _expect(data, list | np.ndarray, "a list of numbers", where)
-        return as_series(data, name=where) if len(data) else np.zeros(0)
     return _decode_plain(kind, data, where)
+
+
+def _is_array(kind: Any) -> bool:
+    """Whether an annotation means an array, also through an alias such as `NDArray` of numpy 2.5.
+
+    From Python 3.12 on that is a `typing.TypeAliasType`, which hides the class that it means.
+    """
+    while hasattr(kind, "__value__"):
+        kind = kind.__value__
+    return (typing.get_origin(kind) or kind) is np.ndarray
 
 
 def _expect(data: Any, kind: Any, words: str, where: str) -> None:

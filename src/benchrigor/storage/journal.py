@@ -61,11 +61,11 @@ _RUNS = """SELECT run.run_id, name, started_at, held.rounds, reason, headline
         FROM run LEFT JOIN round USING (run_id) GROUP BY run.run_id) AS held USING (run_id)
     LEFT JOIN result ON result.sequence = (SELECT max(sequence) FROM result
         WHERE result.run_id = run.run_id AND result.rounds = held.rounds)
-    WHERE instr(run.run_id, ?1) OR instr(name, ?1) ORDER BY run.sequence DESC"""
+    WHERE instr(run.run_id, :query) OR instr(name, :query) ORDER BY run.sequence DESC"""
 
 # A result that speaks of fewer rounds than are stored is out of date: the run was taken up again.
-_RESULT = """SELECT record, floats FROM result WHERE run_id = ?1
-    AND rounds = (SELECT count(*) FROM round WHERE run_id = ?1) ORDER BY sequence DESC LIMIT 1"""
+_RESULT = """SELECT record, floats FROM result WHERE run_id = :run_id AND rounds =
+    (SELECT count(*) FROM round WHERE run_id = :run_id) ORDER BY sequence DESC LIMIT 1"""
 
 _ADVICE = {
     "SQLITE_FULL": "free some disk space and resume the run; finished rounds are kept",
@@ -211,8 +211,8 @@ class Journal:
             full_id = self._resolve(connection, run_id)
             connection.execute(
                 "INSERT INTO result (run_id, rounds, reason, headline, record, floats) VALUES "
-                "(?1, (SELECT count(*) FROM round WHERE run_id = ?1), ?2, ?3, ?4, ?5)",
-                (full_id, reason, str(record), text, floats),
+                "(?, (SELECT count(*) FROM round WHERE run_id = ?), ?, ?, ?, ?)",
+                (full_id, full_id, reason, str(record), text, floats),
             )
 
     def runs(self, query: str = "") -> list[dict[str, Any]]:
@@ -226,7 +226,7 @@ class Journal:
             stopped, or None) and ``headline`` (the result in one line, or empty).
         """
         with self._transaction("DEFERRED") as connection:
-            rows = connection.execute(_RUNS, (query,)).fetchall()
+            rows = connection.execute(_RUNS, {"query": query}).fetchall()
         names = ("run_id", "name", "started_at", "rounds", "reason", "headline")
         listed = [dict(zip(names, row, strict=True)) for row in rows]
         return [
@@ -238,8 +238,8 @@ class Journal:
         """Return the record of a run: its rounds, and its result if it is finished."""
         with self._transaction("DEFERRED") as connection:
             full_id = self._resolve(connection, run_id)
-            header = "SELECT record, floats FROM run WHERE run_id = ?1"
-            row = connection.execute(_RESULT, (full_id,)).fetchone()
+            header = "SELECT record, floats FROM run WHERE run_id = ?"
+            row = connection.execute(_RESULT, {"run_id": full_id}).fetchone()
             row = row or connection.execute(header, (full_id,)).fetchone()
             record = RunRecord.from_dict(unpack(*row))
             return replace(record, rounds=_rounds(connection, full_id), run_id=full_id)
@@ -247,7 +247,7 @@ class Journal:
     def _resolve(self, connection: sqlite3.Connection, run_id: str) -> str:
         """Complete a run id from its first characters."""
         rows = connection.execute(  # ids are hexadecimal: "g" sorts behind all their digits
-            "SELECT run_id FROM run WHERE run_id BETWEEN ?1 AND ?1 || 'g' LIMIT 6", (run_id,)
+            "SELECT run_id FROM run WHERE run_id BETWEEN ? AND ? LIMIT 6", (run_id, f"{run_id}g")
         ).fetchall()
         ids = [str(row[0]) for row in rows]
         if not ids:

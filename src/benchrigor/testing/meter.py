@@ -43,6 +43,6 @@ class FakeMeter:
     def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
         """Measure what a test adds until the process ends, and know all of its work."""
         before_ns = self._delay_ns
-        with suppress(OSError):
+        with suppress(AttributeError, OSError):  # not every system has waitid
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         return lambda: (self._delay_ns - before_ns, sys.maxsize)

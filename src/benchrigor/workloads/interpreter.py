@@ -29,7 +29,11 @@ from benchrigor.model.text import show_value
 from benchrigor.protocols import Recorder
 from benchrigor.workloads.processes import worker
 from benchrigor.workloads.processes.command_line import GRACE_S, STDERR_KEPT, end_of
-from benchrigor.workloads.processes.process_group import Ended, ProcessGroup
+from benchrigor.workloads.processes.process_group import (
+    Ended,
+    ProcessGroup,
+    missing_for_processes,
+)
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import NEVER, Stopwatch, hash_in
 
@@ -126,6 +130,7 @@ class InterpreterWorkload:
         whole = inner is None or (type(inner) is int and inner >= 1)
         in_time = timeout_s is None or 0 < timeout_s <= threading.TIMEOUT_MAX
         refuse(
+            missing_for_processes(),
             wrong_values(
                 [
                     ("target", target, named_so, "'package.module:function'"),
@@ -134,7 +139,7 @@ class InterpreterWorkload:
                     ("timeout_s", timeout_s, in_time, "seconds, more than 0, or None"),
                     ("cpus", cpus, _are_free(cpus), "numbers of processors of this process"),
                 ]
-            )
+            ),
         )
         self._target = target if isinstance(target, str) else named(target)
         self._folder = str(Path(cwd or ".").absolute())

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from simulated.estimates import within
 
+from benchrigor import clocks
 from benchrigor.errors import InvalidInput
 from benchrigor.model import RateReason, ServiceRate
 from benchrigor.model.codec import decode, encode
 from benchrigor.queues import MonitorReport, WatchedStage
-from benchrigor.queues.stages import monitor_report
 
 
 def rate(value: float, *, servers: int = 1, **more: Any) -> ServiceRate:
@@ -96,7 +96,7 @@ def test_advice_is_for_one_replica_each() -> None:
 def test_advice_is_for_the_processors_that_this_process_may_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(monitor_report, "_usable_processors", lambda: 6)
+    monkeypatch.setattr(clocks, "processors", lambda: 6)
     by_default, of_six, of_nine = (
         REPORT.advice(source_rate=2_000.0, processors=each).stages[0].replicas.most
         for each in (None, 6, 9)

@@ -84,7 +84,7 @@ def test_a_benchmark_that_has_changed_itself_is_told() -> None:
 @pytest.mark.parametrize(
     ("where", "version", "words"),
     [
-        ({"python": "CPython 3.13.0"}, 1, "interpreter (CPython "),
+        ({"python": "CPython 3.0.0"}, 1, "interpreter (CPython "),
         ({"host": "elsewhere"}, 1, "machine (elsewhere, "),
         ({}, 2, "version of the reference (interpreter 1; interpreter 2)"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import sys
@@ -18,6 +17,11 @@ from typing import Any, Self
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.cells import Cell
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 NAME_BYTES = 64
 CELL_WORDS = 16  # words of a cell with its name
@@ -81,8 +85,11 @@ class Page:
         Raises
         ------
         InvalidInput
-            When the number makes no sense, the file exists already, or there is no room.
+            When the number makes no sense, the file exists already, there is no room, or this
+            system has no ``fcntl.flock``, by which processes take turns in claiming cells.
         """
+        if fcntl is None:
+            raise InvalidInput("taps and pages need fcntl.flock, which this system lacks")
         if isinstance(cells, bool) or not isinstance(cells, int) or not 1 <= cells <= _MOST_CELLS:
             raise InvalidInput(f"cells is {cells!r}, expected 1 to {_MOST_CELLS}")
         created = _create_file(cells, path)

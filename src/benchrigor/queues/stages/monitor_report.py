@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from benchrigor import clocks
 from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.model import Estimate
 from benchrigor.model.pipeline import Bottleneck, PipelineAdvice, PipelineStage, Quantity
@@ -126,7 +126,7 @@ class MonitorReport:
             source_rate=source,
             utilisation=utilisation,
             blocked_share=blocked_share,
-            processors=_usable_processors() if processors is None else processors,
+            processors=clocks.processors() if processors is None else processors,
         )
 
     def __str__(self) -> str:
@@ -166,13 +166,6 @@ def _grown(growths: Sequence[QueueGrowth], fixed: Sequence[str]) -> Iterator[str
         )
     if fixed:
         yield from wrapped(f"cannot grow, being no queues of queue or asyncio: {', '.join(fixed)}")
-
-
-def _usable_processors() -> int:
-    """Return how many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:

@@ -16,7 +16,7 @@ from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.wrappers import Wrapper
 
 # As plain numbers: testing a bit of the enumeration takes as long as receiving.
-_AT_ONCE, _PEEK = int(socket.MSG_DONTWAIT), int(socket.MSG_PEEK)
+_AT_ONCE, _PEEK = int(getattr(socket, "MSG_DONTWAIT", 0)), int(socket.MSG_PEEK)
 
 # What encryption sends at once, at most; more would wait for room where nobody sees it.
 _RECORD_BYTES = 1 << 14

@@ -16,7 +16,7 @@ from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Clock
 from benchrigor.workloads.picking import Pick
-from benchrigor.workloads.processes.process_group import ProcessGroup
+from benchrigor.workloads.processes.process_group import ProcessGroup, missing_for_processes
 
 GRACE_S = 2.0  # from being asked to end to being killed
 
@@ -48,6 +48,7 @@ class CommandLine:
         in_range = isinstance(grace_s, int | float) and 0 <= grace_s <= _LONGEST_GRACE_S
         picked = Counter(pick.metric for pick in picks)
         refuse(
+            missing_for_processes(),
             wrong_values(
                 [
                     ("accept_exit", accept_exit, are_codes, "exit codes in a list, at least one"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shlex
 import signal
 import subprocess
@@ -21,6 +22,19 @@ from benchrigor.workloads.processes.own_signals import continued_ns
 _LOOK_S = 0.01  # from one look to the next at whether a group is gone
 _DYING_S = 1.0  # for the kernel to end what was killed
 _LINGER_S = 0.1  # for what a command leaves behind to end by itself, as `> >(tee log)` in a shell
+
+
+# What starts, watches and ends processes with their children.
+_NEEDED = ((os, "killpg"), (os, "wait4"), (select, "poll"), (signal, "SIGKILL"))
+
+
+def missing_for_processes() -> list[str]:
+    """Say what this system lacks, if commands and fresh interpreters cannot be measured on it."""
+    missing = [f"{module.__name__}.{name}" for module, name in _NEEDED if not hasattr(module, name)]
+    return missing and [
+        f"commands and fresh interpreters need {', '.join(missing)}, which this system lacks: "
+        "measure functions in this process instead"
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
