@@ -28,9 +28,11 @@ from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import (
     NEVER,
     Chunk,
+    InstructionClock,
     TimedWorkload,
     failures_of,
     in_seconds,
+    traced_memory,
     wrong_time_limit,
 )
 
@@ -437,7 +439,7 @@ class CallableWorkload(TimedWorkload):
                 sentence = f"Instructions are not counted here: {counter}."
                 recorder.notice(Notice.warning(Code.NO_INSTRUCTIONS, sentence))
             return
-        clock, self._clock = self._clock, _Instructions(counter)
+        clock, self._clock = self._clock, InstructionClock(counter)
         try:
             (count,) = self._timed(1, None, inner=self.inner or 1)
         finally:
@@ -446,10 +448,6 @@ class CallableWorkload(TimedWorkload):
 
     def _peak_traced(self) -> int:
         """Return the most bytes that were allocated at once in a call, beyond those before it."""
-        from benchrigor.workloads.traced_memory import (  # noqa: PLC0415  # only for who asks
-            traced_memory,
-        )
-
         func = self._func
         with traced_memory(func, is_coroutine=self._is_coroutine) as (traced, peak):
             self._func = traced
@@ -458,18 +456,6 @@ class CallableWorkload(TimedWorkload):
             finally:
                 self._func = func
         return peak()
-
-
-class _Instructions:
-    """A clock that moves on with each instruction."""
-
-    resolution_ns = 1
-
-    def __init__(self, count: Callable[[], int]) -> None:
-        self.now_ns = count
-
-    def sleep_ns(self, duration_ns: int) -> None:
-        """Do nothing: whoever sleeps does no work."""
 
 
 def _resident_bytes() -> int:

@@ -502,3 +502,52 @@ def _defined(scope: ast.AST, name: str) -> Iterator[ast.AST]:
 
 def _shown(duration_ns: float) -> str:
     return show_value(duration_ns / 1e9, "s")
+
+
+class InstructionClock:
+    """A clock that moves on with each instruction."""
+
+    resolution_ns = 1
+
+    def __init__(self, count: Callable[[], int]) -> None:
+        self.now_ns = count
+
+    def sleep_ns(self, duration_ns: int) -> None:
+        """Do nothing: a sleep runs no instructions."""
+
+
+@contextmanager
+def traced_memory(
+    func: Callable[..., Any], *, is_coroutine: bool
+) -> Iterator[tuple[Callable[..., Any], Callable[[], int]]]:
+    """Trace allocations inside, and give the function to call and what returns its peak in bytes.
+
+    The peak is the most that was allocated at once during the last call, beyond what was before:
+    what is called around the function is no part of it.
+    """
+    import tracemalloc  # noqa: PLC0415  # only if memory is asked for
+
+    was_tracing, peak = tracemalloc.is_tracing(), 0
+
+    @contextmanager
+    def traced() -> Iterator[None]:
+        nonlocal peak
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        yield
+        peak = tracemalloc.get_traced_memory()[1] - before
+
+    def called(*args: Any, **kwargs: Any) -> object:
+        with traced():
+            return func(*args, **kwargs)
+
+    async def awaited(*args: Any, **kwargs: Any) -> object:
+        with traced():
+            return await func(*args, **kwargs)
+
+    tracemalloc.start()
+    try:
+        yield awaited if is_coroutine else called, lambda: peak
+    finally:
+        if not was_tracing:
+            tracemalloc.stop()

@@ -74,8 +74,7 @@ def plan_sizes(
         design.size(replace(noise, error=noise.error * math.sqrt(factor)), change)
         for factor in (1.0, *factors)
     )
-    estimate = _at_confidence(pilot, noise, level)
-    unit = _UNITS.get(pilot.method, "reading")
+    estimate, unit = _at_confidence(pilot, noise, level), _UNITS.get(pilot.method, "reading")
     return Plan(
         pilot=estimate,
         counted_in=unit,

@@ -430,9 +430,9 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
     except (Exception, SystemExit) as error:
         sys.excepthook(*sys.exc_info())  # the end of what it prints is part of the message
         facts = {"failed": f"raised {type(error).__name__}{f': {error}' if str(error) else ''}"}
-    head = {"facts": facts, "arrays": [[name, len(each)] for name, each in arrays.items()]}
+    sizes = [[name, len(column)] for name, column in arrays.items()]
     with os.fdopen(descriptor, "wb") as pipe:
-        pipe.write(ascii(head).encode() + b"\n")
+        pipe.write(ascii({"facts": facts, "arrays": sizes}).encode() + b"\n")
         for each in arrays.values():
             pipe.write(each.tobytes())
 
@@ -475,14 +475,14 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
     """Time the function, or the steps of the generator that it makes; add facts."""
     if task["gc"] == "off":
         collector.disable()
-    facts["peak_memory_floor"] = _peak_memory()
+    facts["peak_memory_floor"], now = _peak_memory(), time.perf_counter_ns
     reference = Reference() if task["reference"] else None
-    timer = SegmentTimer(_meter(), time.perf_counter_ns, reference, time.thread_time_ns)
+    timer = SegmentTimer(_meter(), now, reference, time.thread_time_ns)
     elapsed_ns: list[int] = []
     flags = getattr(getattr(getattr(func, "func", func), "__code__", None), "co_flags", 0)
     if flags & _GENERATOR:
         append = timer.begin(elapsed_ns, done=0, readings=task["readings"])
-        time_steps(iter(func()), time.perf_counter_ns, append, task["readings"], task["until_ns"])
+        time_steps(iter(func()), now, append, task["readings"], task["until_ns"])
         inner = 1
     else:
         if flags & _COROUTINE:
@@ -493,8 +493,7 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
     timer.close(len(elapsed_ns))
     facts["inner_loop"], facts["python"] = inner, sys.version.split()[0]
     facts["gc"] = "on" if collector.isenabled() else "off"
-    facts["peak_memory"] = _peak_memory()
-    facts["metered"] = timer.is_metered
+    facts["peak_memory"], facts["metered"] = _peak_memory(), timer.is_metered
     lists: dict[str, list[float]] = {
         "readings": [each / (1e9 * inner) for each in elapsed_ns],
         **{name: [*getattr(timer, name)] for name in COLUMNS},
