@@ -240,9 +240,10 @@ class _Source:
 
     @property
     def is_positive(self) -> bool:
-        """Whether its quantity is above 0."""
-        kind, series = self.recorded.metric.kind, self.recorded.series
-        return kind in (Quantity.TIME, Quantity.RATE) or all(each.min() > 0.0 for each in series)
+        """Whether its quantity is above 0, though a coarse clock may show 0."""
+        least = min(float(each.min()) for each in self.recorded.series if each.size)
+        is_above = self.recorded.metric.kind in (Quantity.TIME, Quantity.RATE)
+        return least > 0.0 or (is_above and least == 0.0)
 
     @property
     def pace(self) -> Pace | None:

@@ -197,6 +197,7 @@ def compare_pairs(
         return _concluded_by_blocks(blocks, notices, question), whole
     short = short_run(baseline.size, "pairs") if policy.trim else ()
     basis = replace(basis, notices=one_each((*basis.notices, *pairs.notices, *short)))
+    positive = positive and min(float(one.min()), float(two.min())) >= 0.0
     return _concluded(basis, question, positive=positive), pairs
 
 
