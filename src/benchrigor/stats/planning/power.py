@@ -12,7 +12,6 @@ import scipy
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
-from benchrigor.model.text import show_plainly
 from benchrigor.stats.estimators.estimation import (
     INVOCATION_MEANS,
     MIN_INVOCATIONS,
@@ -64,8 +63,7 @@ def plan_sizes(
     if not problems and change <= margin:
         problems.append(f"change is {change!r}, expected more than the margin, {margin!r}")
     if pilot.half_width > 0.0 and pilot.relative_half_width > MAX_RELATIVE_WIDTH:
-        value = show_plainly(pilot.value)
-        problems.append(f"the value is {value}: no change is relative to (nearly) 0")
+        problems.append(f"the value is {pilot.value:.6g}: no change is relative to (nearly) 0")
     refuse(problems)
     noise = _noise_of(pilot)
     design = _Design(power=power, confidence=level, margin=margin)

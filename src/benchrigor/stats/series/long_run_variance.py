@@ -88,7 +88,7 @@ def spectral_fit(points: Floats, fitted: int) -> tuple[LongRunVariance, float]:
     order = models.order
     variance = float(innovations[order] / gains[order] ** 2)
     spreads = 2.0 / max(n - fitted, 1) + 4.0 * innovations * models.precisions / n / gains**2
-    weights = np.exp((models.criteria[order] - models.criteria) / 2.0)
+    weights = np.exp(np.maximum(models.criteria[order] - models.criteria, -600.0) / 2.0)
     spread = float(weights @ spreads / weights.sum())
     fit = LongRunVariance(
         value=variance,
