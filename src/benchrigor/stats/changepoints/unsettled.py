@@ -79,10 +79,17 @@ def _settle_end(
         return (count, places[:-1]) if is_clear else (0, places)
     if is_clear:
         return count, places
+    level = (_LEVEL if points.level is None else points.level) / (2.0 * counts.size)
+    distance = math.sqrt(float(squares[best]))
+    if _chance(distance, points.inflation) > level:
+        return 0, places
     inflation = max(points.inflation, _inflation(scores[:-most]))
-    chance = 2.0 * float(scipy.special.ndtr(-math.sqrt(float(squares[best]) / inflation)))
-    level = _LEVEL if points.level is None else points.level
-    return (count if chance <= level / (2.0 * counts.size) else 0), places
+    return (count if _chance(distance, inflation) <= level else 0), places
+
+
+def _chance(distance: float, inflation: float) -> float:
+    """Return the chance of a standard normal distance from 0, or more, at this inflation."""
+    return 2.0 * float(scipy.special.ndtr(-distance / math.sqrt(inflation)))
 
 
 def _clear_end(part: Floats, min_segment: int) -> int:
