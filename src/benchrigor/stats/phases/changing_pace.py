@@ -116,17 +116,16 @@ def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
     """Whether all that is cut is a warm-up before the stable phase, and a cool-down after it."""
     n = phase.change_points.n
     stable = next(each for each in phase.phases if each.start == phase.start)
+    apart = [each for each in phase.phases if _differ(each.median, stable.median)]
     if any(
-        each.label is PhaseLabel.OTHER
-        and _differ(each.median, stable.median)
-        and not is_unsettled(each, phase.change_points)
-        for each in phase.phases
+        each.label is PhaseLabel.OTHER and not is_unsettled(each, phase.change_points)
+        for each in apart
     ):
         return False
-    after = [each for each in phase.phases if each.start > stable.start]
+    after = [each for each in apart if each.start > stable.start]
     if not _is_tail(after, phase.phases, rates=rates):
         return False
-    for each in phase.phases[: phase.phases.index(stable)]:
+    for each in (part for part in apart if part.start < stable.start):
         slower = _times_slower(each.median, stable.median, rates=rates)
         share = each.n / n
         if not (slower > _FAR or share <= _BRIEF or (slower > 1.0 and share <= _WARM_UP)):

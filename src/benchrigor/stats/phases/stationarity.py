@@ -76,19 +76,18 @@ def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int
     tested anew. Of more than twelve the least significant are dropped at once: what changes that
     often is a process, and its levels are its noise. All steps are left for fewer than 30 readings,
     and where steps lie closer together than batches. A step between levels that are farther apart
-    than either spans stays: its size is no matter of ranks.
+    than either spans stays, beside at most eleven others: its size is no matter of ranks.
     """
     ranks = _ranks(series)
     m, left, inflation = ranks.size, tuple(places), 1.0
-    clear = _clear_steps(series, left)
+    clear = _clear_steps(series, left) if len(left) <= _MAX_STEPS else set()
     while left:
         borders = np.array([0, *(place * m // series.size for place in left), m])
         counts = np.diff(borders)
         if m < MIN_FOR_AUTOCORRELATION or counts.min() == 0 or counts.size >= m:
             break
         p_values, inflation = _step_p_values(ranks, borders[:-1], counts)
-        if len(left) <= _MAX_STEPS:
-            p_values[[each in clear for each in left]] = 0.0
+        p_values[[each in clear for each in left]] = 0.0
         weakest = int(np.argmax(p_values))
         if p_values[weakest] < _LEVEL and len(left) <= _MAX_STEPS:
             break
