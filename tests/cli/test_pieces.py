@@ -97,7 +97,7 @@ def test_a_stored_run_in_pieces_is_replayed_compared_and_exported(cli, functions
         (["--over", "2", "true"], "--over is for functions"),
         (
             ["--over", "0.001", "several:small"],
-            "--over is 0.001 minutes, expected as long as --budget at least, 10 s",
+            "--over is 60 ms, expected as long as --budget at least, 10 s",
         ),
         (["--over", "1", "--pieces", "1", "several:small"], "--pieces is 1, expected 2"),
         (

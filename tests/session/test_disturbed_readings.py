@@ -256,7 +256,7 @@ def test_the_summary_does_not_list_readings() -> None:
     analysis = session(budget_readings=900).analysis()
     assert analysis is not None
     told = outlined(analysis)["disturbed"]
-    assert set(told) == {"n", "left_out", "lost", "estimate"}
+    assert set(told) == {"n", "left_out", "lost", "stopped", "estimate"}
 
 
 def pairs(**options: Any) -> br.Comparison:

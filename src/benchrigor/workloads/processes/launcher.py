@@ -12,7 +12,8 @@ import sys
 _ADOPT = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 # The command begins once the shell, its parent, has ended and this interpreter has noticed.
 _FORK = '(kill -KILL $$; while kill -0 $$ 2>/dev/null; do :; done; exec "$@"); :'
-_DEFAULT = (signal.SIGPIPE, signal.SIGXFSZ)  # Python ignores them
+_IGNORED = ("SIGPIPE", "SIGXFSZ")  # by Python, if the system has them
+_DEFAULT = [getattr(signal, name) for name in _IGNORED if hasattr(signal, name)]
 
 
 def _start(argv: list[str]) -> tuple[int, int]:
