@@ -136,7 +136,7 @@ def find_bottleneck(
     >>> hash_stage = PipelineStage(name="hash", rate=1200.0)
     >>> stages = [hash_stage, PipelineStage(name="verify", rate=50.0, visits=0.01)]
     >>> print(find_bottleneck(stages))
-    hash is the bottleneck: 1.200 k items/s [1.200, 1.200] 95%
+    hash is the bottleneck: 1.2 k items/s [1.2, 1.2] 95%
     """
     loads = tuple(_load(stage, source_rate) for stage in _checked(stages, source_rate))
     lowest = min(loads, key=lambda load: load.capacity.value)
@@ -198,7 +198,7 @@ def advise_pipeline(
     >>> stages = [hash_stage, PipelineStage(name="verify", rate=15.0, visits=0.01)]
     >>> advice = advise_pipeline(stages, source_rate=1000.0)
     >>> print(advice)
-    hash is the bottleneck: 1.200 k items/s [1.200, 1.200] 95%
+    hash is the bottleneck: 1.2 k items/s [1.2, 1.2] 95%
     to serve 1 k items/s of the source, at most 80% used, 1% blocked:
     stage    used  replicas  room in each queue
     hash    83.3%     1 → 2  4
