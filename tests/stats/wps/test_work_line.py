@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from simulated.lines import bisecting, ramp
@@ -96,6 +96,7 @@ def test_time_added_to_every_round_moves_the_overhead_alone(extra: float, seed: 
     assert moved.overhead.value == pytest.approx(fit.overhead.value + extra, rel=1e-6)
 
 
+@example([0, 20, 20, 1, 8], 0)  # a leverage that rounds to 1
 @given(st.lists(st.integers(0, 20), min_size=3, max_size=15), st.integers(0, 1000))
 def test_whatever_the_amounts_the_fit_is_finite_or_refused(powers: list[int], seed: int) -> None:
     work = 1e280 * 10.0 ** np.array(powers)

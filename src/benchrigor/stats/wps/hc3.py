@@ -123,7 +123,9 @@ def _huber(design: Floats, response: Floats) -> tuple[Floats, Floats, Floats]:
 def _regression(fit: Any, response: Floats) -> Regression:
     """Read a fit of statsmodels."""
     model, fitted, residuals = fit.model, fit.fittedvalues, fit.wresid
+    # Amounts that differ by many orders round the leverage of the largest to 1 and beyond.
     leverages = np.einsum("ij,ji->i", model.wexog, model.pinv_wexog)
+    leverages = np.minimum(leverages, 1.0 - _DECISIVE)
     if np.abs(response - fitted).max() <= _ROUNDING * np.abs(response).max():
         residuals = np.zeros_like(residuals)
     return Regression(
