@@ -178,7 +178,9 @@ class CallableWorkload(TimedWorkload):
             deadline = self._deadline(plan)
             if self._is_first_round:
                 first_call_ns = self._time_first_call(plan.seconds)
-                recorder.fact("first_call_s", float(in_seconds([first_call_ns])[0]))
+                first_call_s = float(in_seconds([first_call_ns])[0])
+                self._patience.typical_s = first_call_s
+                recorder.fact("first_call_s", first_call_s)
             self._record(recorder, self._metric, plan.readings, self._next_chunk, deadline=deadline)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
             if self._memory and self._is_first_round:
