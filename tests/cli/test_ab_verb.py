@@ -154,6 +154,7 @@ def environment(folder: Path, steps: int) -> Path:
     return python
 
 
+@pytest.mark.slow
 def test_a_function_is_compared_in_two_environments_without_benchrigor(cli, tmp_path, strict):
     old, new = environment(tmp_path / "old", 100), environment(tmp_path / "new", 1000)
     words = ("--python", str(old), "--python", str(new), "--budget", "3", "--json")
@@ -198,7 +199,7 @@ def kept_ids(cli, strict):
     return [each["run_id"] for each in sorted(listed, key=lambda each: each["name"])]
 
 
-@pytest.mark.parametrize("how", [(), ("--fresh",)])
+@pytest.mark.parametrize("how", [(), pytest.param(("--fresh",), marks=pytest.mark.slow)])
 def test_both_runs_are_compared_again_as_they_were_taken(cli, job, strict, how):
     words = ("--budget", "2", "--seed", "1", "--json", *TWO)
     first = strict(cli("ab", *how, *words).stdout)["comparison"]
@@ -222,7 +223,7 @@ def test_nothing_is_kept_on_request(cli, job, tmp_path):
     assert not (tmp_path / "runs.sqlite").exists()
 
 
-@pytest.mark.parametrize("how", [(), ("--fresh",)])
+@pytest.mark.parametrize("how", [(), pytest.param(("--fresh",), marks=pytest.mark.slow)])
 def test_an_interrupt_ends_it_after_the_round_with_what_is_known(cli, job, strict, how, tmp_path):
     # A generous budget and a width out of reach: only the signal ends it in time.
     words = ("--budget", "300", "--margin", "0.0001%", "--json", *how)

@@ -91,7 +91,7 @@ def test_a_ranking_and_its_ratios_are_those_of_the_stored_rounds(cli, strict, st
 def test_a_time_at_full_pace_has_its_label(cli):
     burn = f"{PYTHON} 'sum(range({{n}}))'"
     shown = " ".join(
-        cli("commands", burn, "-L", "n", "1,9", "--budget", "2", "--no-store").stdout.split()
+        cli("commands", burn, "-L", "n", "1,9", "--budget", "1", "--no-store").stdout.split()
     )
     assert "times the first" in shown
     assert "Compared at full pace" not in shown

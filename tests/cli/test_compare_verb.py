@@ -504,7 +504,7 @@ def test_speeds_are_ranked(cli, speeds):
 # What the benchmark is
 
 
-@pytest.mark.parametrize("how", [(), ("--fresh",)])
+@pytest.mark.parametrize("how", [(), pytest.param(("--fresh",), marks=pytest.mark.slow)])
 def test_a_benchmark_that_has_changed_itself_is_told(cli, tmp_path, strict, monkeypatch, how):
     def ran(text):
         monkeypatch.delitem(sys.modules, "job", raising=False)

@@ -97,7 +97,7 @@ def test_a_share_may_be_read_as_a_percentage(cli):
     fails = "print('failed', 0.5 if float(sys.argv[1]) < 100 else 5)"
     words = ("--", sys.executable, "-c", f"import sys; {fails}", "{load}")
     read = ("--read", "failed:%=regex:failed (\\S+)")
-    result = cli("peak", "--failed", "1%", "--budget", "none", "--json", *read, *words)
+    result = cli("peak", "--failed", "1%", "--budget", "2", "--json", *read, *words)
     ratios = {
         each["asked"]["load"] > 100.0: each["ratio"] for each in json.loads(result.stdout)["trials"]
     }
@@ -114,13 +114,22 @@ def test_a_search_has_no_rounds_to_limit_and_no_readings_to_plan_with(cli, store
 
 
 def test_a_dry_run_offers_no_load(cli, store):
-    result = cli("peak", "--url", "http://127.0.0.1:9/", "--p95", "1s", "--dry-run")
+    words = (
+        "peak",
+        "--url",
+        "http://127.0.0.1:9/",
+        "--p95",
+        "1s",
+        "--accuracy",
+        "20%",
+        "--dry-run",
+    )
+    result = cli(*words)
     assert result.exit_code == 0
     assert "first     50 req/s for 10 s" in result.stdout
     assert "trials" in result.stdout
     assert not store.exists()
-    document = cli("peak", "--url", "http://127.0.0.1:9/", "--p95", "1s", "--dry-run", "--json")
-    assert json.loads(document.stdout)["first"]["load"] == 50.0
+    assert json.loads(cli(*words, "--json").stdout)["first"]["load"] == 50.0
 
 
 @pytest.mark.parametrize(
@@ -158,6 +167,7 @@ def test_what_never_saturates_is_told_so(cli):
     assert "peak not known: at least 150 req/s · not-saturated" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_width_that_was_asked_for_and_missed_is_3(cli, store):
     words = ("peak", "--mean", "40ms", "--budget", "1.2", *READ, *fake())
     assert cli(*words).exit_code in (0, 4)  # by whether trials bracketed the peak in time
@@ -206,6 +216,7 @@ def test_what_is_run_before_each_trial_is_run(cli, tmp_path):
     assert "--prepare false exited with code 1" in failing.stderr
 
 
+@pytest.mark.slow
 def test_a_coroutine_function_is_offered_load(cli, tmp_path):
     (tmp_path / "client.py").write_text(
         "import asyncio\n\nasync def request():\n    await asyncio.sleep(0.001)\n"
@@ -240,6 +251,7 @@ def test_a_real_queue_is_rated_within_half_a_minute(cli, queue):
     assert load["value"] == pytest.approx(183.3, rel=0.25)
 
 
+@pytest.mark.slow
 def test_a_search_that_is_killed_is_taken_up(tmp_path, store):
     slow = FAKE + "\nimport time; time.sleep(0.2)"
     command = [sys.executable, "-m", "benchrigor", "peak", "--mean", "40ms", *READ]
@@ -262,6 +274,7 @@ def test_a_search_that_is_killed_is_taken_up(tmp_path, store):
     )
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_ends_the_search_with_what_is_known(cli, store, monkeypatch):
     monkeypatch.setattr("benchrigor.workloads.loadgen.open_loop._RECOVERY_S", 0.2)
     command = [sys.executable, str(SERVER), "200"]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchrigor.stats import peaks
@@ -41,6 +41,7 @@ def test_the_peak_of_a_known_server_is_found():
     assert found.slope == pytest.approx(7.0, rel=0.4)
 
 
+@settings(max_examples=10)
 @given(st.floats(min_value=1e-3, max_value=1e5))
 def test_the_unit_of_the_load_does_not_matter(scale: float):
     ratio = responses(200.0)
@@ -49,6 +50,7 @@ def test_the_unit_of_the_load_does_not_matter(scale: float):
         assert other.quantile(q) == pytest.approx(one.quantile(q) * scale, rel=1e-3)
 
 
+@settings(max_examples=10)
 @given(st.permutations(range(LOADS.size)))
 def test_the_order_of_trials_does_not_matter(order: list[int]):
     ratio = responses(200.0)
@@ -57,6 +59,7 @@ def test_the_order_of_trials_does_not_matter(order: list[int]):
     assert other.residuals == pytest.approx(one.residuals[order], abs=0.02)
 
 
+@settings(max_examples=10)
 @given(st.floats(min_value=1.05, max_value=3.0))
 def test_slower_responses_mean_a_lower_peak(slower: float):
     ratio = responses(200.0)

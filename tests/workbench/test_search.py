@@ -53,6 +53,7 @@ def test_each_policy_finds_the_peak(policy: str, capacity: float):
     assert str(found).startswith("peak ")
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_peak_and_is_as_narrow_as_wanted():
     """Of 80 searches with noise of 12 % in a minute at least 69 hold it, 99.9 % of times .95."""
     held, narrow = 0, 0

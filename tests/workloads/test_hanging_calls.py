@@ -239,8 +239,7 @@ def stuck_pool():
 def test_pools_end_with_the_budget_and_say_nothing(
     tmp_path: Path, verb: str, function: str
 ) -> None:
-    seconds = "4" if function.startswith("stuck") else "0.5"
-    name, budget = f"pools:{function}", ["--budget", seconds, "--json"]
+    name, budget = f"pools:{function}", ["--budget", "0.5", "--json"]
     words = {
         "run": ["run", "--no-store", *budget, name],
         "fresh": ["run", "--fresh", "--no-store", *budget, name],
