@@ -129,13 +129,14 @@ def compare_named(
     direction: str | None = None,
     paired: bool = False,
     confidence: float = 0.95,
+    margin: float = 0.01,
     stored: StoredRuns | None = None,
-    **options: Any,
 ) -> Comparison:
     """Compare two runs as `compare_runs` does, by the names that errors call them."""
     sources = _averaged_alike([_source(each, metric, name) for name, each in sides.items()])
     statistic, direction = _common_options(sources, statistic, direction)
-    options |= {"statistic": statistic, "direction": direction, "confidence": confidence}
+    options: dict[str, Any] = {"confidence": confidence, "margin": margin}
+    options |= {"statistic": statistic, "direction": direction}
     _refuse_zeros(sources)
     if paired:
         return replace(_paired(sources, options), readings_in=_common_unit(sources))
