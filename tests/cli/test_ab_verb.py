@@ -65,6 +65,7 @@ def test_two_functions_are_compared(cli, job):
     assert "worse (margin 1%)" in result.stdout
 
 
+@pytest.mark.slow
 def test_what_is_failed_on_can_be_chosen(cli, job):
     assert cli("ab", "--budget", "1", "--fail-on", "never", *TWO).exit_code == 0
     same = ("ab_job:quick", "ab_job:quick")
@@ -85,6 +86,7 @@ def test_fresh_interpreters_take_turns_and_are_kept(cli, job, strict):
     assert "ab_job" not in sys.modules
 
 
+@pytest.mark.slow
 def test_two_commands_are_compared(cli):
     quick, slow = (f"{sys.executable} -S -c 'import time; time.sleep({s})'" for s in (0.0, 0.1))
     result = cli("ab", "--budget", "3", quick, slow)
@@ -101,6 +103,7 @@ def test_two_revisions_are_compared_and_nothing_is_left(cli, repository):
     assert "range(1000)" in (repository / "ab_job.py").read_text()
 
 
+@pytest.mark.slow
 def test_revisions_are_built_first(cli, repository):
     words = ("--rev", "old", "--rev", "new", "--budget", "1")
     assert cli("ab", *words, "--build", "true", "ab_job:work").exit_code != 2
@@ -110,6 +113,7 @@ def test_revisions_are_built_first(cli, repository):
     assert trees(repository) == 1
 
 
+@pytest.mark.slow
 def test_changes_that_are_not_committed_are_told(cli, repository):
     (repository / "ab_job.py").write_text("def work():\n    pass\n")
     result = cli("ab", "--rev", "old", "--rev", "new", "--budget", "1", "ab_job:work")
@@ -123,6 +127,7 @@ def test_a_module_from_outside_of_the_revision_is_refused(cli, repository):
     assert trees(repository) == 1
 
 
+@pytest.mark.slow
 def test_sigterm_leaves_no_worktree(repository):
     program = [sys.executable, "-m", "benchrigor", "ab", "--no-store", "--budget", "60"]
     environment = {**os.environ, "XDG_DATA_HOME": str(repository / "data")}
@@ -218,6 +223,7 @@ def test_both_runs_are_compared_again_as_they_were_taken(cli, job, strict, how):
     assert "both runs of one comparison" in " ".join(refused.stderr.split())
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_on_request(cli, job, tmp_path):
     cli("ab", "--budget", "1", "--no-store", *TWO)
     assert not (tmp_path / "runs.sqlite").exists()

@@ -22,6 +22,7 @@ PYTHON = shlex.join([sys.executable, "-I", "-S", "-c"])
 TOUCHING = f"{PYTHON} 'b\"x\" * 200_000_000'"
 
 
+@pytest.mark.slow
 def test_commands_take_turns_and_are_ranked(cli, strict, store):
     note = "open('order.txt', 'a').write('{n}')"
     words = ("commands", f'{PYTHON} "{note}"', "-L", "n", "1,2,3", "--max-rounds", "8")
@@ -37,6 +38,7 @@ def test_commands_take_turns_and_are_ranked(cli, strict, store):
     assert names == set(told["commands"])
 
 
+@pytest.mark.slow
 def test_every_combination_of_parameters_is_run_once(cli, strict):
     words = ("true {a} {b}", "true {b}", "-L", "a", "x,y", "-P", "b", "1", "2", *QUICK)
     told = strict(cli("commands", *words, "--json").stdout)
@@ -75,6 +77,7 @@ def test_no_figure_of_several_threads_is_below_their_processor_time(cli, strict,
             assert time.get("at_full_pace") is None
 
 
+@pytest.mark.slow
 def test_a_ranking_and_its_ratios_are_those_of_the_stored_rounds(cli, strict, store):
     burn = f"{PYTHON} 'sum(range({{n}}))'"
     words = ("commands", burn, "-L", "n", "100000,8000000", "--max-rounds", "10", "--json")
@@ -88,6 +91,7 @@ def test_a_ranking_and_its_ratios_are_those_of_the_stored_rounds(cli, strict, st
     assert told["ratios"][last]["low"] == ratio.low
 
 
+@pytest.mark.slow
 def test_a_time_at_full_pace_has_its_label(cli):
     burn = f"{PYTHON} 'sum(range({{n}}))'"
     shown = " ".join(
@@ -97,6 +101,7 @@ def test_a_time_at_full_pace_has_its_label(cli):
     assert "Compared at full pace" not in shown
 
 
+@pytest.mark.slow
 def test_user_and_system_time_stand_beside_the_time(cli, strict):
     burn = f"{PYTHON} 'sum(range(1_000_000))'"
     told = strict(cli("commands", burn, *QUICK, "--json").stdout)
@@ -133,6 +138,7 @@ def test_failed_runs_are_counted_apart(cli, strict):
     assert "11 runs failed, after " in " ".join(cli(*words).stdout.split())
 
 
+@pytest.mark.slow
 def test_peak_memory_is_that_of_the_command(cli, strict):
     words = ("commands", "true", "sh -c :", TOUCHING, "--memory", "--max-rounds", "2", "--no-store")
     told = strict(cli(*words, "--json").stdout)

@@ -411,6 +411,7 @@ def test_an_id_without_a_run_ends_with_6(cli, keep):
 # More than two
 
 
+@pytest.mark.slow
 def test_more_than_two_are_ranked(cli, files, strict):
     words = ("compare", "slow.csv", "same.csv", "old.csv", "fast.csv", "--unit", "s")
     result = cli(*words)
@@ -456,6 +457,7 @@ def speeds(store):
     return kept
 
 
+@pytest.mark.slow
 def test_speeds_are_compared_and_more_is_better(cli, speeds, strict):
     ids = speeds(1e6, 1.5e6)
     result = cli("compare", *ids)
@@ -492,6 +494,7 @@ def test_a_speed_has_no_other_statistic(cli, speeds):
     assert "a speed is a mean" in result.stderr
 
 
+@pytest.mark.slow
 def test_speeds_are_ranked(cli, speeds):
     result = cli("compare", *speeds(1e6, 3e6, 2e6))
     assert result.exit_code == 0

@@ -47,6 +47,7 @@ def test_it_takes_nothing_else(cli, word) -> None:
     assert cli("doctor", word).exit_code == 2
 
 
+@pytest.mark.slow
 def test_this_machine_is_examined_end_to_end() -> None:
     command = [sys.executable, "-m", "benchrigor", "doctor"]
     done = subprocess.run(command, capture_output=True, text=True)  # noqa: PLW1510  # any verdict

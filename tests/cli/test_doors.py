@@ -39,6 +39,7 @@ def starts(tmp_path):
     return ("--column", "u", "--round", "start")
 
 
+@pytest.mark.slow
 def test_units_of_a_command_are_cut_round_by_round(cli, strict, program):
     pick = "u:ms=regex:u ([0-9.]+)"
     words = ["--max-rounds", "10", "--no-store", "--json", "--work", "300", "--read-units", pick]
@@ -205,6 +206,7 @@ def test_a_wrong_column_of_rounds_is_named(cli, starts, words, said):
     assert said in result.stderr
 
 
+@pytest.mark.slow
 def test_a_run_of_various_work_with_units_is_replayed(cli, strict, program, store):
     pick = ("--read-units", "u:ms=regex:u ([0-9.]+)")
     words = ("--json", "--max-rounds", "11", "--budget", "600", "--work", "100:300", *pick)

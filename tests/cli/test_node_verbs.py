@@ -95,6 +95,7 @@ def test_what_programs_read_has_all(cli, agent, strict):
     assert node["report"]["status"]["samples"][0]["name"] == "cpu busy"
 
 
+@pytest.mark.slow
 def test_nothing_but_lines_of_json_is_printed_when_it_is_interrupted():
     words = [sys.executable, "-m", "benchrigor", "watch", "--json", "127.0.0.1:1"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
@@ -111,6 +112,7 @@ def test_nothing_but_lines_of_json_is_printed_when_it_is_interrupted():
     assert process.returncode == 130
 
 
+@pytest.mark.slow
 def test_a_terminal_has_its_cursor_back_when_it_is_told_to_end():
     ours, theirs = os.openpty()
     environment = {**os.environ, "TERM": "xterm"}
@@ -185,6 +187,7 @@ def test_thresholds_that_are_not_in_force_are_told(cli, tmp_path, monkeypatch):
     assert f"thresholds kept in {kept} are in force, not those of {given}" in cli(*words).stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_an_agent_serves_until_it_is_told_to_end(cli, tmp_path, monkeypatch, how):
     secret = tmp_path / "token"

@@ -76,6 +76,7 @@ def test_an_interval_between_loads_tried_has_no_confidence(cli, store):
     assert json.loads(cli("peak", "--json", *words).stdout)["load"]["confidence"] is None
 
 
+@pytest.mark.slow
 def test_further_limits_may_bind(cli):
     read = (*READ, "--read", "failed:share=regex:failed (\\S+)")
     limits = ("--mean", "40s", "--failed", "1%")
@@ -104,6 +105,7 @@ def test_a_share_may_be_read_as_a_percentage(cli):
     assert ratios == {False: 0.5, True: 5.0}
 
 
+@pytest.mark.slow
 def test_a_search_has_no_rounds_to_limit_and_no_readings_to_plan_with(cli, store):
     cli("peak", "--mean", "40ms", "--budget", "2", *READ, *fake())
     run_id = Journal(store).runs()[0]["run_id"]
@@ -150,6 +152,7 @@ def test_a_dry_run_says_what_cannot_be_reached(cli, monkeypatch, words, said):
     assert said in " ".join(each.strip() for each in lines)
 
 
+@pytest.mark.slow
 def test_a_dry_run_reckons_with_the_requests_that_limits_need(cli):
     words = ("peak", "--url", "http://x/", "--dry-run", "--json")
     words += ("--budget", "none", "--seed-load", "5")
@@ -186,6 +189,7 @@ def test_of_a_budget_that_is_spent_nothing_is_said_to_be_left(cli):
     assert told[0] == "50 req/s · mean 16.7% of its limit: kept"
 
 
+@pytest.mark.slow
 def test_users_are_whole_and_named(cli):
     words = ("--load", "users", "--seed-load", "3", "--budget", "none", "--accuracy", "10%")
     result = cli("peak", "--mean", "6ms", *words, *READ, *fake())
@@ -193,6 +197,7 @@ def test_users_are_whole_and_named(cli):
     assert " users [" in result.stdout.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_a_picture_is_drawn(cli, tmp_path):
     picture = tmp_path / "peak.svg"
     assert cli("peak", "--mean", "40ms", "--plot", picture, *READ, *fake()).exit_code == 0
@@ -200,6 +205,7 @@ def test_a_picture_is_drawn(cli, tmp_path):
     assert drawn.startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_what_is_run_before_each_trial_is_run(cli, tmp_path):
     mark = tmp_path / "marks"
     prepare = f"sh -c 'sleep 0.05; echo x >> {mark}'"

@@ -42,6 +42,7 @@ def test_several_functions_take_turns(cli, functions):
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_json_of_several_has_them_by_name(cli, functions, strict):
     result = cli("run", "--budget", "0.3", "--json", "several:small", "several:large")
     document = strict(result.stdout)
@@ -52,6 +53,7 @@ def test_json_of_several_has_them_by_name(cli, functions, strict):
         assert Journal(functions).load(record["run_id"]).subject["target"] == name
 
 
+@pytest.mark.slow
 def test_the_exit_code_is_the_worst(cli, functions):
     missed = cli("run", "--budget", "0.3", "--target", "0.0001%", "several:small", "several:large")
     assert missed.exit_code == 3

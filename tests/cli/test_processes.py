@@ -99,6 +99,7 @@ def test_the_second_interrupt_ends_at_once_and_keeps_the_finished_rounds(started
     assert not is_running(int(pids.read_text().split()[-1]))
 
 
+@pytest.mark.slow
 def test_the_first_interrupt_ends_a_stream_at_once_and_reports(started, tmp_path):
     pids = tmp_path / "pids"
     script = "echo $$ > pids; for i in $(seq 40); do echo u 1.$((i * 5 % 7)); done; exec sleep 600"

@@ -131,6 +131,7 @@ def test_a_line_that_was_not_finished_is_told_beside_the_report(cli, saved, tmp_
     assert strict(cli("rate", "stage.csv", "--json").stdout)["unfinished_line"] == 402
 
 
+@pytest.mark.slow
 def test_the_rate_is_drawn(cli, saved, tmp_path):
     name = saved("stage.csv")
     result = cli("rate", name, "--plot", "stage.png")

@@ -263,6 +263,7 @@ def test_the_order_of_work_and_the_shortest_round_reach_the_options(cli, script,
     assert document["options"]["short_round_s"] == 0.7
 
 
+@pytest.mark.slow
 def test_wps_may_be_asked_for_by_name_without_a_range(cli, script, strict):
     words = ("--max-rounds", "30", "--analysis", "wps", "--json", "--read", "time:s=column:1")
     document = strict(cli("run", *words, *script(TAKING), "{work}").stdout)
@@ -270,6 +271,7 @@ def test_wps_may_be_asked_for_by_name_without_a_range(cli, script, strict):
     assert document["analyses"][0]["estimate"]["value"] == pytest.approx(2e6, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_wps_by_name_lets_nothing_but_the_speed_count(cli, module, store):
     module("counted", "def f(n):\n    for _ in range(n): yield sum(range(2000))")
     words = ("--work", "100:3000", "--short-round", "0.0001", "--max-rounds", "12")
@@ -305,6 +307,7 @@ def test_a_function_of_an_amount_is_measured_and_taken_up_again(cli, module, sto
     assert speed is None or speed.value == pytest.approx(1e5, rel=0.5)
 
 
+@pytest.mark.slow
 def test_a_command_of_various_work_is_taken_up_again(cli, script, store):
     words = ("--work", "1e6:1e8", "--target", "0.001%", "--read", "time:s=column:1")
     noisy = "import random, sys; print('took', float(sys.argv[1]) / 2e6 * random.uniform(0.9, 1.1))"
@@ -534,6 +537,7 @@ def test_a_store_that_cannot_be_written_is_told_by_exit_code_6(cli, store):
 # What a budget leaves unreached
 
 
+@pytest.mark.slow
 def test_a_spent_budget_is_a_result_unless_a_target_was_given(cli, store, script):
     words = script("import random; print('x', 1 + random.random())")
     read = (*TEN_ROUNDS, "--read", "x:s=regex:x (.+)")

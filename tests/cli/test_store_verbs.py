@@ -137,6 +137,7 @@ def test_resume_says_when_nothing_is_left_to_spend(cli, run_id):
     assert "--budget" in result.stderr
 
 
+@pytest.mark.slow
 def test_resume_says_that_a_satisfied_run_is_finished(cli, store):
     cli("run", "--target", "1000%", "true")
     result = cli("resume", Journal(store).runs()[0]["run_id"])

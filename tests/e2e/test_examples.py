@@ -104,6 +104,7 @@ def test_the_pytest_file_measures_in_its_own_pytest() -> None:
     assert table.count("s [") + table.count("  ~") >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gzip") is None, reason="the machine has no gzip command")
 def test_the_command_line_measures_gzip(tmp_path: Path) -> None:
     log = tmp_path / "a.log"

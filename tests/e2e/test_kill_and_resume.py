@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 import benchrigor as br
 from benchrigor.model import codec
 from benchrigor.storage import Journal
@@ -26,6 +28,7 @@ def rounds_in(path: Path) -> int:
     return sum(run["rounds"] for run in Journal(path).runs()) if path.exists() else 0
 
 
+@pytest.mark.slow
 def test_no_finished_round_is_lost_and_none_counts_twice(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     with subprocess.Popen([sys.executable, "-c", SCRIPT, str(path)]) as process:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
+
 from benchrigor.instrument import Hub, read_thresholds
 from benchrigor.model.node import NodeCondition, NodeView
 from benchrigor.testing import cpu_hog
@@ -46,6 +48,7 @@ def until(hub: Hub, holds: Callable[[tuple[NodeView, ...]], bool]) -> tuple[Node
     return views
 
 
+@pytest.mark.slow
 def test_a_hub_sees_pressure_and_a_node_that_is_killed_and_comes_back(tmp_path):
     config = tmp_path / "agent.json"
     with ExitStack() as stack:

@@ -37,6 +37,7 @@ def test_the_fixture_returns_the_result_and_measures(pytester):
     assert "s [" in row or " ~" in row  # observed only, on a busy machine
 
 
+@pytest.mark.slow
 def test_each_function_is_measured_for_two_seconds_at_most(pytester):
     pytester.makepyfile("""
         def test_defaults(bench):

@@ -86,6 +86,7 @@ def test_suites_of_pytest_benchmark_run_unchanged(pytester, suite, passed, optio
         result.stdout.fnmatch_lines(["Of the markers min_rounds, warmup are ignored*"])
 
 
+@pytest.mark.slow
 def test_its_own_options_and_its_own_fixture_stay_where_nobody_takes_it(pytester):
     pytest.importorskip("pytest_benchmark")
     pytester.makepyfile("""
@@ -111,6 +112,7 @@ def test_without_measuring_each_is_called_once(pytester):
     pytester.runpytest(*WITHOUT, *TAKEN, "--bench-skip").assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_two_functions_are_compared_in_turn(pytester):
     pytester.makepyfile("""
         def few():
@@ -153,6 +155,7 @@ def test_a_function_that_raises_in_a_comparison_shows_its_own_exception(pytester
     result.stdout.fnmatch_lines(["E*ValueError: invalid literal*"])
 
 
+@pytest.mark.slow
 def test_a_coroutine_function_is_awaited_in_the_loop_that_runs_or_in_its_own(pytester):
     pytester.makepyfile("""
         import asyncio

@@ -73,6 +73,7 @@ def test_a_group_shows_changes_from_its_baseline(pytester):
     assert found["test_same"] != "worse"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fail_on", "mean", "fails"),
     [("worse", 1.1e-3, True), ("worse", 1e-3, False), ("never", 1.1e-3, False)],
@@ -91,6 +92,7 @@ def test_what_became_worse_since_it_was_saved_fails_the_run(pytester, fail_on, m
     assert "Not among those saved: test_new." in lines
 
 
+@pytest.mark.slow
 def test_the_newest_saved_run_counts_and_none_of_this_suite(pytester):
     before = suite_of(pytester, "--bench-save=it")
     measured(before, "test_work", 1e-3, seed=1)
@@ -101,6 +103,7 @@ def test_the_newest_saved_run_counts_and_none_of_this_suite(pytester):
     assert verdicts(now.lines(), "against it")["test_work"] != "better"
 
 
+@pytest.mark.slow
 def test_runs_without_a_number_are_named_and_not_compared(pytester):
     before = suite_of(pytester, "--bench-save=it")
     measured(before, "test_work", 1e-3, seed=1)
@@ -124,6 +127,7 @@ def test_a_suite_is_saved_and_compared_with_from_run_to_run(pytester):
     assert "against before" in told or "Not compared: " in told  # on a busy machine
 
 
+@pytest.mark.slow
 def test_all_of_it_is_in_the_file(pytester):
     pytester.makepyfile(ADDING)
     pytester.runpytest(*QUICK, "--bench-json=out.json").assert_outcomes(passed=3)
@@ -157,6 +161,7 @@ def test_only_benchmarks_are_run_where_asked(pytester):
     result.assert_outcomes(passed=3, deselected=1)
 
 
+@pytest.mark.slow
 def test_functions_of_modules_are_measured_in_fresh_interpreters(pytester):
     pytester.makepyfile(fresh_job="def work():\n    return sum(range(100))\n")
     pytester.makepyfile("""

@@ -174,6 +174,7 @@ def test_budgets_are_not_overdrawn_by_the_schedule() -> None:
     assert record.elapsed_s == pytest.approx(2.5, abs=0.01)
 
 
+@pytest.mark.slow
 def test_a_session_without_limits_goes_on_beyond_every_default() -> None:
     engine = Engine(Options(target=1e-4, budget_s=float("inf"), readings_per_round=4000))
     record = drive(engine, steady(cv=0.02))
@@ -447,6 +448,7 @@ def test_a_spent_budget_never_makes_too_little_evidence_satisfied(
     assert Code.NOT_CONVERGED in codes(record)
 
 
+@pytest.mark.slow
 def test_a_satisfied_session_meets_its_target_for_metrics_of_every_rate() -> None:
     for seed in range(5):
         rng = np.random.default_rng(seed)

@@ -305,6 +305,7 @@ def test_calls_are_given_what_their_setup_returned_in_batches_too() -> None:
     assert fixed.facts["inner_loop"] == 3
 
 
+@pytest.mark.slow
 def test_states_of_a_batch_stay_within_a_bound_of_memory() -> None:
     clock = FakeClock(resolution_ns=1)
 

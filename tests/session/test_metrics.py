@@ -168,6 +168,7 @@ def test_without_a_direction_a_change_is_only_different() -> None:
     assert br.compare_runs(*sides, direction="higher").verdict is Verdict.BETTER
 
 
+@pytest.mark.slow
 def test_a_series_of_joined_rounds_is_warned_of() -> None:
     rng = np.random.default_rng(6)
     warm = 1.0 + 2.0 * np.exp(-np.arange(300) / 20.0)

@@ -537,6 +537,7 @@ def on(clock: FakeClock, **given: Any) -> Session:
     return Session(Options(**{"target": 0.5, **given}), seed=1, clock=clock)
 
 
+@pytest.mark.slow
 def test_readings_span_the_least_seconds_on_the_wall_clock_only() -> None:
     fast = {"mean": 1e-4, "cv": 0.1, "seed": 1}
     found = {}

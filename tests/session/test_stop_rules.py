@@ -77,6 +77,7 @@ def test_the_prediction_counts_what_a_stable_share_takes() -> None:
     assert narrow > 2000
 
 
+@pytest.mark.slow
 def test_restarted_rounds_that_share_no_steady_state_end_the_session() -> None:
     rng = np.random.default_rng(2)
     engine = Engine(Options(rounds="restarted", max_rejected=20, max_rounds=40))

@@ -207,6 +207,7 @@ def test_a_session_finds_the_speed_by_subsessions(order: str) -> None:
     assert found.degrees_of_freedom == analysis.n_kept // analysis.wps.merged - 2
 
 
+@pytest.mark.slow
 def test_a_session_plans_as_many_quick_rounds_as_its_options_say() -> None:
     longest = {}
     for quick_rounds in (20, 50):

@@ -484,6 +484,7 @@ def test_work_chosen_by_others_is_learnt_from() -> None:
     assert 10**8 < schedule.next() <= 8 * 3 * 10**9
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(
     low=st.one_of(st.just(0), st.integers(1, 10**6), st.floats(1e-6, 1e6)),

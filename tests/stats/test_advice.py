@@ -173,6 +173,7 @@ def busiest(found: KernelPartition) -> float:
     return max(node.load_s for node in found.nodes)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(graphs())
 def test_a_partition_adds_up(graph: tuple[dict[str, float], Traffic, dict[str, float]]) -> None:
@@ -191,6 +192,7 @@ def test_a_partition_adds_up(graph: tuple[dict[str, float], Traffic, dict[str, f
     assert busiest(found) == pytest.approx(found.even_s * (1.0 + found.imbalance))
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(graphs(), st.integers(-40, 40), st.integers(-40, 40), st.integers(-40, 40))
 def test_units_do_not_matter(graph: Any, second: int, byte: int, speed: int) -> None:

@@ -136,6 +136,7 @@ def test_a_trial_that_was_repeated_is_not_repeated_when_the_search_is_taken_up()
     assert recalled.ask() == straight.ask()
 
 
+@pytest.mark.slow
 def test_results_keep_all_they_have():
     class Crashing:
         def offer(self, trial: br.LoadTrial) -> br.LoadResult:

@@ -407,6 +407,7 @@ def test_a_budget_is_not_spent_on_requests_at_the_first_loads(limit: br.Limit):
     assert all(each.load * each.duration_s >= 9_999.0 for each in narrowing)
 
 
+@pytest.mark.slow
 def test_goodput_counts_answers_within_the_limits():
     def offer(load: float, duration_s: float) -> br.LoadResult:
         n = round(load * duration_s * 2.0)  # it ran twice as long, for enough requests
@@ -563,6 +564,7 @@ def test_goodput_is_no_more_than_in_the_duration_of_the_trial():
     assert found.goodput == pytest.approx(found.at_least, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_curve_that_is_not_known_is_bracketed():
     rng = np.random.default_rng(1)
 

@@ -166,6 +166,7 @@ def test_what_it_prints_does_not_disturb_the_readings(folder: Path):
     assert run(InterpreterWorkload("job:noisy", cwd=folder)).unit_readings["time"].size == 5
 
 
+@pytest.mark.slow
 def test_peak_memory_is_the_child_s_own(folder: Path):
     held = bytearray(100_000_000)
     facts = run(InterpreterWorkload("job:quick", cwd=folder)).facts
@@ -296,6 +297,7 @@ def test_its_file_is_known_without_an_import(folder: Path):
     assert InterpreterWorkload("nowhere:f", cwd=folder).source_files == ()
 
 
+@pytest.mark.slow
 def test_a_session_takes_each_interpreter_for_an_invocation(folder: Path):
     options = br.Options(target=0.5, budget_s=20.0, max_rounds=6, disturbed="keep")
     record = br.Session(options, seed=3).run(InterpreterWorkload("job:quick", cwd=folder))

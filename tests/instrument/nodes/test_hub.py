@@ -99,6 +99,7 @@ def test_an_answer_that_is_too_large_is_cut_off(server, monkeypatch):
         assert "more than 1,000 bytes" in view.reason
 
 
+@pytest.mark.slow
 def test_a_name_that_resolves_slowly_holds_up_no_end():
     program = (
         "import socket, time\n"

@@ -447,6 +447,7 @@ def test_a_number_of_zero_does_not_set_the_scale() -> None:
     assert max(ticks(axes)) == 2000.0
 
 
+@pytest.mark.slow
 def test_columns_that_do_not_count_are_paler_than_those_that_do() -> None:
     axes = drawn(plot_trace(told(steps((2e-3, 3000), (1e-3, 17_000)))))
     for label in ("range", "middle half", "median"):
@@ -467,6 +468,7 @@ def test_given_axes_are_drawn_into() -> None:
     assert plot_phases(THREE, axes=right) is right
 
 
+@pytest.mark.slow
 def test_drawing_touches_no_state_of_pyplot() -> None:
     code = """
 import io, sys

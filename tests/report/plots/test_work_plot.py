@@ -211,6 +211,7 @@ def test_rounds_left_out_over_many_decades_keep_the_axes_linear(of_pairs) -> Non
     assert drawn(plot_work(record)).get_xscale() == "linear"
 
 
+@pytest.mark.slow
 def test_logarithmic_ticks_are_powers_in_their_own_unit(of_pairs) -> None:
     work = 10.0 ** np.linspace(3.0, 9.0, N)[np.argsort(WORK)]
     took = (0.02 + work / 1e8) * np.random.default_rng(3).normal(1.0, 0.02, N)

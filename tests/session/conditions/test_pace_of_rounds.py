@@ -166,6 +166,7 @@ def test_the_full_pace_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
     assert Code.FULL_PACE_NEW not in {each.code for each in again.notices}
 
 
+@pytest.mark.slow
 def test_a_kept_full_pace_that_nothing_reaches_is_replaced(tmp_path, monkeypatch):
     path = tmp_path / "full_pace.json"
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)

@@ -139,6 +139,7 @@ def test_the_light_is_kept_with_the_record(
     assert loaded.interference is not None
 
 
+@pytest.mark.slow
 def test_rounds_of_various_work_tell_measured_delay(clock: FakeClock, meter: FakeMeter) -> None:
     def job(amount: int) -> None:
         clock.advance(amount * MS)

@@ -29,6 +29,7 @@ def run_against(target: float, *, mean: float = 0.001) -> tuple[br.RunRecord, Ag
     return session.run(workload(clock, mean, 2)), against
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [0.02, 0.004])
 def test_it_stops_on_the_half_width_of_the_ratio(target: float) -> None:
     record, against = run_against(target)
@@ -40,6 +41,7 @@ def test_it_stops_on_the_half_width_of_the_ratio(target: float) -> None:
     assert against.compared().ratio == against.ratio
 
 
+@pytest.mark.slow
 def test_a_narrower_ratio_takes_more_readings() -> None:
     wide, narrow = (run_against(target)[0].readings().size for target in (0.02, 0.004))
     assert narrow > 2 * wide
@@ -70,6 +72,7 @@ def paced_against(target: float, statistic: str = "mean") -> tuple[br.RunRecord,
     return session.result(), against
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["mean", "p10"])
 def test_it_ends_where_further_readings_cannot_tell_more(statistic: str) -> None:
     record, against = paced_against(0.02, statistic=statistic)

@@ -336,6 +336,7 @@ def test_no_seed_draws_one() -> None:
     assert found.reason is br.StopReason.SATISFIED
 
 
+@pytest.mark.slow
 def test_real_functions_are_compared_on_the_wall_clock() -> None:
     found = br.measure_pair(
         lambda: sum(range(100)),
@@ -394,6 +395,7 @@ def test_each_function_is_kept_as_a_run_that_names_the_other(tmp_path: Path) -> 
         br.compare_runs(first, second)
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_the_same_with_delays(tmp_path: Path) -> None:
     store = tmp_path / "runs.sqlite"
     found = br.measure_pair(

@@ -154,6 +154,7 @@ def test_what_gives_no_time_cannot_be_compared():
         measure_processes(Silent(), Silent(), clock=FakeClock(), seed=1)
 
 
+@pytest.mark.slow
 def test_commands_and_fresh_interpreters_take_turns():
     make = partial(CommandWorkload, clock=WallClock())
     quick = make([sys.executable, "-S", "-c", ""])
@@ -177,6 +178,7 @@ def test_both_runs_are_compared_again_invocation_by_invocation(tmp_path: Path):
     assert (again.ratio.low, again.ratio.high) == (found.ratio.low, found.ratio.high)
 
 
+@pytest.mark.slow
 def test_a_process_that_was_ended_has_none_beside_it(tmp_path: Path):
     store = tmp_path / "runs.sqlite"
     make = partial(CommandWorkload, [sys.executable, "-c", ""], clock=WallClock())

@@ -179,6 +179,7 @@ def test_a_verdict_never_ends_it() -> None:
     assert (found.ratio.half_width <= 0.005, found.reason) == (True, StopReason.SATISFIED)
 
 
+@pytest.mark.slow
 def test_it_looks_at_growing_sizes_from_the_first_check_on() -> None:
     for preset, first in (("quick", 200), (None, 500), ("strict", 1_000)):
         engine = PairEngine(preset=preset, seed=1)
@@ -217,6 +218,7 @@ def test_a_second_look_outside_the_first_interval_lets_a_comparison_go_on() -> N
     assert again.pairs == 750
 
 
+@pytest.mark.slow
 def test_half_the_margin_is_the_width_wanted() -> None:
     widths = [
         told(PairEngine(margin=margin, target=target, seed=1), *noisy(7, cv=0.15)).ratio
@@ -271,6 +273,7 @@ def test_the_warm_up_of_one_side_is_cut() -> None:
     assert new[:kept].mean() / old[:kept].mean() > found.ratio.high
 
 
+@pytest.mark.slow
 def test_a_warm_up_of_one_side_that_ends_just_before_a_look_is_no_verdict() -> None:
     for length in (420, 480):
         old, new = noisy(31, cv=0.02)

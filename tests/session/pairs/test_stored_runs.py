@@ -76,6 +76,7 @@ def test_runs_that_are_alike_are_compared_one_by_one(store):
     assert comparison.ratio.relative_half_width > 0.15  # the runs are 10 % apart
 
 
+@pytest.mark.slow
 def test_runs_of_another_machine_or_source_do_not_count(store):
     (mine, *_) = stored(store, levels(1, 3), version="a")
     other = stored(store, levels(2, 3, 1.3 * TRUE_S), version="b", first=10)
@@ -86,6 +87,7 @@ def test_runs_of_another_machine_or_source_do_not_count(store):
     assert told_of.sentence.startswith("0 and 2 other stored runs")
 
 
+@pytest.mark.slow
 def test_runs_of_another_statistic_or_other_options_do_not_count(store):
     old = stored(store, levels(1, 3), version="a")
     (new,) = stored(store, levels(2, 1), version="b", first=10)
@@ -98,6 +100,7 @@ def test_runs_of_another_statistic_or_other_options_do_not_count(store):
     assert together.ratio.value == pytest.approx(alone.ratio.value, rel=0.15)
 
 
+@pytest.mark.slow
 def test_another_statistic_than_that_of_the_runs_has_no_runs_beside_it(store):
     old = stored(store, levels(1, 4), version="a")
     (new,) = stored(store, levels(2, 1), version="b", first=10)
@@ -114,6 +117,7 @@ def test_another_statistic_than_that_of_the_runs_has_no_runs_beside_it(store):
     )
 
 
+@pytest.mark.slow
 def test_an_unknown_source_is_like_no_other(store):
     """As of functions that are typed in: three pairs of one name, the second thrice as slow."""
     old = stored(store, levels(1, 3), version=None)
@@ -124,6 +128,7 @@ def test_an_unknown_source_is_like_no_other(store):
     assert Code.STORED_RUNS not in codes(comparison)
 
 
+@pytest.mark.slow
 def test_a_run_under_way_stops_on_the_ratio_that_is_printed(store):
     baseline, *_ = stored(store, levels(1, 6, spread=0.002), version="a", slow_share=0.0)
     assert Against(baseline, 0.02).begin(br.Options(target=None)).result().session_notices
@@ -166,6 +171,7 @@ def test_the_source_of_a_function_tells_two_of_one_name_apart(tmp_path, monkeypa
     assert source(module.keeping(1)) is None
 
 
+@pytest.mark.slow
 def test_runs_of_other_pairs_and_edited_benchmarks_are_alike(store):
     old = stored(store, levels(1, 3), version="a")
     new = stored(store, levels(2, 3, 1.3 * TRUE_S), version="b", first=10)

@@ -65,6 +65,7 @@ def of_two(values: object, target: object) -> None: ...
 # What a session did
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", ["continuous", "restarted"])
 def test_a_session_replayed_stops_where_it_did_and_says_the_same(rounds: str) -> None:
     long = measured(6000 if rounds == "continuous" else 60, rounds=rounds)

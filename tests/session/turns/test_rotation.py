@@ -47,6 +47,7 @@ def test_half_a_turn_lies_between_two_pieces_of_one(n):
         assert np.abs(means - (n - 1) / 2).max() < 0.25 * n
 
 
+@pytest.mark.slow
 def test_functions_take_turns_by_pieces():
     clock, calls = FakeClock(), []
     functions = {

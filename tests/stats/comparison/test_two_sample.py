@@ -127,6 +127,7 @@ def test_without_a_margin_the_verdict_is_the_classical_test(
     assert (found.verdict in DECIDED) == (found.p_value < 1.0 - confidence)
 
 
+@pytest.mark.slow
 @given(levels, levels, st.sampled_from([0.0, 0.01, 0.03]))
 def test_beyond_the_margin_is_as_probable_as_the_least_error_at_which_it_is_decided(
     old: Floats, new: Floats, margin: float

@@ -102,6 +102,7 @@ def test_a_leak_behind_a_long_level_is_refused() -> None:
         estimate_mean(values, trim=True)
 
 
+@pytest.mark.slow
 def test_a_slight_drift_is_held_by_the_interval() -> None:
     rng, hits = np.random.default_rng(20271125), 0
     for _ in range(40):
@@ -312,6 +313,7 @@ def test_a_slow_start_is_cut_before_levels_that_rise_to_the_end() -> None:
     assert float(phase.notices[0].evidence["first"] or 0.0) == pytest.approx(1.0, rel=0.02)
 
 
+@pytest.mark.slow
 def test_the_mean_is_that_of_the_readings_behind_a_slow_start() -> None:
     held = 0
     for seed in range(40):

@@ -21,6 +21,7 @@ def points(*indices: int, n: int) -> ChangePoints:
     return ChangePoints(indices=indices, n=n, level=None, inflation=1.0)
 
 
+@pytest.mark.slow
 def test_a_clear_step_is_cut_all_the_same() -> None:
     rng = np.random.default_rng([500, 20])
     for _ in range(20):

@@ -185,6 +185,7 @@ def test_the_highest_order_bounds_that_of_an_autoregression() -> None:
     assert innovation < covariances[0] == few[0] == pytest.approx(float(series @ series) / 800)
 
 
+@pytest.mark.slow
 def test_what_is_loaded_beforehand_is_all_that_a_fit_needs() -> None:
     """Else the first look at a run would spend seconds of its budget on imports."""
     program = """

@@ -103,6 +103,7 @@ def test_failures_are_counted_and_named(web):
     assert found.value("failed") == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_several_processes_share_the_load(web):
     generator = OpenLoop(requests(web), MEAN, processes=2)
     try:
@@ -117,6 +118,7 @@ async def alone() -> None:
     """A request of this module."""
 
 
+@pytest.mark.slow
 def test_a_process_that_was_killed_is_an_error():
     generator = OpenLoop(alone, MEAN, processes=2)
     try:
