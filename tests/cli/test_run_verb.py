@@ -62,12 +62,13 @@ def test_two_dashes_before_the_command_are_allowed(cli, strict):
 
 
 def test_the_json_summary_is_a_record_without_raw_readings(cli, strict):
-    options = ("--budget", "none", *TEN_ROUNDS, "--disturbed", "keep")
-    document = strict(cli("run", *options, "--json", "true").stdout)
+    options = ("--budget", "none", *TEN_ROUNDS, "--disturbed", "keep", "--read", "said=column:0")
+    document = strict(cli("run", *options, "--json", "--", "echo", "7").stdout)
     assert document["schema"] >= 1
     assert document["options"]["budget_s"] == "inf"
     assert [each["index"] for each in document["rounds"]] == list(range(10))
-    assert document["analyses"][0]["n"] == 10  # whether they are steady is not asked here
+    (said,) = (each for each in document["analyses"] if each["metric"]["name"] == "said")
+    assert said["estimate"]["n"] == 10
 
 
 def test_ending_before_the_target_is_reached_is_told_by_exit_code_3(cli):
