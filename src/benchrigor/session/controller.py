@@ -83,8 +83,9 @@ class Controller(ABC, Generic[P, R]):
         self._decision = Decision(stop=True, reason=reason)
 
     def note(self, notice: Notice) -> None:
-        """Add a Notice about the whole session."""
-        self._notices.append(notice)
+        """Add a Notice about the whole session, unless it has been told."""
+        if notice not in self._notices:
+            self._notices.append(notice)
 
     def ask(self) -> P | None:
         """Return the next plan, the same one until it is told; None when finished."""

@@ -39,8 +39,10 @@ _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
 NEVER = sys.maxsize  # no clock shows so many nanoseconds
 _SHORTEST_TICK_S = 0.001
-_GRACE_S, _FIRST_GRACE_S = 2.0, 10.0  # after its time, before a call is taken for one that hangs
-_TIMES_TYPICAL = 10.0  # or so many times as long as one takes
+# After its time, before a call is taken for one that hangs; or so many times as long as one takes,
+# and a first one so many times the time of its round.
+_GRACE_S, _FIRST_GRACE_S = 2.0, 5.0
+_TIMES_TYPICAL, _TIMES_FIRST = 10.0, 3.0
 _TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up
 
 
@@ -281,7 +283,7 @@ class Patience:
     """Ends a call that goes on long after the time of its round is up, as one that hangs does.
 
     No timer goes off before that time. Then a call has ten times as long as those before, and two
-    seconds at least; a first one ten times the time of the round, and ten seconds at least. So a
+    seconds at least; a first one three times the time of the round, and five seconds at least. So a
     call that is merely slow is waited for. Nothing is ended outside of the main thread, nor where
     something else uses the timer.
     """
@@ -320,9 +322,11 @@ class Patience:
 
     def _tick(self, _number: int, _frame: FrameType | None) -> None:
         typical_s = max(self.typical_s, max(self.taken, default=0) / 1e9)
-        least_s = _GRACE_S if typical_s else _FIRST_GRACE_S
+        enough_s = max(_FIRST_GRACE_S, _TIMES_FIRST * self._seconds)
+        if typical_s:
+            enough_s = max(_GRACE_S, _TIMES_TYPICAL * typical_s)
         self._waited_s = time.monotonic() - self._until
-        if self._waited_s > max(least_s, _TIMES_TYPICAL * (typical_s or self._seconds)):
+        if self._waited_s > enough_s:
             self.is_over = True
             raise CallOverran
 

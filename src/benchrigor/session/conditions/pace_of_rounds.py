@@ -20,6 +20,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETER
 from benchrigor.model.readings import readings_of
+from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.estimators.command_pace import (
     FEWEST_STARTS,
@@ -128,7 +129,8 @@ def _with_command_pace(
 
 def _invocations(rounds: Sequence[Round]) -> Invocations | None:
     """Gather what commands took, and the reference in turn with them; None without references."""
-    whole = [each for each in rounds if "time" in each.readings and "cpu_s" in each.facts]
+    timed = [each for each in rounds if "time" in each.readings and "cpu_s" in each.facts]
+    whole = [each for each in timed if not was_stopped(each)]
     paced = list(_references(whole, COMMAND))
     if not paced:
         return None

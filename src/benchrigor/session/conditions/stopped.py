@@ -51,7 +51,15 @@ def _told(finished: Round, stopped_s: Floats) -> Round:
     return replace(finished, delays=replace(delays, seconds=seconds))
 
 
-def was_stopped(interference: Interference | None) -> tuple[Notice, ...]:
+def was_stopped(finished: Round) -> bool:
+    """Return whether a signal stopped the process of a round that has one time alone."""
+    delays = finished.delays
+    if delays is None or finished.n_readings != 1:
+        return False
+    return bool(np.any(delays.seconds.get(STOPPED, 0.0)))
+
+
+def tell_stops(interference: Interference | None) -> tuple[Notice, ...]:
     """Say for how long the process stood still."""
     share = 0.0 if interference is None else interference.delays.get(STOPPED, 0.0) / 100.0
     if interference is None or not share:

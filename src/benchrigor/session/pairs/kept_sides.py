@@ -12,16 +12,21 @@ from uuid import uuid4
 import numpy as np
 
 from benchrigor.errors import WorkloadFailed
-from benchrigor.model import Comparison, Floats, Round, RoundPlan, RunRecord
+from benchrigor.model import Code, Comparison, Floats, Notice, Round, RoundPlan, RunRecord
 from benchrigor.protocols import Clock, Store, Workload
+from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
 from benchrigor.session.session import Session
 from benchrigor.session.turns.measuring_many import seed_of
-from benchrigor.stats.series.undisturbed import STOPPED, groups_of, undisturbed
+from benchrigor.stats.series.undisturbed import groups_of, undisturbed
 
 PAIR = "pair"  # in the subjects of both sides the same, and of no other run
 _TIME = "time"
+STOPPED_PAIR = Notice.warning(
+    Code.STOPPED,
+    "A process was stopped, by a signal or with its machine: its pair does not count.",
+)
 Performers = Mapping[str, Callable[[RoundPlan], Callable[[int], Round] | None]]
 
 
@@ -96,18 +101,11 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -
     whole = ([each for each in run.rounds if not each.cut] for run in (baseline, candidate))
     for pair in zip(*whole, strict=False):
         if by_round and any(map(was_stopped, pair)):
+            engine.note(STOPPED_PAIR)
             continue
         one, two = ([series_of(each)] if by_round else values_of(each) for each in pair)
         engine.add(one, two, pair[0].delays)
     return replace(engine.result(), elapsed_s=None)
-
-
-def was_stopped(finished: Round) -> bool:
-    """Return whether a signal stopped the process of a round that has one time alone."""
-    delays = finished.delays
-    if delays is None or finished.n_readings != 1:
-        return False
-    return bool(np.any(delays.seconds.get(STOPPED, 0.0)))
 
 
 def values_of(finished: Round) -> Floats:

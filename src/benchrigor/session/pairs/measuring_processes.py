@@ -11,13 +11,14 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Comparison, Floats, Progress, Round
 from benchrigor.protocols import Clock, Store, Workload
+from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
 from benchrigor.session.pairs.kept_sides import (
+    STOPPED_PAIR,
     Performers,
     series_of,
     sides_of,
     values_of,
-    was_stopped,
 )
 from benchrigor.session.pairs.measuring_pair import naming
 from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
@@ -124,8 +125,8 @@ class _Processes:
             busy_s += float(values_of(finished).sum()) * calls_per_reading(finished)
             series[name].append(series_of(finished))
             stopped[name].append(was_stopped(finished))
-        whole = enumerate(zip(*stopped.values(), strict=False))
-        counted = [place for place, were_stopped in whole if not any(were_stopped)]
+        whole = list(map(any, zip(*stopped.values(), strict=False)))
+        counted = [place for place, is_stopped in enumerate(whole) if not is_stopped]
         cut |= len(counted) < plan.pairs
 
         def finish(elapsed_ns: int) -> PairRound:
@@ -136,6 +137,7 @@ class _Processes:
                 candidate=[series[CANDIDATE][place] for place in counted],
                 cut=cut,
                 busy_s=busy_s,
+                notices=(STOPPED_PAIR,) if any(whole) else (),
             )
 
         return finish

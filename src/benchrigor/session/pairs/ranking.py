@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Comparison, Notice, Ranked, Round, RunRecord
+from benchrigor.model import Code, Comparison, Light, Notice, Ranked, Round, RunRecord
 from benchrigor.model.text import percent
-from benchrigor.session.conditions.red_rounds import is_disturbed
+from benchrigor.session.conditions.stopped import tell_stops
 from benchrigor.session.pairs.kept_sides import compare_in_turn
+from benchrigor.stats.interference.traffic_light import light_of
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.series.undisturbed import STOPPED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,17 +85,28 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
 
 
 def lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
-    """Warn where other work took time of runs: it slows them by their threads, not all alike."""
-    found = [each.interference for each in records.values() if each.interference is not None]
-    if not any(map(is_disturbed, found)):
-        return ()
-    least, most = (limit(each.measured_percent for each in found) for limit in (min, max))
+    """Warn where other work took time of runs: it slows them by their threads, not all alike.
+
+    Time during which a process was stopped is told apart: that process does not count.
+    """
+    found = {name: each.interference for name, each in records.items()}
+    told = [
+        replace(notice, sentence=f"{name}: {notice.sentence}")
+        for name, each in found.items()
+        for notice in tell_stops(each)
+    ]
+    lost = [
+        each.measured_percent - each.delays.get(STOPPED, 0.0) for each in found.values() if each
+    ]
+    if not lost or light_of(max(lost)) is Light.GREEN:
+        return tuple(told)
+    least, most = min(lost), max(lost)
     sentence = (
         f"Other work took {percent(least / 100.0)} to {percent(most / 100.0)} of the time of these "
         "runs: the times and their ratios are of this busy machine."
     )
     evidence = {"least_percent": least, "most_percent": most}
-    return (Notice.warning(Code.DISTURBED, sentence, **evidence),)
+    return (Notice.warning(Code.DISTURBED, sentence, **evidence), *told)
 
 
 def _shared(records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:

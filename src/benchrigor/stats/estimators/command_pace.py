@@ -19,7 +19,7 @@ import numpy as np
 from benchrigor.model import Floats, Pace
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.model.series import Ints
-from benchrigor.stats.estimators.pace import Sensitivity
+from benchrigor.stats.estimators.pace import Sensitivity, of_busy
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
 # Learned on the recording of docs/evidence/pace_commands.py.
@@ -73,6 +73,11 @@ class Invocations:
         return max(float(beyond.sum()), together) > _PARALLEL * float(self.wall.sum())
 
     @property
+    def share(self) -> float:
+        """The share of the time without delay that was processor time."""
+        return min(float(self.cpu.sum() / (self.wall - self.waited).sum()), 1.0)
+
+    @property
     def rest(self) -> Floats:
         """What is neither processor time nor delay, 0 of those that never gave a processor up."""
         return np.where(self.switches > _END, self.wall - self.cpu - self.waited, 0.0)
@@ -100,7 +105,7 @@ def command_pace(
     version
         Of the reference.
     sensitivity
-        Of the processor time; None for that of most commands.
+        Of the wall time; None for that of most commands.
 
     Returns
     -------
@@ -111,13 +116,16 @@ def command_pace(
     relative = starts[COMMAND_CPU] / full_s[COMMAND_CPU]
     if relative.size < FEWEST_STARTS or invocations.wall.size < 2 or invocations.are_parallel:
         return None
-    slope, sd, _ = sensitivity or Sensitivity(SENSITIVITY, SENSITIVITY_SD)
+    share = invocations.share
+    known = of_busy(sensitivity, share)
+    slope, sd, _ = known or Sensitivity(SENSITIVITY, SENSITIVITY_SD)
     slower = max(float((relative**slope).mean()), 1.0)
     least, whole, rest_error = _levels(invocations, slower, full_s[COMMAND_REST], q)
     residuals, blocks = _blocks(invocations, np.log(relative), slope)
     error = _START_SD / math.sqrt(relative.size)  # few blocks may be alike by chance
     if residuals.size > 1:
         error = max(error, float(residuals.std(ddof=1)) / math.sqrt(residuals.size))
+    part = least / whole
     return Pace(
         full_s=dict(full_s),
         version=version,
@@ -126,11 +134,12 @@ def command_pace(
         fastest=min(math.exp(-float(blocks.min())), 1.0),
         blocks=relative.size,
         ratio=float(invocations.wall.mean()) / float(starts[COMMAND].mean()),
-        sensitivity=slope,
-        sensitivity_sd=sd,
+        sensitivity=share * slope,
+        sensitivity_sd=share * sd,
         factor=min(whole / value, 1.0),
-        error=math.hypot(error * least / whole, rest_error),
-        between=BETWEEN,
+        error=math.hypot(part * error, rest_error),
+        between=part * BETWEEN,
+        busy=share,
     )
 
 

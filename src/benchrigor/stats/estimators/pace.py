@@ -149,7 +149,7 @@ def pace_of(
     share = _share(busy, level, q)
     fastest = max(float(np.quantile(log_ends, _FASTEST)), 0.0)
     beyond = log_ends - fastest
-    slope, sd, sd_of_fastest = _of_busy(sensitivity, share) or _sensitivity(_log(busy), beyond)
+    slope, sd, sd_of_fastest = of_busy(sensitivity, share) or _sensitivity(_log(busy), beyond)
     blocks = _blocks(log_ends, segments.duration_s)
     whole, in_pieces = _level(busy, beyond, slope, sd), pieces > 1
     machine, unsure = _of_machine(fastest)
@@ -216,7 +216,7 @@ def _log(busy: Floats) -> Floats:
     return np.log(np.maximum(busy, floor)) if floor > 0.0 else np.zeros(busy.size)
 
 
-def _of_busy(sensitivity: Sensitivity | None, share: float) -> Sensitivity | None:
+def of_busy(sensitivity: Sensitivity | None, share: float) -> Sensitivity | None:
     """Return the sensitivity of work which is so large a share of readings with this one."""
     if sensitivity is None or share < _LEAST_BUSY:
         return None

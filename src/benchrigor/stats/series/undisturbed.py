@@ -6,7 +6,7 @@ Readings are told apart by what was measured beside them, never by their values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,10 @@ class Groups:
             rest_s=self.rest_s - stopped_s,
             stopped_s=self.stopped_s + stopped_s,
         )
+
+    def only(self, those: npt.NDArray[np.bool_]) -> Groups:
+        """Return some of them."""
+        return Groups(**{each.name: getattr(self, each.name)[those] for each in fields(self)})
 
     @property
     def n(self) -> int:
@@ -152,8 +156,8 @@ def joined(by_round: Sequence[Groups]) -> Groups:
     """Return the groups of successive rounds as one series."""
     return Groups(
         **{
-            name: np.concatenate([getattr(each, name) for each in by_round])
-            for name in ("sizes", "delay_s", "duration_s", "rest_s", "stopped_s")
+            each.name: np.concatenate([getattr(groups, each.name) for groups in by_round])
+            for each in fields(Groups)
         }
     )
 
@@ -175,11 +179,12 @@ def undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, ...]]:
     groups = groups.with_stops()
     hit, stopped = groups.are_hit, groups.stopped_s > 0.0
     left, n = int(groups.sizes[~hit].sum()), groups.n
-    running = n - int(groups.sizes[stopped].sum())
+    others = groups.only(~stopped)
+    running = others.n
     if left == n:
         return None, ()
     if left < max(LEAST_SHARE * running, min(_FEWEST, running / 2)):
-        told = (hardly_any(left, n, groups.lost),)
+        told = (hardly_any(left, running or n, (others if running else groups).lost),)
         if running in (0, n):
             return None, told
         return _chosen(groups, np.flatnonzero(~stopped), running), told
