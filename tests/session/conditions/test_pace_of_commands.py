@@ -44,3 +44,10 @@ def test_full_pace_is_the_best_of_this_run_and_of_those_before() -> None:
     own = full_pace_of(rounds, {})
     assert own[COMMAND_CPU] == pytest.approx(0.0135, rel=0.03)
     assert full_pace_of(rounds[:9], {}) == {}
+
+
+def test_a_command_that_was_stopped_tells_nothing_of_the_pace() -> None:
+    """The sleep went on meanwhile: without it the round would seem to have waited for nothing."""
+    whole, stopped = (run_of(slower=1.2, seed=5, sleep_s=0.2, stopped=k) for k in (None, 7))
+    values = [each.analysis().at_full_pace.value for each in (whole, stopped)]
+    assert values[1] == pytest.approx(values[0], rel=0.002)

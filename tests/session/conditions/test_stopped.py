@@ -86,9 +86,16 @@ def test_it_is_left_out_where_hardly_any_reading_is_undisturbed() -> None:
     session.tell(
         Round(plan=plan, elapsed_ns=10**10, unit_readings={"time": seconds}, delays=delays)
     )
-    estimate = session.result().estimate()
+    record = session.result()
+    estimate = record.estimate()
     assert estimate is not None
     assert estimate.value == pytest.approx(3e-3, rel=0.01)
+    (lost,) = (
+        each.evidence["lost"]
+        for each in record.analysis().notices
+        if each.code is Code.HARDLY_UNDISTURBED
+    )
+    assert lost == pytest.approx(1 / 3, rel=0.02)  # of what counts, without the stop
 
 
 def test_who_keeps_disturbed_readings_keeps_it_and_is_told() -> None:
@@ -254,3 +261,4 @@ def test_a_pair_of_processes_counts_only_if_neither_was_stopped(clock: FakeClock
     )
     assert compared.ratio is not None
     assert compared.ratio.value == pytest.approx(1.0, abs=0.01)
+    assert [each.code for each in compared.notices].count(Code.STOPPED) == 1

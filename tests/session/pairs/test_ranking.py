@@ -131,3 +131,13 @@ def test_it_is_told_what_other_work_took_of_each() -> None:
     assert notice.code is Code.DISTURBED
     assert "0% to 40% of the time" in notice.sentence
     assert compare_in_turn(quiet, busy).ratio is not None
+
+
+def test_a_stop_is_told_apart_from_other_work() -> None:
+    quiet, paused = run_of([0.1] * 9 + [0.11]), run_of([0.1] * 9 + [0.12])
+    light = paused.interference
+    assert light is not None
+    stopped = replace(light, measured_percent=40.0, delays={"stopped": 40.0})
+    (notice,) = lost_beside({"quiet": quiet, "paused": replace(paused, interference=stopped)})
+    assert notice.code is Code.STOPPED
+    assert notice.sentence.startswith("paused: The process stood still")

@@ -18,7 +18,7 @@ from benchrigor.stats.estimators.command_pace import (
     Invocations,
     command_pace,
 )
-from benchrigor.stats.estimators.pace import BETWEEN, at_full_pace
+from benchrigor.stats.estimators.pace import BETWEEN, Sensitivity, at_full_pace
 
 FULL = {COMMAND: 0.0102, COMMAND_CPU: 0.01, COMMAND_REST: 0.0002}
 
@@ -182,3 +182,18 @@ def test_few_starts_tell_no_pace() -> None:
 def test_a_few_starts_tell_little() -> None:
     few, many = (measured(np.random.default_rng(8), cpu_s=0.02, starts=k) for k in (4, 64))
     assert at_full(few).relative_half_width > 1.3 * at_full(many).relative_half_width
+
+
+@pytest.mark.parametrize("idle_s", [0.2, 0.02])
+def test_what_is_not_known_of_the_pace_concerns_processor_time_only(idle_s: float) -> None:
+    """A command that sleeps is known as well as its sleep is, whatever the machine's pace."""
+    found = measured(np.random.default_rng(21), cpu_s=0.002, idle_s=idle_s, unseen_s=1e-4)
+    estimate = at_full(found)
+    assert estimate.low < 0.0022 + idle_s < estimate.high
+    assert estimate.high - estimate.low < 0.003
+    again = pace_of(found, sensitivity=Sensitivity(*sensitivity_of(pace_of(found))))
+    assert sensitivity_of(again) == pytest.approx(sensitivity_of(pace_of(found)))
+
+
+def sensitivity_of(pace: Pace) -> tuple[float, float]:
+    return pace.sensitivity, pace.sensitivity_sd
