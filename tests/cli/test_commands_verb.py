@@ -127,6 +127,7 @@ def test_hooks_are_run_around_with_the_values_of_the_command(cli):
         assert times[f"prepare {n}"] == times[f"conclude {n}"] == 12
 
 
+@pytest.mark.slow
 def test_failed_runs_are_counted_apart(cli, strict):
     script = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; exit $((n % 2))"
     words = ("commands", script, "--shell", "--ignore-failure", *QUICK, "--budget", "20")

@@ -296,6 +296,7 @@ def test_a_saved_record_is_a_run(cli, keep, tmp_path):
     assert cli("compare", "old.json", new).stdout == cli("compare", old, new).stdout
 
 
+@pytest.mark.slow
 def test_other_machines_are_named(cli, keep, strict):
     here, there = keep(0.001, 1, host="alpha"), keep(0.001, 2, host="beta")
     assert "different machines (alpha, beta)" in cli("compare", here, there).stdout
@@ -474,6 +475,7 @@ def test_speeds_of_functions_speak_for_their_process(cli, speeds):
     assert "[this-process-only]" in cli("compare", *speeds(1e6, 1e6, kind="target")).stdout
 
 
+@pytest.mark.slow
 def test_a_ratio_of_speeds_keeps_the_asymmetry_of_their_intervals(cli, speeds, strict):
     ids = speeds(1e6, 1e6, cv=0.16)
     document = strict(cli("compare", *ids, "--json").stdout)["comparison"]
@@ -488,6 +490,7 @@ def test_a_ratio_of_speeds_keeps_the_asymmetry_of_their_intervals(cli, speeds, s
     assert up > down
 
 
+@pytest.mark.slow
 def test_a_speed_has_no_other_statistic(cli, speeds):
     result = cli("compare", *speeds(1e6, 1e6), "--statistic", "median")
     assert result.exit_code == 2
@@ -551,6 +554,7 @@ def test_which_verdicts_fail_can_be_chosen(  # noqa: PLR0917  # fixtures beside 
     assert "(margin" in result.stdout
 
 
+@pytest.mark.slow
 def test_runs_of_two_machines_can_be_refused(cli, keep, strict):
     here, there, again = (
         keep(0.001, seed, host=host) for seed, host in enumerate(("alpha", "beta", "alpha"))

@@ -105,6 +105,7 @@ def test_all_verbs_of_files_know_rounds(cli, strict, starts):
     assert [each["round"] for each in changes] == [str(start) for start in range(12)]
 
 
+@pytest.mark.slow
 def test_a_change_without_direction_is_different_and_no_failure(cli, strict, starts):
     result = cli("compare", "old.csv", "new.csv", *starts, "--json")
     assert result.exit_code == 0
@@ -158,6 +159,7 @@ def test_what_a_project_says_of_its_metrics_holds(cli, strict, program, tmp_path
     assert (time["unit"], time["relative_half_width"]) == ("s", 0.5)
 
 
+@pytest.mark.slow
 def test_pairs_are_of_one_series_each(cli, starts):
     result = cli("compare", "old.csv", "new.csv", *starts, "--paired")
     assert result.exit_code == 2

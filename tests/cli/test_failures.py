@@ -47,6 +47,7 @@ def module(store, monkeypatch):
     return "failing"
 
 
+@pytest.mark.slow
 def test_json_tells_an_error_and_the_run_whose_rounds_are_kept(cli, store, module, strict):
     result = cli("run", "--json", "--target", "0.001%", f"{module}:late")
     assert result.exit_code == 5
@@ -75,6 +76,7 @@ def test_every_verb_tells_its_errors_as_json(cli, words, code, kind, strict):
     assert "run_id" not in error
 
 
+@pytest.mark.slow
 def test_the_traceback_shows_the_users_own_part_only(cli, module):
     result = cli("run", f"{module}:late")
     assert result.exit_code == 5

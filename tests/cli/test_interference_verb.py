@@ -270,6 +270,7 @@ def test_what_cannot_be_worked_with_is_named(cli, saved, tmp_path, words, messag
     assert result.stdout == ""
 
 
+@pytest.mark.slow
 def test_the_segments_are_drawn(cli, saved, tmp_path):
     files = saved(run=profile(hit=0.1))
     result = cli("interference", *files, "--plot", "run.png")
@@ -278,6 +279,7 @@ def test_the_segments_are_drawn(cli, saved, tmp_path):
     assert result.stdout == cli("interference", *files).stdout
 
 
+@pytest.mark.slow
 def test_what_was_found_is_printed_also_where_the_picture_cannot_be_written(cli, saved):
     files = saved(run=profile())
     result = cli("interference", *files, "--plot", "no/such/folder/run.png")

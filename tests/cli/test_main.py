@@ -63,6 +63,7 @@ def test_version_and_help_load_no_verb_and_nothing_heavy(word):
     assert not [name for name in loaded if name.endswith("_verb")]
 
 
+@pytest.mark.slow
 def test_before_its_first_call_a_run_loads_only_what_it_needs(cli, store):
     probe = "import sys\ndef f():\n    raise ValueError(' '.join(sys.modules))"
     (store.parent / "first_call.py").write_text(probe)

@@ -69,6 +69,7 @@ def test_json_has_all_trials(cli, strict):
     assert document["limits"] == [{"metric": "mean", "at_most": 0.04}]
 
 
+@pytest.mark.slow
 def test_an_interval_between_loads_tried_has_no_confidence(cli, store):
     words = ("--mean", "40ms", "--policy", "binsearch", *READ, *fake())
     assert cli("peak", *words).stdout.startswith("  peak 175 req/s [150, 200] · found")
@@ -94,6 +95,7 @@ def test_a_limit_may_be_in_the_unit_of_its_metric(cli, limit):
     assert "ttft at most 0.04" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_share_may_be_read_as_a_percentage(cli):
     fails = "print('failed', 0.5 if float(sys.argv[1]) < 100 else 5)"
     words = ("--", sys.executable, "-c", f"import sys; {fails}", "{load}")

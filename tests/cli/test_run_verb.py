@@ -549,6 +549,7 @@ def test_a_spent_budget_is_a_result_unless_a_target_was_given(cli, store, script
     assert cli("run", "--target", "1000%", *read, *words).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_width_in_the_description_of_a_metric_is_a_target(cli, store, script, tmp_path):
     words = script("import random; print('x', 1 + random.random())")
     read = ("--read", "x:s,±2%=regex:x (.+)")
@@ -580,6 +581,7 @@ def test_a_function_is_measured_in_fresh_interpreters(cli, module, strict, monke
     assert "fresh_job" not in sys.modules
 
 
+@pytest.mark.slow
 def test_a_run_in_fresh_interpreters_is_taken_up_again(cli, module, store):
     module("fresh_job", "def go():\n    pass\n")
     assert cli("run", "--fresh", "--max-rounds", "3", "fresh_job:go").exit_code in {0, 4}

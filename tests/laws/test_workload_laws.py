@@ -145,7 +145,13 @@ def test_readings_are_in_the_order_in_which_they_were_taken(
     assert np.all(np.diff(readings) > 0)
 
 
-@pytest.mark.parametrize("make", ALL)
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(each, marks=pytest.mark.slow) if each is function_with_setup else each
+        for each in ALL
+    ],
+)
 def test_a_plan_beyond_one_chunk_is_carried_out_whole(make: Callable[[], Workload]) -> None:
     (finished,) = rounds_of(make(), [70_000])
     assert finished.unit_readings["time"].size == 70_000

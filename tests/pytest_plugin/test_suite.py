@@ -60,6 +60,7 @@ def suite_of(pytester, *options):
     return Suite(pytester.parseconfigure(*BARE, *options))
 
 
+@pytest.mark.slow
 def test_a_group_shows_changes_from_its_baseline(pytester):
     suite = suite_of(pytester)
     measured(suite, "test_few", 1e-3, seed=1, group="sums", baseline=True)

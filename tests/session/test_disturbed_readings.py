@@ -281,6 +281,7 @@ def pairs(**options: Any) -> br.Comparison:
     return engine.result()
 
 
+@pytest.mark.slow
 def test_a_pair_counts_when_both_its_readings_are_undisturbed() -> None:
     found, kept = pairs(), pairs(disturbed="keep")
     assert found.ratio is not None

@@ -344,6 +344,7 @@ def test_a_stop_requested_between_rounds_ends_at_the_next_ask() -> None:
     assert engine.decision == Decision(stop=True, reason=StopReason.STOP_REQUESTED)
 
 
+@pytest.mark.slow
 def test_looking_at_the_result_changes_nothing() -> None:
     quiet, watched = Engine(Options(target=0.004)), Engine(Options(target=0.004))
     first = drive(quiet, steady(seed=10))

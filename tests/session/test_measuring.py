@@ -113,6 +113,7 @@ class Job:
         self.clock.advance(round((0.3 + amount / 1000.0) * noise * 1e9))
 
 
+@pytest.mark.slow
 def test_a_range_of_work_makes_the_speed_the_estimate() -> None:
     clock = FakeClock()
     job = Job(clock, cv=0.02)
@@ -356,6 +357,7 @@ def test_the_first_result_of_a_plain_function_is_not_kept() -> None:
     assert Result.alive == 0
 
 
+@pytest.mark.slow
 def test_throughput_is_the_amount_over_the_time() -> None:
     clock = FakeClock()
     rng = np.random.default_rng(1)

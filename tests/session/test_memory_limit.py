@@ -13,6 +13,7 @@ from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 MOST = 50_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("elapsed_ns", [0, 1_000])
 def test_a_metric_that_never_comes_ends_it_with_an_estimate_of_the_other(
     monkeypatch: pytest.MonkeyPatch, elapsed_ns: int

@@ -233,6 +233,7 @@ def test_a_satisfied_run_is_not_taken_up(tmp_path: Path) -> None:
         Session.resume(path, record.run_id)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     clock = FakeClock()
@@ -247,6 +248,7 @@ def test_a_stopped_run_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
     assert second.readings().size > 600
 
 
+@pytest.mark.slow
 def test_the_number_that_stood_before_a_run_was_resumed_is_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     clock = FakeClock()
@@ -505,6 +507,7 @@ class Warming:
         recorder.unit_readings("time", rng.normal(2.0 if plan.index == 0 else 1.0, 0.1, 300))
 
 
+@pytest.mark.slow
 def test_a_stored_run_is_analysed_by_the_detector_that_it_names(tmp_path: Path) -> None:
     options = Options(detector="binseg", readings_per_round=300, max_rounds=4, target=1e-9)
     store = tmp_path / "runs"
@@ -595,6 +598,7 @@ def test_the_time_left_is_at_least_what_the_wall_clock_asks_for() -> None:
     assert [seconds for _, seconds in left] == pytest.approx([1.0 - spent for spent, _ in left])
 
 
+@pytest.mark.slow
 def test_a_run_taken_up_again_spans_the_least_seconds_in_all() -> None:
     clock, store = Wall(), MemoryStore()
     workload = SyntheticWorkload(mean=1e-4, cv=0.1, seed=1, clock=clock)

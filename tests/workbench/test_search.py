@@ -176,6 +176,7 @@ def test_a_server_that_is_good_at_one_time_and_bad_at_another_is_called_so():
     assert Code.BISTABLE in {each.code for each in found.notices}
 
 
+@pytest.mark.slow
 def test_a_server_that_slows_down_meanwhile_is_called_so():
     rng, elapsed_s = np.random.default_rng(1), [0.0]
 

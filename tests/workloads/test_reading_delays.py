@@ -133,6 +133,7 @@ def test_a_call_with_an_amount_is_one_segment(clock: FakeClock, meter: FakeMeter
     assert delays_of(finished).duration_s.tolist() == [finished.readings["time"]]
 
 
+@pytest.mark.slow
 def test_each_segment_has_the_wall_time_of_its_readings_whatever_they_are_called(
     clock: FakeClock, meter: FakeMeter
 ) -> None:

@@ -252,6 +252,7 @@ def test_strangers_use_up_no_request_of_others(agent_of, ask, token, monkeypatch
         assert ask(agent.url + "/alarms", token=token)[0] == 200
 
 
+@pytest.mark.slow
 def test_who_reads_no_answer_is_cut_off(agent_of, monkeypatch):
     monkeypatch.setattr(agent_module, "SLOWEST_S", 0.3)
     monkeypatch.setattr(agent_module, "MOST_AT_ONCE", 1e9)

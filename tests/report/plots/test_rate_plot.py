@@ -129,6 +129,7 @@ def test_what_came_of_it_is_said_above() -> None:
     assert said.endswith("95%, converged")
 
 
+@pytest.mark.slow
 def test_where_there_is_no_rate_the_picture_says_why() -> None:
     rates, stretches = recorded()
     none = replace(rates[0], estimate=None, converged=False, reason=RateReason.NEVER_BUSY)

@@ -106,6 +106,7 @@ def test_given_axes_are_drawn_into() -> None:
     assert plot_interference(profile(), profile_interference(profile()), axes=axes) is axes
 
 
+@pytest.mark.slow
 def test_importing_the_room_loads_no_matplotlib() -> None:
     code = "import benchrigor.report.plots.rate_plot, sys; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

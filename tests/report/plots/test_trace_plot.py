@@ -305,6 +305,7 @@ def test_a_reading_just_outside_the_bulk_is_no_outlier() -> None:
     assert named(axes, "beyond") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [4001, 10_007, 100_000])
 def test_very_many_readings_become_columns_that_keep_their_extremes(n: int) -> None:
     values = np.random.default_rng(1).lognormal(0.0, 0.3, n)

@@ -57,6 +57,7 @@ def test_plain_numbers_for_each_reading_are_references_and_delays_too():
     assert record.at_full_pace().value == pytest.approx(TRUE_S, rel=0.02)
 
 
+@pytest.mark.slow
 def test_where_other_threads_did_part_of_the_work_there_is_none():
     record = told(1, facts={"other_cpu_s": 0.2})
     assert record.at_full_pace() is None
@@ -122,6 +123,7 @@ def test_the_median_at_full_pace_is_that_of_the_median():
     )
 
 
+@pytest.mark.slow
 def test_runs_at_other_paces_are_compared_at_full_pace():
     slow, fast = told(1, slow_share=0.9), told(2, slow_share=0.1)
     comparison = br.compare_runs(slow, fast)
@@ -179,6 +181,7 @@ def test_a_kept_full_pace_that_nothing_reaches_is_replaced(tmp_path, monkeypatch
     assert json.loads(path.read_text()) == {machine: record.analysis().pace.full_s}
 
 
+@pytest.mark.slow
 def test_a_full_pace_that_cannot_be_kept_is_told(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "pace.json"

@@ -411,6 +411,7 @@ def test_what_is_kept_is_the_same_with_delays(tmp_path: Path) -> None:
     assert old.analysis().pace is None
 
 
+@pytest.mark.slow
 def test_sides_of_two_comparisons_are_no_pair(tmp_path: Path) -> None:
     clock = FakeClock()
     for store in (tmp_path / "1.sqlite", tmp_path / "2.sqlite"):

@@ -319,6 +319,7 @@ def test_a_detector_that_fails_is_quoted_and_the_others_go_on() -> None:
     assert ours.stopped == 750
 
 
+@pytest.mark.slow
 def test_rules_that_know_one_series_refuse_rounds_that_were_restarted() -> None:
     record = measured(12, rounds="restarted")
     judges = [

@@ -145,6 +145,7 @@ def test_a_stricter_level_never_finds_more() -> None:
     assert counts[0] > counts[-1]
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=25, deadline=None)
 @given(
     factor=st.integers(-20, 20).map(lambda power: 2.0**power),

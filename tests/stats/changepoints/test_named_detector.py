@@ -39,6 +39,7 @@ def test_each_finds_a_warm_up_in_series_of_any_length(name: str, n: int) -> None
     assert all(isinstance(index, int) for index in points.indices)
 
 
+@pytest.mark.slow
 def test_searches_of_ruptures_cut_as_the_built_in_one_does_where_that_is_plain() -> None:
     series = warming_up(1000)
     own = find_stable_phase(series)

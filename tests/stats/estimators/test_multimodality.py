@@ -31,6 +31,7 @@ def switching(n: int, rng: Rng, stay: float) -> Floats:
     return 1.0 + 0.9 * (np.cumsum(rng.random(n) > stay) % 2) + rng.normal(0.0, 0.05, n)
 
 
+@pytest.mark.slow
 def test_the_bound_on_false_splits_is_not_far_from_what_is_spent() -> None:
     split = np.mean(counts_found(spike_beside_a_plain, 300, times=400, level=0.5) > 1)
     assert 0.02 <= split <= 0.5
@@ -85,6 +86,7 @@ def test_a_block_passes_at_the_quantile_of_the_f_distribution() -> None:
     assert (found.right == -np.inf).tolist() == [True, True, True]
 
 
+@pytest.mark.slow
 def test_autocorrelation_inflates_the_ratio_of_widths_as_much_as_estimated() -> None:
     logs, variances = [], []
     for seed in range(250):
@@ -145,6 +147,7 @@ def test_unit_origin_and_direction_do_not_matter(seed: int, scale: float, shift:
     assert [mode.value for mode in found] == pytest.approx(values, rel=1e-9, abs=1e-9 * abs(scale))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 50))
 def test_the_order_of_independent_readings_does_not_matter(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ from benchrigor.stats import fit_level
 from benchrigor.stats.series.level import COMPLETE, TRANSIENTS, transient_basis
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transients", [TRANSIENTS, COMPLETE])
 def test_what_transients_take_up_is_given_back(transients: tuple[float, ...]) -> None:
     rng = np.random.default_rng([1_000, 150])

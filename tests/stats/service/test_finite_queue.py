@@ -59,6 +59,7 @@ def test_blocking_agrees_with_the_recursion_in_many_digits(
             assert queue.blocked(capacity) == pytest.approx(blocked, rel=1e-12, abs=0.0)
 
 
+@pytest.mark.slow
 def test_the_chances_go_on_geometrically_behind_the_listed_ones() -> None:
     queue = FiniteQueue.of(0.97, 0.0)
     assert queue.chances.size < 60

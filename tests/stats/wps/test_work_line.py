@@ -341,6 +341,7 @@ def test_whole_amounts_are_amounts() -> None:
     assert whole.speed == fit_wps([1.0, 4.0, 2.0, 3.0], [0.52, 1.98, 1.03, 1.49]).speed
 
 
+@pytest.mark.slow
 def test_amounts_that_rise_with_time_are_warned_of() -> None:
     rng = np.random.default_rng(5)
     rising = np.arange(1.0, 41.0)

@@ -38,6 +38,7 @@ def test_the_floor_is_that_of_a_shell_not_of_an_interpreter():
     assert code == 0
 
 
+@pytest.mark.slow
 @needs_linux
 def test_where_no_command_can_be_adopted_the_floor_is_that_of_the_interpreter():
     peak, floor, _ = launched("true", before="import ctypes; ctypes.CDLL = lambda _: None")[0]
