@@ -111,6 +111,16 @@ def test_a_first_call_that_hangs_leaves_no_reading(make: Callable[[HangingAt], W
     assert finished.n_readings == 0
 
 
+def test_behind_a_first_call_none_is_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one tells how long they take, though it is no reading."""
+    monkeypatch.setattr(timing, "_FIRST_GRACE_S", HANG_S)
+    plan, recorder = RoundPlan(index=0, readings=100, seconds=0.3), RoundRecorder()
+    began = time.monotonic()
+    CallableWorkload(HangingAt(1), clock=WallClock()).run(plan, recorder)
+    assert time.monotonic() - began < HANG_S / 2
+    assert recorder.finish(plan, 1).cut
+
+
 def test_a_slow_call_is_waited_for() -> None:
     """It takes five times the budget, or ten times as long as those before."""
     plan, recorder = RoundPlan(index=0, readings=3, seconds=0.1), RoundRecorder()
