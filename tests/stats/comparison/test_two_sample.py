@@ -289,3 +289,44 @@ def test_bare_readings_that_are_all_0_are_refused(paired: bool) -> None:
             compare(*sides, paired=paired)
         with pytest.raises(NotEstimable, match=f"{name}: 40 readings, all 0"):
             rank(dict(zip(("baseline", "candidate"), sides, strict=True)))
+
+
+@pytest.mark.parametrize("paired", [False, True])
+@pytest.mark.parametrize("statistic", ["median", "p10"])
+def test_a_level_of_zero_is_no_time_of_either_side(statistic: str, paired: bool) -> None:
+    """Of a coarse clock most readings are 0: a hundred per cent lower than anything."""
+    rng = np.random.default_rng(33)
+    times, coarse = rng.normal(5.0, 0.2, 60), (rng.random(60) < 0.3).astype(np.float64)
+    options = {"statistic": statistic, "paired": paired}
+    for sides in ((times, coarse), (coarse, times)):
+        found = compare(*sides, **options)
+        assert found.verdict is Verdict.UNDECIDED
+        assert found.ratio is None
+        assert Code.NO_RATIO in {each.code for each in found.notices}
+    assert "candidate is 0" in compare(times, coarse, **options).notices[0].sentence
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_a_zero_among_times_makes_them_no_signed_quantity(paired: bool) -> None:
+    rng = np.random.default_rng(34)
+    one, two = rng.normal(5.0, 0.2, (2, 20))
+    one[6], two[11] = 260.0, 0.0
+    for sides in ((one, two), (two, one)):
+        found = compare(*sides, paired=paired)
+        assert found.ratio is not None
+        assert found.ratio.low >= 0.0
+        assert min(found.baseline.low, found.candidate.low) >= 0.0
+        assert found.verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "before", "after"), [(60, 0.5, 0.02), (200, 0.3, 0.01)])
+def test_shares_of_pairs_have_intervals_that_hold(n: int, before: float, after: float) -> None:
+    rng, held, runs = np.random.default_rng(35), 0, 400
+    for _ in range(runs):
+        one, two = ((rng.random(n) < share).astype(np.float64) for share in (before, after))
+        ratio = compare(one, two, paired=True).ratio
+        assert ratio is not None
+        assert ratio.low >= 0.0
+        held += ratio.low <= after / before <= ratio.high
+    assert held >= scipy_stats.binom.ppf(0.001, runs, 0.94)

@@ -72,9 +72,9 @@ def are_shares(*samples: Sample) -> bool:
 
 
 def are_positive(*samples: Sample) -> bool:
-    """Return whether all readings, and the values of estimates, are above 0."""
+    """Return whether no reading, and no value of an estimate, is below 0."""
     values = [each.value for each in samples if isinstance(each, Estimate)]
-    return min([*values, *(float(each.min()) for each in _series_of(samples))]) > 0.0
+    return min([*values, *(float(each.min()) for each in _series_of(samples))]) >= 0.0
 
 
 def refuse_zeros(*samples: tuple[str, Sample]) -> None:

@@ -114,7 +114,8 @@ def compare(
     The means or quantiles of invocations have Student's t, single series their long-run variance.
     Difference: Welch (1947); ratio: Fieller (1954); quantiles of single series: MOVER (Donner &
     Zou 2012). Paired: see `benchrigor.stats.comparison.paired_and_welch`. Readings that are all 0
-    or 1 are outcomes: their shares have the interval of Wilson (1927), and MOVER compares them.
+    or 1 are outcomes: their shares have the interval of Wilson (1927), and MOVER compares them, of
+    pairs as of others: what outcomes of a pair have in common only makes their intervals wider.
 
     Examples
     --------
@@ -157,18 +158,20 @@ def compare_samples(
     if positive is None:
         refuse_zeros(("baseline", first), ("candidate", second))
         positive = are_positive(first, second)
+    share = q is None and are_shares(first, second)
+    paired = bool(paired) and not share
     question = Question(
         statistic=statistic,
         policy=Policy(
             q=q,
             confidence=float(confidence),
             trim=bool(trim),
-            share=q is None and are_shares(first, second),
+            share=share,
             higher=better is Direction.HIGHER,
         ),
         margin=least,
         direction=better,
-        paired=bool(paired),
+        paired=paired,
     )
     if not paired:
         basis = independent(first, second, question.policy)
@@ -206,14 +209,25 @@ def _concluded(basis: Basis, question: Question, *, positive: bool) -> Compariso
     contrast, (of_difference, of_ratio) = basis.contrast, basis.methods
     difference = difference_of(basis.difference, confidence, size, of_difference)
     ratio = ratio_of(contrast, confidence, size, of_ratio, positive=positive)
-    notices, chance = basis.notices, p_value_at(contrast, 1.0)
+    if positive:
+        basis = replace(
+            basis, baseline=_of_times(basis.baseline), candidate=_of_times(basis.candidate)
+        )
+    # Times of 0 are no measurement, of either side; shares of outcomes may be 0.
+    levels = {"candidate": basis.candidate, "baseline": basis.baseline}
+    is_time = positive and not question.policy.share
+    missing = [name for name, each in levels.items() if is_time and each.value <= 0.0]
+    if missing:
+        ratio = None
+    notices, chance = basis.notices, 1.0 if missing else p_value_at(contrast, 1.0)
     verdict, required, beyond, median = Verdict.UNDECIDED, None, 1.0, None
     if ratio is not None and basis.pairs is not None:
         median = median_ratio(*basis.pairs, confidence)
         carried = carried_by_few(ratio, median)
         notices, median = (*carried, *notices), median if carried else None
     if ratio is None:
-        notices = (_no_ratio(basis.baseline), *notices)
+        name = missing[0] if missing else "baseline"
+        notices = (_no_ratio(name, levels[name]), *notices)
     elif not is_bounded(ratio):
         # The least chance of error at which the set has both ends.
         beyond = max(p_value_at(contrast, 0.0), p_value_at(contrast, math.inf))
@@ -304,10 +318,17 @@ def _required(basis: Basis, ratio: Estimate, margin: float) -> int | None:
     return further_units(basis.contrast, sizes, margin / 2.0 / ratio.half_width)
 
 
-def _no_ratio(baseline: Estimate) -> Notice:
-    value, low, high = baseline.value, baseline.low, baseline.high
+def _of_times(estimate: Estimate) -> Estimate:
+    """Return an estimate of what is never below 0."""
+    return replace(estimate, low=max(estimate.low, 0.0)) if estimate.low < 0.0 else estimate
+
+
+def _no_ratio(name: str, level: Estimate) -> Notice:
+    value, low, high = level.value, level.low, level.high
     interval = f"{value:.4g} [{low:.4g}, {high:.4g}]"
-    sentence = f"No ratio: the baseline is {interval}, expected an interval above 0."
+    sentence = f"No ratio: the {name} is {interval}, expected an interval above 0."
+    if value == 0.0:
+        sentence += " Times of 0 are below what the clock tells apart, or nothing was run."
     return Notice.refusal(Code.NO_RATIO, sentence, value=value, low=low, high=high)
 
 
