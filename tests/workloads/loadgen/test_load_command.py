@@ -154,9 +154,11 @@ def test_a_generator_that_got_no_answer_kept_no_limit():
 
 
 def test_load_and_seconds_are_put_in_their_places():
-    echo = "import sys; print('mean', float(sys.argv[1]) / 1000, 'of', sys.argv[2])"
+    echo = "import sys, time; time.sleep(1); "
+    echo += "print('mean', float(sys.argv[1]) / 1000, 'of', sys.argv[2])"
     command = [sys.executable, "-c", echo, "{load}", "{seconds}s"]
-    found = LoadCommand(command, [Pick.parse(r"mean:s=regex:mean (\S+) of 30s")]).offer(TRIAL)
+    trial = LoadTrial(id=0, load=200.0, duration_s=1.0)
+    found = LoadCommand(command, [Pick.parse(r"mean:s=regex:mean (\S+) of 1s")]).offer(trial)
     assert found.mean_response_s == 0.2
 
 
@@ -194,3 +196,13 @@ def test_what_is_wrong_with_a_command_is_named():
 def test_a_command_that_fails_says_why(command, said):
     with pytest.raises(WorkloadFailed, match=f"(?s){said}"):
         LoadCommand(command).offer(TRIAL)
+
+
+def test_a_generator_that_ends_at_once_has_not_sent_for_so_long():
+    """Whatever it prints: nothing but its picks is known of a generator of one's own."""
+    says = "print('mean 5 ms, 833071 requests in 1.25ms')"
+    command = [sys.executable, "-S", "-c", says, "{load}", "{seconds}"]
+    picks = [Pick.parse("mean:ms=regex:mean ([0-9.]+)")]
+    generator = LoadCommand(command, picks=picks)
+    with pytest.raises(WorkloadFailed, match=r"ended after .*, expected about 5 s of sending"):
+        generator.offer(LoadTrial(id=0, load=100.0, duration_s=5.0))

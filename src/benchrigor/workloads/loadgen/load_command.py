@@ -131,7 +131,10 @@ class LoadCommand:
         if self._tool is not None and not self._picks and FAILED not in found:
             raise WorkloadFailed(f"{shown(argv)} tells of no request, expected at least one answer")
         elapsed_s = fields.pop("elapsed_s", None)
+        lasted_s = ended.elapsed_ns / 1e9
         wrong = [_wrong_elapsed(elapsed_s, trial)]
+        if not any(wrong) and any(_SECONDS in word for word in self._argv):
+            wrong.append(_ended_early(lasted_s, trial))
         if self._is_rate:
             wrong.append(trial.too_many(fields.get("sent", fields.get("completed", 0))))
         if any(wrong):
@@ -143,7 +146,7 @@ class LoadCommand:
             mean_response_s=found.pop("mean", None),
             p95_response_s=found.pop("p95", None),
             metrics=found,
-            spent_s={"run": elapsed_s or ended.elapsed_ns / 1e9},
+            spent_s={"run": elapsed_s or lasted_s},
             **fields,
         )
 
@@ -196,12 +199,26 @@ def _wrong_elapsed(elapsed_s: float | None, trial: LoadTrial) -> str:
     if elapsed_s is None:
         return ""
     asked_s = trial.duration_s
-    least_s = _LEAST_ELAPSED * (asked_s - 1.0 / trial.load)  # the last request may be that early
-    if least_s <= elapsed_s <= _MOST_ELAPSED * asked_s + _WAITING_S:
+    if _least_s(trial) <= elapsed_s <= _MOST_ELAPSED * asked_s + _WAITING_S:
         return ""
     return (
         f"it sent for {show_duration(elapsed_s)}, expected about {show_duration(asked_s)}: check "
         f"the unit of {_SECONDS} in its arguments, which are seconds"
+    )
+
+
+def _least_s(trial: LoadTrial) -> float:
+    """Return the least seconds that sending may take: the last request may be that early."""
+    return _LEAST_ELAPSED * (trial.duration_s - 1.0 / trial.load)
+
+
+def _ended_early(lasted_s: float, trial: LoadTrial) -> str:
+    """Say that a generator ended before it can have sent for as long as it was to."""
+    if lasted_s >= _least_s(trial):
+        return ""
+    return (
+        f"it ended after {show_duration(lasted_s)}, expected about "
+        f"{show_duration(trial.duration_s)} of sending: check what it does with {_SECONDS}"
     )
 
 
