@@ -16,7 +16,7 @@ from benchrigor.stats import (
     required_readings,
 )
 from benchrigor.stats.series.interval import correct_for_skewness
-from benchrigor.stats.series.level import TRANSIENTS
+from benchrigor.stats.series.level import COMPLETE, TRANSIENTS
 
 RNG = np.random.default_rng(20)
 NORMAL = RNG.normal(10.0, 1.0, 400)
@@ -248,3 +248,18 @@ def test_an_interval_grows_with_its_confidence_as_students_t_does(n: int) -> Non
         assert estimate.confidence == confidence
         wanted = scipy_stats.t.ppf((1.0 + confidence) / 2.0, fit.degrees_of_freedom)
         assert estimate.half_width / fit.standard_error == pytest.approx(wanted, rel=0.02)
+
+
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("times", [0.1, 4.0])
+def test_an_outlier_at_an_end_does_not_take_the_level_past_the_others(
+    place: int, times: float
+) -> None:
+    """A transient that it alone would tell of moved the level against it, by 6 % of 60 readings."""
+    rng = np.random.default_rng(77)
+    for _ in range(20):
+        series = rng.normal(12.5, 0.4, 60)
+        series[place] *= times
+        fit = fit_level(series, transients=COMPLETE)
+        assert fit.level == pytest.approx(series.mean())
+        assert not fit.transients

@@ -58,7 +58,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     size = n // points.size
     shift, factor, residuals = _regress(points, transient_basis(points.size, shares))
     level = mean + shift * scale
-    if shares and not _is_among(level, ends, series):
+    if shares and not (_is_among(level, ends, series) and _is_faded(series)):
         return fit_level(series)  # a few outliers at an end carry the transients
     constants = tuple(share * n for share in shares)
     explained = float(points @ points - residuals @ residuals) * size
@@ -93,6 +93,20 @@ def _is_among(level: float, ends: tuple[float, float], series: Floats) -> bool:
     middle = float(np.median(series))
     below, above = _NEXT * (middle - least), _NEXT * (greatest - middle)
     return least - below <= level <= greatest + above
+
+
+def _is_faded(series: Floats) -> bool:
+    """Whether neither end is a single reading farther from all others than twice what these span.
+
+    Such an outlier alone would tell of a transient, and take the level past the others. Of those
+    that fade, the second reading is nearer: by the fastest one fitted, exp(-1) as far as the first.
+    """
+    inner = series[1:-1]
+    for end, other in ((series[0], series[-1]), (series[-1], series[0])):
+        least, greatest = min(float(inner.min()), other), max(float(inner.max()), other)
+        if max(least - end, end - greatest) > 2.0 * (greatest - least) > 0.0:
+            return False
+    return True
 
 
 def transient_basis(size: int, shares: tuple[float, ...]) -> Floats:
