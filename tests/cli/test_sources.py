@@ -129,6 +129,8 @@ UNREADABLE = {
     "deeply nested JSON": ("[" * 100_000, None, "is no JSON"),
     "a string in a JSON list": ('[1, "x"]', None, r"\[1\] is 'x'"),
     "a null in a JSON list": ("[1, null]", None, r"\[1\] is None"),
+    "a truth in a JSON list": ("[12.5, 12.6, true]", None, r"\[2\] is true, expected a number"),
+    "a truth in JSON objects": ('[{"t": 1}, {"t": false}]', "t", r"\[1\] is false"),
     "a 2-D JSON list": ("[[1, 2], [3, 4]]", None, "2-D|shape|is \\["),
     "an empty JSON list": ("[]", None, "empty"),
     "a JSON object without a list": ('{"time": 3}', None, "no lists"),

@@ -121,7 +121,17 @@ def _text(source: str, name: str) -> str:
 def _from_json(
     text: str, columns: Sequence[str | None], by: str | None, name: str
 ) -> list[list[Any]]:
-    data = _parsed(text, name)
+    lists = _lists_in(_parsed(text, name), columns, by, name)
+    for values in lists[: len(columns)]:
+        for index, value in enumerate(values):
+            if isinstance(value, bool):
+                raise InvalidInput(f"{name}[{index}] is {str(value).lower()}, expected a number")
+    return lists
+
+
+def _lists_in(
+    data: Any, columns: Sequence[str | None], by: str | None, name: str
+) -> list[list[Any]]:
     keys = [*columns, *([] if by is None else [by])]
     if isinstance(data, dict):
         lists = [each for each, value in data.items() if isinstance(value, list)]

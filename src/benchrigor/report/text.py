@@ -336,11 +336,18 @@ def _split(analysis: Analysis, record: RunRecord) -> list[str]:
     return parts
 
 
+def left_out_for_delay(analysis: Analysis) -> str:
+    """Say how many of the readings taken do not count for their delay; empty where all do."""
+    if analysis.disturbed is None:
+        return ""
+    left_out = counted(analysis.disturbed.left_out)
+    return f"{left_out} of {counted(analysis.taken)} readings left out for delay"
+
+
 def _evidence(estimate: Estimate, analysis: Analysis) -> str:
     kept = f"{counted(analysis.n)} readings, {counted(analysis.n_kept)} kept"
-    if analysis.disturbed is not None:
-        taken = f"{counted(analysis.disturbed.left_out)} of {counted(analysis.taken)} readings"
-        kept = f"{taken} left out for delay, {counted(analysis.n_kept)} kept"
+    if delayed := left_out_for_delay(analysis):
+        kept = f"{delayed}, {counted(analysis.n_kept)} kept"
     if analysis.kind is Kind.PIECES:
         return f"{kept}, from {many(estimate.n, 'piece')}"
     if analysis.kind is Kind.INVOCATIONS:

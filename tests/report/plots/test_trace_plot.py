@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 import benchrigor as br
 from benchrigor.model import (
     ChangePoints,
+    Delays,
     Notice,
     Phase,
     PhaseLabel,
@@ -19,7 +20,7 @@ from benchrigor.model import (
     StablePhase,
 )
 from benchrigor.model.text import show_estimate, show_value
-from benchrigor.report import plot_phases, plot_trace
+from benchrigor.report import plot_phases, plot_trace, render
 from benchrigor.session import Engine
 from benchrigor.stats import estimate_mean, find_stable_phase, trimmed
 
@@ -215,6 +216,25 @@ def test_a_margin_is_counted_where_all_phases_are_measured() -> None:
     assert (analysis.phases[0].reason, analysis.n_kept) == (PhaseReason.CHANGING_PACE, 1_990)
     shown = words(drawn(plot_trace(record)))
     assert "1,990 of 2,000 readings kept · 10 left out as a margin" in shown
+
+
+def test_readings_left_out_for_delay_are_told_as_in_the_report() -> None:
+    values = np.random.default_rng(2).normal(1.0, 0.01, 400)
+    delays = Delays(
+        stops=np.arange(1, 401),
+        seconds={"run queue": 0.3 * (np.arange(400) % 8 == 3)},
+        duration_s=values,
+    )
+    engine = Engine(br.Options(target=None, max_rounds=1), seed=1)
+    plan = engine.ask()
+    assert plan is not None
+    engine.tell(
+        br.Round(plan=plan, elapsed_ns=10**12, unit_readings={"time": values}, delays=delays)
+    )
+    record = engine.result()
+    sentence = "50 of 400 readings left out for delay"
+    assert sentence in " ".join(render(record).split())
+    assert sentence in " ".join(words(drawn(plot_trace(record))).split())
 
 
 def test_readings_that_do_not_count_are_paler_and_all_are_there() -> None:

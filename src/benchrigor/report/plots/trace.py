@@ -79,6 +79,7 @@ class Trace:
     # The number and the ends of its interval; None when there is no number.
     level: tuple[float, float, float] | None = None
     words: str = ""  # The number in words, or why there is none
+    delayed: str = ""  # How many of all readings taken are not drawn, for delay
 
     @property
     def kept(self) -> list[Span]:
@@ -163,6 +164,8 @@ class Trace:
         parts = [f"{counted(kept)} of {many(self.series.size, 'reading')} kept"]
         if margin:
             parts.append(f"{counted(margin)} left out as a margin")
+        if self.delayed:
+            parts.append(self.delayed)
         if len(self.parts) > 1:
             parts.append(f"{counted(len(self.kept))} of {many(len(self.parts), 'round')} count")
         return " · ".join(parts)

@@ -25,6 +25,7 @@ from benchrigor.model.text import no_number, show_estimate, show_value
 from benchrigor.report.plots.drawing import draw
 from benchrigor.report.plots.trace import Part, Trace
 from benchrigor.report.plots.work_plot import draw_work, work_line
+from benchrigor.report.text import left_out_for_delay
 from benchrigor.stats import find_stable_phase
 from benchrigor.stats.estimators.estimation import Policy, trim
 
@@ -93,6 +94,7 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
         title=record.name,
         level=_level(analysis.estimate),
         words=words or (no_number(analysis.notices) if analysis.notices else ""),
+        delayed=left_out_for_delay(analysis),
     )
     return draw(trace, axes)
 
