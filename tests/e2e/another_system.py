@@ -61,9 +61,11 @@ def test_this_is_another_system():
 
 
 def test_every_module_can_be_imported():
-    for module in pkgutil.walk_packages(br.__path__, "benchrigor."):
-        if module.name != "benchrigor.__main__":
-            importlib.import_module(module.name)
+    names = {module.name for module in pkgutil.walk_packages(br.__path__, "benchrigor.")}
+    names.remove("benchrigor.__main__")
+    assert "benchrigor.workloads.processes.process_group" in names
+    for name in names:
+        assert importlib.import_module(name).__name__ == name
 
 
 def test_functions_are_measured_and_kept(tmp_path):

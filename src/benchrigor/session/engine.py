@@ -37,7 +37,7 @@ from benchrigor.session.conditions.red_rounds import (
     vouched_for,
     with_light,
 )
-from benchrigor.session.conditions.stopped import tell_stops, with_stops
+from benchrigor.session.conditions.stopped import report_stops, with_stops
 from benchrigor.session.controller import FIGURE_READINGS, Controller
 from benchrigor.session.fitness.standing_alarms import marked, must_wait, refused
 from benchrigor.session.outcomes import (
@@ -339,7 +339,7 @@ class Engine(Controller[RoundPlan, Round]):
                 *marked(self._rounds),
                 *disagreement(counted, tuple(reports.values())),
                 *(() if all_red else red),
-                *tell_stops(interference),
+                *report_stops(interference),
                 *(disturbed(interference, analyses) if len(self._red) < len(self._rounds) else ()),
             ),
             subject=self.subject,

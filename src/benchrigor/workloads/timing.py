@@ -39,8 +39,8 @@ _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
 NEVER = sys.maxsize  # no clock shows so many nanoseconds
 _SHORTEST_TICK_S = 0.001
-# After its time, before a call is taken for one that hangs; or so many times as long as one takes,
-# and a first one so many times the time of its round.
+# A call hangs if it goes on for this long after its round's time is up: seconds, or multiples of a
+# typical call and, for a first call, of the round's time; the longer of the two.
 _GRACE_S, _FIRST_GRACE_S = 2.0, 5.0
 _TIMES_TYPICAL, _TIMES_FIRST = 10.0, 3.0
 _TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up

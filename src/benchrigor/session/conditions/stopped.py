@@ -59,8 +59,8 @@ def was_stopped(finished: Round) -> bool:
     return bool(np.any(delays.seconds.get(STOPPED, 0.0)))
 
 
-def tell_stops(interference: Interference | None) -> tuple[Notice, ...]:
-    """Say for how long the process stood still."""
+def report_stops(interference: Interference | None) -> tuple[Notice, ...]:
+    """Say how long the process stood still."""
     share = 0.0 if interference is None else interference.delays.get(STOPPED, 0.0) / 100.0
     if interference is None or not share:
         return ()

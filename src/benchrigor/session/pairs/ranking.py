@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Comparison, Light, Notice, Ranked, Round, RunRecord
 from benchrigor.model.text import percent
-from benchrigor.session.conditions.stopped import tell_stops
+from benchrigor.session.conditions.stopped import report_stops
 from benchrigor.session.pairs.kept_sides import compare_in_turn
 from benchrigor.stats.interference.traffic_light import light_of
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
@@ -87,26 +87,28 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
 def lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
     """Warn where other work took time of runs: it slows them by their threads, not all alike.
 
-    Time during which a process was stopped is told apart: that process does not count.
+    The time of stopped processes has notices of its own: these processes do not count.
     """
-    found = {name: each.interference for name, each in records.items()}
-    told = [
+    by_name = {name: record.interference for name, record in records.items()}
+    stops = [
         replace(notice, sentence=f"{name}: {notice.sentence}")
-        for name, each in found.items()
-        for notice in tell_stops(each)
+        for name, interference in by_name.items()
+        for notice in report_stops(interference)
     ]
     lost = [
-        each.measured_percent - each.delays.get(STOPPED, 0.0) for each in found.values() if each
+        interference.measured_percent - interference.delays.get(STOPPED, 0.0)
+        for interference in by_name.values()
+        if interference
     ]
     if not lost or light_of(max(lost)) is Light.GREEN:
-        return tuple(told)
+        return tuple(stops)
     least, most = min(lost), max(lost)
     sentence = (
         f"Other work took {percent(least / 100.0)} to {percent(most / 100.0)} of the time of these "
         "runs: the times and their ratios are of this busy machine."
     )
     evidence = {"least_percent": least, "most_percent": most}
-    return (Notice.warning(Code.DISTURBED, sentence, **evidence), *told)
+    return (Notice.warning(Code.DISTURBED, sentence, **evidence), *stops)
 
 
 def _shared(records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:

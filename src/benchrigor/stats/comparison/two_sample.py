@@ -114,8 +114,9 @@ def compare(
     The means or quantiles of invocations have Student's t, single series their long-run variance.
     Difference: Welch (1947); ratio: Fieller (1954); quantiles of single series: MOVER (Donner &
     Zou 2012). Paired: see `benchrigor.stats.comparison.paired_and_welch`. Readings that are all 0
-    or 1 are outcomes: their shares have the interval of Wilson (1927), and MOVER compares them, of
-    pairs as of others: what outcomes of a pair have in common only makes their intervals wider.
+    or 1 are outcomes: their shares have the interval of Wilson (1927), and MOVER compares them.
+    Pairs of outcomes are compared as independent ones: if they agree more often than by chance,
+    their interval is wider than it had to be.
 
     Examples
     --------
@@ -213,7 +214,7 @@ def _concluded(basis: Basis, question: Question, *, positive: bool) -> Compariso
         basis = replace(
             basis, baseline=_of_times(basis.baseline), candidate=_of_times(basis.candidate)
         )
-    # Times of 0 are no measurement, of either side; shares of outcomes may be 0.
+    # A time of 0 is not a measurement, on either side; a share may be 0.
     levels = {"candidate": basis.candidate, "baseline": basis.baseline}
     is_time = positive and not question.policy.share
     missing = [name for name, each in levels.items() if is_time and each.value <= 0.0]
@@ -319,7 +320,7 @@ def _required(basis: Basis, ratio: Estimate, margin: float) -> int | None:
 
 
 def _of_times(estimate: Estimate) -> Estimate:
-    """Return an estimate of what is never below 0."""
+    """Return the estimate of a quantity that is never below 0."""
     return replace(estimate, low=max(estimate.low, 0.0)) if estimate.low < 0.0 else estimate
 
 

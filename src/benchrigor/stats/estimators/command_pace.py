@@ -75,7 +75,8 @@ class Invocations:
     @property
     def share(self) -> float:
         """The share of the time without delay that was processor time."""
-        return min(float(self.cpu.sum() / (self.wall - self.waited).sum()), 1.0)
+        cpu_s = float(self.cpu.sum())
+        return cpu_s / max(float((self.wall - self.waited).sum()), cpu_s)
 
     @property
     def rest(self) -> Floats:

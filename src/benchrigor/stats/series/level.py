@@ -96,10 +96,10 @@ def _is_among(level: float, ends: tuple[float, float], series: Floats) -> bool:
 
 
 def _is_faded(series: Floats) -> bool:
-    """Whether neither end is a single reading farther from all others than twice what these span.
+    """Whether no end is a lone outlier: farther from the other readings than twice their range.
 
-    Such an outlier alone would tell of a transient, and take the level past the others. Of those
-    that fade, the second reading is nearer: by the fastest one fitted, exp(-1) as far as the first.
+    A transient fitted to a lone outlier takes the level past the other readings. One that fades
+    reaches the second reading too: the fastest one fitted still has exp(-1) of its start there.
     """
     inner = series[1:-1]
     for end, other in ((series[0], series[-1]), (series[-1], series[0])):
