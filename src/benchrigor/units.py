@@ -34,6 +34,8 @@ def share_of(text: str) -> float:
 _SECONDS_IN = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "m": 60.0, "min": 60.0}
 _SECONDS_IN |= {"s": 1.0, "sec": 1.0, "secs": 1.0, "seconds": 1.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+) *([a-zA-Zµμ]*) *")
+_TIME_UNIT = "|".join(sorted(_SECONDS_IN, key=len, reverse=True))
+_REST = re.compile(rf"((?:(?:{_TIME_UNIT})[0-9.]+)*| )(?:{_TIME_UNIT})(?![\w/%^*])")
 
 
 def seconds_of(text: str, *, bare_s: float | None = 1.0) -> float:
@@ -52,15 +54,52 @@ def seconds_of(text: str, *, bare_s: float | None = 1.0) -> float:
     ValueError: 100 has no unit: write 100ms or 100s
     """
     digits = text.strip()
-    parts = _PART.findall(digits)
-    is_whole = "".join(f"{number}{unit}" for number, unit in parts) == digits.replace(" ", "")
-    if is_whole and len(parts) == 1 and not parts[0][1]:
+    if _PART.fullmatch(digits) and digits[-1] in "0123456789.":
         if bare_s is None:
             raise ValueError(f"{digits} has no unit: write {digits}ms or {digits}s")
         return float(digits) * bare_s
+    return sum(number * _SECONDS_IN[unit] for number, unit in _duration_parts(text))
+
+
+def time_in(unit: str, text: str) -> float:
+    """Read a time that may have a unit of its own, in a unit; ValueError if it is none.
+
+    Examples
+    --------
+    >>> time_in("ms", "487.5us"), time_in("s", "1m1.25s"), time_in("ms", "12.5")
+    (0.4875, 61.25, 12.5)
+    """
+    try:
+        return float(text)
+    except ValueError:
+        if unit not in _SECONDS_IN:
+            raise
+    in_unit = _SECONDS_IN[unit]
+    parts = _duration_parts(text)
+    return sum(number * float(f"{_SECONDS_IN[own] / in_unit:.12g}") for number, own in parts)
+
+
+def has_time_unit(text: str) -> bool:
+    """Return whether a text is a duration with its unit, such as 487.51us."""
+    try:
+        return bool(_duration_parts(text))
+    except ValueError:
+        return False
+
+
+def rest_of_duration(behind: str) -> str:
+    """Return what follows a number and makes it a duration; nothing if it is none."""
+    match = _REST.match(behind)
+    return match[0] if match else ""
+
+
+def _duration_parts(text: str) -> list[tuple[float, str]]:
+    """Return numbers and their units of time; ValueError unless the text has only these."""
+    parts = _PART.findall(text)
+    is_whole = "".join(map("".join, parts)) == text.replace(" ", "").strip()
     if not parts or not is_whole or any(unit not in _SECONDS_IN for _, unit in parts):
         raise ValueError(f"{text!r} is no duration, expected one such as 200ms, 1.5s or 2min")
-    return sum(float(number) * _SECONDS_IN[unit] for number, unit in parts)
+    return [(float(number), unit) for number, unit in parts]
 
 
 def time_limit_of(text: str) -> float:

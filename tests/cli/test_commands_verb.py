@@ -46,6 +46,24 @@ def test_every_combination_of_parameters_is_run_once(cli, strict):
     assert list(told["commands"]) == [*two, "true 1", "true 2"]
 
 
+@pytest.mark.parametrize(
+    ("words", "labels"),
+    [
+        (("true", "true", "true"), ["true", "true #2", "true #3"]),
+        (("true '{print}' f", "true ${HOME} {}"), ["true '{print}' f", "true ${HOME} {}"]),
+        (("true {n} {m}", "-L", "n", "1,2"), ["true 1 {m}", "true 2 {m}"]),
+        (("true {n}", "-L", "n", r"a\,b,c"), ["true a,b", "true c"]),
+        (("true {n}", "-P", "n", "0.5", "1.5"), ["true 0.5", "true 1.5"]),
+        (("true {n}", "-P", "n", "0.1", "0.3", "-D", "0.1"), [f"true 0.{i}" for i in (1, 2, 3)]),
+        (("true {n}", "-P", "n", "1", "8", "-D", "3"), ["true 1", "true 4", "true 7"]),
+        (("true {n}", "-P", "n", "1e3", "1e3"), ["true 1000"]),
+    ],
+)
+def test_what_is_measured_follows_from_commands_and_parameters(cli, strict, words, labels):
+    words = ("commands", *words, "--max-rounds", "2", "--no-store", "--json")
+    assert [*strict(cli(*words).stdout)["commands"]] == labels
+
+
 THREADS = """
 import hashlib, threading
 def work(data=bytes(1 << 20)):
@@ -199,13 +217,16 @@ def test_a_run_of_it_is_taken_up_again_with_what_is_run_around(cli, store):
 @pytest.mark.parametrize(
     ("words", "code", "phrase"),
     [
-        (("true {n}",), 2, "{n} has no value: give some with -L n 1,2"),
         (("true", "-L", "n", "1"), 2, "parameter n is used nowhere"),
         (("true {n}", "-L", "n", "1,,2"), 2, "-L n has a value that is empty"),
-        (("true {n}", "-P", "n", "3", "1"), 2, "-P n is 3 to 1, expected whole numbers, rising"),
+        (("true {n}", "-P", "n", "3", "1"), 2, "-P n is 3 to 1 in steps of 1, expected numbers"),
         (("true {n}", "-P", "n", "a", "b"), 2, "-P n is a to b"),
+        (("true {n}", "-P", "n", "1", "inf"), 2, "-P n is 1 to inf"),
+        (("true {n}", "-P", "n", "0.5", "2"), 2, "which miss 2: give another --step"),
+        (("true {n}", "-P", "n", "1", "3", "--step", "-1"), 2, "in steps of -1, expected numbers"),
+        (("true {n}", "-P", "n", "0", "1", "-D", ".0001"), 2, "expected at most 1,000 values"),
+        (("true", "--step", "2"), 2, "--step is given without the -P"),
         (("true {n}", "-L", "n", "1", "-P", "n", "1", "2"), 2, "parameter n is given 2 times"),
-        (("true", "true"), 2, "true is given 2 times"),
         (("true 'x",), 2, "cannot be read as a command"),
         (("",), 2, "'' is no command"),
         (("true", "--baseline", "2"), 2, "--baseline is 2, expected at most 1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import tracemalloc
 from typing import Any
@@ -262,3 +263,42 @@ def test_the_trials_are_those_of_the_last_share() -> None:
     assert read_picks(io.BytesIO(b"ok 998/1000\nok 0.5\n"), [pick]).trials == {}
     with pytest.raises(WorkloadFailed, match="successes/trials"):
         read_picks(io.BytesIO(b"ok 11/10\n"), [pick])
+
+
+@pytest.mark.parametrize(
+    ("printed", "spec", "numbers"),
+    [
+        ("Latency 487.51us", r"lat:ms=regex:Latency (\S+)", [0.48751]),
+        ("Latency 487.51us", "lat:ms=regex:Latency ([0-9.]+)", [0.48751]),
+        ("took 5 s", "lat:ms=regex:took ([0-9]+)", [5000.0]),
+        ("took 5 ms", "lat:ms=regex:took ([0-9]+)", [5.0]),
+        ("5 seconds-old", "age=regex:^([0-9]+)", [5.0]),
+        ("12 min/km", "pace:ms=regex:^([0-9]+)", [12.0]),
+        ("real\t0m1.234s", r"real:s=regex:real\s+(.*)", [1.234]),
+        ("real\t2m1.234s", r"real:s=regex:real\s+([0-9]+)", [121.234]),
+        ("p50 1ms\np90 250us", "lat:us=column:1", [1000.0, 250.0]),
+        ("size 12MB", "size:B=column:0", None),
+        ('{"p99": "1m2s"}', "lat:s=json:p99", [62.0]),
+    ],
+)
+def test_a_printed_unit_of_time_is_converted_to_that_of_the_metric(
+    printed: str, spec: str, numbers: list[float] | None
+) -> None:
+    if numbers is None:
+        with pytest.raises(WorkloadFailed, match="none of which holds a reading"):
+            picked(printed, spec)
+    else:
+        assert picked(printed, spec) == numbers
+
+
+@pytest.mark.parametrize("indent", [None, 1, 4, "\t"])
+@pytest.mark.parametrize("end", ["", "\n", "\nIperf Done.\n"])
+def test_json_may_span_several_lines(indent: int | str | None, end: str) -> None:
+    report = {"start": {}, "end": {"streams": [{"rate": 12.5}, {"rate": 7}], "sum": {"rate": 19.5}}}
+    printed = f"server says:\n{json.dumps(report, indent=indent)}{end}"
+    assert picked(printed, "rate:b/s=json:end.sum.rate") == [19.5]
+    assert picked(printed, "rate:b/s=json:end.streams.1.rate") == [7.0]
+
+
+def test_objects_in_lines_count_also_behind_a_bracket_that_never_closes() -> None:
+    assert picked('{\n{"x": 1}\n{"x": 2}\n', "x=json:x", unit_readings=True) == [1.0, 2.0]

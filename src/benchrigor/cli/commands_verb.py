@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import click
@@ -50,6 +51,8 @@ from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
 
 _PLACE = re.compile(r"(?<!\$)\{(\w+)\}")
+_COMMA = re.compile(r"(?<!\\),")
+_MOST_VALUES = 1000
 _CPU = tuple(
     Metric(name=name, unit="s", must_satisfy=False) for name in ("user_time", "system_time")
 )
@@ -72,7 +75,7 @@ class _Command(NamedTuple):
     nargs=2,
     multiple=True,
     metavar="NAME VALUES",
-    help="Values of {NAME}, between commas.",
+    help="Values of {NAME}, between commas; write a comma within a value as \\,.",
 )
 @click.option(
     "-P",
@@ -80,7 +83,13 @@ class _Command(NamedTuple):
     nargs=3,
     multiple=True,
     metavar="NAME FIRST LAST",
-    help="Whole numbers for {NAME}, both ends included.",
+    help="Numbers for {NAME}, both ends included.",
+)
+@click.option(
+    "-D",
+    "--step",
+    metavar="STEP",
+    help="From one number of -P to the next.  [default: 1]",
 )
 @click.option("--baseline", type=click.IntRange(min=1), metavar="N", help="Compare with the Nth.")
 @click.option("--setup", metavar="COMMAND", help="Run once before all runs of each command.")
@@ -123,7 +132,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     are ranked and compared by their ratio within each round, as by ab.
 
     {NAME} is replaced in commands and in what is run around them, by every value; of several
-    parameters, by every combination. No shell reads a command without --shell.
+    parameters, by every combination. Other braces stay. No shell reads a command without --shell.
 
     Exit codes: 0 a result, 3 a target missed or a comparison undecided, 4 no number, 5 a command
     failed, 7 one is worse than the baseline.
@@ -133,10 +142,11 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
       benchrigor commands 'gzip -kfc big.log' 'zstd -kfc big.log'
       benchrigor commands 'gzip -{n} -kfc big.log' -L n 1,6,9
       benchrigor commands 'make -j{threads}' -P threads 1 8 --prepare 'make clean'
+      benchrigor commands 'sleep {s}' -P s 0.1 0.3 -D 0.1
       benchrigor commands --baseline 1 --memory 'sort a.txt' 'sort -u a.txt'
     """  # noqa: D301  # click wants the backspace itself
     hooks = {place: given[place] for place in PLACES if given[place]}
-    chosen = _expanded(commands, hooks, _values(given["lists"], given["ranges"]))
+    chosen = _expanded(commands, hooks, _values(given["lists"], given["ranges"], given["step"]))
     position = given["baseline"]
     if position is not None and position > len(chosen):
         raise InvalidInput(f"--baseline is {position}, expected at most {len(chosen)}")
@@ -181,60 +191,77 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
 
 
 def _values(
-    lists: Sequence[tuple[str, str]], ranges: Sequence[tuple[str, str, str]]
+    lists: Sequence[tuple[str, str]], ranges: Sequence[tuple[str, str, str]], step: str | None
 ) -> dict[str, list[str]]:
     """Return the values of each parameter, from -L and -P."""
     problems = []
-    values = {name: text.split(",") for name, text in lists}
+    values = {
+        name: [value.replace(r"\,", ",") for value in _COMMA.split(text)] for name, text in lists
+    }
     problems += [
         f"-L {name} has a value that is empty, expected values between commas"
         for name, texts in values.items()
         if not all(texts)
     ]
     for name, first, last in ranges:
-        try:
-            values[name] = [str(each) for each in range(int(first), int(last) + 1)]
-        except ValueError:
-            values[name] = []
+        values[name] = _numbers_between(first, last, step or "1")
+        span = f"-P {name} is {first} to {last} in steps of {step or 1}"
         if not values[name]:
-            problems.append(f"-P {name} is {first} to {last}, expected whole numbers, rising")
+            problems.append(f"{span}, expected numbers that rise")
+        elif step is None and Decimal(values[name][-1]) != Decimal(last):
+            problems.append(f"{span}, which miss {last}: give another --step")
+        elif len(values[name]) > _MOST_VALUES:
+            problems.append(f"{span}, expected at most {_MOST_VALUES:,} values: give a --step")
     times = Counter([*(name for name, _ in lists), *(name for name, *_ in ranges)])
     problems += [f"parameter {name} is given {n} times" for name, n in times.items() if n > 1]
+    if step is not None and not ranges:
+        problems.append("--step is given without the -P that it is for")
     refuse(problems)
     return values
+
+
+def _numbers_between(first: str, last: str, step: str) -> list[str]:
+    """Return numbers with as many decimals as they need; none unless they rise."""
+    try:
+        low, high, by = map(Decimal, (first, last, step))
+        steps = int((high - low) / by) if low <= high and by > 0 else -1
+    except ArithmeticError:  # no numbers, or infinite ones
+        return []
+    return [f"{low + index * by:f}" for index in range(min(steps, _MOST_VALUES) + 1)]
 
 
 def _expanded(
     commands: Sequence[str], hooks: Mapping[str, str], values: Mapping[str, list[str]]
 ) -> dict[str, _Command]:
     """Return the commands with every combination of the parameters they use, by their labels."""
-    own = [_PLACE.findall(each) for each in commands]
-    around = [name for each in hooks.values() for name in _PLACE.findall(each)]
-    asked = {*around}.union(*own)
-    refuse(
-        (
-            f"{{{each}}} has no value: give some with -L {each} 1,2 ({{ {each}}} stays as it is)"
-            for each in asked - {*values}
-        ),
-        (f"parameter {each} is used nowhere: write {{{each}}}" for each in {*values} - asked),
-    )
-    found = []
+    own = [_parameters_in(command, values) for command in commands]
+    around = [name for hook in hooks.values() for name in _parameters_in(hook, values)]
+    unused = values.keys() - {*around}.union(*own)
+    refuse(f"parameter {name} is used nowhere: write {{{name}}}" for name in sorted(unused))
+    expanded: dict[str, _Command] = {}
     for command, shown in zip(commands, own, strict=True):
         names = list(dict.fromkeys([*shown, *around]))
         for combination in itertools.product(*(values[name] for name in names)):
             given = dict(zip(names, combination, strict=True))
             text = _filled(command, given)
-            filled = {place: _filled(each, given) for place, each in hooks.items()}
+            filled = {place: _filled(hook, given) for place, hook in hooks.items()}
             unseen = ", ".join(f"{name}={given[name]}" for name in names if name not in shown)
-            label = f"{text} ({unseen})" if unseen else text
-            found.append((label, _Command(text, filled, given)))
-    times = Counter(label for label, _ in found)
-    refuse(f"{label} is given {n} times, expected once" for label, n in times.items() if n > 1)
-    return dict(found)
+            label = first = f"{text} ({unseen})" if unseen else text
+            for time in itertools.count(2):
+                if label not in expanded:
+                    break
+                label = f"{first} #{time}"  # the same command again
+            expanded[label] = _Command(text, filled, given)
+    return expanded
+
+
+def _parameters_in(text: str, values: Mapping[str, list[str]]) -> list[str]:
+    """Return the parameters that a text names; other braces are its own."""
+    return [name for name in _PLACE.findall(text) if name in values]
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    return _PLACE.sub(lambda place: values[place[1]], text)
+    return _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
 
 
 def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:

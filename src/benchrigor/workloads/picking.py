@@ -16,7 +16,7 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Metric
 from benchrigor.model.metric import A_DURATION, describe_metric
 from benchrigor.model.text import many, show_value
-from benchrigor.units import Quantity
+from benchrigor.units import Quantity, has_time_unit, rest_of_duration, time_in
 from benchrigor.workloads.table_rows import TableRows
 
 # Returns what a line holds where a pick looks, not yet checked to be a number.
@@ -42,7 +42,7 @@ _PIECE = 2**16
 class Pick:
     """What is read from the output of a command, and where in it the readings are.
 
-    Every line is searched by itself. A line longer than 1 MiB is not searched.
+    Every line is searched by itself, but for JSON over several. A line longer than 1 MiB is not searched.
 
     Parameters
     ----------
@@ -63,11 +63,15 @@ class Pick:
         A number with a comma among words, as in 1,234 ms, is refused.
         Of unit readings those lines count that are rows of a table: the most that have the same
         number of cells, and words in the same ones of them (all but fewer than half).
-        For "json", a key, dotted for nested objects; lines that are no JSON object with this key
-        are skipped.
+        For "json", a key, dotted for nested objects, with the index of an item in a list; lines
+        that are no JSON object with this key are skipped. An object may span several lines, if
+        its brackets open at the end of a line and close in one of their own.
     unit_readings
         All that is found are readings of successive units of work. Otherwise the last one is the
         reading of the whole round.
+
+    A duration that is printed with its unit, such as 487.51us or 0m1.234s, is converted to the
+    unit of its metric, also when a pattern picks its digits only.
 
     Raises
     ------
@@ -139,7 +143,10 @@ class Pick:
 
     def finder(self) -> Finder:
         """Return the function that finds in a line what is picked."""
-        return {"regex": _in_matches, "column": _in_column, "json": _in_json}[self.how](self.where)
+        if self.how == "json":
+            return _in_json(self.where)
+        find = {"regex": _in_matches, "column": _in_column}[self.how]
+        return find(self.where, is_duration=self.measured.kind is Quantity.TIME)
 
 
 class OutputSearch:
@@ -163,6 +170,8 @@ class OutputSearch:
         self._finders = [(pick, pick.finder()) for pick in picks]
         tables = (pick.metric for pick in picks if pick.how == "column" and pick.unit_readings)
         self._tables = {metric: TableRows() for metric in tables}
+        self._objects = _JsonObjects()
+        self._objects = _JsonObjects()
         self._name = name
         self._decoder = io.IncrementalNewlineDecoder(
             codecs.getincrementaldecoder("utf-8")("replace"), translate=True
@@ -185,6 +194,8 @@ class OutputSearch:
         if self._begun or self._is_too_long:
             self._search(self._begun)
             self._begun = ""
+        for line in self._objects.rest():
+            self._pick(line, of_json=True)
         for metric, rows in self._tables.items():
             self.found[metric].extend(rows.rest())
 
@@ -233,12 +244,20 @@ class OutputSearch:
             self._too_long += 1
             self._is_too_long = False
             return
+        self._pick(line, of_json=False)
+        for text in self._objects.take(line):
+            self._pick(text, of_json=True)
+
+    def _pick(self, text: str, *, of_json: bool) -> None:
+        """Find in a line, or in a JSON object of several, what those picks look for."""
         for pick, find in self._finders:
-            for item in find(line):
+            if (pick.how == "json") != of_json:
+                continue
+            for item in find(text):
                 where = f"line {self._lines} of what {self._name} printed"
                 number, rows = self._number(item, pick, where), self._tables.get(pick.metric)
                 self.found[pick.metric].extend(
-                    [number] if rows is None else rows.take(line, number)
+                    [number] if rows is None else rows.take(text, number)
                 )
 
     def _number(self, item: Any, pick: Pick, line: str) -> float:
@@ -257,6 +276,38 @@ class OutputSearch:
             raise _misprinted(item, pick, line, "successes/trials, such as 998/1000")
         self.trials[pick.metric] = of
         return number / of
+
+
+class _JsonObjects:
+    """Makes one text of the lines of an object that spans several.
+
+    It begins with a bracket at the end of a line, and ends with one indented as much as its first
+    line. Lines of one that does not end are given one by one.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._size = 0
+        self._end = ""
+
+    def take(self, line: str) -> list[str]:
+        """Return what is whole with this line."""
+        bare = line.strip()
+        if not self._lines:
+            if not (bare.startswith(("{", "[")) and bare.endswith(("{", "[", ","))):
+                return [line]
+            indent = line[: len(line) - len(line.lstrip())]
+            self._end, self._size = indent + ("}" if bare[0] == "{" else "]"), 0
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size > _LONGEST_LINE:
+            return self.rest()
+        return ["".join(self.rest())] if line.rstrip() == self._end else []
+
+    def rest(self) -> list[str]:
+        """Return the lines of an object that has not ended."""
+        lines, self._lines = self._lines, []
+        return lines
 
 
 def read_picks(
@@ -291,7 +342,7 @@ def _misformed(text: str) -> InvalidInput:
     )
 
 
-def _in_matches(where: str) -> Finder:
+def _in_matches(where: str, *, is_duration: bool) -> Finder:
     try:
         pattern = re.compile(where)
     except re.error as error:
@@ -308,7 +359,7 @@ def _in_matches(where: str) -> Finder:
     meant = set(_QUANTIFIER.sub("", where)) - {"."} | set("." * (r"\." in where))
 
     def find(line: str) -> list[str]:
-        return [_whole(line, match, meant) for match in pattern.finditer(line)]
+        return [_whole(line, match, meant, is_duration) for match in pattern.finditer(line)]
 
     return find
 
@@ -320,10 +371,11 @@ class _Part(str):
     expected = "a number picked whole, with a decimal point and without commas or marks"
 
 
-def _whole(line: str, match: re.Match[str], meant: set[str]) -> str:
+def _whole(line: str, match: re.Match[str], meant: set[str], is_duration: bool) -> str:
     """Return what was picked; the whole number as a `_Part` where only a part of it was.
 
-    ``meant`` are marks at which the pattern parts numbers on purpose.
+    A duration has the unit that follows it. ``meant`` are marks at which the pattern parts numbers
+    on purpose.
     """
     picked, (start, stop) = match[match.re.groups] or "", match.span(match.re.groups)
     ahead, behind = (
@@ -333,8 +385,10 @@ def _whole(line: str, match: re.Match[str], meant: set[str]) -> str:
     before = ahead[len(ahead.rstrip(_DIGITS)) :]
     after = behind[: len(behind) - len(behind.lstrip(_DIGITS))]
     exponent = _EXPONENT.match(behind)
-    if not (before or after or exponent) or not _is_number(picked):
+    if not _is_number(picked):
         return picked
+    if not (before or after or exponent):
+        return picked + rest_of_duration(behind) if is_duration else picked
     cuts = {"e"} if exponent else set()
     for beside, at_edge in (
         (before[:-3:-1], start == match.start()),
@@ -363,7 +417,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _in_column(where: str) -> Finder:
+def _in_column(where: str, *, is_duration: bool) -> Finder:
     if not re.fullmatch("[0-9]{1,6}", where):
         raise InvalidInput(f"column is {where!r}, expected its number, counted from 0")
     column = int(where)
@@ -374,7 +428,8 @@ def _in_column(where: str) -> Finder:
             return [_Part(words[column])]
         cells = line.split(",") if "," in line else words
         try:
-            return [float(cells[column])]
+            cell = cells[column]
+            return [cell.strip() if is_duration and has_time_unit(cell) else float(cell)]
         except (IndexError, ValueError):
             return []
 
@@ -384,7 +439,7 @@ def _in_column(where: str) -> Finder:
 def _in_json(where: str) -> Finder:
     keys = where.split(".")
 
-    def find(line: str) -> list[object]:
+    def find(line: str) -> list[Any]:
         if "{" not in line:
             return []
         try:
@@ -392,9 +447,10 @@ def _in_json(where: str) -> Finder:
         except (ValueError, RecursionError):
             return []
         for key in keys:
-            if not isinstance(item, dict) or key not in item:
+            try:
+                item = item[int(key) if isinstance(item, list) else key]
+            except (KeyError, IndexError, TypeError, ValueError):
                 return []
-            item = item[key]
         return [item]
 
     return find
@@ -402,7 +458,10 @@ def _in_json(where: str) -> Finder:
 
 def _number(item: Any, pick: Pick, line: str) -> float:
     try:
-        number = math.nan if isinstance(item, bool) else float(item)
+        if isinstance(item, str) and pick.measured.kind is Quantity.TIME:
+            number = time_in(pick.unit, item)
+        else:
+            number = math.nan if isinstance(item, bool) else float(item)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
