@@ -399,3 +399,10 @@ def test_a_common_sensitivity_is_that_of_whole_readings():
         pace = pace_of(each, FULL_S, version=1, sensitivity=shared)
         assert pace.sensitivity == pytest.approx(shared.value)
         assert pace.level == pytest.approx(2e-4, rel=0.02)
+
+
+def test_few_segments_none_of_which_is_near_the_quantile_have_a_share() -> None:
+    given = segments(3, n=4)
+    pace = pace_of(given, FULL_S, version=1, q=0.5)
+    assert pace is not None
+    assert math.isfinite(at_full_pace(estimate_of(given), pace).value)

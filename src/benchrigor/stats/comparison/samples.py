@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Estimate, Floats, Kind, as_invocations, as_series
-from benchrigor.model.checks import refuse, wrong_choice, wrong_number
+from benchrigor.model.checks import as_share, refuse, wrong_choice, wrong_number
 from benchrigor.stats.estimators.estimation import (
     INVOCATION_MEANS,
     PIECE_MEANS,
@@ -60,8 +60,9 @@ def direction_named(direction: object) -> Direction | None:
 
 def check_margin(margin: Any) -> float:
     """Return a margin, or raise InvalidInput unless it is a number of at least 0."""
-    refuse(wrong_number("margin", margin, zero=True))
-    return float(margin)
+    share = as_share(margin)
+    refuse(wrong_number("margin", share, zero=True))
+    return float(share)
 
 
 def are_shares(*samples: Sample) -> bool:

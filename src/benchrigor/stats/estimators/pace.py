@@ -206,7 +206,8 @@ def _share(busy: Floats, level: Floats, q: float | None) -> float:
         around = max(q - _EXTREME / 2.0, 0.0), min(q + _EXTREME / 2.0, 1.0)
         low, high = np.quantile(level, around)
         near = (level >= low) & (level <= high)
-        busy, level = busy[near], level[near]
+        if near.any():  # of few segments none may be
+            busy, level = busy[near], level[near]
     return float(busy.sum() / level.sum())
 
 
