@@ -606,3 +606,20 @@ def test_options_of_fresh_interpreters_that_do_not_fit_are_refused(cli, words, p
     result = cli("run", *words)
     assert result.exit_code == 2
     assert phrase in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [
+        ("platform.node", "a function is written with a colon: platform:node"),
+        ("os.path.isabs", "a function is written with a colon: os.path:isabs"),
+        ("script.py", None),
+        ("no-such-program", None),
+    ],
+)
+def test_a_function_written_with_a_point_is_told_the_colon(cli, word, advice):
+    result = cli("run", "--no-store", word)
+    assert result.exit_code == 5
+    assert "cannot be started: No such file" in result.stderr
+    assert ("colon" in result.stderr) is (advice is not None)
+    assert (advice or "") in " ".join(result.stderr.split())

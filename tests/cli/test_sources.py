@@ -155,7 +155,7 @@ def test_no_readings_are_read_from(text, column, phrase, tmp_path):
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
-    (tmp_path / "file").write_bytes(b"\xff\xfe\x00\x80" * 10)
+    (tmp_path / "file").write_bytes(b"\xff\x00\x80" * 10)
     with pytest.raises(InvalidInput, match="no text"):
         read_rounds(str(tmp_path / "file"), None)
 
@@ -168,13 +168,13 @@ def test_a_folder_and_a_missing_file_are_refused(tmp_path):
 
 
 def test_a_dash_is_standard_input(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO("1\n2\nx\n"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1\n2\nx\n")))
     with pytest.raises(InvalidInput, match="standard input line 3 has 'x'"):
         read_rounds("-", None)
 
 
 def test_a_byte_order_mark_in_a_pipe_is_no_header(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO("\ufeff1\n2.5\n3\n"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\ufeff1\n2.5\n3\n".encode())))
     assert read_rounds("-", None).series[0].tolist() == [1.0, 2.5, 3.0]
 
 
@@ -236,3 +236,34 @@ def test_the_next_command_reads_all_lines_again(cli):
     assert cli("analyze", "--ignore-lines", "1", input="x\n1\n2\n3\n").exit_code == 0
     assert cli("analyze", input="x\n1\n2\n3\n").exit_code == 0
     assert "4 readings" in cli("analyze", input="4\n1\n2\n3\n").stdout
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_text_in_utf_16_is_recognised(tmp_path, encoding):
+    (tmp_path / "file").write_bytes("time\r\n1.0\r\n2.5\r\n3.0\r\n".encode(encoding))
+    assert read_rounds(str(tmp_path / "file"), None).series[0].tolist() == [1.0, 2.5, 3.0]
+
+
+CUT = {
+    "a missing cell": ("a,t\n1,1\n2,2\n3", 2),
+    "an empty cell": ("a,t\n1,1\n2,2\n3,", 2),
+    "decimals": ("1.25\n2.5\n12\n", 3),  # its line has an end
+    "no decimals": ("1.25\n2.5\n1", 2),
+    "a point at the end": ("1.25\n2.5\n1.", 2),
+    "half of an exponent": ("1.25\n2.5\n1.0e-", 2),
+    "few digits": ("1025\n" * 25 + "10", 25),
+    "few digits among few": ("10\n12\n9", 3),
+    "all of its digits": ("1.25\n2.5\n1.3", 3),
+    "half an object": ('{"t": 1}\n{"t": 2}\n{"t"', 2),
+    "half a number of an object": ('{"t": 1}\n{"t": 2}\n{"t": 3', 2),
+}
+
+
+@pytest.mark.parametrize(("text", "n"), CUT.values(), ids=CUT.keys())
+def test_an_unfinished_last_line_is_reported_and_not_used(tmp_path, capsys, text, n):
+    (tmp_path / "file").write_text(text)
+    column = "t" if "t" in text else None
+    assert read_rounds(str(tmp_path / "file"), column).series[0].size == n
+    lines = text.count("\n") + (not text.endswith("\n"))
+    reported = f"file line {lines} is unfinished and not used: {text.splitlines()[-1]!r}"
+    assert (reported in capsys.readouterr().err) is (n + ("a,t" in text) < lines)

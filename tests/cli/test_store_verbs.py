@@ -1,6 +1,7 @@
 """list, show, explain and resume."""
 
 import csv
+import json
 import re
 import sys
 
@@ -225,3 +226,13 @@ def test_a_log_that_cannot_be_written_is_told_before_anything_is_measured(cli, s
     assert result.exit_code == 2
     assert "cannot be written" in result.stderr
     assert Journal(store).runs() == [] if store.exists() else True
+
+
+def test_without_an_id_it_is_the_last_run(cli, store):
+    assert cli("show").exit_code == 6
+    for name in ("first", "last"):
+        cli("run", "--name", name, "--max-rounds", "2", "platform:node")
+    newest = Journal(store).runs()[0]["run_id"]
+    assert json.loads(cli("show", "--json").stdout)["run_id"] == newest
+    assert json.loads(cli("explain", "--json").stdout)["run_id"] == newest
+    assert json.loads(cli("export", "-o", "csv", "--json").stdout)["run_id"] == newest

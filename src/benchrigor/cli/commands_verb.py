@@ -44,7 +44,7 @@ from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed
 from benchrigor.session.measuring import TIME
-from benchrigor.session.pairs.ranking import Ranking, compare_with, lost_beside, rank_in_turn
+from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_sides, rank_in_turn
 from benchrigor.session.turns.measuring_many import seed_of
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
@@ -306,7 +306,7 @@ def _tell(
     if given["baseline"] is not None and whole:
         baseline = list(records)[given["baseline"] - 1]
         compared = compare_with(baseline, records, margin=given["margin"])
-        family = told["family"] = family_of(compared, notices=lost_beside(records))
+        family = told["family"] = family_of(compared, notices=notices_of_sides(records))
         estimates = {name: each.candidate for name, each in compared.items()}
         estimates[baseline] = next(iter(compared.values())).baseline
         lines = [*_described(records, estimates), "", f"change from {baseline}"]

@@ -16,17 +16,18 @@ from benchrigor.report.peak_text import explain_peak
 
 
 @click.command()
-@shared.run_id_argument
+@shared.last_run_argument
 @shared.metric_option
 @shared.store_option
 @shared.json_option
-def explain(run_id: str, metric: str | None, store: Path | None, as_json: bool) -> None:
+def explain(run_id: str | None, metric: str | None, store: Path | None, as_json: bool) -> None:
     """Explain step by step how the number of a stored run came about.
 
-    The beginning of RUN_ID is enough.
+    The beginning of RUN_ID is enough; without one it is the last run.
 
     \b
     Examples:
+      benchrigor explain
       benchrigor explain 3f2a
       benchrigor explain 3f2a --metric rate --json
     """  # noqa: D301  # click wants the backspace itself

@@ -9,7 +9,7 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
-from benchrigor.cli.recordings import recorded_run
+from benchrigor.cli.recordings import recorded_run, stored_run
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import partial_of
@@ -17,7 +17,7 @@ from benchrigor.report.csv_tables import TABLES
 
 
 @click.command()
-@click.argument("source", metavar="RUN")
+@click.argument("source", metavar="[RUN]", required=False)
 @click.option(
     "--output",
     "-o",
@@ -29,10 +29,13 @@ from benchrigor.report.csv_tables import TABLES
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @shared.store_option
 @shared.json_option
-def export(source: str, *, folder: Path, force: bool, store: Path | None, as_json: bool) -> None:
+def export(
+    source: str | None, *, folder: Path, force: bool, store: Path | None, as_json: bool
+) -> None:
     """Write a run as CSV files, for other programs.
 
-    RUN is a stored run (the beginning of its id is enough) or a saved record. Into the folder go
+    RUN is a stored run (the beginning of its id is enough) or a saved record; without one it is the
+    last run. Into the folder go
 
     \b
       readings.csv  every reading: metric, unit, round, index in the round, value,
@@ -44,10 +47,10 @@ def export(source: str, *, folder: Path, force: bool, store: Path | None, as_jso
 
     \b
     Examples:
-      benchrigor export 3f2a -o results
+      benchrigor export -o results
       benchrigor export record.json -o results --force
     """  # noqa: D301  # click wants the backspace itself
-    record = recorded_run(source, store=store)
+    record = stored_run(None, store) if source is None else recorded_run(source, store=store)
     if record is None:
         raise InvalidInput(f"{source} is no saved record, expected one that show --json printed")
     paths = {name: folder / name for name in TABLES}

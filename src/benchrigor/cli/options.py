@@ -149,6 +149,7 @@ fresh_options = _together(
 )
 
 run_id_argument = click.argument("run_id")
+last_run_argument = click.argument("run_id", required=False, metavar="[RUN_ID]")
 
 metric_option = click.option(
     "--metric", help="Which metric of a run.  [default: the first that must be satisfied]"

@@ -10,8 +10,8 @@ from typing import Any
 
 from benchrigor.cli.options import existing_store
 from benchrigor.cli.searches import is_search
-from benchrigor.cli.sources import name_of, read_rounds
-from benchrigor.errors import InvalidInput
+from benchrigor.cli.sources import decoded, name_of, read_rounds
+from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.model import Options, RunRecord
 from benchrigor.session import retraced
 from benchrigor.session.replays.recorded_run import record_of_readings
@@ -75,16 +75,21 @@ def recorded_run(source: str, *, store: Path | None) -> RunRecord | None:
     return stored_run(source, store)
 
 
-def stored_run(run_id: str, store: Path | None) -> RunRecord:
-    """Load a run by the beginning of its id, analysed also where it was cut off."""
-    record = existing_store(store).load(run_id)
+def stored_run(run_id: str | None, store: Path | None) -> RunRecord:
+    """Load a run by the beginning of its id, or the last one, analysed also if it was cut off."""
+    opened = existing_store(store)
+    if run_id is None:
+        run_id = next((run["run_id"] for run in opened.runs()), None)
+        if run_id is None:
+            raise StoreFailed(f"there is no run in {opened.path}, expected one")
+    record = opened.load(run_id)
     return record if is_search(record) else retraced(record)
 
 
 def _saved(path: Path) -> RunRecord | None:
     """Read a record that was saved to a file; None for a file of another kind."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(decoded(path.read_bytes()))
     except (OSError, ValueError, RecursionError):
         return None
     is_record = isinstance(data, dict) and {"schema", "rounds", "options"} <= data.keys()

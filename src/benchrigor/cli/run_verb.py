@@ -342,7 +342,11 @@ def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | Non
         timed = "is called once for each work amount" if amount else "is measured step by step"
         raise InvalidInput(f"--batch is for plain functions, and {target} {timed}")
     if getattr(workload, "takes_amount", False) and not (given["work"] or speed):
-        raise InvalidInput(f"{target} takes a work amount: give one, or a range, with --work")
+        module, _, function = target.partition(":")
+        raise InvalidInput(
+            f"{target} takes a work amount: give one, or a range, with --work. To time calls with "
+            f"one argument: benchrigor timeit -s 'import {module}' '{module}.{function}(...)'"
+        )
     subject = {"kind": "target", "name": target, "target": target, **timing}
     if speed is not None and isinstance(workload, StepwiseWorkload):
         return workload, (TIME, replace(speed, must_satisfy=False)), subject

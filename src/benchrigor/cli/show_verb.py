@@ -15,18 +15,19 @@ from benchrigor.report import plot_peak, plot_trace
 
 
 @click.command()
-@shared.run_id_argument
+@shared.last_run_argument
 @shared.store_option
 @plot_option
 @shared.json_option
-def show(run_id: str, store: Path | None, picture: Path | None, as_json: bool) -> None:
+def show(run_id: str | None, store: Path | None, picture: Path | None, as_json: bool) -> None:
     """Show the report of a stored run.
 
-    The beginning of RUN_ID is enough. With --json the whole record is printed, raw readings
-    included.
+    The beginning of RUN_ID is enough; without one it is the last run. With --json the whole
+    record is printed, raw readings included.
 
     \b
     Examples:
+      benchrigor show
       benchrigor show 3f2a
       benchrigor show 3f2a --plot trace.png
       benchrigor show 3f2a --json > record.json

@@ -6,12 +6,14 @@ import json
 import math
 import re
 import sys
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 from benchrigor.cli.options import ignored_lines
@@ -27,6 +29,8 @@ _COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # so many successes of so many 
 _LIKE_NUMBER = re.compile(r"[-+\u2212]?[\d.,'\u2019_\u00a0\u202f]*\d(e[-+]?\d+)?", re.IGNORECASE)
 _BEGINS_LIKE_NUMBER = re.compile(r"\W*\d")  # 12ms, $5, 0x10
 _DIGITS = re.compile(r"[-+]?\d+")
+_FEWEST_WHOLE = 2  # lines before one that is unfinished
+_MANY = 20  # lines of which a whole one is seldom the shortest
 _SAMPLE = 100  # lines that show what separates the cells
 
 
@@ -98,24 +102,39 @@ def _cells(source: str, columns: Sequence[str | None], by: str | None = None) ->
 
 def _text(source: str, name: str) -> str:
     try:
-        stdin = source == "-"
-        text = sys.stdin.read() if stdin else Path(source).read_text(encoding="utf-8-sig")
+        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        text = decoded(raw)
     except OSError as error:
         raise InvalidInput(f"{name} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{name} is no text: {error}") from error
-    text = text.removeprefix("\ufeff")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise InvalidInput(f"{name} line {line} has a NUL byte, expected text in UTF-8")
     ignored = ignored_lines()
-    lines = text.splitlines() if ignored else []
+    lines = text.splitlines(keepends=True) if ignored else []
     if ignored and not any(map(str.strip, lines[ignored:])):
         raise InvalidInput(
             f"{name} has {many(len(lines), 'line')}, of which --ignore-lines leaves none to read"
         )
     # Blank lines in their place: errors count the lines of the whole file.
-    return "\n" * ignored + "\n".join(lines[ignored:]) if ignored else text
+    return "\n" * ignored + "".join(lines[ignored:]) if ignored else text
+
+
+def decoded(raw: bytes) -> str:
+    """Decode text in UTF-8, or in UTF-16 as PowerShell writes it.
+
+    UnicodeDecodeError if it is neither.
+    """
+    sample = raw[:_SAMPLE]
+    even, odd = sample[::2], sample[1::2]
+    if sample[:2] in {BOM_UTF16_LE, BOM_UTF16_BE}:
+        encoding = "utf-16"
+    elif sample and max(even.count(0), odd.count(0)) == len(odd):  # each character fills two bytes
+        encoding = "utf-16-be" if even.count(0) else "utf-16-le"
+    else:
+        encoding = "utf-8-sig"
+    return raw.decode(encoding).replace("\r\n", "\n")
 
 
 def _from_json(
@@ -157,9 +176,28 @@ def _parsed(text: str, name: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as whole:
         try:
-            return [json.loads(line) for line in text.splitlines() if line.strip()]
+            return _json_lines(text, name)
         except (ValueError, RecursionError):
             raise InvalidInput(f"{name} is no JSON: {whole}") from whole
+
+
+def _json_lines(text: str, name: str) -> list[Any]:
+    """Return the object of each line, but for a last one that is unfinished."""
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    items = [json.loads(line) for _, line in lines[:-1]]
+    number, last = lines[-1]
+    try:
+        items.append(json.loads(last))
+    except ValueError:
+        if text.endswith("\n") or len(items) < _FEWEST_WHOLE:
+            raise
+        _report_unfinished(name, number, last)
+    return items
+
+
+def _report_unfinished(name: str, number: int, line: str) -> None:
+    sentence = f"{name} line {number} is unfinished and not used: {short(line)}"
+    click.echo(f"benchrigor: {sentence}", err=True)
 
 
 def _from_csv(
@@ -257,10 +295,32 @@ def _rows(text: str, name: str) -> tuple[list[tuple[int, list[str]]], str]:
     is_alone = all(len(row) == 1 for _, row in kept[1:])
     if delimiter == " " and is_alone and not any(map(_is_like_number, first)):
         kept[0] = (place, [" ".join(first)])  # a name of several words
+    if not text.endswith("\n") and len(kept) > _FEWEST_WHOLE and _is_cut([r for _, r in kept]):
+        number, row = kept.pop()
+        _report_unfinished(name, number, delimiter.join(row))
     _check_width(kept, delimiter, name)
     if len(kept[0][1]) > 1 and not any(row[-1].strip() for _, row in kept):
         kept = [(line, row[:-1]) for line, row in kept]  # each line ends in a delimiter
     return kept, delimiter
+
+
+def _is_cut(rows: Sequence[list[str]]) -> bool:
+    """Return whether the last row, whose line has no end, lacks a part of itself.
+
+    It has fewer cells than the first, or ends in no number, or in one without the decimals that all
+    others have. Among many it is the shortest: a whole line rarely is.
+    """
+    first, *others, last = rows
+    if len(last) < len(first):
+        return True
+    ends, end = [row[-1].strip() for row in others], last[-1].strip()
+    if all(map(is_number, ends)):
+        if not is_number(end):
+            return True
+        if all("." in cell for cell in ends) and "." not in end[:-1]:
+            return True
+    sizes = [sum(map(len, row)) for row in others]
+    return len(others) >= _MANY and sum(map(len, last)) < min(sizes)
 
 
 def _check_width(rows: Sequence[tuple[int, list[str]]], delimiter: str, name: str) -> None:
