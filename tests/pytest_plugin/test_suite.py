@@ -112,8 +112,61 @@ def test_runs_without_a_number_are_named_and_not_compared(pytester):
     measured(now, "test_work", 1e-3, seed=2)
     bench, record = now.records.pop()
     now.records.append((bench, replace(record, rounds=record.rounds[:1], analyses=())))
-    assert not now.ended()
+    assert now.ended()
     assert any(line.startswith("Not compared: test_work: ") for line in now.lines())
+
+
+@pytest.mark.parametrize(
+    ("collected", "options", "missing"),
+    [
+        (["a.py::test_work"], (), ["a.py::test_gone"]),
+        (["b.py::test_else"], (), ["a.py::test_gone"]),  # a.py is no file
+        (["a.py::test_work"], ("-k", "work"), []),
+        (["a.py::test_work"], ("-m", "bench"), []),
+        (["a.py::test_work"], ("a.py::test_work",), []),
+    ],
+)
+def test_what_was_saved_and_is_not_measured_is_named_and_undecided(
+    pytester, collected, options, missing
+):
+    before = suite_of(pytester, "--bench-save=it")
+    for seed, name in enumerate(("test_old", "test_work", "test_gone", "test_work")):
+        measured(before, name, 1e-3, seed=seed)
+    (pytester.path / "b.py").touch()
+    (pytester.path / "a.py").touch() if options else None
+    now = suite_of(pytester, "--bench-compare=it", "--bench-fail-on=undecided", *options)
+    measured(now, "test_work", 1e-3, seed=9)
+    now.ended(collected)
+    named = [line for line in now.lines() if line.startswith("Not among those measured: ")]
+    assert named == [f"Not among those measured: {test}." for test in missing]
+    worse = suite_of(pytester, "--bench-compare=it", "--bench-fail-on=worse", *options)
+    measured(worse, "test_work", 1e-3, seed=9)
+    assert not worse.ended(collected)
+    if missing:
+        assert now.ended(collected)
+
+
+def test_tests_of_one_name_carry_their_files_and_saving_says_where(pytester):
+    test = """
+        def test_it(bench):
+            bench(pow, 2, 3)
+            bench.compare(lambda: pow(2, 3), lambda: pow(2, 4))
+    """
+    pytester.makepyfile(one=test, two=test)
+    words = (*QUICK, "--bench-save=here", "--bench-json=out.json", "one.py", "two.py")
+    result = pytester.runpytest(*words)
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "one.py::test_it *",
+            "two.py::test_it *",
+            "one.py::test_it #2: *",
+            "two.py::test_it #2: *",
+            "Saved 2 benchmarks in .benchrigor/here.sqlite. Compare with them by*",
+        ]
+    )
+    written = json.loads((pytester.path / "out.json").read_text())
+    assert [*written["comparisons"]] == ["one.py::test_it #2", "two.py::test_it #2"]
 
 
 def test_a_suite_is_saved_and_compared_with_from_run_to_run(pytester):

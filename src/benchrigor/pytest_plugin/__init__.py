@@ -96,7 +96,7 @@ def _add_what_becomes_of_it(add: Callable[..., None]) -> None:
         choices=("worse", "undecided", "never"),
         default="never",
         help="the verdicts against --bench-compare that fail the run: worse; undecided or worse; "
-        "none (default: never)",
+        "none (default: never). A test that only one side has is undecided",
     )
     add("--bench-json", metavar="FILE", help="write all that was measured to this file")
 
@@ -209,7 +209,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[_SHIPPED] = suite.unmeasured
-    elif suite.ended() and session.exitstatus == pytest.ExitCode.OK:
+    elif (
+        suite.ended([item.nodeid for item in session.items])
+        and session.exitstatus == pytest.ExitCode.OK
+    ):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

@@ -151,7 +151,7 @@ class Bench(Benchmarked):
             comparison = _as_raised(lambda: measure_pair(old, new, **timing, **options))
         else:
             comparison = _as_raised(lambda: measure_processes(first, second, **options))
-        self._suite.comparisons[name] = comparison
+        self._suite.compared.append((self, name, comparison))
         return comparison
 
     def ratio(self, baseline: Callable[[], object], candidate: Callable[[], object]) -> Estimate:

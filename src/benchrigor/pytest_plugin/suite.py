@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -19,6 +20,8 @@ from benchrigor.report import tabulate
 from benchrigor.session.pairs.suites import compare_suite
 from benchrigor.storage import Journal
 from benchrigor.storage.project_settings import defaults
+
+T = TypeVar("T")
 
 _MARGIN = 0.01
 _FAILING = {"worse": {Verdict.WORSE}, "undecided": {Verdict.WORSE, Verdict.UNDECIDED}}
@@ -50,12 +53,14 @@ class Suite:
         self.root = config.rootpath
         self.is_fresh: bool = config.getoption("bench_fresh")
         self.records: list[tuple[Benchmarked, RunRecord]] = []
-        self.comparisons: dict[str, Comparison] = {}
+        self.compared: list[tuple[Benchmarked, str, Comparison]] = []
         self.unmeasured: list[str] = []  # since tests ran in parallel
         self.ignored: set[str] = set()  # keywords of markers
         self.inside: dict[str, str] = {}  # why what should be measured afresh was not, by name
         self._config = config
         self._family: Family | None = None  # against the saved suite
+        self._verdicts: set[Verdict] = set()  # against it; undecided for what cannot be compared
+        self._missing: dict[str, list[str]] = {}  # tests that only one side has
         self._told: list[str] = []
         path = saved_at(config, "bench_save") or config.getoption("bench_store")
         path = path or defaults(self.root).get("store")
@@ -77,23 +82,27 @@ class Suite:
         if self.is_fresh:
             self.inside[name] = why
 
-    def ended(self) -> bool:
-        """Compare with the saved suite and write the file; return whether that fails the run."""
+    def ended(self, collected: Sequence[str] = ()) -> bool:
+        """Compare with the saved suite and write the file; return whether that fails the run.
+
+        ``collected`` are the tests of the run, whether they measured anything or not.
+        """
         path = saved_at(self._config, "bench_compare")
         if path is not None and self.records:
-            self._compare(Journal(path))
+            self._compare(Journal(path), collected)
         if target := self._config.getoption("bench_json"):
             write_whole(Path(target), json.dumps(self._plain(), allow_nan=False, default=str))
         failing = _FAILING.get(self._config.getoption("bench_fail_on"), set())
-        return self._family is not None and bool(failing & {*self._family.verdicts.values()})
+        return bool(failing & self._verdicts)
 
     def lines(self) -> list[str]:
         """Return what is shown at the end of the run."""
         lines, width = [], shutil.get_terminal_size().columns - 1
         if self.records:
-            lines += tabulate([record for _, record in self.records], width=width).splitlines()
-        for name, each in self.comparisons.items():
-            lines += wrapped(f"{name}: {each}", width=width, hanging=2)
+            shown = [replace(record, name=name) for name, (_, record) in self._labelled().items()]
+            lines += tabulate(shown, width=width).splitlines()
+        for name, comparison in self._comparisons().items():
+            lines += wrapped(f"{name}: {comparison}", width=width, hanging=2)
         for group, family in self._groups().items():
             lines += ["", f"group {group}", *str(family).splitlines()]
         if self._family is not None:
@@ -105,34 +114,58 @@ class Suite:
 
     def _labelled(self) -> dict[str, tuple[Benchmarked, RunRecord]]:
         """Return records by names that differ: those of their tests, with the file where needed."""
-        names = [record.name for _, record in self.records]
-        return {
-            record.name if names.count(record.name) == 1 else _whole_name(each, record): (
-                each,
-                record,
-            )
-            for each, record in self.records
-        }
+        return _by_label([(bench, record.name, (bench, record)) for bench, record in self.records])
 
-    def _compare(self, saved: Journal) -> None:
+    def _comparisons(self) -> dict[str, Comparison]:
+        return _by_label(self.compared)
+
+    def _compare(self, saved: Journal, collected: Sequence[str]) -> None:
         """Compare each record with the newest saved one of the same test."""
-        pairs, margins, missing = {}, {}, []
+        pairs, margins, new = {}, {}, []
         known = {record.run_id for _, record in self.records}
         listed = [run for run in saved.runs() if run["run_id"] not in known]
         for label, (bench, record) in self._labelled().items():
             runs = (saved.load(run["run_id"]) for run in listed if run["name"] == record.name)
             old = next((run for run in runs if run.subject.get("test") == bench.fullname), None)
             if old is None:
-                missing.append(label)
+                new.append(label)
             else:
                 pairs[label], margins[label] = (old, record), bench.margin
-        if missing:
-            self._told.append(f"Not among those saved: {first_few(missing, 5)}.")
+        self._missing = {"saved": new, "measured": self._not_measured(saved, listed, collected)}
+        if any(self._missing.values()):
+            self._verdicts.add(Verdict.UNDECIDED)
         try:
             if pairs:
                 self._family = compare_suite(pairs, margins=margins, store=saved)
+                self._verdicts |= {*self._family.verdicts.values()}
         except BenchrigorError as error:
             self._told.append(f"Not compared: {error}")
+            self._verdicts.add(Verdict.UNDECIDED)
+
+    def _not_measured(
+        self, saved: Journal, listed: Sequence[Mapping[str, Any]], collected: Sequence[str]
+    ) -> list[str]:
+        """Return tests of the saved suite that this run should have measured, and did not.
+
+        The saved suite is the newest runs, up to the first that repeats. A run of a part of the
+        tests, by their names or marks, lacks nothing; one of some files only lacks what was in
+        them, or in files that are gone.
+        """
+        chosen = (self._config.option.keyword, self._config.option.markexpr)
+        if any(chosen) or any("::" in argument for argument in self._config.args):
+            return []
+        measured = {bench.fullname for bench, _ in self.records}
+        files = {_file_of(test) for test in collected}
+        missing, before = list[str](), set[tuple[str, str]]()
+        for run in listed:
+            test = str(saved.load(run["run_id"]).subject.get("test", ""))
+            if (test, run["name"]) in before:
+                break
+            before.add((test, run["name"]))
+            is_here = _file_of(test) in files or not (self.root / _file_of(test)).exists()
+            if test and is_here and test not in {*measured, *missing}:
+                missing.append(test)
+        return missing[::-1]
 
     def _groups(self) -> dict[str, Family]:
         """Compare the members of each group with its baseline."""
@@ -161,7 +194,18 @@ class Suite:
         return families
 
     def _said(self) -> Iterator[str]:
-        """Say what was ignored, or done otherwise than asked."""
+        """Say what is missing and what was saved, was ignored, or done otherwise than asked."""
+        for side, tests in self._missing.items():
+            if tests:
+                yield f"Not among those {side}: {first_few(tests, 5)}."
+        name, path = self._config.getoption("bench_save"), saved_at(self._config, "bench_save")
+        if path is not None and self.records:
+            if path.is_relative_to(self.root):
+                path = path.relative_to(self.root)
+            yield (
+                f"Saved {many(len(self.records), 'benchmark')} in {path}. Compare with them by "
+                f"--bench-compare {name}."
+            )
         if self.ignored:
             yield (
                 f"Of the markers {', '.join(sorted(self.ignored))} are ignored: calls and readings "
@@ -198,13 +242,23 @@ class Suite:
         return {
             **codec.versions(),
             "benchmarks": benchmarks,
-            "comparisons": codec.encode(self.comparisons),
+            "comparisons": codec.encode(self._comparisons()),
             "against": codec.encode(self._family),
+            "missing": self._missing,
         }
 
 
-def _whole_name(bench: Benchmarked, record: RunRecord) -> str:
-    return f"{bench.fullname}{record.name.removeprefix(bench.name)}"
+def _by_label(measured: Sequence[tuple[Benchmarked, str, T]]) -> dict[str, T]:
+    """Return results by names that differ: those of tests, with their files where needed."""
+    names = [name for _, name, _ in measured]
+    return {
+        f"{bench.fullname}{name.removeprefix(bench.name)}" if names.count(name) > 1 else name: made
+        for bench, name, made in measured
+    }
+
+
+def _file_of(test: str) -> str:
+    return test.partition("::")[0]
 
 
 def saved_at(config: pytest.Config, option: str) -> Path | None:
