@@ -5,12 +5,14 @@ import math
 import re
 import time
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import benchrigor as br
+from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.instrument import perf_events
 from benchrigor.instrument.kernel_files import Unavailable
 from benchrigor.model import Code
@@ -464,3 +466,41 @@ def value_of(record: br.RunRecord, metric: str) -> float:
 def test_what_does_not_go_with_amounts_is_named(given: dict[str, Any]) -> None:
     with pytest.raises(br.InvalidInput, match=f"{next(iter(given))} is"):
         br.measure(Job(FakeClock()), work=(1, 10), **given)
+
+
+@pytest.mark.parametrize(
+    "measuring",
+    [br.measure, lambda f: br.measure_pair(f, f), lambda f: br.measure_many({"f": f})],
+)
+def test_in_a_loop_that_runs_it_names_what_to_await(measuring: Callable[[Any], object]) -> None:
+    async def wait() -> None:
+        await asyncio.sleep(0)
+
+    async def measured_inside() -> None:
+        measuring(wait)
+
+    with pytest.raises(InvalidInput, match="an event loop runs here already: await measure_async"):
+        asyncio.run(measured_inside())
+
+
+@pytest.mark.parametrize("func", [max, lambda one, other: one + other])
+def test_a_function_that_lacks_arguments_is_told_how_to_have_them(func: Any) -> None:
+    with pytest.raises(WorkloadFailed, match=r"give it arguments .* as in lambda: f\(1, 2\)"):
+        br.measure(func)
+    with pytest.raises(InvalidInput, match=r"such as lambda: sum\(...\)"):
+        br.measure(sum)
+
+
+def test_shares_may_be_given_in_percent() -> None:
+    clock = FakeClock()
+
+    def nap() -> None:
+        clock.advance(1_000_000)
+
+    record = br.measure(nap, target="5%", confidence="99%", budget_s=0.1, clock=clock)
+    assert (record.options.target, record.options.confidence) == (0.05, 0.99)
+    assert br.Options(trim="10%").trim == (0.1, 0.1)
+    comparison = br.measure_pair(nap, nap, margin="2%", target="1%", budget_s=0.1, clock=clock)
+    assert comparison.margin == 0.02
+    with pytest.raises(InvalidInput, match="target is '2', expected a number"):
+        br.measure(nap, target="2")

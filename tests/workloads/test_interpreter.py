@@ -221,7 +221,7 @@ def test_one_under_way_when_the_budget_is_spent_does_not_count(folder: Path):
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ("job:with_argument", "takes 1 arguments, expected none"),
+        ("job:with_argument", "takes arguments, expected none"),
         ("job:stream", "asynchronous generator function"),
         ("job:ten", "expected a function"),
         ("job:missing", "has no 'missing'"),

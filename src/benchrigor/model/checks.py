@@ -9,6 +9,7 @@ from typing import Any, TypeGuard, TypeVar
 from benchrigor.errors import InvalidInput
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.series import LARGEST, short
+from benchrigor.units import share_of
 
 T = TypeVar("T")
 
@@ -54,6 +55,18 @@ def wrong_values(checks: Iterable[tuple[str, object, bool, str]]) -> list[str]:
 def is_number(value: object, kind: type = Real) -> TypeGuard[Any]:
     """Return whether a value is a number of this kind; True and False are none."""
     return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def as_share(value: object) -> Any:
+    """Return the number that a text such as "2%" stands for; all else as it is, to be checked.
+
+    >>> as_share("2%"), as_share("0.02"), as_share("much"), as_share(0.02)
+    (0.02, 0.02, 'much', 0.02)
+    """
+    try:
+        return share_of(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def wrong_share(name: str, value: object) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.checks import attempt, is_number, refuse
+from benchrigor.model.checks import as_share, attempt, is_number, refuse
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
 
@@ -54,7 +54,8 @@ class Options:
     Parameters
     ----------
     target
-        Relative half-width wanted of each metric that must be satisfied; None when only
+        Relative half-width wanted of each metric that must be satisfied, such as 0.02 or "2%", as
+        all shares may be given; None when only
         absolute widths (see `Metric`) count.
     confidence
         Nominal coverage of the intervals, in (0, 1).
@@ -181,6 +182,7 @@ class Options:
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in (*_NUMBERS, *CHOICES)}
+        values |= {name: as_share(values[name]) for name in ("target", *_SHARES)}
         problems = [
             f"{name} is {value!r}, expected {expected}"
             for name, value in values.items()
@@ -303,8 +305,9 @@ def check_trim(trim: object) -> Trim:
     if isinstance(trim, str) and trim in ("auto", "none"):
         return trim
     is_pair = isinstance(trim, Sequence) and not isinstance(trim, str | bytes)
-    ends = tuple(trim) if is_pair else (trim, trim)  # type: ignore[arg-type]  # a Sequence
-    shares = tuple(float(each) for each in ends if is_number(each) and each >= 0.0)
+    both: Sequence[object] = trim if is_pair else (trim, trim)  # type: ignore[assignment]
+    ends = [as_share(end) for end in both]
+    shares = tuple(float(share) for share in ends if is_number(share) and share >= 0.0)
     if len(ends) != 2 or len(shares) != 2 or not sum(shares) < 1.0:
         raise InvalidInput(
             f"trim is {short(trim)}, expected 'auto', 'none', or a share to cut at each end, or "

@@ -551,7 +551,8 @@ def _check_amounts(workload: Workload, options: Options) -> None:
     if workload.takes_amount and options.work is None and options.work_range is None:
         raise InvalidInput(
             f"{workload.name} takes a work amount, and this session has none: choose "
-            "Options(work=(low, high)), or analysis='wps'"
+            f"Options(work=(low, high)), or analysis='wps'. To time calls with one argument, give "
+            f"it in a function of its own, such as lambda: {workload.name}(...)"
         )
     if options.work_range is not None and not workload.takes_amount:
         raise InvalidInput(

@@ -6,7 +6,7 @@ import gc as collector
 import inspect
 import os
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import repeat
 from operator import length_hint
 from pathlib import Path
@@ -44,6 +44,10 @@ _FUNCTION = "a function without arguments"
 _UNAWAITED = (
     "nothing awaits it; give a coroutine function, such as functools.partial(f, ...), which is "
     "awaited"
+)
+_LOOP_RUNS = (
+    "an event loop runs here already: await measure_async, or have a thread measure, as by "
+    "asyncio.to_thread"
 )
 
 Arguments = tuple[Sequence[Any], dict[str, Any]]
@@ -198,6 +202,9 @@ class CallableWorkload(TimedWorkload):
             return
         import asyncio  # noqa: PLC0415  # only for who awaits
 
+        with suppress(RuntimeError):  # there is none, as should be
+            asyncio.get_running_loop()
+            raise InvalidInput(f"{self.name} is a coroutine function, and {_LOOP_RUNS}")
         with asyncio.Runner(loop_factory=self._loop_factory) as runner:
             self._carry_out = runner.run
             try:

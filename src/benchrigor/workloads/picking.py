@@ -42,7 +42,8 @@ _PIECE = 2**16
 class Pick:
     """What is read from the output of a command, and where in it the readings are.
 
-    Every line is searched by itself, but for JSON over several. A line longer than 1 MiB is not searched.
+    Every line is searched by itself, but for JSON over several. A line longer than 1 MiB is not
+    searched.
 
     Parameters
     ----------

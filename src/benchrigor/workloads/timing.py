@@ -452,6 +452,8 @@ def failures_of(
         where = _place(len(elapsed_ns), done)
         where = where if call is None else f"call {counted(call())}, {where}"
         message = f": {error}" if str(error) else ""
+        if isinstance(error, TypeError) and "argument" in message and done is None:
+            message += "; give it arguments in a function of its own, as in lambda: f(1, 2)"
         raise WorkloadFailed(f"{part} raised {type(error).__name__}{message} ({where})") from error
 
 

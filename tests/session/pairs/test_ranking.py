@@ -11,11 +11,11 @@ import scipy
 
 import benchrigor as br
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Delays, Floats, Round, RoundPlan
+from benchrigor.model import Code, Delays, Floats, Notice, Round, RoundPlan
 from benchrigor.session.engine import Engine
 from benchrigor.session.pairs.kept_sides import compare_in_turn
 from benchrigor.session.pairs.pair_engine import PairEngine
-from benchrigor.session.pairs.ranking import compare_with, lost_beside, rank_in_turn
+from benchrigor.session.pairs.ranking import compare_with, notices_of_sides, rank_in_turn
 
 
 def run_of(times: Sequence[float] | Floats, *, lost: float = 0.0) -> br.RunRecord:
@@ -126,8 +126,8 @@ def test_a_run_alone_has_its_own_estimate() -> None:
 
 def test_it_is_told_what_other_work_took_of_each() -> None:
     quiet, busy = run_of([0.1] * 9 + [0.11]), run_of([0.1] * 9 + [0.12], lost=0.4)
-    assert lost_beside({"quiet": quiet}) == ()
-    (notice,) = lost_beside({"quiet": quiet, "busy": busy})
+    assert notices_of_sides({"quiet": quiet}) == ()
+    (notice,) = notices_of_sides({"quiet": quiet, "busy": busy})
     assert notice.code is Code.DISTURBED
     assert "0% to 40% of the time" in notice.sentence
     assert compare_in_turn(quiet, busy).ratio is not None
@@ -138,6 +138,15 @@ def test_a_stop_is_told_apart_from_other_work() -> None:
     light = paused.interference
     assert light is not None
     stopped = replace(light, measured_percent=40.0, delays={"stopped": 40.0})
-    (notice,) = lost_beside({"quiet": quiet, "paused": replace(paused, interference=stopped)})
+    (notice,) = notices_of_sides({"quiet": quiet, "paused": replace(paused, interference=stopped)})
     assert notice.code is Code.STOPPED
     assert notice.sentence.startswith("paused: The process stood still")
+
+
+def test_what_the_rounds_of_a_side_say_is_said_of_the_ranking() -> None:
+    left = Notice.note(Code.LEFT_RUNNING, "It left processes running.")
+    records = in_turn({"first": 0.1, "second": 0.2}, seed=5)
+    rounds = tuple(replace(each, notices=(left,)) for each in records["second"].rounds)
+    records["second"] = replace(records["second"], rounds=rounds)
+    (notice,) = rank_in_turn(records).notices
+    assert (notice.code, notice.sentence) == (left.code, f"second: {left.sentence}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import WorkloadFailed
-from benchrigor.model import Comparison, Floats, Progress, Round
+from benchrigor.model import Code, Comparison, Floats, Notice, Progress, Round
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
@@ -110,6 +110,7 @@ class _Processes:
         began_ns = self._clock.now_ns()
         series: dict[str, list[Floats]] = {name: [] for name in self._sessions}
         stopped: dict[str, list[bool]] = {name: [] for name in self._sessions}
+        notices: dict[tuple[str, Code], Notice] = {}
         busy_s, cut = 0.0, False
         for place, name in enumerate(plan.order):
             passed_s = (self._clock.now_ns() - began_ns) / 1e9
@@ -125,6 +126,7 @@ class _Processes:
             busy_s += float(values_of(finished).sum()) * calls_per_reading(finished)
             series[name].append(series_of(finished))
             stopped[name].append(was_stopped(finished))
+            notices |= {(name, each.code): each for each in finished.notices}
         whole = list(map(any, zip(*stopped.values(), strict=False)))
         counted = [place for place, is_stopped in enumerate(whole) if not is_stopped]
         cut |= len(counted) < plan.pairs
@@ -137,7 +139,7 @@ class _Processes:
                 candidate=[series[CANDIDATE][place] for place in counted],
                 cut=cut,
                 busy_s=busy_s,
-                notices=(STOPPED_PAIR,) if any(whole) else (),
+                notices=(*notices.values(), *([STOPPED_PAIR] if any(whole) else [])),
             )
 
         return finish

@@ -29,7 +29,7 @@ from benchrigor.model import (
     as_series,
     quantile_named,
 )
-from benchrigor.model.checks import attempt, wrong_values
+from benchrigor.model.checks import as_share, attempt, wrong_values
 from benchrigor.model.text import SHOWN_IN_TIMES
 from benchrigor.protocols import StopRule
 from benchrigor.session.controller import FIGURE_READINGS, Controller, check_seed
@@ -147,8 +147,8 @@ class PairEngine(Controller[PairPlan, PairRound]):
     def __init__(
         self,
         *,
-        margin: float = 0.01,
-        target: float | None = None,
+        margin: float | str = 0.01,
+        target: float | str | None = None,
         direction: str = "lower",
         seed: int | None = 0,
         by_round: bool = False,
@@ -157,7 +157,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         problems: list[str] = []
         options |= {"rounds": "restarted"} if by_round else {}
         margin = attempt(problems, check_margin, margin) or 0.0
-        self._target = (margin / 2.0 or _CLASSICAL) if target is None else target
+        self._target = (margin / 2.0 or _CLASSICAL) if target is None else as_share(target)
         checked = attempt(problems, partial(Options, target=self._target, **options))
         way = attempt(problems, direction_named, direction)
         self.seed = attempt(problems, check_seed, seed) or 0

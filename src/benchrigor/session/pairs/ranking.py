@@ -81,10 +81,24 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
             leader, compared = name, compare_with(name, records, margin=0.0)
         place = index + 1 if name == leader else places[-1].place
         places.append(Ranked(name=name, estimate=known[name], place=place))
-    return Ranking(places=tuple(places), against_first=against_first, notices=lost_beside(records))
+    return Ranking(
+        places=tuple(places), against_first=against_first, notices=notices_of_sides(records)
+    )
 
 
-def lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
+def notices_of_sides(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
+    """Return what the reader of a ranking must know of its runs: lost time, and their rounds."""
+    of_rounds = {
+        (name, notice.code): replace(notice, sentence=f"{name}: {notice.sentence}")
+        for name, record in records.items()
+        for finished in record.rounds
+        for notice in finished.notices
+        if notice.code not in {Code.CUT_ROUND, Code.STOPPED}  # the latter are among the lost time
+    }
+    return (*_lost_beside(records), *of_rounds.values())
+
+
+def _lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
     """Warn where other work took time of runs: it slows them by their threads, not all alike.
 
     The time of stopped processes has notices of its own: these processes do not count.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import shlex
 import signal
@@ -59,6 +60,24 @@ class Ended:
         return self.user_s + self.system_s
 
 
+_LIKE_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\.(?!py$|sh$|exe$)[^\W\d]\w*")
+
+
+def _advise(error: OSError, program: str) -> str:
+    """Say how to write what was taken for the name of a program that does not exist."""
+    if not isinstance(error, FileNotFoundError):
+        return ""
+    if " " in program.strip():
+        quoted = shlex.quote(program)
+        return (
+            f"; no shell reads it: write program and arguments as separate words, or sh -c {quoted}"
+        )
+    if _LIKE_FUNCTION.fullmatch(program):
+        module, _, function = program.rpartition(".")
+        return f"; a function is written with a colon: {module}:{function}"
+    return ""
+
+
 class ProcessGroup:
     """A command that runs in a session and process group of its own.
 
@@ -106,15 +125,9 @@ class ProcessGroup:
                 start_new_session=True,
             )
         except OSError as error:
-            advice = ""
-            if isinstance(error, FileNotFoundError) and " " in argv[0].strip():
-                advice = (
-                    "; no shell reads it: write program and arguments as separate words, or "
-                    f"sh -c {shlex.quote(argv[0])}"
-                )
-            raise WorkloadFailed(
-                f"{name} cannot be started: {error.strerror}: {str(error.filename)!r}{advice}"
-            ) from None  # the frames are of the standard library
+            why = f"{error.strerror}: {str(error.filename)!r}{_advise(error, argv[0])}"
+            # The frames are of the standard library.
+            raise WorkloadFailed(f"{name} cannot be started: {why}") from None
         finally:
             if not hasattr(self, "process"):
                 self._over.set()

@@ -468,7 +468,7 @@ def _check(item: Any, target: str, is_given: bool) -> None:
         )
     given = len(item.__defaults__ or ()) + int(hasattr(item, "__self__"))
     if code.co_argcount > given and not is_given:
-        raise Refused(f"{target} takes {code.co_argcount - given} arguments, expected none")
+        raise Refused(f"{target} takes arguments, expected none: name a function that gives them")
 
 
 def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[str, array[float]]:
