@@ -24,6 +24,18 @@ def test_few_invocations_are_named() -> None:
     assert [notice.code for notice in found.notices] == [Code.FEW_INVOCATIONS]
 
 
+@pytest.mark.parametrize("q", [None, 0.5])
+def test_the_interval_of_times_begins_at_0_and_that_of_differences_below(q: float | None) -> None:
+    policy = Policy(kind=Kind.INVOCATIONS, q=q)
+    times = [np.linspace(level, level + 0.1, 30) for level in (1.0, 5.0)]
+    found = estimate(times, policy).estimate
+    assert found is not None
+    assert found.low == 0.0 < found.value < found.high
+    below = estimate([series - 2.0 for series in times], policy).estimate
+    assert below is not None
+    assert below.low < -10.0
+
+
 def test_one_invocation_speaks_of_its_process_only() -> None:
     values = np.random.default_rng(2).normal(5.0, 1.0, 200)
     found = estimate_invocations([values])

@@ -403,7 +403,8 @@ def combine_values(
     Where it is ``harmonic``, the values are reciprocals, and so is the estimate of theirs.
 
     Student's t holds at 95 % also for values of unequal variance (Ibragimov & Müller 2010), as
-    pieces have of which one was on a busier machine.
+    pieces have of which one was on a busier machine. The interval of values that are not negative
+    begins at 0 or above.
     """
     levels = np.array(values)
     count = levels.size
@@ -420,6 +421,8 @@ def combine_values(
     )
     if harmonic:
         estimate = reciprocal(estimate)
+    elif levels.min() >= 0.0:
+        estimate = replace(estimate, low=max(estimate.low, 0.0))
     told = _combination_notices(count, error, estimate.value, unit)
     return replace(estimate, notices=tuple(told))
 
