@@ -388,7 +388,8 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
         return _of_one(quantile_of(counted[0][0], policy.q, confidence, transients=transients))
     if not estimation.fits:
         raise NotEstimable(too_few(1, MIN_FOR_VARIANCE))
-    return _inverted(_of_one(estimate_level(estimation.fits[0], confidence)), policy)
+    level = _among(estimate_level(estimation.fits[0], confidence), counted[0][0], policy)
+    return _inverted(_of_one(level), policy)
 
 
 def combine_values(
