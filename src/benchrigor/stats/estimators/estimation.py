@@ -424,8 +424,8 @@ def combine_values(
         estimate = reciprocal(estimate)
     elif levels.min() >= 0.0:
         estimate = replace(estimate, low=max(estimate.low, 0.0))
-    told = _combination_notices(count, error, estimate.value, unit)
-    return replace(estimate, notices=tuple(told))
+    notices = _combination_notices(count, error, estimate.value, unit)
+    return replace(estimate, notices=tuple(notices))
 
 
 def _combination_notices(count: int, error: float, value: float, unit: str) -> Iterator[Notice]:
