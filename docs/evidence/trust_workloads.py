@@ -159,10 +159,10 @@ COMMANDS = {
 def workloads(setting: Setting) -> None:
     """Print how runs of them end."""
     kinds = {
-        "in process": {**FUNCTIONS, **ASYNC},
-        "fresh": {**FUNCTIONS, **ASYNC},
-        "command": COMMANDS,
-        "stream": {name: pick for name, pick in COMMANDS.items() if pick[1]},
+        "in process": [*FUNCTIONS, *ASYNC],
+        "fresh": [*FUNCTIONS, *ASYNC],
+        "command": [*COMMANDS],
+        "stream": [name for name, (_, picked) in COMMANDS.items() if picked],
     }
     names = [f"{kind}/{name}" for kind, several in kinds.items() for name in several]
     names = names[::18] if setting.quick else names

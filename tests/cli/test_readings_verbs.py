@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from benchrigor.cli import analyze_verb, changes_verb
+
 
 @pytest.fixture
 def recording(tmp_path):
@@ -249,6 +251,44 @@ def test_changes_and_analyze_tell_the_same_phases(cli, strict, tmp_path, name):
     for part in phase["phases"]:
         (row,) = (each for each in lines if each.startswith(f"{part['label']} {part['start']:,} "))
         assert row in explained
+
+
+@pytest.mark.parametrize("name", ONE_STORY)
+def test_changes_and_analyze_draw_the_same_picture(cli, tmp_path, monkeypatch, name):
+    drawn = []
+    for verb in (analyze_verb, changes_verb):
+        monkeypatch.setattr(verb, "write_picture", lambda axes, _path: drawn.append(axes))
+    (tmp_path / "readings.csv").write_text(slow_start(*ONE_STORY[name]))
+    for verb in ("analyze", "changes"):
+        cli(verb, "readings.csv", "--unit", "ms", "--plot", "t.png")
+    one, other = ([text.get_text() for text in axes.texts] for axes in drawn)
+    (evidence,) = (text for text in one if " kept" in text or "No number" in text)
+    assert evidence in other
+    assert one[-1] == other[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (slow_start((1.0, 99)) + "\n-5\n", "readings[99] is -5.0 ms, expected a duration of 0"),
+        ("5", "1 reading, expected at least 2"),
+        ("\n".join("0" for _ in range(40)), "40 readings, all 0, expected some above 0"),
+        ("\n".join(str(1.0 + index / 10) for index in range(15)), "No steady level: it rises"),
+        ("50\n" + slow_start((1.0, 15)), "left out as cold"),
+        (slow_start((1.0, 100), (1.3, 100), (1.0, 100), (1.3, 100)), "changing-pace"),
+        (slow_start(*((1.0 + index / 5, 50) for index in range(8))), "No steady level: it rises"),
+    ],
+)
+def test_changes_and_analyze_accept_and_refuse_the_same_files(cli, text, said):
+    one, other = (cli(verb, "--unit", "ms", input=text) for verb in ("analyze", "changes"))
+    assert one.exit_code == other.exit_code
+    for result in (one, other):
+        assert said in " ".join((result.stdout + result.stderr).split())
+
+
+def test_changes_of_few_readings_says_what_is_too_few_to_call(cli):
+    result = cli("changes", input=slow_start((1.0, 15), (2.0, 2)))
+    assert "The last 2 readings are too few to call" in " ".join(result.stdout.split())
 
 
 def test_changes_of_rounds_shows_the_warm_up_that_they_share(cli, strict, tmp_path):

@@ -8,6 +8,9 @@ from benchrigor.cli.sources import read_rounds
 from benchrigor.errors import InvalidInput
 
 READABLE = {
+    "two columns of whole numbers below a header": ("time,n\n1,05\n2.5,1\n3,2\n", "time"),
+    "two columns of numbers, of which some are not whole": ("9,1\n8,2.5\n7,3\n", "1"),
+    "two columns with spaces between": ("9, 1\n8, 2.5\n7, 3\n", "1"),
     "one number per line": ("1\n2.5\n3e0\n", None),
     "one number per line, blank lines between": ("\n1\n\n2.5\n3\n\n", None),
     "a header above one column": ("time\n1\n2.5\n3\n", None),
@@ -46,7 +49,7 @@ UNREADABLE = {
     "an infinity by overflow": ("[1, 1e999]", None, r"\[1\] is inf"),
     "several columns and none named": ("a,b\n1,2\n", None, "columns a, b: choose one"),
     "a column that is not there": ("a,b\n1,2\n", "c", "found 'c'"),
-    "a column number that is not there": ("1,2\n3,4\n", "2", "columns 0, 1.*found '2'"),
+    "a column number that is not there": ("1,2\n3,4.5\n", "2", "columns 0, 1.*found '2'"),
     "thousands apart": ("1\n1_000\n", None, "line 2 has '1_000', expected a number"),
     "thousands apart at first": ("1_000\n2\n", None, "line 1 has '1_000', expected a number"),
     "decimal commas below a header": (
@@ -58,9 +61,11 @@ UNREADABLE = {
     "decimal commas without a header": (
         "1,5\n2,5\n",
         None,
-        "columns 0, 1: choose.*; write decimals with a point",
+        "line 1 has '1,5', which is one number with a comma, or several cells: write decimals",
     ),
-    "decimal commas that show": ("1,5\n2,05\n", "0", "line 2 has 2 cells that are one number"),
+    "decimal commas, and the number of a column": ("\n12,5\n2,05\n", "0", "line 2 has '12,5'"),
+    "decimal commas and exponents": ("-1,5e-3\n2,25E4\n", "1", "line 1 has '-1,5e-3', which"),
+    "thousands by commas in all lines": ("1,234,567\n2,345,678\n", "2", "has '1,234,567', which"),
     "decimal commas in quotes": (
         'time\n"1,5"\n"2,5"\n',
         None,
@@ -187,6 +192,22 @@ def test_no_verb_reads_a_number_off_a_row_of_other_width(cli, tmp_path, verb, ro
     result = cli(verb, path, *([path] if verb == "compare" else []), "--json")
     assert result.exit_code == 2
     assert "line 102 has 2 cells, expected 1 as in line 1" in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["analyze", "changes", "replay", "plan", "compare"])
+def test_no_verb_takes_half_of_a_number_with_a_comma(cli, tmp_path, verb):
+    (tmp_path / "readings.csv").write_text("".join(f"12,{index % 7}\n" for index in range(60)))
+    files = [tmp_path / "readings.csv"] * (2 if verb == "compare" else 1)
+    result = cli(verb, *files, "--column", "0")
+    assert result.exit_code == 2
+    assert "line 1 has '12,0', which is one number with a comma, or several cells" in result.stderr
+
+
+@pytest.mark.parametrize("more", [("--work", "0"), ("--round", "0")])
+def test_two_columns_that_are_named_by_number_are_two(cli, more):
+    rows = "".join(f"{1 + index % 4},{3 + 2 * (index % 4)}\n" for index in range(40))
+    result = cli("analyze", "-", "--column", "1", *more, input=rows)
+    assert result.exit_code in {0, 4}, result.stderr
 
 
 def test_a_name_of_digits_behind_a_line_heads_a_column(cli, tmp_path):

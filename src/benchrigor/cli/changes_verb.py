@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
-from benchrigor.cli.sources import RecordedRounds, name_of, read_rounds
+from benchrigor.cli.recordings import Columns
+from benchrigor.cli.sources import name_of, read_rounds
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Kind, Options, PhaseLabel, StablePhase, codec
-from benchrigor.model.metric import describe_metric
+from benchrigor.model import Analysis, Notice, Options, StablePhase, codec
 from benchrigor.model.text import counted, false_alarms, many, marked, wrapped
-from benchrigor.report import plot_phases
+from benchrigor.report import plot_trace
 from benchrigor.report.text import phase_table
-from benchrigor.session.analysis_chain import Material
-from benchrigor.session.replays.recorded_phases import phases_of
+from benchrigor.session.replays.recorded_phases import record_with_changes
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT
 
 
@@ -54,7 +55,7 @@ def changes(
     SOURCE is a CSV or JSON file, or - for standard input (the default). The phases are those that
     `benchrigor analyze` finds. With --round change points are searched in each round by itself,
     and the phases are those that the rounds share. A step that slow noise explains is a change
-    point, but parts no phases. Exit code 4 when there is no stable phase.
+    point, but parts no phases. Exit code 4 when the readings have no mean.
 
     A change needs --min-segment readings on both sides. Fewer at an end that are clearly at another
     level are too few to call: they are no part of the stable phase, and a warning counts them.
@@ -71,34 +72,41 @@ def changes(
         raise InvalidInput(f"{name_of(source)} holds counts, expected readings")
     if picture and by is not None:
         raise InvalidInput("--plot draws one series, and --round divides it: leave one of them out")
-    metric = describe_metric("readings", unit or "")
-    unit = metric.unit
-    material = Material(
-        metric=metric,
-        options=Options(detector=detector),
-        kind=Kind.UNIT_READINGS if by is None else Kind.INVOCATIONS,
-        series=rounds.series,
+    columns = Columns(column=column, by=by, unit=unit)
+    record = record_with_changes(
+        rounds.series,
+        Options(detector=detector),
+        columns.metric,
+        name=name_of(source),
+        level=level,
+        min_segment=min_segment,
     )
-    phases = phases_of(material, level=level, min_segment=min_segment)
+    (analysis,) = record.analyses
     if by is None:
-        fields = codec.encode(phases[0])
+        fields = codec.encode(analysis.phases[0])
     else:
-        named = zip(rounds.labels, phases, strict=True)
-        fields = {"rounds": [{"round": name, **codec.encode(each)} for name, each in named]}
-    print_result(lambda: "\n".join(_report(phases, rounds, unit)), as_json=as_json, **fields)
+        named = zip(rounds.labels, analysis.phases, strict=True)
+        fields = {
+            "rounds": [{"round": label, **codec.encode(phase)} for label, phase in named],
+            "notices": codec.encode(analysis.notices),
+        }
+    print_result(lambda: "\n".join(_report(analysis, rounds.labels)), as_json=as_json, **fields)
     if picture:
-        title = click.format_filename(name_of(source), shorten=True)
-        write_picture(plot_phases(rounds.series[0], phases[0], unit=unit, title=title), picture)
-    labels = {part.label for each in phases for part in each.phases}
-    if PhaseLabel.STABLE not in labels:
-        leave(ExitCode.NOTHING_MEASURED)
+        title = click.format_filename(record.name, shorten=True)
+        write_picture(plot_trace(replace(record, name=title)), picture)
+    leave(code_for(record, target_given=False))
 
 
-def _report(phases: Sequence[StablePhase], rounds: RecordedRounds, unit: str) -> Iterator[str]:
-    for index, stable in enumerate(phases):
-        if rounds.labels:
-            yield f"round {rounds.labels[index]}"
-        yield from _phases(stable, unit)
+def _report(analysis: Analysis, labels: Sequence[str]) -> Iterator[str]:
+    shown: list[Notice] = []
+    for label, stable in zip_longest(labels, analysis.phases):
+        if label is not None:
+            yield f"round {label}"
+        yield from _phases(stable, analysis.metric.unit)
+        shown += stable.notices
+    for notice in analysis.notices:
+        if notice not in shown:
+            yield from marked(notice)
 
 
 def _phases(stable: StablePhase, unit: str) -> list[str]:

@@ -6,13 +6,12 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchrigor.cli.options import existing_store
 from benchrigor.cli.searches import is_search
 from benchrigor.cli.sources import decoded, name_of, read_rounds
 from benchrigor.errors import InvalidInput, StoreFailed
-from benchrigor.model import Options, RunRecord
+from benchrigor.model import Metric, Options, RunRecord
 from benchrigor.session import retraced
 from benchrigor.session.replays.recorded_run import record_of_readings
 from benchrigor.storage.project_settings import metric_named
@@ -32,6 +31,12 @@ class Columns:
     def are_named(self) -> bool:
         """Whether a file must be one of columns, rather than a saved record."""
         return self.column is not None or self.by is not None
+
+    @property
+    def metric(self) -> Metric:
+        """The metric of the readings, described by ``unit`` or by the project."""
+        is_numbered = self.column is None or self.column.isdigit()
+        return metric_named("readings" if is_numbered else str(self.column), self.unit)
 
 
 def recording(
@@ -57,11 +62,9 @@ def recording(
 def recorded_file(source: str, columns: Columns, options: Options) -> RunRecord:
     """Make a run of the readings of a file."""
     rounds = read_rounds(source, columns.column, columns.by)
-    column = columns.column
-    name = "readings" if column is None or column.isdigit() else column
-    metric = metric_named(name, columns.unit)
-    more: dict[str, Any] = {"name": name_of(source), "weights": rounds.trials}
-    return record_of_readings(rounds.series, options, metric, **more)
+    return record_of_readings(
+        rounds.series, options, columns.metric, name=name_of(source), weights=rounds.trials
+    )
 
 
 def recorded_run(source: str, *, store: Path | None) -> RunRecord | None:

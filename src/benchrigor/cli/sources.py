@@ -28,9 +28,10 @@ _COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # so many successes of so many 
 # What people read as a number: with a decimal comma, with marks between thousands.
 _LIKE_NUMBER = re.compile(r"[-+\u2212]?[\d.,'\u2019_\u00a0\u202f]*\d(e[-+]?\d+)?", re.IGNORECASE)
 _BEGINS_LIKE_NUMBER = re.compile(r"\W*\d")  # 12ms, $5, 0x10
-_DIGITS = re.compile(r"[-+]?\d+")
 _FEWEST_WHOLE = 2  # lines before one that is unfinished
 _MANY = 20  # lines of which a whole one is seldom the shortest
+# One number with a comma, or whole numbers in several cells.
+_ONE_OR_SEVERAL = re.compile(r"[-+]?(\d+,\d+(e[-+]?\d+)?|\d{1,3}(,\d{3})+)", re.IGNORECASE)
 _SAMPLE = 100  # lines that show what separates the cells
 
 
@@ -130,7 +131,7 @@ def decoded(raw: bytes) -> str:
     even, odd = sample[::2], sample[1::2]
     if sample[:2] in {BOM_UTF16_LE, BOM_UTF16_BE}:
         encoding = "utf-16"
-    elif sample and max(even.count(0), odd.count(0)) == len(odd):  # each character fills two bytes
+    elif odd and max(even.count(0), odd.count(0)) == len(odd):  # each character fills two bytes
         encoding = "utf-16-be" if even.count(0) else "utf-16-le"
     else:
         encoding = "utf-8-sig"
@@ -203,7 +204,7 @@ def _report_unfinished(name: str, number: int, line: str) -> None:
 def _from_csv(
     text: str, wanted: Sequence[str | None], by: str | None, name: str
 ) -> list[list[Any]]:
-    rows, delimiter = _rows(text, name)
+    rows = _rows(text, name)
     first = [cell.strip() for cell in rows[0][1]]
     has_header = _is_header(first)
     if has_header and len(rows) == 1:
@@ -222,8 +223,9 @@ def _from_csv(
     numbered = dict(zip(numbers, columns, strict=True))
     names = [*wanted, *([] if by is None else [by])]
     names = [each if each in columns else numbered.get(each or "", each) for each in names]
-    hint = "" if has_header or delimiter != "," else "; write decimals with a point, not a comma"
-    chosen = _chosen(names, columns, name, "columns", by, hint=hint)
+    if not has_header and len(names) == 1:
+        _check_commas(text, rows[0][0], name)
+    chosen = _chosen(names, columns, name, "columns", by)
     indices = [columns.index(each) for each in chosen]
     rows = rows[1:] if has_header else rows
     cells: list[list[Any]] = []
@@ -282,8 +284,8 @@ def _check_units(rows: Sequence[tuple[int, list[str]]], index: int, name: str) -
             )
 
 
-def _rows(text: str, name: str) -> tuple[list[tuple[int, list[str]]], str]:
-    """Return the rows that are not blank, each with the number of its line, and their delimiter.
+def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:
+    """Return the rows that are not blank, each with the number of its line.
 
     All have the same width.
     """
@@ -301,7 +303,7 @@ def _rows(text: str, name: str) -> tuple[list[tuple[int, list[str]]], str]:
     _check_width(kept, delimiter, name)
     if len(kept[0][1]) > 1 and not any(row[-1].strip() for _, row in kept):
         kept = [(line, row[:-1]) for line, row in kept]  # each line ends in a delimiter
-    return kept, delimiter
+    return kept
 
 
 def _is_cut(rows: Sequence[list[str]]) -> bool:
@@ -324,7 +326,7 @@ def _is_cut(rows: Sequence[list[str]]) -> bool:
 
 
 def _check_width(rows: Sequence[tuple[int, list[str]]], delimiter: str, name: str) -> None:
-    """Refuse rows with more or fewer cells than the first, and commas that stand for points."""
+    """Refuse rows with more or fewer cells than the first."""
     place, first = rows[0]
     cure = "separate the cells of all rows alike"
     if delimiter == ",":
@@ -335,15 +337,16 @@ def _check_width(rows: Sequence[tuple[int, list[str]]], delimiter: str, name: st
                 f"{name} line {line} has {many(len(row), 'cell')}, expected {len(first)} as in "
                 f"line {place}; {cure}"
             )
-    whole = [(line, row) for line, row in rows if all(map(_DIGITS.fullmatch, map(str.strip, row)))]
-    if delimiter == "," and len(first) == 2 and len(whole) >= max(len(rows) - 1, 1):
-        for line, row in whole:
-            # A whole number has no zero in front.
-            if re.fullmatch("0[0-9]+", row[1].strip()):
-                raise InvalidInput(
-                    f"{name} line {line} has 2 cells that are one number with a decimal comma, "
-                    f"{','.join(row)}, expected 1 cell; {cure}"
-                )
+
+
+def _check_commas(text: str, line: int, name: str) -> None:
+    """Refuse lines that are each one number with a comma or several whole numbers."""
+    lines = [stripped for each in text.splitlines() if (stripped := each.strip())]
+    if all(map(_ONE_OR_SEVERAL.fullmatch, lines)):
+        raise InvalidInput(
+            f"{name} line {line} has {lines[0]!r}, which is one number with a comma, or several "
+            "cells: write decimals with a point, or name the columns in a first line"
+        )
 
 
 def _delimiter(lines: Sequence[str], name: str) -> str:
@@ -367,8 +370,6 @@ def _chosen(
     name: str,
     kind: str,
     by: str | None,
-    *,
-    hint: str = "",
 ) -> list[str]:
     """Return the columns that are meant: those asked for, and the only other one for None."""
     others = [each for each in names if each not in wanted]
@@ -379,7 +380,7 @@ def _chosen(
         some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         found = "" if unknown is None else f", found {unknown!r}"
         flag = "--column" if unknown is None or unknown != by else "--round"
-        raise InvalidInput(f"{name} has the {kind} {some}: choose one with {flag}{found}{hint}")
+        raise InvalidInput(f"{name} has the {kind} {some}: choose one with {flag}{found}")
     chosen = [others[0] if each is None else each for each in wanted]
     if by is not None and chosen[-1] in chosen[:-1]:
         raise InvalidInput(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -48,6 +48,16 @@ class ChangePoints:
     def borders(self) -> tuple[int, ...]:
         """0, the change points, and n: the borders of all segments."""
         return (0, *self.indices, self.n)
+
+    def within(self, start: int, stop: int) -> ChangePoints:
+        """Return those of a part of the series, counted from its start."""
+        return replace(
+            self,
+            indices=tuple(index - start for index in self.indices if start < index < stop),
+            n=stop - start,
+            early=max(self.early - start, 0),
+            late=max(self.late - (self.n - stop), 0),
+        )
 
 
 class Kind(enum.StrEnum):
@@ -130,6 +140,19 @@ class StablePhase:
     def n(self) -> int:
         """Number of readings in the stable phase; 0 when there is none."""
         return 0 if self.start is None or self.stop is None else self.stop - self.start
+
+    def of_whole(self, whole: ChangePoints, start: int) -> StablePhase:
+        """Return the phases of a part of a series by their places in the whole one."""
+        return replace(
+            self,
+            start=None if self.start is None else self.start + start,
+            stop=None if self.stop is None else self.stop + start,
+            phases=tuple(
+                replace(part, start=part.start + start, stop=part.stop + start)
+                for part in self.phases
+            ),
+            change_points=whole,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

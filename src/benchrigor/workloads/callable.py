@@ -39,6 +39,8 @@ from benchrigor.workloads.timing import (
 if TYPE_CHECKING:  # asyncio takes longer to load than all else here
     from asyncio import AbstractEventLoop
 
+    from benchrigor.workloads.processes.worker import Timing
+
 Call = Callable[[], object]
 _FUNCTION = "a function without arguments"
 _UNAWAITED = (
@@ -350,22 +352,12 @@ class CallableWorkload(TimedWorkload):
             failures_of(self.name, elapsed_ns, done, call),
             self._watched(elapsed_ns, done),
         ):
-            self._take_readings(self._clock.now_ns, taken, n, until_ns=until_ns, loop=loop)
+            self._take_readings((self._clock.now_ns, taken, n, until_ns, loop))
         self._calls += len(elapsed_ns) * inner
         return elapsed_ns
 
-    def _take_readings(
-        self,
-        now: Callable[[], int],
-        append: Callable[[int], None],
-        readings: int,
-        *,
-        until_ns: float,
-        loop: list[repeat[None]],
-    ) -> None:
-        """Append readings of as many calls as ``loop`` holds, in nanoseconds."""
-        do = self._carry_out
-        time_readings(self._func, now, append, readings, until_ns=until_ns, loop=loop, carry_out=do)
+    def _take_readings(self, timing: Timing) -> None:
+        time_readings(self._func, timing, self._carry_out)
 
     def _time_alone(
         self,

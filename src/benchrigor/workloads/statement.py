@@ -8,11 +8,14 @@ from collections.abc import Callable, Generator
 from contextlib import redirect_stdout
 from itertools import repeat
 from operator import length_hint
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.protocols import Clock, DelayMeter
 from benchrigor.workloads.callable import CallableWorkload
+
+if TYPE_CHECKING:
+    from benchrigor.workloads.processes.worker import Timing
 
 # The loop of the standard library's `timeit`. A generator keeps what the setup defines in local
 # variables from reading to reading.
@@ -77,15 +80,8 @@ class StatementWorkload(CallableWorkload):
         self._loop = _started(_compiled(statement, setup))
         super().__init__(_statement, clock=clock, inner=inner, gc=gc, meter=meter)
 
-    def _take_readings(
-        self,
-        now: Callable[[], int],
-        append: Callable[[int], None],
-        readings: int,
-        *,
-        until_ns: float,
-        loop: list[repeat[None]],
-    ) -> None:
+    def _take_readings(self, timing: Timing) -> None:
+        now, append, readings, until_ns, loop = timing
         inner, time_loop = length_hint(loop[0]), self._loop.send
         try:
             for _ in repeat(None, readings):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import repeat
 
 from benchrigor.model import Code, Notice, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
@@ -119,7 +120,7 @@ class StepwiseWorkload(TimedWorkload):
             failures_of(self.name, elapsed_ns, done),
             self._watched(elapsed_ns, done),
         ):
-            time_steps(steps, self._clock.now_ns, taking, n, until_ns)
+            time_steps(steps, (self._clock.now_ns, taking, n, until_ns, [repeat(None, 1)]))
         return Chunk(elapsed_ns)
 
     def _close(self, steps: Iterator[object]) -> None:

@@ -28,7 +28,7 @@ def found(points: ChangePoints) -> tuple[tuple[int, ...], int, int]:
 
 
 @pytest.mark.parametrize("n", [30, 200, 2_000])
-@pytest.mark.parametrize("behind", [3, 6, 8, 9])
+@pytest.mark.parametrize("behind", [2, 3, 6, 8, 9])
 def test_fewer_than_the_least_segment_are_counted_at_either_end(n: int, behind: int) -> None:
     series = with_step(n, behind, seed=behind + 10)
     assert found(detect_changes(series)) == ((), 0, behind)
@@ -45,8 +45,17 @@ def test_a_smaller_least_segment_finds_a_later_change() -> None:
     assert found(detect_changes(with_step(200, 4, seed=1), min_segment=5)) == ((), 0, 4)
 
 
-def test_two_outliers_at_the_end_are_no_level() -> None:
-    assert found(detect_changes(with_step(200, 2, seed=1))) == ((), 0, 0)
+def test_one_outlier_at_an_end_or_two_that_others_come_near_are_no_level() -> None:
+    assert found(detect_changes(with_step(200, 1, seed=1))) == ((), 0, 0)
+    assert found(detect_changes(with_step(200, 2, seed=1, factor=1.05))) == ((), 0, 0)
+    series = with_step(200, 2, seed=1)
+    series[50] = series[-1]
+    assert found(detect_changes(series)) == ((), 0, 0)
+
+
+def test_two_outliers_behind_a_late_change_do_not_hide_it() -> None:
+    series = np.concatenate([with_step(200, 12, seed=6, factor=1.2), [9.0, 9.1]])
+    assert found(detect_changes(series)) == ((200,), 0, 0)
 
 
 def test_both_ends_are_counted_beside_a_change_between_them() -> None:

@@ -24,6 +24,23 @@ def test_few_invocations_are_named() -> None:
     assert [notice.code for notice in found.notices] == [Code.FEW_INVOCATIONS]
 
 
+@pytest.mark.parametrize("q", [None, 0.5])
+def test_the_interval_of_times_begins_at_0_and_that_of_differences_below(q: float | None) -> None:
+    policy = Policy(kind=Kind.INVOCATIONS, q=q)
+    times = [np.linspace(level, level + 0.1, 30) for level in (1.0, 5.0)]
+    found = estimate(times, policy).estimate_or_raise()
+    assert found.low == 0.0 < found.value < found.high
+    below = estimate([series - 2.0 for series in times], policy).estimate_or_raise()
+    assert below.low < -10.0
+
+
+def test_the_interval_of_two_times_of_one_invocation_begins_at_0_and_of_differences_below() -> None:
+    policy = Policy(kind=Kind.INVOCATIONS)
+    found = estimate([np.array([1.0, 5.0])], policy).estimate_or_raise()
+    assert found.low == 0.0 < found.value < found.high
+    assert estimate([np.array([-1.0, 5.0])], policy).estimate_or_raise().low < -10.0
+
+
 def test_one_invocation_speaks_of_its_process_only() -> None:
     values = np.random.default_rng(2).normal(5.0, 1.0, 200)
     found = estimate_invocations([values])

@@ -27,7 +27,6 @@ class Part:
     series: Floats
     offset: int
     phases: StablePhase | None
-    margin: bool = True  # Whether the number leaves out a margin next to each cut
     first: int = 0  # Of a series that was not searched, the readings at its start that are left out
 
     @property
@@ -40,13 +39,10 @@ class Part:
         """The readings that count; None when there are none."""
         if self.phases is None:
             return self.offset + self.first, self.offset + self.series.size
-        if self.phases.start is None or self.phases.stop is None:
+        if self.phases.start is None:
             return None
-        start, stop = self.phases.start, self.phases.stop
-        if self.margin:
-            inner = measured_part(self.phases)
-            start, stop = inner.start, inner.stop
-        return self.offset + start, self.offset + stop
+        inner = measured_part(self.phases)
+        return self.offset + inner.start, self.offset + inner.stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

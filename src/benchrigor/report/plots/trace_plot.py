@@ -28,6 +28,7 @@ from benchrigor.report.plots.work_plot import draw_work, work_line
 from benchrigor.report.text import left_out_for_delay
 from benchrigor.stats import find_stable_phase
 from benchrigor.stats.estimators.estimation import Policy, trim
+from benchrigor.stats.phases.trimming import trimmed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -174,7 +175,7 @@ def plot_phases(
         From `benchrigor.stats.find_stable_phase`; None for those that ``estimate_mean`` trims by.
     estimate
         Of the mean of the stable phase (``estimate_mean(values, trim=True)``); None to show the
-        phase's median instead.
+        median of the same readings instead.
     unit
         Of the readings ("s", "B/s", ...); empty for bare numbers.
     title
@@ -205,9 +206,9 @@ def plot_phases(
     if phases.start is None:
         level, words = None, next((each.sentence for each in phases.notices), str(phases.reason))
     elif estimate is None:
-        median = float(np.median(series[phases.start : phases.stop]))
+        median = float(np.median(trimmed(series, phases)))
         level, words = (median, median, median), f"median {show_value(median, unit)}"
-    part = Part(series=series, offset=0, phases=phases, margin=estimate is not None)
+    part = Part(series=series, offset=0, phases=phases)
     trace = Trace(
         series=series,
         parts=(part,),

@@ -28,8 +28,8 @@ def with_stops(rounds: Sequence[Round], *, restarted: bool) -> tuple[Round, ...]
         sizes = [each.size for each, _ in gaps]
         stopped = np.split(stops_in(rest_s, duration_s), np.cumsum(sizes)[:-1])
     return tuple(
-        _told(each, stopped_s) if stopped_s.any() else each
-        for each, stopped_s in zip(rounds, stopped, strict=True)
+        _with_delay(finished, stopped_s) if stopped_s.any() else finished
+        for finished, stopped_s in zip(rounds, stopped, strict=True)
     )
 
 
@@ -41,7 +41,7 @@ def _gaps(finished: Round) -> tuple[Floats, Floats]:
     return rest_of(delays, delays.duration_s), delays.duration_s
 
 
-def _told(finished: Round, stopped_s: Floats) -> Round:
+def _with_delay(finished: Round, stopped_s: Floats) -> Round:
     """Return a round with this delay as well."""
     delays = finished.delays
     if delays is None:

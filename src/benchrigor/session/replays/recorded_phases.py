@@ -2,46 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from benchrigor.model import ChangePoints, Floats, Kind, StablePhase
-from benchrigor.session.analysis_chain import Material, cut
+import numpy.typing as npt
+
+from benchrigor.model import (
+    ChangePoints,
+    Code,
+    Floats,
+    Metric,
+    Options,
+    PhaseLabel,
+    PhaseReason,
+    RunRecord,
+    StablePhase,
+    as_series,
+)
+from benchrigor.model.notice import one_each
+from benchrigor.protocols import Detector
+from benchrigor.session.replays.recorded_run import record_of_readings
 from benchrigor.stats.changepoints.detector import detect_changes
 from benchrigor.stats.changepoints.named_detector import detector_named
-from benchrigor.stats.estimators.estimation import Policy, trim
 from benchrigor.stats.phases.stable_phase import find_stable_phase
 from benchrigor.stats.phases.trimming import beyond_noise
 
 
-def phases_of(material: Material, *, level: float, min_segment: int) -> list[StablePhase]:
-    """Return the phases of each series, with all the change points found in it by itself.
+def record_with_changes(
+    rounds: Sequence[Floats],
+    options: Options,
+    metric: Metric,
+    *,
+    name: str,
+    level: float,
+    min_segment: int,
+) -> RunRecord:
+    """Analyse recorded readings by these change points; each series has phases with all of them.
 
-    The phases leave out steps that slow noise explains, as those of an analysis do. Restarted
+    The phases leave out steps that slow noise explains, as those of any analysis do. Restarted
     rounds are cut alike where an analysis does so. A series that is too short for an analysis to
-    search is searched all the same.
+    search is searched all the same, and is stable only where it has an estimate.
     """
-    named = detector_named(material.options.detector, min_segment)
-    points = [
-        detect_changes(series, level=level, min_segment=min_segment)
-        if named is None
-        else named(series)
-        for series in material.series
-    ]
-    several = material.kind is Kind.INVOCATIONS and len(material.series) > 1
-    if several and named is None:
-        phases = trim(material.series, material.policy)
-    else:
-        phases = tuple(
-            _phase(series, found if named else beyond_noise(series, found), material.policy)
-            for series, found in zip(material.series, points, strict=True)
-        )
-    return [
-        replace(phase, change_points=found) for phase, found in zip(phases, points, strict=True)
-    ]
+    named = detector_named(options.detector, min_segment)
+    detect = named or partial(detect_changes, level=level, min_segment=min_segment)
 
+    def detect_beyond_noise(values: npt.ArrayLike) -> ChangePoints:
+        return beyond_noise(as_series(values), detect(values))
 
-def _phase(series: Floats, points: ChangePoints, policy: Policy) -> StablePhase:
-    (phase,) = cut(series, policy, lambda _: points) or (
-        find_stable_phase(series, change_points=points),
+    own = detect_beyond_noise if len(rounds) == 1 else None
+    detector: Detector | None = named or own
+    record = record_of_readings(rounds, options, metric, name=name, detector=detector)
+    (analysis,) = record.analyses
+    all_points = [detect(series) for series in rounds]
+    phases: Sequence[StablePhase] = analysis.phases
+    if len(phases) != len(rounds):
+        phases = [
+            find_stable_phase(series, change_points=points)
+            for series, points in zip(rounds, all_points, strict=True)
+        ]
+        phases = phases if analysis.estimate else list(map(_unstable, phases))
+    if len(rounds) == 1:
+        ends = [each for each in phases[0].notices if each.code is Code.TOO_FEW_TO_CALL]
+        phases = [replace(phases[0], notices=one_each((*analysis.notices, *ends)))]
+    phases = tuple(
+        replace(phase, change_points=points)
+        for phase, points in zip(phases, all_points, strict=True)
     )
-    return phase
+    return replace(record, analyses=(replace(analysis, phases=phases),))
+
+
+def _unstable(phase: StablePhase) -> StablePhase:
+    """Return the phases of readings that have no estimate."""
+    stable = phase.reason is PhaseReason.STABLE
+    return replace(
+        phase,
+        start=None,
+        stop=None,
+        reason=PhaseReason.FEW_EFFECTIVE if stable else phase.reason,
+        phases=tuple(replace(part, label=PhaseLabel.OTHER) for part in phase.phases),
+    )

@@ -130,14 +130,23 @@ def record_of_readings(
     *,
     name: str,
     weights: Sequence[float] | None = None,
+    detector: Detector | None = None,
 ) -> RunRecord:
     """Analyse recorded readings: one continuous series, or one of each restarted round.
 
-    Rounds of which it is known what they count give one reading each.
+    Rounds with weights give one reading each. The detector is that of the options unless one is
+    given.
     """
     series = [as_series(each, name=name) for each in rounds]
     options = replace(options, rounds="restarted" if len(series) > 1 else "continuous")
-    engine = Engine(options, (metric,), name=name, subject={"kind": FILE}, recorded=True)
+    engine = Engine(
+        options,
+        (metric,),
+        name=name,
+        subject={"kind": FILE},
+        detector=detector,
+        recorded=True,
+    )
     for index, each in enumerate(series):
         given: dict[str, Any] = {"unit_readings": {metric.name: each}}
         if weights is not None:

@@ -12,7 +12,8 @@ from benchrigor.model import ChangePoints, Floats
 from benchrigor.model.series import Ints
 from benchrigor.stats.series.long_run_variance import long_run_variance
 
-_FEWEST = 3  # one reading or two may be outliers
+_FEWEST = 2  # one reading may be an outlier
+_FEWEST_TO_TEST = 3  # two are judged by their distance alone
 _NEAR = 1.5  # distance from the end, in min_segment, of a change that may be even nearer
 _REACH = 8  # readings around the best place where a gap is the place
 _REFERENCE = 1_024  # readings next to an end that it is compared with, at most
@@ -32,7 +33,9 @@ def settle_ends(series: Floats, points: ChangePoints, min_segment: int) -> Chang
     in a series without change with the chance ``points.level`` at most, by Bonferroni.
 
     Readings that are farther from the rest of their segment than the rest spans are at another
-    level whatever their autocorrelation: ``min_segment`` or more of them are a change point. One
+    level whatever their autocorrelation: ``min_segment`` or more of them are a change point. Two
+    are unsettled only if they are half as far from the rest as it spans: of n exchangeable readings
+    the last two are the two greatest with the chance 2/(n(n-1)). One
     near an end is taken back where it is placed closer to the end than ``min_segment``. Where a gap
     parts an end from all before it, it is the place.
     """
@@ -71,9 +74,11 @@ def _settle_end(
     if gaps[near].max() > 0.0:
         best = near.start + int(np.argmax(gaps[near]))
     count = int(counts[best])
-    if count < _FEWEST or (is_near and count >= shortest):
-        return 0, places
-    is_clear = gaps[best] > float(np.ptp(part[:-count]))
+    span = float(np.ptp(part[:-count]))
+    if count < _FEWEST_TO_TEST or (is_near and count >= shortest):
+        is_apart = count == _FEWEST and not is_near and gaps[best] > span / 2.0
+        return (count if is_apart else 0), places
+    is_clear = gaps[best] > span
     if is_near:
         is_clear |= n - last < _NEAR * shortest
         return (count, places[:-1]) if is_clear else (0, places)

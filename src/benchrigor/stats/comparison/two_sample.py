@@ -7,7 +7,9 @@ on until it finds a difference will find one.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,6 @@ from benchrigor.model.notice import one_each
 from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
 from benchrigor.stats.comparison.few_pairs import carried_by_few, median_ratio
 from benchrigor.stats.comparison.fieller_mover import (
-    Contrast,
     difference_of,
     further_units,
     is_bounded,
@@ -236,7 +237,7 @@ def _concluded(basis: Basis, question: Question, *, positive: bool) -> Compariso
     else:
         verdict = _verdict(ratio, question)
         required = _required(basis, ratio, question.margin)
-        beyond = _beyond(contrast, ratio, question.margin)
+        beyond = _beyond(partial(p_value_at, contrast), ratio, question.margin)
     return Comparison(
         statistic=question.statistic,
         direction=question.direction,
@@ -262,8 +263,6 @@ def _concluded_by_blocks(
 ) -> Comparison:
     confidence, margin = question.policy.confidence, question.margin
     ratio, difference = blocks.ratio(confidence), blocks.difference(confidence)
-    edge = 1.0 + margin if ratio.value > 1.0 else 1.0 / (1.0 + margin)
-    outside = (ratio.value - edge) * (ratio.value - 1.0) > 0.0
     verdict = _verdict(ratio, question)
     if verdict is Verdict.EQUIVALENT and not _all_within(blocks.ratios, margin):
         verdict = Verdict.UNDECIDED  # the median does not see a stall of one side in few blocks
@@ -279,7 +278,7 @@ def _concluded_by_blocks(
         ratio=replace(ratio, notices=notices),
         difference=replace(difference, notices=notices),
         p_value=blocks.p_value(1.0),
-        p_beyond=blocks.p_value(edge) if outside else 1.0,
+        p_beyond=_beyond(blocks.p_value, ratio, margin),
         verdict=verdict,
         notices=notices,
     )
@@ -301,13 +300,10 @@ def _all_within(ratios: Floats, margin: float) -> bool:
     return bool((np.maximum(ratios, 1.0 / ratios) <= 1.0 + margin).all())
 
 
-def _beyond(contrast: Contrast, ratio: Estimate, margin: float) -> float:
+def _beyond(p_value: Callable[[float], float], ratio: Estimate, margin: float) -> float:
     """Return the p-value of the edge of the margin that the ratio lies beyond; 1 inside."""
-    if ratio.value > 1.0 + margin:
-        return p_value_at(contrast, 1.0 + margin)
-    if ratio.value < 1.0 / (1.0 + margin):
-        return p_value_at(contrast, 1.0 / (1.0 + margin))
-    return 1.0
+    least, most = 1.0 / (1.0 + margin), 1.0 + margin
+    return 1.0 if least <= ratio.value <= most else p_value(most if ratio.value > most else least)
 
 
 def _required(basis: Basis, ratio: Estimate, margin: float) -> int | None:
@@ -321,7 +317,7 @@ def _required(basis: Basis, ratio: Estimate, margin: float) -> int | None:
 
 def _of_times(estimate: Estimate) -> Estimate:
     """Return the estimate of a quantity that is never below 0."""
-    return replace(estimate, low=max(estimate.low, 0.0)) if estimate.low < 0.0 else estimate
+    return replace(estimate, low=max(estimate.low, 0.0))
 
 
 def _no_ratio(name: str, level: Estimate) -> Notice:

@@ -388,7 +388,8 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
         return _of_one(quantile_of(counted[0][0], policy.q, confidence, transients=transients))
     if not estimation.fits:
         raise NotEstimable(too_few(1, MIN_FOR_VARIANCE))
-    return _inverted(_of_one(estimate_level(estimation.fits[0], confidence)), policy)
+    level = _among(estimate_level(estimation.fits[0], confidence), counted[0][0], policy)
+    return _inverted(_of_one(level), policy)
 
 
 def combine_values(
@@ -403,7 +404,8 @@ def combine_values(
     Where it is ``harmonic``, the values are reciprocals, and so is the estimate of theirs.
 
     Student's t holds at 95 % also for values of unequal variance (Ibragimov & Müller 2010), as
-    pieces have of which one was on a busier machine.
+    pieces have of which one was on a busier machine. The interval of values that are not negative
+    begins at 0 or above.
     """
     levels = np.array(values)
     count = levels.size
@@ -420,8 +422,10 @@ def combine_values(
     )
     if harmonic:
         estimate = reciprocal(estimate)
-    told = _combination_notices(count, error, estimate.value, unit)
-    return replace(estimate, notices=tuple(told))
+    elif levels.min() >= 0.0:
+        estimate = replace(estimate, low=max(estimate.low, 0.0))
+    notices = _combination_notices(count, error, estimate.value, unit)
+    return replace(estimate, notices=tuple(notices))
 
 
 def _combination_notices(count: int, error: float, value: float, unit: str) -> Iterator[Notice]:

@@ -182,24 +182,11 @@ def _behind_warm_up(
 ) -> StablePhase:
     """Return what is measured behind a warm-up of so many phases."""
     start, points = phase.phases[count].start, phase.change_points
-    rest = replace(
-        points,
-        indices=tuple(each - start for each in points.indices if each > start),
-        n=points.n - start,
-        early=0,
-    )
+    rest = points.within(start, points.n)
     found = phase_at_any_pace(series[start:], confidence, rest, rates=rates)
-    labels = (replace(each, label=PhaseLabel.WARM_UP) for each in phase.phases[:count])
-    moved = (
-        replace(each, start=each.start + start, stop=each.stop + start) for each in found.phases
-    )
-    return replace(
-        found,
-        start=None if found.start is None else found.start + start,
-        stop=None if found.stop is None else found.stop + start,
-        phases=(*labels, *moved),
-        change_points=points,
-    )
+    found = found.of_whole(points, start)
+    warm_up = (replace(part, label=PhaseLabel.WARM_UP) for part in phase.phases[:count])
+    return replace(found, phases=(*warm_up, *found.phases))
 
 
 def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:

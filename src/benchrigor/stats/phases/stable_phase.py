@@ -114,19 +114,14 @@ def phase_between(
         return _phase_between(series, points, level=level, materiality=materiality, again=again)
     n = series.size
     start, stop = points.early, n - points.late
-    inner = replace(
-        points,
-        indices=tuple(each - start for each in points.indices),
-        n=stop - start,
-        early=0,
-        late=0,
-    )
     found = _phase_between(
-        series[start:stop], inner, level=level, materiality=materiality, again=again
-    )
-    phases = [
-        replace(each, start=each.start + start, stop=each.stop + start) for each in found.phases
-    ]
+        series[start:stop],
+        points.within(start, stop),
+        level=level,
+        materiality=materiality,
+        again=again,
+    ).of_whole(points, start)
+    phases = list(found.phases)
     ends = []
     for first, last, at in ((0, start, 0), (stop, n, -1)):
         if first == last:
@@ -141,12 +136,11 @@ def phase_between(
         ends.append(Phase(start=first, stop=last, label=PhaseLabel.OTHER, median=median))
     phases = sorted([*phases, *ends], key=lambda part: part.start)
     stable = next((part for part in phases if part.label is PhaseLabel.STABLE), None)
-    return StablePhase(
+    return replace(
+        found,
         start=None if stable is None else stable.start,
         stop=None if stable is None else stable.stop,
-        reason=found.reason,
         phases=tuple(phases),
-        change_points=points,
         notices=(*found.notices, *_too_few_to_call(ends, n)),
     )
 

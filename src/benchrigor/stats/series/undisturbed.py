@@ -184,10 +184,10 @@ def undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, ...]]:
     if left == n:
         return None, ()
     if left < max(LEAST_SHARE * running, min(_FEWEST, running / 2)):
-        told = (hardly_any(left, running or n, (others if running else groups).lost),)
+        notice = hardly_any(left, running or n, (others if running else groups).lost)
         if running in (0, n):
-            return None, told
-        return _chosen(groups, np.flatnonzero(~stopped), running), told
+            return None, (notice,)
+        return _chosen(groups, np.flatnonzero(~stopped), running), (notice,)
     weights, longest = _weights(groups)
     counts = np.diff(np.floor(np.cumsum(weights) + 1e-9), prepend=0.0).astype(np.int64)
     notices: tuple[Notice, ...] = ()

@@ -21,20 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
     from typing import Any
 
+    Timing = tuple[Callable[[], int], Callable[[int], object], int, float, list[repeat[None]]]
+
 VERSION = 1  # of the reference: any change of it makes other times
 
 # --- the hot loops: all names local, nothing but the call between two reads of the clock. Calls
 # may become far slower at any time, so that each reading is followed by a look whether to go on.
+# A `Timing` holds the clock, what takes a reading, how many readings there are at most, when the
+# last one may begin, and the calls of each; the list holds those of the reading under way.
 
 
-def time_calls(
-    func: Callable[[], object],
-    now: Callable[[], int],
-    append: Callable[[int], None],
-    readings: int,
-    until_ns: float,
-) -> None:
-    """Time calls until there are so many, or the time is up."""
+def time_calls(func: Callable[[], object], timing: Timing) -> None:
+    """Time readings of one call each."""
+    now, append, readings, until_ns, _ = timing
     for _ in repeat(None, readings):
         start = now()
         func()
@@ -44,16 +43,9 @@ def time_calls(
             break
 
 
-def time_loops(
-    func: Callable[[], object],
-    now: Callable[[], int],
-    append: Callable[[int], None],
-    readings: int,
-    *,
-    until_ns: float,
-    loop: list[repeat[None]],
-) -> None:
-    """Time loops of as many calls as ``loop`` holds; it holds the calls of the one under way."""
+def time_loops(func: Callable[[], object], timing: Timing) -> None:
+    """Time readings of several calls each."""
+    now, append, readings, until_ns, loop = timing
     inner = length_hint(loop[0])
     for _ in repeat(None, readings):
         loop[0] = calls = repeat(None, inner)
@@ -68,15 +60,11 @@ def time_loops(
 
 def time_readings(
     func: Callable[[], Any],
-    now: Callable[[], int],
-    append: Callable[[int], None],
-    readings: int,
-    *,
-    until_ns: float,
-    loop: list[repeat[None]],
+    timing: Timing,
     carry_out: Callable[[Coroutine[Any, Any, None]], None] | None = None,
 ) -> None:
-    """Time readings of as many calls as ``loop`` holds, awaited if coroutines are carried out."""
+    """Time readings of calls, which are awaited if coroutines are carried out."""
+    now, append, readings, until_ns, loop = timing
     inner = length_hint(loop[0])
 
     async def awaited() -> None:
@@ -92,28 +80,14 @@ def time_readings(
 
     if carry_out is not None:
         carry_out(awaited())
-    elif inner == 1:
-        time_calls(func, now, append, readings, until_ns)
     else:
-        time_loops(func, now, append, readings, until_ns=until_ns, loop=loop)
+        (time_calls if inner == 1 else time_loops)(func, timing)
 
 
-def time_steps(
-    steps: Iterator[object],
-    now: Callable[[], int],
-    append: Callable[[int], None],
-    readings: int,
-    until_ns: float,
-) -> None:
-    """Time steps until there are so many, the time is up, or they end."""
+def time_steps(steps: Iterator[object], timing: Timing) -> None:
+    """Time steps until they end."""
     try:
-        for _ in repeat(None, readings):
-            start = now()
-            next(steps)
-            stop = now()
-            append(stop - start)
-            if stop >= until_ns:
-                break
+        time_calls(steps.__next__, timing)
     except StopIteration:
         return
 
@@ -482,7 +456,8 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
     flags = getattr(getattr(getattr(func, "func", func), "__code__", None), "co_flags", 0)
     if flags & _GENERATOR:
         append = timer.begin(elapsed_ns, done=0, readings=task["readings"])
-        time_steps(iter(func()), now, append, task["readings"], task["until_ns"])
+        loop = [repeat(None, 1)]
+        time_steps(iter(func()), (now, append, task["readings"], task["until_ns"], loop))
         inner = 1
     else:
         if flags & _COROUTINE:
@@ -516,8 +491,8 @@ def _time_function(
     now, inner, until_ns = time.perf_counter_ns, task["inner"] or 0, task["until_ns"]
 
     def take(append: Callable[[int], None], readings: int, calls: int, until_ns: float) -> None:
-        loop, do = [repeat(None, calls)], task["carry_out"]
-        time_readings(func, now, append, readings, until_ns=until_ns, loop=loop, carry_out=do)
+        timing = now, append, readings, until_ns, [repeat(None, calls)]
+        time_readings(func, timing, task["carry_out"])
 
     def add(readings: int, calls: int) -> int:
         more: list[int] = []
