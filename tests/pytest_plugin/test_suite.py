@@ -116,6 +116,7 @@ def test_runs_without_a_number_are_named_and_not_compared(pytester):
     assert any(line.startswith("Not compared: test_work: ") for line in now.lines())
 
 
+@pytest.mark.slow
 def test_a_suite_is_saved_and_compared_with_from_run_to_run(pytester):
     pytester.makepyfile(ADDING)
     pytester.runpytest(*QUICK, "--bench-save", "before").assert_outcomes(passed=3)
@@ -187,6 +188,7 @@ def test_functions_of_modules_are_measured_in_fresh_interpreters(pytester):
     result.stdout.fnmatch_lines(["Measured in this process: test_closure, since a fresh*"])
 
 
+@pytest.mark.slow
 def test_the_project_gives_defaults_that_options_and_markers_replace(pytester):
     pytester.makepyprojecttoml(
         '[tool.benchrigor]\nbudget = 0.1\ntarget = "40%"\nstatistic="median"\n'
