@@ -500,8 +500,15 @@ def test_bad_readings_are_named_by_every_function(
         check_row(lambda: FUNCTIONS[function](values), InvalidInput, phrase)  # type: ignore[operator]
 
 
+DEAR = {"a command that prints 10 MB of junk"}
+
+
 @pytest.mark.parametrize(
-    ("action", "expected", "phrase"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE]
+    ("action", "expected", "phrase"),
+    [
+        pytest.param(*row, id=name, marks=[pytest.mark.slow] * (name in DEAR))
+        for name, *row in TABLE
+    ],
 )
 def test_bad_input_is_named(
     action: Callable[[Path], object],
@@ -513,6 +520,7 @@ def test_bad_input_is_named(
         check_row(lambda: action(tmp_path), expected, phrase)
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_the_rounds_before(tmp_path: Path) -> None:
     with pytest.raises(StoreFailed):
         fill(tmp_path)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  # each line is a program
 """Functions and commands that misbehave: does a run of them end in time, and say what happened.
 
 Each is measured for a second, functions in this process and in fresh ones. A run ends well if it
@@ -134,7 +135,10 @@ COMMANDS = {
     "ignores the request to end": ("sh -c 'trap \"\" TERM; while :; do sleep 0.1; done'", ""),
     "leaves a child": ("sh -c 'sleep 1000 & sleep 0.01'", ""),
     "leaves a daemon": ("sh -c 'setsid sleep 1000 & sleep 0.01'", ""),
-    "leaves one that ignores all": ("sh -c '(trap \"\" TERM HUP INT; sleep 1000) & sleep 0.01'", ""),
+    "leaves one that ignores all": (
+        "sh -c '(trap \"\" TERM HUP INT; sleep 1000) & sleep 0.01'",
+        "",
+    ),
     "starts many": ("sh -c 'for i in 1 2 3 4 5 6 7 8 9; do sleep 100 & done; sleep 0.01'", ""),
     "holds our output open": ("sh -c 'sleep 1000 >&2 & echo took 5 ms'", PARTLY),
     "prints without end": ("yes 'took 5 ms'", PARTLY),
@@ -196,17 +200,32 @@ def measured(name: str) -> dict[str, Any]:
             body, begin = FUNCTIONS.get(what), "def"
             if body is None:
                 body, begin = ASYNC[what], "async def"
-            (folder / "job.py").write_text(f"{HEAD}leaked, pool = [], None\n{begin} work():\n    {body}\n")
+            (folder / "job.py").write_text(
+                f"{HEAD}leaked, pool = [], None\n{begin} work():\n    {body}\n"
+            )
             words = [*(["--fresh"] if kind == "fresh" else []), "job:work"]
-            is_hang = any(word in what for word in ("hang", "for ever", "waits", "never ends", "catches"))
+            is_hang = any(
+                word in what for word in ("hang", "for ever", "waits", "never ends", "catches")
+            )
             call_s = 2.0 if "long" in what else 0.0
             bound_s = HANG_S + SLACK_S if is_hang else BUDGET_S + call_s + SLACK_S
         start_s = time.monotonic()
-        argv = ("-m", "benchrigor", "run", "--budget", f"{BUDGET_S:g}", "--max-rounds", "200", *words)
+        argv = (
+            "-m",
+            "benchrigor",
+            "run",
+            "--budget",
+            f"{BUDGET_S:g}",
+            "--max-rounds",
+            "200",
+            *words,
+        )
         run = start(argv, folder, {"BENCHRIGOR_STORE": str(folder / "runs.sqlite")})
         took_s, left = ended_run(run, LIMIT_S)
         late_s = (LIMIT_S if took_s is None else took_s) - bound_s
-        why = _wrong(folder, run.process.returncode, left, may_signal="ask" in what or "interrupts" in what)
+        why = _wrong(
+            folder, run.process.returncode, left, may_signal="ask" in what or "interrupts" in what
+        )
         if late_s > 0.0:
             why.append(f"took {time.monotonic() - start_s:.1f} s, expected {bound_s:g} s at most")
         return {"late_s": late_s, "code": run.process.returncode, "why": "; ".join(why)}

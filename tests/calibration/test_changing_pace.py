@@ -28,7 +28,7 @@ def window(rng: np.random.Generator, factor: float, holding_s: float) -> tuple[o
 def test_intervals_hold_the_mean_level_of_their_window(factor: float) -> None:
     rng, held, given, windows = np.random.default_rng([20270218, int(10 * factor)]), 0, 0, 0
     for holding_s in (0.3, 1.0, 3.0):
-        for _ in range(50):
+        for _ in range(25):
             readings, truth = window(rng, factor, holding_s)
             windows += 1
             try:
@@ -37,5 +37,5 @@ def test_intervals_hold_the_mean_level_of_their_window(factor: float) -> None:
                 continue
             given += 1
             held += found.low <= truth <= found.high
-    assert windows - given <= 8  # at most 2 % are meant to be
-    assert held >= 0.87 * given  # at a coverage of 0.92, that is 2.2 standard errors
+    assert windows - given <= 4  # at most 2 % are meant to be
+    assert held >= 0.85 * given  # at a coverage of 0.92, that is 2.2 standard errors

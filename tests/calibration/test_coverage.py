@@ -1,7 +1,8 @@
 """The intervals of whole sessions hold the truth as often as they claim: a quick, seeded check.
 
-The full tables come from docs/evidence/coverage.py. Bounds: with 120 sessions at a true coverage
-of 0.95, fewer than 105 or more than 119 hits come up with a chance of about 0.001 and 0.002.
+The full tables come from docs/evidence/coverage.py, whose quick run in CI has the rows that are
+marked `minutes` here. Bounds: with 120 sessions at a true coverage of 0.95, fewer than 105 or more
+than 119 hits come up with a chance of about 0.001 and 0.002.
 """
 
 from statistics import NormalDist
@@ -35,13 +36,21 @@ def holds(phi: float, warm_up: ExponentialWarmUp | None, repetition: int) -> boo
     return estimate is not None and estimate.low <= workload.truth <= estimate.high
 
 
-@pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize(
+    "phi",
+    [
+        pytest.param(0.0, marks=pytest.mark.minutes),
+        0.5,
+        pytest.param(0.9, marks=pytest.mark.minutes),
+    ],
+)
 @pytest.mark.parametrize("warm_up", [None, WARM_UP], ids=["steady", "warm-up"])
 def test_sessions_cover_the_truth(phi: float, warm_up: ExponentialWarmUp | None) -> None:
     hits = sum(holds(phi, warm_up, repetition) for repetition in range(SESSIONS))
     assert FEWEST <= hits <= MOST
 
 
+@pytest.mark.minutes
 def test_single_readings_and_restarted_rounds_cover_the_truth() -> None:
     hits = {"single": 0, "restarted": 0}
     for repetition in range(SESSIONS):
@@ -62,7 +71,13 @@ def test_single_readings_and_restarted_rounds_cover_the_truth() -> None:
     assert all(103 <= each <= MOST for each in hits.values()), hits
 
 
-@pytest.mark.parametrize("name", QUANTILES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "median of lognormal",
+        pytest.param("p10 of AR(1) 0.9", marks=pytest.mark.minutes),
+    ],
+)
 def test_sessions_on_quantiles_cover_the_truth(name: str) -> None:
     # With 60 sessions at a true coverage of 0.95, fewer than 51: a chance of 0.001.
     statistic, process, truth = QUANTILES[name]

@@ -12,7 +12,7 @@ from benchrigor.stats import fit_wps
 
 pytestmark = pytest.mark.slow
 
-REPETITIONS = 100
+REPETITIONS = 50
 
 
 def fits(curve: str, *, noise: float = 0.01) -> list[WpsFit]:
@@ -24,7 +24,7 @@ def fits(curve: str, *, noise: float = 0.01) -> list[WpsFit]:
 @pytest.mark.parametrize("curve", CURVES)
 def test_growth_is_named(curve: str) -> None:
     found = Counter(each.shape for each in fits(curve))
-    assert found["other" if curve == "root" else curve] >= 90
+    assert found["other" if curve == "root" else curve] >= 45
 
 
 @pytest.mark.parametrize("curve", EXPONENTS)
@@ -77,5 +77,5 @@ def test_an_interval_that_holds_both_is_linear_and_not_n_log_n() -> None:
     found = [each for each in fits("linear", noise=0.1) if each.growth is not None]
     n_log_n = 1.08
     both = [each for each in found if each.growth.low < 1.0 and each.growth.high > n_log_n]
-    assert len(both) > 10
+    assert len(both) > 5
     assert {each.shape for each in both if each.growth.high - each.growth.low < 1.0} == {"linear"}

@@ -24,7 +24,7 @@ from benchrigor.stats import (
 
 pytestmark = pytest.mark.slow
 
-RUNS = 400
+RUNS = 200
 LEAST, MOST = (int(reference.binom.ppf(p, RUNS, 0.95)) for p in (1e-3, 0.9995))
 
 

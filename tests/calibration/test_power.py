@@ -29,10 +29,10 @@ def found_in(rng: np.random.Generator, n: int, change: float, margin: float) -> 
 def test_the_planned_size_reaches_the_power(change: float, margin: float, power: float) -> None:
     found = plan_sizes(mean_of(n=500), change=change, margin=margin, power=power)
     rng = np.random.default_rng(11)
-    seen = sum(found_in(rng, found.n, change, margin) for _ in range(1_000))
+    seen = sum(found_in(rng, found.n, change, margin) for _ in range(500))
     exact = plan_sizes(mean_of(n=found.n), change=change, margin=margin, power=power).power_now
     assert power <= exact < power + 0.1
-    low, high = scipy_stats.binom.interval(0.999, 1_000, exact)
+    low, high = scipy_stats.binom.interval(0.999, 500, exact)
     assert low <= seen <= high
 
 
@@ -49,8 +49,8 @@ def test_the_size_planned_from_a_pilot_reaches_the_power_of_the_comparison() -> 
         return found.verdict is Verdict.WORSE
 
     # The pilot's own error, above or below, costs and gives a little power.
-    low, high = scipy_stats.binom.interval(0.999, 300, 0.8)
-    assert low <= sum(seen() for _ in range(300)) <= high
+    low, high = scipy_stats.binom.interval(0.999, 150, 0.8)
+    assert low <= sum(seen() for _ in range(150)) <= high
 
 
 def test_the_range_of_sizes_holds_the_true_one() -> None:

@@ -14,7 +14,7 @@ from benchrigor.testing import SyntheticStage
 
 pytestmark = pytest.mark.slow
 
-RUNS = 100
+RUNS = 50
 SEED = 20261208
 RARE = 1e-4
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def test_identical_code_is_seldom_found_different(spread: float, phi: float) -> None:
     rng = np.random.default_rng(20)
     found = 0
-    for _ in range(200):
+    for _ in range(100):
         samples = [
             [
                 level * (1.0 + 0.05 * autoregressive(rng, 50, phi))
@@ -25,19 +25,19 @@ def test_identical_code_is_seldom_found_different(spread: float, phi: float) -> 
             for _ in range(2)
         ]
         found += compare(*samples, margin=0.0).verdict in DECIDED
-    assert found <= scipy_stats.binom.ppf(0.999, 200, 0.05)
+    assert found <= scipy_stats.binom.ppf(0.999, 100, 0.05)
 
 
 @pytest.mark.parametrize("statistic", ["mean", "median", "p10"])
 def test_ratios_of_correlated_series_are_covered(statistic: str) -> None:
     rng = np.random.default_rng(23)
     held = 0
-    for _ in range(200):
+    for _ in range(100):
         old, new = (np.exp(0.3 * autoregressive(rng, 600, 0.7)) for _ in range(2))
         ratio = compare(old, 1.2 * new, statistic=statistic).ratio
         assert ratio is not None
         held += ratio.low <= 1.2 <= ratio.high
-    assert held >= scipy_stats.binom.ppf(0.001, 200, 0.95)
+    assert held >= scipy_stats.binom.ppf(0.001, 100, 0.95)
 
 
 def test_a_change_of_three_per_cent_is_found() -> None:

@@ -72,6 +72,7 @@ def test_what_is_failed_on_can_be_chosen(cli, job):
     assert cli("ab", "--budget", "1", "--fail-on", "worse", *same).exit_code == 0
 
 
+@pytest.mark.slow
 def test_fresh_interpreters_take_turns_and_are_kept(cli, job, strict):
     result = cli("ab", "--fresh", "--budget", "3", "--json", *TWO)
     told = strict(result.stdout)
@@ -93,6 +94,7 @@ def test_two_commands_are_compared(cli):
     assert result.exit_code in WORSE_UNLESS_BUSY
 
 
+@pytest.mark.slow
 def test_two_revisions_are_compared_and_nothing_is_left(cli, repository):
     (repository / "untracked.txt").write_text("mine")
     result = cli("ab", "--rev", "old", "--rev", "new", "--budget", "3", "ab_job:work")
@@ -204,7 +206,8 @@ def kept_ids(cli, strict):
     return [each["run_id"] for each in sorted(listed, key=lambda each: each["name"])]
 
 
-@pytest.mark.parametrize("how", [(), pytest.param(("--fresh",), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [(), ("--fresh",)])
 def test_both_runs_are_compared_again_as_they_were_taken(cli, job, strict, how):
     words = ("--budget", "2", "--seed", "1", "--json", *TWO)
     first = strict(cli("ab", *how, *words).stdout)["comparison"]
@@ -229,7 +232,8 @@ def test_nothing_is_kept_on_request(cli, job, tmp_path):
     assert not (tmp_path / "runs.sqlite").exists()
 
 
-@pytest.mark.parametrize("how", [(), pytest.param(("--fresh",), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [(), ("--fresh",)])
 def test_an_interrupt_ends_it_after_the_round_with_what_is_known(cli, job, strict, how, tmp_path):
     # A generous budget and a width out of reach: only the signal ends it in time.
     words = ("--budget", "300", "--margin", "0.0001%", "--json", *how)

@@ -74,6 +74,7 @@ for each in made: each.join()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beside", [0, 1])
 def test_no_figure_of_several_threads_is_below_their_processor_time(cli, strict, beside):
     burn = f"{PYTHON} {shlex.quote(THREADS)}"
@@ -130,6 +131,7 @@ def test_user_and_system_time_stand_beside_the_time(cli, strict):
     assert "user " in shown
 
 
+@pytest.mark.slow
 def test_hooks_are_run_around_with_the_values_of_the_command(cli):
     note = "echo {} {{n}} >> hooks.txt"
     hooks = [
@@ -195,6 +197,7 @@ def test_input_and_output_are_files(cli):
     assert Path("out.txt").read_text() == "some words\n"
 
 
+@pytest.mark.slow
 def test_a_baseline_is_what_the_others_are_compared_with(cli, strict):
     burn = f"{PYTHON} 'sum(range({{n}}))'"
     words = ("commands", burn, "-L", "n", "1,5000000", "--baseline", "1", "--max-rounds", "12")

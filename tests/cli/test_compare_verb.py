@@ -120,6 +120,7 @@ def test_the_report_shows_both_sides_and_fits(cli, files):
     assert "one process each" in " ".join(result.stdout.split())
 
 
+@pytest.mark.slow
 def test_files_are_estimated_as_analyze_does(cli, files, strict):
     words = ("--confidence", "90%", "--json")
     document = strict(cli("compare", "old.csv", "slow.csv", *words).stdout)
@@ -214,6 +215,7 @@ def test_a_warm_up_is_left_out(cli, files, tmp_path, strict):
 # Stored runs
 
 
+@pytest.mark.slow
 def test_rounds_of_restarted_runs_count_one_by_one(cli, store, keep, strict):
     old, new = keep(0.001, 1), keep(0.00104, 2)
     result = cli("compare", old[:6], new[:6])
@@ -266,6 +268,7 @@ def test_the_metric_of_the_runs_says_which_way_is_better(cli, store):
     assert cli("compare", *ids, "--direction", "lower").exit_code == 7
 
 
+@pytest.mark.slow
 def test_rates_over_equal_work_are_compared_by_their_harmonic_means(cli, store, strict):
     rate = Metric(name="rate", unit="B/s", direction="higher", averaging="harmonic")
     rng, journal = np.random.default_rng(1), Journal(store)
@@ -277,6 +280,7 @@ def test_rates_over_equal_work_are_compared_by_their_harmonic_means(cli, store, 
     assert expected < 0.9
 
 
+@pytest.mark.slow
 def test_runs_are_compared_by_what_they_were_measured_for(cli, keep, strict):
     old, new = (keep(0.001, seed, statistic="median") for seed in (1, 2))
     assert strict(cli("compare", old, new, "--json").stdout)["comparison"]["statistic"] == "median"
@@ -284,6 +288,7 @@ def test_runs_are_compared_by_what_they_were_measured_for(cli, keep, strict):
     assert chosen["comparison"]["statistic"] == "p10"
 
 
+@pytest.mark.slow
 def test_a_run_is_compared_with_a_file_in_the_unit_of_the_run(cli, keep, files):
     result = cli("compare", keep(0.001, 1), "old.csv")
     assert result.exit_code == 7
@@ -310,6 +315,7 @@ def test_other_machines_are_named(cli, keep, strict):
     assert len(strict(cli("compare", here, again, "--json").stdout)["warnings"]) == 2
 
 
+@pytest.mark.slow
 def test_a_side_with_much_interference_is_named_with_its_light(cli, keep, tmp_path, strict):
     calm = br.RunRecord.from_dict(strict(cli("show", keep(0.001, 1), "--json").stdout))
     given = {"percent": 0.0, "probability_high": 0.0, "unclustered_percent": 0.0}
@@ -353,6 +359,7 @@ def test_units_that_differ_are_refused(cli, store, files):
     assert "units differ" in cli("compare", ids[0], "old.csv", "--unit", "ms").stderr
 
 
+@pytest.mark.slow
 def test_runs_measured_for_different_things_ask_which_is_meant(cli, keep):
     mean, median = keep(0.001, 1), keep(0.001, 2, statistic="median")
     result = cli("compare", mean, median)
@@ -471,6 +478,7 @@ def test_speeds_are_compared_and_more_is_better(cli, speeds, strict):
     assert found["unit"] == "round"
 
 
+@pytest.mark.slow
 def test_speeds_of_functions_speak_for_their_process(cli, speeds):
     assert "[this-process-only]" in cli("compare", *speeds(1e6, 1e6, kind="target")).stdout
 
@@ -510,7 +518,8 @@ def test_speeds_are_ranked(cli, speeds):
 # What the benchmark is
 
 
-@pytest.mark.parametrize("how", [(), pytest.param(("--fresh",), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [(), ("--fresh",)])
 def test_a_benchmark_that_has_changed_itself_is_told(cli, tmp_path, strict, monkeypatch, how):
     def ran(text):
         monkeypatch.delitem(sys.modules, "job", raising=False)

@@ -95,6 +95,7 @@ def test_rounds_of_a_file_are_told_by_a_column(cli, strict, starts):
     assert strict(by_number.stdout)["analyses"][0]["estimate"] == analysis["estimate"]
 
 
+@pytest.mark.slow
 def test_all_verbs_of_files_know_rounds(cli, strict, starts):
     compared = cli("compare", "old.csv", "new.csv", *starts, "--unit", "ms")
     assert compared.exit_code == 7, compared.output

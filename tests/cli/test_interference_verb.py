@@ -148,15 +148,20 @@ def test_a_composite_of_too_few_runs_has_no_number(cli, saved):
     assert result.stdout == ""
 
 
-@pytest.fixture
-def record(tmp_path):
-    """Save the record of a session whose delay was measured."""
+@pytest.fixture(scope="module")
+def measured():
+    """Measure with a meter of delay."""
     clock, rng = FakeClock(), np.random.default_rng(1)
     options = br.Options(budget_readings=1000, target=1e-6)
     session = br.Session(options, name="synthetic", seed=1, clock=clock, meter=FakeMeter(clock))
-    made = session.run(lambda: clock.advance(int(rng.normal(1e7, 1e6))))
-    made.save(tmp_path / "record.json")
-    return made
+    return session.run(lambda: clock.advance(int(rng.normal(1e7, 1e6))))
+
+
+@pytest.fixture
+def record(measured, tmp_path):
+    """Save the record of a session whose delay was measured."""
+    measured.save(tmp_path / "record.json")
+    return measured
 
 
 def test_the_saved_record_of_a_session_is_shown(cli, record, strict):

@@ -33,6 +33,7 @@ def test_how_the_time_of_a_command_came_about_is_told_of_the_start_of_the_interp
     assert "loop of byte code" not in told
 
 
+@pytest.mark.slow
 def test_each_place_tells_the_pace_that_the_figures_have(cli, run_ids, strict):
     shown = words(cli("show", run_ids[1]).stdout)
     analysis = strict(cli("show", run_ids[1], "--json").stdout)["analyses"][0]

@@ -39,6 +39,7 @@ def queue() -> Iterator[str]:
         server.kill()
 
 
+@pytest.mark.slow
 def test_a_peak_is_found_told_and_kept(cli, store):
     result = cli("peak", "--mean", "40ms", "--budget", "none", *READ, *fake())
     assert result.exit_code == 0, result.stderr
@@ -59,6 +60,7 @@ def test_a_peak_is_found_told_and_kept(cli, store):
     assert cli("resume", run_id).stdout == result.stdout
 
 
+@pytest.mark.slow
 def test_json_has_all_trials(cli, strict):
     document = strict(cli("peak", "--mean", "40ms", "--json", *READ, *fake()).stdout)
     assert document["status"] == "found"
@@ -87,6 +89,7 @@ def test_further_limits_may_bind(cli):
     assert result.stdout.startswith("  peak 1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["40ms", "40", "0.04s"])
 def test_a_limit_may_be_in_the_unit_of_its_metric(cli, limit):
     read = ("--read", "ttft:ms=regex:mean (\\S+)")
@@ -117,6 +120,7 @@ def test_a_search_has_no_rounds_to_limit_and_no_readings_to_plan_with(cli, store
         assert "is a search for a peak" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_dry_run_offers_no_load(cli, store):
     words = (
         "peak",
@@ -140,7 +144,11 @@ def test_a_dry_run_offers_no_load(cli, store):
     ("words", "said"),
     [
         (("--accuracy", "0.1%"), "3 of 3 end budget-spent"),
-        (("--accuracy", "0.1%", "--budget", "none"), "more than 4 trials"),
+        pytest.param(
+            ("--accuracy", "0.1%", "--budget", "none"),
+            "more than 4 trials",
+            marks=pytest.mark.slow,
+        ),
         (("--policy", "linear"), "14 to 493 trials"),
     ],
 )
@@ -184,6 +192,7 @@ def test_a_width_that_was_asked_for_and_missed_is_3(cli, store):
     assert cli("resume", run_id, "--budget", "6").exit_code == 3
 
 
+@pytest.mark.slow
 def test_of_a_budget_that_is_spent_nothing_is_said_to_be_left(cli):
     slow = f"import time; time.sleep(1.3)\n{FAKE}"
     words = ("--", sys.executable, "-c", slow, "{load}")

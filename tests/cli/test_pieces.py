@@ -30,6 +30,7 @@ def functions(store, monkeypatch):
     return store
 
 
+@pytest.mark.slow
 def test_several_functions_take_turns(cli, functions):
     result = cli("run", "--budget", "0.4", "several:small", "several:large")
     assert result.exit_code == 0, result.output
@@ -77,6 +78,7 @@ def test_one_function_is_spread_over_minutes(cli, functions, strict):
     assert "4 pieces" in cli("explain", document["run_id"]).stdout
 
 
+@pytest.mark.slow
 def test_a_stored_run_in_pieces_is_replayed_compared_and_exported(cli, functions, strict, tmp_path):
     document = strict(
         cli("run", "--budget", "0.3", "--pieces", "4", "--json", "several:small").stdout

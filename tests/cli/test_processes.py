@@ -125,6 +125,7 @@ def test_a_budget_ends_a_command_and_says_so(started, tmp_path):
     assert not is_running(int(pids.read_text()))
 
 
+@pytest.mark.slow
 def test_a_command_does_not_outlive_a_run_that_is_told_to_end(started, store, tmp_path):
     pids = tmp_path / "pids"
     run = started("run", "sh", "-c", "echo $$ >> pids; exec sleep 600")

@@ -145,6 +145,7 @@ def test_the_rate_is_drawn(cli, saved, tmp_path):
     assert cli("rate", many, "--end", "parse", "--plot", "one.svg").exit_code == 0
 
 
+@pytest.mark.slow
 def test_what_was_found_is_printed_also_where_the_picture_cannot_be_written(cli, saved):
     name = saved("stage.csv")
     result = cli("rate", name, "--plot", "no/such/folder/run.png")

@@ -181,6 +181,7 @@ def test_changes_shows_where_the_readings_change(cli, recording):
     assert lines[2].split()[0] == "stable"
 
 
+@pytest.mark.slow
 def test_changes_fits_a_terminal_of_80_columns_and_loses_no_word(cli, strict):
     noise = np.random.default_rng(1).normal(size=6000)
     many = "\n".join(map(str, 1e2 + np.repeat(np.arange(60.0), 100) * 10 + noise))

@@ -29,6 +29,7 @@ def recording(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_a_stored_run_is_replayed_by_the_beginning_of_its_id(cli, store, run_id):
     result = cli("replay", run_id[:5], "--target", "3%", "--confidence", "90%")
     assert result.exit_code == 0, result.stderr
@@ -38,6 +39,7 @@ def test_a_stored_run_is_replayed_by_the_beginning_of_its_id(cli, store, run_id)
     assert max(map(len, result.stdout.splitlines())) <= 79
 
 
+@pytest.mark.slow
 def test_a_run_is_judged_by_its_own_wishes_unless_others_are_given(cli, run_id):
     assert "half-width wanted 0.1%" in cli("replay", run_id).stdout
     assert "half-width wanted 5%" in cli("replay", run_id, "--target", "5%").stdout
@@ -59,6 +61,7 @@ def test_standard_input_is_replayed(cli, recording):
     assert result.stdout.startswith("standard input: 1,000 readings")
 
 
+@pytest.mark.slow
 def test_a_record_that_was_saved_is_a_run(cli, run_id, tmp_path):
     (tmp_path / "record.json").write_text(cli("show", run_id, "--json").stdout)
     assert cli("replay", "record.json").stdout == cli("replay", run_id).stdout

@@ -98,6 +98,7 @@ def test_unit_readings_are_picked_from_the_output(cli, script, strict):
     assert latency["estimate"]["value"] == pytest.approx(1.5, rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_work_amount_replaces_its_place_in_the_arguments(cli, script, strict):
     printing = script("import sys; print(sys.argv[1])")
     words = (*TEN_ROUNDS, "--json", "--work", "1000", "--read", "n=column:0", *printing, "{work}")
@@ -211,6 +212,7 @@ def only_run(store):
 VARIED = ("--max-rounds", "12", "--work", "0:1e8", "--json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pick", ["time:s=column:1", "time:s=regex:took ([0-9.e+]+)"])
 def test_a_range_of_work_and_the_duration_that_a_command_reports_give_its_speed(
     cli, script, store, strict, pick
@@ -227,6 +229,7 @@ def test_a_range_of_work_and_the_duration_that_a_command_reports_give_its_speed(
     assert all(isinstance(each, int) for each in amounts)
 
 
+@pytest.mark.slow
 def test_what_else_is_picked_stands_beside_the_speed(cli, script, strict):
     picks = ("--read", "time:s=column:1", "--read", "amount=column:3")
     document = strict(cli("run", *VARIED, *picks, *script(TAKING), "{work}").stdout)
@@ -235,6 +238,7 @@ def test_what_else_is_picked_stands_beside_the_speed(cli, script, strict):
     assert amount["metric"]["name"] == "amount"
 
 
+@pytest.mark.slow
 def test_unit_readings_of_varied_work_must_satisfy_and_the_speed_stands_beside(cli, script, strict):
     printing = script(
         "import sys; n = int(sys.argv[1]); print('took', 1 + n / 100)\n"
@@ -250,12 +254,14 @@ def test_unit_readings_of_varied_work_must_satisfy_and_the_speed_stands_beside(c
     assert found["speed"]["estimate"]["value"] == pytest.approx(100.0)
 
 
+@pytest.mark.slow
 def test_bytes_make_the_speed_bytes_per_second(cli, script, strict):
     words = ("--max-rounds", "12", "--work", "1kB:100MB", "--read", "time:s=column:1", "--json")
     document = strict(cli("run", *words, *script(TAKING), "{work}").stdout)
     assert document["analyses"][0]["metric"]["unit"] == "B/s"
 
 
+@pytest.mark.slow
 def test_the_order_of_work_and_the_shortest_round_reach_the_options(cli, script, strict):
     words = (*VARIED, "--work-order", "random", "--short-round", "0.7", "--seed", "1")
     words = (*words, "--read", "time:s=column:1", *script(TAKING), "{work}")
@@ -281,6 +287,7 @@ def test_wps_by_name_lets_nothing_but_the_speed_count(cli, module, store):
     assert wanted == {"speed": True, "time": False}
 
 
+@pytest.mark.slow
 def test_rounds_that_stay_too_short_are_bad_input_and_say_so(cli, script):
     words = ("--work", "0:1000", "--read", "time:s=column:0", *script("print(0.001)"), "{work}")
     result = cli("run", *words)
@@ -291,6 +298,7 @@ def test_rounds_that_stay_too_short_are_bad_input_and_say_so(cli, script):
 SLEEPY = "import time\ndef f(n): time.sleep(0.002 + n / 1e5)"
 
 
+@pytest.mark.slow
 def test_a_function_of_an_amount_is_measured_and_taken_up_again(cli, module, store):
     module("sleepy", SLEEPY)
     words = ("--work", "100:2000", "--short-round", "0.001", "--target", "0.001%")
@@ -369,6 +377,7 @@ def test_the_method_reaches_the_options_and_the_interval(cli, strict):
     assert document["analyses"][0]["estimate"]["method"] == "subsessions"
 
 
+@pytest.mark.slow
 def test_what_becomes_of_red_rounds_reaches_the_options_and_the_light_the_record(cli, strict):
     words = ("--red-rounds", "repeat", "--max-rounds", "5", "--json")
     told = strict(cli("run", *words, sys.executable, "-c", "sum(range(10**6))").stdout)
@@ -376,6 +385,7 @@ def test_what_becomes_of_red_rounds_reaches_the_options_and_the_light_the_record
     assert told["interference"]["light"] in {"green", "yellow", "red", "unknown"}
 
 
+@pytest.mark.slow
 def test_a_run_taken_up_goes_on_with_the_same_batch(cli, module, store):
     module("resumed", "def f(): sum(range(10_000))")
     words = ("--batch", "3", "--target", "0.0001%", "--statistic", "p10", "--budget", "none")

@@ -204,6 +204,7 @@ def test_a_saved_record_is_exported_and_another_file_is_not(cli, run_id, store, 
     assert cli("export", run_id, "-o", tmp_path / "record.json").exit_code == 2
 
 
+@pytest.mark.slow
 def test_run_and_resume_append_their_decisions_to_a_log(cli, store, tmp_path):
     log = tmp_path / "session.log"
     limits = ("--target", "0.0001%", "--max-rounds")

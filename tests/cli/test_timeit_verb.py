@@ -16,6 +16,7 @@ def test_a_statement_is_measured_with_its_setup(cli, strict):
     assert told["analyses"][0]["metric"]["unit"] == "s"
 
 
+@pytest.mark.slow
 def test_lines_are_one_program(cli, strict):
     words = ("-s", "total = 0", "for i in range(3):", "  total += i")
     told = strict(cli("timeit", *SHORT, "--json", *words).stdout)
@@ -46,6 +47,7 @@ def test_what_is_no_statement_is_refused(cli, words, code, phrase):
     assert phrase in result.stderr
 
 
+@pytest.mark.slow
 def test_the_project_gives_defaults_that_options_replace(cli, strict, tmp_path):
     (tmp_path / "pyproject.toml").write_text(
         '[tool.benchrigor]\nbudget = 0.2\ntarget = "30%"\nstatistic = "median"\n'
@@ -62,6 +64,7 @@ def test_a_setting_of_the_project_that_nobody_knows_is_named(cli, tmp_path):
     assert "tool.benchrigor has 'bugdet', expected some of" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_statement_imports_from_the_current_folder(cli, strict, tmp_path, monkeypatch):
     (tmp_path / "of_this_folder.py").write_text("ROWS = [3, 1, 2]\n")
     monkeypatch.setattr("sys.path", [*sys.path])

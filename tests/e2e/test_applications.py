@@ -182,12 +182,9 @@ def test_rates_stay_when_a_worker_is_killed() -> None:
         assert all(any(map(known, stage.rates)) for stage in report.stages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("script", "size"),
-    [
-        pytest.param("matrix_multiply", "--size=1024", marks=pytest.mark.slow),
-        ("rabin_karp", "--megabytes=1"),
-    ],
+    ("script", "size"), [("matrix_multiply", "--size=1024"), ("rabin_karp", "--megabytes=1")]
 )
 def test_a_script_says_what_its_stages_could_do(script: str, size: str) -> None:
     command = [sys.executable, "-W", "ignore", str(EXAMPLES / f"{script}.py"), size]

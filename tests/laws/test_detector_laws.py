@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import ruptures as rpt
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchrigor.model.options import CHOICES
@@ -36,6 +36,7 @@ def series_of(parts: list[tuple[int, float]], seed: int) -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("detect", DETECTORS)
+@settings(max_examples=20)
 @given(parts=levels, seed=st.integers(0, 99), scale=st.floats(1e-6, 1e6), shift=st.floats(-9, 9))
 def test_unit_and_origin_do_not_matter(
     detect: Detector, parts: list[tuple[int, float]], seed: int, scale: float, shift: float
@@ -46,6 +47,7 @@ def test_unit_and_origin_do_not_matter(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("detect", DETECTORS)
+@settings(max_examples=20)
 @given(parts=levels, seed=st.integers(0, 99))
 def test_points_are_ascending_in_range_and_the_same_again(
     detect: Detector, parts: list[tuple[int, float]], seed: int

@@ -1,5 +1,6 @@
 """Laws of `protocols.Recorder`: nothing is lost, order is kept, however it comes in chunks."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ def test_it_is_a_recorder() -> None:
     assert isinstance(RoundRecorder(), Recorder)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from("abc"), chunks, min_size=1))
 def test_nothing_is_lost_and_order_is_kept(given_: dict[str, list[list[float]]]) -> None:
     recorder = RoundRecorder()

@@ -265,7 +265,7 @@ TOLD = st.lists(
 
 def test_whatever_rounds_are_stored_the_same_come_back_bit_by_bit(store: Store) -> None:
     @given(told=TOLD)
-    @settings(max_examples=40, derandomize=True, deadline=None)
+    @settings(max_examples=20, derandomize=True, deadline=None)
     def check(told: list[tuple[dict, dict, dict]]) -> None:
         run_id = store.begin(HEADER)
         rounds = [

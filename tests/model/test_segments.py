@@ -52,6 +52,7 @@ def through_a_file(profile: SegmentProfile) -> SegmentProfile:
     return SegmentProfile(**profile_file.read(file, name="run.csv"))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(profile=profiles())
 def test_what_was_written_is_read(profile: SegmentProfile) -> None:

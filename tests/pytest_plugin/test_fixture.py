@@ -70,6 +70,7 @@ def test_a_call_that_spends_the_budget_alone_is_the_reading(pytester):
     result.stdout.fnmatch_lines(["*observed*"])
 
 
+@pytest.mark.slow
 def test_a_suite_that_does_not_use_it_sees_and_loads_nothing(pytester):
     pytester.makepyfile("""
         import sys
@@ -218,6 +219,7 @@ def test_an_option_that_cannot_be_worked_with_is_refused_before_any_test(pyteste
     result.stderr.fnmatch_lines([f"*{option.partition('=')[0]}: {phrase}*"])
 
 
+@pytest.mark.slow
 def test_the_table_fits_the_screen_and_keeps_long_names_whole(pytester):
     long = "test_" + "a_long_name_" * 5
     pytester.makepyfile(f"""
@@ -265,6 +267,7 @@ def test_a_plugin_like_pytest_benchmark_may_stand_beside_it(pytester):
     assert table_in(result)[1].startswith("test_both  ")
 
 
+@pytest.mark.slow
 def test_an_interrupt_within_a_measurement_ends_pytest_as_ever(pytester):
     pytester.makepyfile("""
         import time
@@ -297,6 +300,7 @@ def test_an_interrupt_within_a_measurement_ends_pytest_as_ever(pytester):
     assert "INTERNALERROR" not in output
 
 
+@pytest.mark.slow
 def test_the_project_says_how_well_the_time_must_be_known(pytester):
     pytester.makepyprojecttoml('[tool.benchrigor.metrics]\ntime = "±70%"\n')
     pytester.makepyfile(
@@ -312,6 +316,7 @@ def test_the_project_says_how_well_the_time_must_be_known(pytester):
     pytester.runpytest(*QUICK).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_the_test_is_the_benchmark_whose_source_is_kept(pytester):
     pytester.makepyfile("""
         from benchrigor.workloads.timing import hash_of_function

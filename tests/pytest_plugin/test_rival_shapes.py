@@ -71,19 +71,13 @@ TAKEN = ("--bench-take-benchmark", "--bench-budget=0.1", "--strict-markers")
 
 
 @pytest.mark.parametrize("options", [WITH, WITHOUT], ids=["beside it", "without it"])
-@pytest.mark.parametrize(
-    ("suite", "passed"),
-    [(PLAIN, 2), (PARAMETRISED, 4), (PEDANTIC, 3)],
-    ids=["plain", "parametrised", "pedantic"],
-)
-def test_suites_of_pytest_benchmark_run_unchanged(pytester, suite, passed, options):
+def test_suites_of_pytest_benchmark_run_unchanged(pytester, options):
     pytest.importorskip("pytest_benchmark")
-    pytester.makepyfile(suite)
+    pytester.makepyfile(test_plain=PLAIN, test_params=PARAMETRISED, test_pedantic=PEDANTIC)
     result = pytester.runpytest_subprocess(*options, *TAKEN)
-    result.assert_outcomes(passed=passed)
+    result.assert_outcomes(passed=2 + 4 + 3)
     result.stdout.fnmatch_lines(["=* benchrigor =*", "name *"])
-    if suite is PARAMETRISED:
-        result.stdout.fnmatch_lines(["Of the markers min_rounds, warmup are ignored*"])
+    result.stdout.fnmatch_lines(["Of the markers min_rounds, warmup are ignored*"])
 
 
 @pytest.mark.slow

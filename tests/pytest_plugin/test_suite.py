@@ -169,6 +169,7 @@ def test_tests_of_one_name_carry_their_files_and_saving_says_where(pytester):
     assert [*written["comparisons"]] == ["one.py::test_it #2", "two.py::test_it #2"]
 
 
+@pytest.mark.slow
 def test_a_suite_is_saved_and_compared_with_from_run_to_run(pytester):
     pytester.makepyfile(ADDING)
     pytester.runpytest(*QUICK, "--bench-save", "before").assert_outcomes(passed=3)
@@ -240,6 +241,7 @@ def test_functions_of_modules_are_measured_in_fresh_interpreters(pytester):
     result.stdout.fnmatch_lines(["Measured in this process: test_closure, since a fresh*"])
 
 
+@pytest.mark.slow
 def test_the_project_gives_defaults_that_options_and_markers_replace(pytester):
     pytester.makepyprojecttoml(
         '[tool.benchrigor]\nbudget = 0.1\ntarget = "40%"\nstatistic="median"\n'

@@ -124,6 +124,7 @@ def test_taps_will_do(pipeline: Pipeline) -> None:
     assert monitor.rates()["work.head"][-1].items > 0
 
 
+@pytest.mark.slow
 def test_a_period_is_looked_for_where_none_is_given(pipeline: Pipeline) -> None:
     with Monitor(*pipeline.stages, period_s=None, where="thread") as monitor:
         pipeline.run(200)

@@ -154,6 +154,7 @@ def test_telling_one_by_one_in_parts_and_at_once_is_the_same(
     assert figures(in_parts.rates) == at_once
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.floats(1e-3, 1e3), st.sampled_from(METHODS))
 def test_the_rate_scales_with_the_unit_of_time(unit: float, method: str) -> None:

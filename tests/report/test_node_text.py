@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from benchrigor.model import Alarm, Sample, Status
 from benchrigor.model.node import NodeCondition, NodeReport, NodeView
 from benchrigor.model.probe_reading import ProbeReadings
@@ -69,6 +71,7 @@ def test_whatever_a_node_tells_its_row_stays_narrow():
     assert max(map(len, row)) <= 9
 
 
+@pytest.mark.slow
 def test_of_many_alarms_of_a_node_the_first_are_told():
     alarms = tuple(Alarm(code=f"a{i}", sentence="It is hot.", since="now") for i in range(30_000))
     notes = node_notes([view(alarms=alarms)])

@@ -90,6 +90,7 @@ def test_a_session_finds_the_quantile_it_was_asked_for(statistic: str, share: fl
     assert {estimate.low, estimate.high} <= set(record.readings().tolist())
 
 
+@pytest.mark.slow
 def test_a_quantile_waits_for_a_hundred_effective_readings_though_it_is_narrow() -> None:
     rng = np.random.default_rng(2)
     pattern = iter(np.repeat(rng.normal(1.0, 1e-3, 400), 20))  # worth a twentieth

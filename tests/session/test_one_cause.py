@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -121,9 +122,14 @@ RUNS: dict[str, Callable[[], list[Notice]]] = {
 }
 
 
+@cache
+def notices_of(name: str) -> tuple[Notice, ...]:
+    return tuple(RUNS[name]())
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_no_two_notices_of_one_run_have_one_cause(name: str) -> None:
-    notices = RUNS[name]()
+    notices = notices_of(name)
     by_side: dict[str, list[Notice]] = {}
     for each in notices:
         side, colon, _ = each.sentence.partition(": ")
@@ -164,7 +170,7 @@ ELSEWHERE = (
 
 @pytest.mark.parametrize("name", RUNS)
 def test_no_notice_advises_what_its_door_does_not_have(name: str) -> None:
-    for notice in RUNS[name]():
+    for notice in notices_of(name):
         assert not [each for each in ELSEWHERE if each in notice.sentence], notice
 
 
@@ -172,7 +178,10 @@ def test_joined_rounds_are_told_apart_as_their_door_can() -> None:
     def joined(call: int, rng: np.random.Generator) -> float:
         return float(1.0 + 2.0 * np.exp(-(call % 100) / 8.0) + 0.02 * rng.normal())
 
-    of_file, of_function = RUNS["joined rounds"](), run(joined, budget_readings=1_200, target=1e-9)
+    of_file, of_function = (
+        notices_of("joined rounds"),
+        run(joined, budget_readings=1_200, target=1e-9),
+    )
     for notices, advice in ((of_file, "A column that says"), (of_function, "Restarted rounds, ")):
         (said,) = (each for each in notices if each.code is Code.REPEATED_WARM_UPS)
         assert advice in said.sentence

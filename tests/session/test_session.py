@@ -201,6 +201,7 @@ def test_ask_and_tell_keep_rounds_too(tmp_path: Path) -> None:
     assert run["rounds"] == 3
 
 
+@pytest.mark.slow
 def test_a_run_cut_off_is_taken_up_with_every_round_once(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     options = Options(target=0.001, readings_per_round=100, budget_readings=2000)
@@ -585,6 +586,7 @@ def test_rules_of_ones_own_wait_for_the_least_seconds_too() -> None:
     assert record.elapsed_s >= 1.0
 
 
+@pytest.mark.slow
 def test_the_time_left_is_at_least_what_the_wall_clock_asks_for() -> None:
     clock, left = Wall(), []
 

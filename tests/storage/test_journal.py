@@ -101,6 +101,7 @@ for index in range(10**9):
     assert len(store.load(run_id).rounds) == len(kept) + 1
 
 
+@pytest.mark.slow
 def test_two_processes_write_to_one_new_store_at_once(path: Path) -> None:
     script = """
 from benchrigor.model import Options, RunRecord
@@ -127,6 +128,7 @@ print(run_id)
             assert [each.plan.index for each in store.load(run_id).rounds] == list(range(40))
 
 
+@pytest.mark.slow
 def test_a_round_told_by_two_processes_is_stored_once(store: Journal) -> None:
     run_id = store.begin(HEADER)
     script = """

@@ -68,6 +68,7 @@ def test_time_between_trials_and_before_their_run_is_of_the_budget(clock):
     assert (found.status, found.cost_s) == (br.PeakStatus.BUDGET_SPENT, 190.0)
 
 
+@pytest.mark.slow
 def test_each_trial_is_a_round_of_its_load():
     store = MemoryStore()
     run = run_of(PeakSearch(**OPTIONS), store)
@@ -80,6 +81,7 @@ def test_each_trial_is_a_round_of_its_load():
     assert str(record).startswith("peak of a queue: 17")
 
 
+@pytest.mark.slow
 def test_a_stored_search_says_the_same_as_the_one_before():
     store = MemoryStore()
     run = run_of(PeakSearch(**OPTIONS), store)
@@ -91,6 +93,7 @@ def test_a_stored_search_says_the_same_as_the_one_before():
     assert again.result().load == found.load
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_kept_and_taken_up():
     store, server = MemoryStore(), Dying(200.0, noise=0.05)
     run = run_of(PeakSearch(**OPTIONS), store)
@@ -108,6 +111,7 @@ def test_what_is_finished_is_kept_and_taken_up():
     assert len(whole.rounds) == len(found.trials) > 3
 
 
+@pytest.mark.slow
 def test_a_search_that_was_taken_up_asks_what_it_would_have_asked():
     straight = PeakSearch(**OPTIONS)
     server = SimulatedServer(300.0, noise=0.1)

@@ -163,6 +163,7 @@ def test_a_hump_between_two_trials_is_seen_from_above():
     assert found.load.value == pytest.approx(1975.0, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_good_at_one_time_and_bad_at_another_is_called_so():
     rng = np.random.default_rng(1)
 
@@ -216,6 +217,7 @@ def test_the_last_trial_is_as_long_as_the_budget_allows():
     assert found.cost_s == pytest.approx(613.0)
 
 
+@pytest.mark.slow
 def test_set_up_that_nobody_foretold_is_within_the_budget():
     def offer(load: float, duration_s: float) -> br.LoadResult:
         told = serving(500.0, noise=0.3)(load, duration_s)
@@ -233,6 +235,7 @@ def test_trials_under_way_are_within_the_budget():
     assert 90.0 < asked_s <= 100.0
 
 
+@pytest.mark.slow
 def test_trials_are_long_enough_for_a_queue_that_fills_slowly():
     def offer(load: float, duration_s: float, noise: float) -> br.LoadResult:
         mean_s = serving(220.0)(load, duration_s).mean_response_s or 0.0

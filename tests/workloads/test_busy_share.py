@@ -124,6 +124,7 @@ def test_the_work_of_all_threads_and_of_ended_children_counts(
     assert busy_of(timed(made(CallableWorkload, function), 12)) > 0.8 * least_s
 
 
+@pytest.mark.slow
 def test_short_calls_are_work_together() -> None:
     began_s = time.thread_time()
     finished = timed(made(CallableWorkload, lambda: sorted(range(100))), 2_000)
@@ -139,6 +140,7 @@ def test_a_work_amount_that_sleeps_is_no_work() -> None:
     assert 0.0 < references.busy[0] < 0.2 * 3 * NAP_S
 
 
+@pytest.mark.slow
 def test_a_fresh_interpreter_tells_it_too(tmp_path: Path) -> None:
     (tmp_path / "naps.py").write_text(
         "import time\ndef nap(): time.sleep(0.004)\ndef work(): sum(range(200_000))\n"

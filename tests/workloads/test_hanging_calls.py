@@ -128,6 +128,7 @@ def test_a_slow_call_is_waited_for() -> None:
     assert recorder.finish(plan, 1).n_readings == 1
 
 
+@pytest.mark.slow
 def test_a_session_ends_with_it_and_so_does_a_pair() -> None:
     record = br.Session(br.Options(budget_s=0.5, target=None, reference=False)).run(HangingAt(3))
     assert record.decision is not None
@@ -238,12 +239,12 @@ def stuck_pool():
     ("verb", "function"),
     [
         ("run", "fork_pool"),
-        ("run", "ended_workers"),
-        ("run", "stuck_executor"),
+        pytest.param("run", "ended_workers", marks=pytest.mark.slow),
+        pytest.param("run", "stuck_executor", marks=pytest.mark.slow),
         ("run", "stuck_pool"),
-        ("timeit", "executor"),
-        ("ab", "bare_fork"),
-        ("fresh", "fork_pool"),
+        pytest.param("timeit", "executor", marks=pytest.mark.slow),
+        pytest.param("ab", "bare_fork", marks=pytest.mark.slow),
+        pytest.param("fresh", "fork_pool", marks=pytest.mark.slow),
     ],
 )
 def test_pools_end_with_the_budget_and_say_nothing(

@@ -178,6 +178,7 @@ def test_peak_memory_is_the_child_s_own(folder: Path):
     assert large - small == pytest.approx(200_000_000, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_round_ends_when_its_time_is_up(folder: Path):
     finished = run(InterpreterWorkload("job:slow", cwd=folder), readings=500, seconds=30.0)
     assert 1 <= finished.unit_readings["time"].size < 10  # of the first a twentieth of the time

@@ -268,7 +268,7 @@ def of_a_scheduler(
 def test_delay_by_others_is_within_its_bounds_whoever_ran() -> None:
     rng = np.random.default_rng(20261201)
     exact = 0
-    for _ in range(60):
+    for _ in range(24):
         processors, siblings, others = (int(rng.integers(low, 4)) for low in (1, 1, 0))
         delay, by_others, own, by_siblings, wall = of_a_scheduler(
             rng, processors=processors, siblings=siblings, others=others
@@ -276,7 +276,7 @@ def test_delay_by_others_is_within_its_bounds_whoever_ran() -> None:
         least, most = delay_by_others(delay, own, by_siblings, wall, processors)
         assert least <= by_others <= most <= delay
         exact += most - least <= 0.1 * wall
-    assert exact >= 15  # the bounds say something
+    assert exact >= 6  # the bounds say something
 
 
 def test_a_thread_that_waits_for_its_siblings_alone_lost_nothing() -> None:

@@ -22,6 +22,7 @@ def notice(sentence: str, code: Code = Code.COARSE_CLOCK) -> Notice:
     return Notice.note(code, sentence)
 
 
+@pytest.mark.slow
 @given(chunks=st.lists(st.lists(NUMBERS, min_size=1), min_size=1))
 def test_chunks_are_joined_in_order_and_nothing_is_lost(chunks: list[list[float]]) -> None:
     recorder = RoundRecorder()

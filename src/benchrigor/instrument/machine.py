@@ -12,6 +12,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from benchrigor.instrument.kernel_files import ROOT, Unavailable, cgroup_folders, read_text
@@ -241,10 +242,13 @@ def _cpu_model(root: Path) -> str:
     return platform.processor() or platform.machine()
 
 
-def _package_versions() -> Iterator[tuple[str, str]]:
+@cache
+def _package_versions() -> dict[str, str]:
+    found = {}
     for name in _PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            yield name, importlib.metadata.version(name)
+            found[name] = importlib.metadata.version(name)
+    return found
 
 
 def _commit() -> str | None:

@@ -117,6 +117,7 @@ def test_a_name_that_is_not_utf_8_spoils_no_metrics():
     assert 'sample="disk ?"' in exposition(service).decode()
 
 
+@pytest.mark.slow
 def test_an_alarm_is_raised_on_the_node(agent_of, ask, sampler):
     with agent_of() as agent:
         assert ask(agent.url + "/config", {"thresholds": {"busy": BUSY}})[0] == 200
@@ -444,6 +445,7 @@ def test_only_so_many_requests_a_second_are_answered(agent_of, ask, monkeypatch)
         assert found == [200, 200, 429, 429]
 
 
+@pytest.mark.slow
 def test_a_reading_that_fails_is_tried_again(agent_of, monkeypatch):
     with agent_of() as agent:
         until(lambda: agent.service.status)
@@ -454,6 +456,7 @@ def test_a_reading_that_fails_is_tried_again(agent_of, monkeypatch):
         assert agent.service.age_s < LONG_S
 
 
+@pytest.mark.slow
 def test_a_health_check_that_hangs_delays_no_status(agent_of, monkeypatch):
     ended = threading.Event()
     monkeypatch.setattr(node_service, "health", ended.wait)

@@ -53,6 +53,7 @@ def test_nodes_are_asked_and_nobody_is_taken_for_another(agent_of):
                 assert abs(view.offset_s) <= view.offset_error_s + 0.01
 
 
+@pytest.mark.slow
 def test_what_hangs_or_is_gone_or_talks_nonsense_holds_up_nobody(agent_of, server):
     answers = {
         "hangs": None,
@@ -114,6 +115,7 @@ def test_a_name_that_resolves_slowly_holds_up_no_end():
     assert (ended.stdout, ended.stderr) == ("silent\n", "")
 
 
+@pytest.mark.slow
 def test_the_largest_report_of_an_agent_is_taken(agent_of):
     registry = ProbeRegistry()
     for index in range(1200):

@@ -105,6 +105,7 @@ def test_each_end_has_its_own_rows() -> None:
     assert other.period_s == pytest.approx([0.2])
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 9), st.integers(0, 99)), min_size=1),
     st.integers(1, 7),
@@ -415,6 +416,7 @@ def test_every_number_and_name_comes_back(rows: list[tuple[int, int, float, str]
     assert sum(part.n for parts in found.values() for part in parts) == len(rows)
 
 
+@pytest.mark.slow
 def test_a_writer_that_is_killed_loses_no_row(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     code = (

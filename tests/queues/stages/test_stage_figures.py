@@ -51,6 +51,7 @@ def kept(page: Page) -> Kept:
     return Kept(page)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 6), max_size=5))
 def test_neither_the_first_period_with_items_nor_the_last_one_counts(cuts: list[int]) -> None:
     counts = [0, 0, 3, 10, 0, 12, 4, 0, 0]

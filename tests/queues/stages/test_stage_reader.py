@@ -342,6 +342,7 @@ def test_a_stage_that_nobody_has_entered_has_no_servers(bench: Make) -> None:
     assert math.isnan(period.arrived[0])
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=9), st.data())
 def test_samples_together_hold_what_they_hold_one_by_one(
     steps: list[tuple[int, int]], data: st.DataObject

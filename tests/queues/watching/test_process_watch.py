@@ -91,6 +91,7 @@ def test_a_watcher_that_is_killed_takes_nothing_with_it(tap: Tap) -> None:
     assert report.stages[0].rate.items >= before.items
 
 
+@pytest.mark.slow
 def test_a_watcher_that_fails_says_why(tap: Tap) -> None:
     with Page.create() as page:
         watch = ProcessWatch(

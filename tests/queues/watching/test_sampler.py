@@ -261,6 +261,7 @@ def test_the_period_of_the_published_method_ends_where_the_stage_waits(watched: 
     assert program.sampler.failure is None
 
 
+@pytest.mark.slow
 def test_without_any_period_watching_ends_and_says_so(
     watched: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def test_volumes_that_the_estimate_clustered_are_in_their_groups() -> None:
     assert len(drawn(axes, "undisturbed")) == N
 
 
+@pytest.mark.slow
 def test_given_axes_are_drawn_into() -> None:
     axes = Figure().add_subplot()
     assert plot_interference(profile(), profile_interference(profile()), axes=axes) is axes

@@ -183,7 +183,9 @@ FAR[[50, 300, 400]], FAR[[60, 700]] = 1.0, -1.0
     ],
     ids=["refused", "far", "offset", "huge", "crowded", "many"],
 )
-@pytest.mark.parametrize("unit", ["s", "B/s", ""])
+@pytest.mark.parametrize(
+    "unit", ["B/s", *(pytest.param(each, marks=pytest.mark.slow) for each in ("s", ""))]
+)
 def test_no_words_overlap_or_leave_the_picture(
     misplaced, values, phases: StablePhase, unit: str
 ) -> None:
@@ -457,6 +459,7 @@ def test_ticks_that_were_set_by_hand_are_labelled(places: list[float]) -> None:
     assert [float(text.get_text()) for text in axes.get_yticklabels()] == [1e3 * p for p in places]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unit", "label"), [("s", "time (ns)"), ("B", "time (B)"), ("", "time")])
 def test_readings_of_zero_have_an_axis_of_one_of_the_least_unit(unit: str, label: str) -> None:
     axes = plot_trace(told(np.zeros(50), unit=unit))

@@ -135,6 +135,7 @@ def test_runs_at_other_paces_are_compared_at_full_pace():
     assert br.compare_runs(slow, worse).verdict is br.Verdict.WORSE
 
 
+@pytest.mark.slow
 def test_a_side_without_references_is_compared_as_it_was_measured():
     with_references = told(1)
     readings = np.random.default_rng(1).normal(TRUE_S, 1e-6, 1_000)
@@ -155,6 +156,7 @@ def measured(kept: Path, content: str | None = None) -> br.RunRecord:
     return record
 
 
+@pytest.mark.slow
 def test_the_full_pace_of_this_machine_is_kept_and_used(tmp_path, monkeypatch):
     path = tmp_path / "full_pace.json"
     monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)

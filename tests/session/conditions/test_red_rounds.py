@@ -272,6 +272,7 @@ def test_slow_moments_that_every_round_has_are_the_programs_own(
     assert record.red_rounds == ()
 
 
+@pytest.mark.slow
 def test_a_program_that_has_changed_for_good_is_not_left_out_for_good(clock: FakeClock) -> None:
     slower = Job(clock, lambda calls: clock.advance(2 * MS) if calls > 1000 else None)
     record = measured(
@@ -280,6 +281,7 @@ def test_a_program_that_has_changed_for_good_is_not_left_out_for_good(clock: Fak
     assert 1 <= len(record.red_rounds) <= 6
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not RunDelay().available, reason="the kernel does not count run delay")
 def test_work_in_other_threads_is_not_claimed_to_be_measured() -> None:
     with ThreadPoolExecutor(2) as pool:

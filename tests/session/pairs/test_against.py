@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,12 +17,14 @@ def workload(clock: FakeClock, mean: float, seed: int) -> SyntheticWorkload:
     return SyntheticWorkload(mean=mean, cv=0.1, seed=seed, clock=clock)
 
 
+@cache
 def baseline() -> br.RunRecord:
     clock = FakeClock()
     options = br.Options(target=0.002, budget_s=100.0)
     return br.Session(options, seed=1, clock=clock).run(workload(clock, 0.001, 1))
 
 
+@cache
 def run_against(target: float, *, mean: float = 0.001) -> tuple[br.RunRecord, Against]:
     clock = FakeClock()
     against = Against(baseline(), target)
@@ -85,12 +88,14 @@ def test_it_ends_where_further_readings_cannot_tell_more(statistic: str) -> None
     assert against.ratio.relative_half_width == pytest.approx(best, rel=0.15)
 
 
+@pytest.mark.slow
 def test_a_target_within_reach_is_met_without_a_word() -> None:
     record, against = paced_against(0.15)
     assert record.decision.satisfied
     assert against.told is None
 
 
+@pytest.mark.slow
 def test_it_cannot_compare_before_there_is_a_session() -> None:
     with pytest.raises(TypeError, match="before begin"):
         Against(baseline(), 0.01).compared()

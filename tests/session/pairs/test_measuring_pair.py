@@ -376,6 +376,7 @@ def kept_in(store: Path) -> tuple[br.RunRecord, br.RunRecord]:
     return runs["baseline"], runs["candidate"]
 
 
+@pytest.mark.slow
 def test_each_function_is_kept_as_a_run_that_names_the_other(tmp_path: Path) -> None:
     clock, store = FakeClock(), tmp_path / "runs.sqlite"
 

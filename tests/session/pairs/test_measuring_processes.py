@@ -96,11 +96,11 @@ def test_no_invocation_allows_no_number():
 @pytest.mark.slow
 def test_the_same_code_is_seldom_called_a_change():
     wrong = 0
-    for seed in range(60):
-        engine = PairEngine(by_round=True, seed=seed, budget_s=30.0)
+    for seed in range(30):
+        engine = PairEngine(by_round=True, seed=seed, budget_s=12.0)
         told(engine, 1.0, between=0.03, seed=1000 + seed)
         wrong += str(engine.result().verdict) in {"worse", "better"}
-    assert wrong <= 3
+    assert wrong <= 2  # at a share of 0.02, more have a chance of 2 %
 
 
 def synthetic(mean: float, seed: int, clock: FakeClock) -> SyntheticWorkload:
@@ -166,6 +166,7 @@ def test_commands_and_fresh_interpreters_take_turns():
     assert str(found.verdict) != "worse" or found.ratio.value < 2.0
 
 
+@pytest.mark.slow
 def test_both_runs_are_compared_again_invocation_by_invocation(tmp_path: Path):
     clock, store = FakeClock(), tmp_path / "runs.sqlite"
     options = {"clock": clock, "seed": 1, "budget_s": 2.0, "store": store}

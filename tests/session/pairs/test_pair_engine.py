@@ -165,6 +165,7 @@ def test_quantiles_are_compared_as_well(statistic: str) -> None:
     assert (found.statistic, found.reason) == (statistic, StopReason.SATISFIED)
 
 
+@pytest.mark.slow
 def test_a_verdict_never_ends_it() -> None:
     engine = PairEngine(seed=1)
     verdicts = []
@@ -195,6 +196,7 @@ def test_it_looks_at_growing_sizes_from_the_first_check_on() -> None:
         assert all(1.5 * a <= b <= 1.5 * a + 2 for a, b in pairwise(looks))
 
 
+@pytest.mark.slow
 def test_a_second_look_outside_the_first_interval_lets_a_comparison_go_on() -> None:
     old, new = noisy(3, cv=0.02)
     new[500:750] += 0.008  # a third of it at the second look, too little for a change point
@@ -231,6 +233,7 @@ def test_half_the_margin_is_the_width_wanted() -> None:
     assert 0.005 < reached[3] <= 0.02
 
 
+@pytest.mark.slow
 def test_large_ratios_are_wanted_in_proportion() -> None:
     found = told(PairEngine(seed=1), *noisy(8, 10.0))
     assert found.ratio is not None

@@ -81,6 +81,7 @@ def test_a_benchmark_that_has_changed_itself_is_told() -> None:
         assert Code.FUNCTIONS_DIFFER not in codes(old, each)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "version", "words"),
     [

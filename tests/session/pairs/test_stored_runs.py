@@ -42,6 +42,7 @@ def codes(comparison):
     return {each.code for each in comparison.notices}
 
 
+@pytest.mark.slow
 def test_like_runs_in_the_store_count_with_a_side(store):
     old = stored(store, levels(1, 4), version="a")
     new = stored(store, levels(2, 4, 1.1 * TRUE_S), version="b", first=10)

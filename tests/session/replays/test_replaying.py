@@ -84,6 +84,7 @@ def test_a_session_replayed_stops_where_it_did_and_says_the_same(rounds: str) ->
     assert ruling.estimate == found
 
 
+@pytest.mark.slow
 def test_rounds_of_one_reading_are_replayed_round_by_round() -> None:
     metric, values = Metric(name="rate", unit="1/s"), noise(200, cv=0.2)
     stopped = by_round(values, br.Options(target=0.03), metric)
@@ -96,6 +97,7 @@ def test_rounds_of_one_reading_are_replayed_round_by_round() -> None:
     assert shown.unit == "1/s"
 
 
+@pytest.mark.slow
 def test_a_run_brings_its_own_wishes_and_its_budgets_do_not_count() -> None:
     record = measured(900, target=0.02, confidence=0.9, statistic="p10", preset="quick")
     shown = replay(record, judges=["benchrigor"])
@@ -109,6 +111,7 @@ def test_a_run_brings_its_own_wishes_and_its_budgets_do_not_count() -> None:
     assert free.rulings[0].stopped == free.rulings[1].stopped == 750
 
 
+@pytest.mark.slow
 def test_a_metric_is_chosen_by_name_and_judged_as_the_one_that_counts() -> None:
     metrics = (Metric(name="time", unit="s"), Metric(name="size", unit="B", must_satisfy=False))
     session = br.Session(br.Options(target=1e-9), metrics, seed=1)
@@ -189,6 +192,7 @@ def test_plain_t_looks_at_a_million_readings_in_less_than_a_second() -> None:
     assert never.stopped is None
 
 
+@pytest.mark.slow
 def test_an_absolute_width_stops_every_rule() -> None:
     metric = Metric(name="gain", absolute_half_width=0.02)
     options = br.Options(target=None)
@@ -208,6 +212,7 @@ def test_rules_for_means_refuse_quantiles(judge: str) -> None:
     assert "p10 is wanted" in ruling.sentence
 
 
+@pytest.mark.slow
 def test_plain_t_refuses_harmonic_means() -> None:
     metric = Metric(name="rate", unit="B/s", averaging="harmonic")
     record = by_round(noise(200, cv=0.2), br.Options(target=1e-9), metric)

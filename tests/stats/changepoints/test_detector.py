@@ -42,12 +42,14 @@ def test_noise_without_change_hardly_ever_has_change_points(kind: str) -> None:
     assert alarms <= 3
 
 
+@pytest.mark.slow
 def test_strong_autocorrelation_is_not_taken_for_changes() -> None:
     alarms = sum(bool(detect_changes(noise("AR0.9", 1_000, seed)).indices) for seed in range(60))
     # At a rate of 5 %, more than 9 of 60 happen once in 1000 times.
     assert alarms <= 9
 
 
+@pytest.mark.slow
 def test_slow_noise_hidden_under_white_noise_raises_few_alarms() -> None:
     alarms = sum(
         bool(

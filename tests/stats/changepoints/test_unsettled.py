@@ -86,7 +86,7 @@ def test_a_level_that_nothing_else_reaches_is_found_in_slow_noise() -> None:
         assert 150 in detect_changes(series).indices
 
 
-@pytest.mark.parametrize("n", [25, 200, 1_000])
+@pytest.mark.parametrize("n", [25, 200, pytest.param(1_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("noise", ["normal", "lognormal", "outliers", "coarse"])
 def test_steady_readings_have_no_other_level_at_their_ends(noise: str, n: int) -> None:
     rng, told = np.random.default_rng([n, len(noise)]), 0

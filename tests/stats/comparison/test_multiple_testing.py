@@ -49,6 +49,7 @@ def test_the_summary_of_one_is_its_ratio() -> None:
     assert found.adjusted["only"] == found.comparisons["only"].p_beyond
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0.1, 10.0), min_size=1, max_size=6), st.floats(0.1, 10.0))
 def test_the_summary_scales_with_its_ratios(values: list[float], factor: float) -> None:
     def summary(scale: float) -> Estimate:

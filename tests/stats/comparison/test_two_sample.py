@@ -141,6 +141,7 @@ def test_beyond_the_margin_is_as_probable_as_the_least_error_at_which_it_is_deci
     assert bolder.verdict in DECIDED
 
 
+@pytest.mark.slow
 @given(levels, levels, st.floats(1e-9, 1e9))
 def test_the_unit_does_not_matter(old: Floats, new: Floats, unit: float) -> None:
     plain = compare(invocations(old), invocations(new)).ratio

@@ -137,6 +137,7 @@ def test_an_outlier_however_far_hides_nothing() -> None:
     assert len(found_modes(readings)) == 2
 
 
+@pytest.mark.slow
 @given(st.integers(0, 50), st.sampled_from([-250.0, -1.0, 1e-9, 3.0]), st.floats(-1_000.0, 1_000.0))
 def test_unit_origin_and_direction_do_not_matter(seed: int, scale: float, shift: float) -> None:
     readings = mixture(300, np.random.default_rng(seed), 0.6, 5.0)
@@ -155,6 +156,7 @@ def test_the_order_of_independent_readings_does_not_matter(seed: int) -> None:
     assert found_modes(rng.permutation(readings)) == found_modes(readings)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(-3, 40), min_size=60, max_size=200)
     | st.lists(st.floats(-1e100, 1e100), min_size=60, max_size=100)

@@ -352,6 +352,7 @@ def test_only_the_time_of_the_processor_is_moved_to_full_pace(rest_s):
     assert abs(np.mean(errors)) < 0.02
 
 
+@pytest.mark.slow
 @given(share=st.floats(0.0, 1.0), seed=st.integers(0, 20))
 def test_the_figure_is_continuous_in_the_share_of_work(share, seed):
     """It moves in proportion to the share; at 0 it is what was measured."""

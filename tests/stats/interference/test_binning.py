@@ -98,6 +98,7 @@ def one_at_a_time(values: Floats, bins: int) -> Floats:
     return found
 
 
+@pytest.mark.slow
 def test_blocks_move_values_no_farther_than_one_at_a_time() -> None:
     values = 10.0 ** np.random.default_rng(3).uniform(6.0, 9.0, 600)
     moved, expected = (np.abs(way(values, 64) / values - 1.0) for way in (streamed, one_at_a_time))

@@ -64,6 +64,7 @@ def test_few_values_have_no_valleys(values: list[float]) -> None:
     assert cluster_labels(values).tolist() == labels_by_hand(values)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(100, 400).map(float), min_size=14, max_size=200), st.booleans())
 def test_cuts_only_divide_published_clusters(values: list[float], negative: bool) -> None:
     if negative:

@@ -211,6 +211,7 @@ def test_readings_without_noise_are_cut_exactly_enough() -> None:
 seeds = st.integers(0, 2**32 - 1)
 
 
+@pytest.mark.slow
 @given(seed=seeds, scale=st.sampled_from([1e-9, 0.125, 8.0, 1e9]), power=st.integers(-2, 2))
 def test_cuts_are_those_of_readings_in_another_unit(seed: int, scale: float, power: int) -> None:
     rng = np.random.default_rng(seed)
@@ -223,6 +224,7 @@ def test_cuts_are_those_of_readings_in_another_unit(seed: int, scale: float, pow
     ]
 
 
+@pytest.mark.slow
 @given(seed=seeds)
 def test_the_order_of_invocations_does_not_matter(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -54,6 +54,7 @@ def test_the_change_points_of_a_detector_are_checked() -> None:
     assert caught.value.notice == found.notices[0]
 
 
+@pytest.mark.slow
 def test_too_few_effective_readings_are_measured() -> None:
     admitted = 0
     rng = np.random.default_rng([250, 40])

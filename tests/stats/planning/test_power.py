@@ -73,6 +73,7 @@ def test_no_price_is_below_what_the_stopping_rule_looks_at() -> None:
     assert second.n > 500
 
 
+@pytest.mark.slow
 @given(st.floats(1e-9, 1e9), st.floats(0.001, 1.0), st.booleans())
 def test_scaling_the_readings_changes_no_size(factor: float, sd: float, mirrored: bool) -> None:
     sign = -1.0 if mirrored else 1.0
@@ -83,6 +84,7 @@ def test_scaling_the_readings_changes_no_size(factor: float, sd: float, mirrored
     assert scaled.change_now == pytest.approx(plain.change_now, rel=1e-6)
 
 
+@pytest.mark.slow
 @given(st.floats(0.002, 1.0), st.floats(0.001, 0.9), st.floats(0.05, 0.9), st.floats(0.001, 0.09))
 def test_smaller_changes_more_power_and_more_confidence_take_more(
     change: float, less: float, power: float, more: float

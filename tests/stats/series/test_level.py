@@ -23,6 +23,7 @@ def test_what_transients_take_up_is_given_back(transients: tuple[float, ...]) ->
     assert np.mean(beside) / np.mean(plain) == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_the_spread_of_levels_is_what_the_standard_error_says() -> None:
     rng = np.random.default_rng([1_000, 150])
     every = (autoregressive(rng, 1_000) for _ in range(150))

@@ -79,6 +79,7 @@ def test_a_single_stage_is_the_bottleneck() -> None:
     assert (found.stage, found.certain, found.capacity.value) == ("only", True, 7.0)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(1.0, 100.0), min_size=2, max_size=5, unique=True), st.floats(1e-6, 1e6))
 def test_the_unit_of_time_does_not_matter(values: list[float], unit: float) -> None:
     def pipeline(factor: float) -> list[PipelineStage]:

@@ -87,6 +87,7 @@ def test_a_backlog_that_grows_all_along_is_no_mean():
     ).growing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [0.5, 0.8, 0.9])
 def test_a_queue_that_is_slow_at_times_does_not_grow(load: float):
     """Of 40 queues with spare capacity at most one is taken for a backlog that grows."""
