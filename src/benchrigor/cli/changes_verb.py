@@ -12,6 +12,7 @@ from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import RecordedRounds, name_of, read_rounds
+from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Kind, Options, PhaseLabel, StablePhase, codec
 from benchrigor.model.metric import describe_metric
@@ -85,7 +86,7 @@ def changes(
     else:
         named = zip(rounds.labels, phases, strict=True)
         fields = {"rounds": [{"round": name, **codec.encode(each)} for name, each in named]}
-    print_result(lambda: "\n".join(_report(phases, rounds, unit)), as_json=as_json, **fields)
+    print_result(lambda: page(_report(phases, rounds, unit)), as_json=as_json, **fields)
     if picture:
         title = click.format_filename(name_of(source), shorten=True)
         write_picture(plot_phases(rounds.series[0], phases[0], unit=unit, title=title), picture)

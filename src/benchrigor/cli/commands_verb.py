@@ -19,6 +19,7 @@ from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_result, summary
 from benchrigor.cli.worktrees import words_of
 from benchrigor.clocks import WallClock
+from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
 from benchrigor.model import (
     Estimate,
@@ -286,7 +287,7 @@ def _tell(
         lines += str(family).splitlines()
     else:
         lines = [*_ranked(records, told)]
-    print_result(lambda: "\n".join(lines), as_json=given["as_json"], **told)
+    print_result(lambda: page(lines), as_json=given["as_json"], **told)
     return family
 
 

@@ -13,6 +13,7 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recording
+from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.model import Code, Comparison, Estimate, Family, RunRecord, Verdict
 from benchrigor.model.checks import refuse
@@ -173,7 +174,7 @@ def _compare_two(
     """Print the comparison of two sides, and leave with the exit code of its verdict."""
     comparison = compare_named({each.label: each.given for each in sides}, **options)
     print_result(
-        lambda: "\n".join(reported(comparison, [each.label for each in sides])),
+        lambda: page(reported(comparison, [each.label for each in sides])),
         as_json=as_json,
         comparison=comparison,
         baseline=sides[0].origin,
@@ -253,7 +254,7 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
         for notice in each.estimate.notices:
             lines += marked(notice, f"{each.name}: ")
     print_result(
-        lambda: "\n".join(lines),
+        lambda: page(lines),
         as_json=as_json,
         places=places,
         sides=[each.origin for each in sides],

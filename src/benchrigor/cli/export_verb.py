@@ -10,6 +10,7 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recorded_run
+from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import partial_of
@@ -63,4 +64,4 @@ def export(source: str, *, folder: Path, force: bool, store: Path | None, as_jso
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be written: {error.strerror or error}") from error
     written = [str(path) for path in paths.values()]
-    print_result(lambda: "\n".join(written), as_json=as_json, run_id=record.run_id, files=written)
+    print_result(lambda: page(written), as_json=as_json, run_id=record.run_id, files=written)

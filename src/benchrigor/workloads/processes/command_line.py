@@ -165,12 +165,14 @@ def shown(argv: Sequence[str]) -> str:
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
 
 
-def end_of(stderr: bytes) -> str:
-    """Return the last lines of what was printed to stderr, as the end of an error message."""
+def with_stderr(message: str, stderr: bytes) -> list[str]:
+    """Return the lines of an error message that ends with the last lines of stderr."""
     text = stderr[-STDERR_KEPT:].decode(errors="replace")
     if len(stderr) > STDERR_KEPT:
         text = text.partition("\n")[2] or text
-    return f"; its stderr ends:\n{text.strip()}" if text.strip() else ""
+    lines = text.replace("\r\n", "\n").strip().split("\n")
+    shown = [f"{message}; its stderr ends:", *(f"  {each}" for each in lines)]
+    return shown if lines[0] else [message]
 
 
 def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
