@@ -58,7 +58,9 @@ def export(source: str, *, folder: Path, force: bool, store: Path | None, as_jso
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, path in paths.items():
-            with partial_of(path).open("w", encoding="utf-8", newline="") as file:
+            with partial_of(path).open(
+                "w", encoding="utf-8", errors="backslashreplace", newline=""
+            ) as file:
                 csv.writer(file, lineterminator="\n").writerows(TABLES[name](record))
             partial_of(path).replace(path)
     except OSError as error:

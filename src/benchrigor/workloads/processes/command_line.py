@@ -171,7 +171,7 @@ def with_stderr(message: str, stderr: bytes) -> list[str]:
     if len(stderr) > STDERR_KEPT:
         text = text.partition("\n")[2] or text
     lines = text.replace("\r\n", "\n").strip().split("\n")
-    shown = [f"{message}; its stderr ends:", *(f"  {each}" for each in lines)]
+    shown = [f"{message}; its stderr ends:", *(f"  | {each}" for each in lines)]
     return shown if lines[0] else [message]
 
 
