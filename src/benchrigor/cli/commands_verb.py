@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import shutil
 from collections import Counter
@@ -50,6 +51,7 @@ from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
 
+_MOST_COMMANDS = 10_000  # with all values of parameters
 _PLACE = re.compile(r"(?<!\$)\{(\w+)\}")
 _CPU = tuple(
     Metric(name=name, unit="s", must_satisfy=False) for name in ("user_time", "system_time")
@@ -194,8 +196,9 @@ def _values(
     ]
     for name, first, last in ranges:
         try:
-            values[name] = [str(each) for each in range(int(first), int(last) + 1)]
-        except ValueError:
+            numbers = range(int(first), int(last) + 1)
+            values[name] = [str(each) for each in numbers[: _MOST_COMMANDS + 1]]
+        except (ValueError, OverflowError):
             values[name] = []
         if not values[name]:
             problems.append(f"-P {name} is {first} to {last}, expected whole numbers, rising")
@@ -209,6 +212,9 @@ def _expanded(
     commands: Sequence[str], hooks: Mapping[str, str], values: Mapping[str, list[str]]
 ) -> dict[str, _Command]:
     """Return the commands with every combination of the parameters they use, by their labels."""
+    number = math.prod(map(len, values.values()))
+    if number > _MOST_COMMANDS:
+        raise InvalidInput(f"parameters have {number:,} combinations, expected {_MOST_COMMANDS:,}")
     own = [_PLACE.findall(each) for each in commands]
     around = [name for each in hooks.values() for name in _PLACE.findall(each)]
     asked = {*around}.union(*own)

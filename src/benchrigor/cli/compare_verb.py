@@ -17,6 +17,7 @@ from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.model import Code, Comparison, Estimate, Family, RunRecord, Verdict
 from benchrigor.model.checks import refuse
+from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import show_difference
 from benchrigor.model.text import (
     counted,
@@ -147,7 +148,7 @@ def compare(
         _rank(sides, as_json=as_json, metric=metric, **options)
         return
     opened = None if any(each.is_file for each in sides) else shared.open_store(store)
-    known = opened is not None and opened.path.exists()
+    known = opened is not None and is_there(opened.path)
     options["stored"] = StoredRuns(opened) if opened is not None and known else None
     options |= {"metric": metric, "margin": margin, "paired": paired}
     _compare_two(sides, as_json=as_json, fail_on=fail_on, **options)

@@ -13,7 +13,7 @@ from benchrigor.cli.recordings import recorded_run
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse
-from benchrigor.model.codec import partial_of
+from benchrigor.model.codec import is_there, partial_of
 from benchrigor.report.csv_tables import TABLES
 
 
@@ -53,7 +53,7 @@ def export(source: str, *, folder: Path, force: bool, store: Path | None, as_jso
         raise InvalidInput(f"{source} is no saved record, expected one that show --json printed")
     paths = {name: folder / name for name in TABLES}
     if not force:
-        there = [path for path in paths.values() if path.exists()]
+        there = [path for path in paths.values() if is_there(path)]
         refuse([f"{path} is there already: --force replaces it" for path in there])
     try:
         folder.mkdir(parents=True, exist_ok=True)

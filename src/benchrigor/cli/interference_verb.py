@@ -120,7 +120,9 @@ def _read_runs(sources: Sequence[str], store: Path | None) -> list[_Run]:
     runs: list[_Run | dict[str, SegmentProfile]] = []
     processes: dict[tuple[str, str], dict[str, SegmentProfile]] = {}
     for source in sources:
-        record = None if Path(source).is_dir() else recorded_run(source, store=store)
+        record = (
+            None if codec.is_there(Path(source), Path.is_dir) else recorded_run(source, store=store)
+        )
         if record is not None:
             estimate = _of_record(record, source)
             pressure = pressure_of_run(record)

@@ -253,6 +253,8 @@ def _rows(text: str, name: str) -> tuple[list[tuple[int, list[str]]], str]:
     delimiter = _delimiter(lines, name)
     rows = rows_of(lines, name, delimiter=delimiter, skipinitialspace=True)
     kept = [(line, row) for line, row in rows if any(map(str.strip, row))]
+    if not kept:
+        raise InvalidInput(f"{name} has nothing but empty cells, expected readings")
     place, first = kept[0]
     is_alone = all(len(row) == 1 for _, row in kept[1:])
     if delimiter == " " and is_alone and not any(map(_is_like_number, first)):
