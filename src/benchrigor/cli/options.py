@@ -112,7 +112,7 @@ def count_option(*names: str, text: str, least: int = 1) -> Decorator:
     return click.option(*names, type=click.IntRange(min=least), metavar="N", help=text)
 
 
-_MOST_CPUS = 65_536
+_LAST_CPU = 65_535  # far beyond that of any machine
 FRESH = ("python", "inherit_env", "cpus")  # parameters of `fresh_options`
 
 
@@ -122,11 +122,9 @@ def _numbers(text: str) -> tuple[int, ...]:
     try:
         for part in text.split(","):
             first, _, last = part.partition("-")
-            listed = range(int(first), int(last or first) + 1)
-            numbers += listed[: _MOST_CPUS + 1]
-            if len(numbers) > _MOST_CPUS:
-                raise ValueError
-    except (ValueError, OverflowError):
+            least, most = int(first), int(last or first)
+            numbers += range(least, most + 1) if most <= _LAST_CPU else [most]  # refused later
+    except ValueError:
         raise click.BadParameter(
             f"{text!r} names no processors, expected numbers such as 0,2 or 4-7"
         ) from None

@@ -89,4 +89,9 @@ def _saved(path: Path) -> RunRecord | None:
     except (OSError, ValueError, RecursionError):
         return None
     is_record = isinstance(data, dict) and {"schema", "rounds", "options"} <= data.keys()
-    return RunRecord.from_dict(data) if is_record else None
+    if not is_record:
+        return None
+    try:
+        return RunRecord.from_dict(data)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {each}" for each in error.problems) from error

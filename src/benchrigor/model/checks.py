@@ -52,7 +52,7 @@ def wrong_values(checks: Iterable[tuple[str, object, bool, str]]) -> list[str]:
 
 
 def is_number(value: object, kind: type = Real) -> TypeGuard[Any]:
-    """Return whether a value is a number of this kind that fits a float; True and False are none."""
+    """Return whether a value is such a number, and fits a float; True and False are none."""
     if not isinstance(value, kind) or isinstance(value, bool):
         return False
     try:

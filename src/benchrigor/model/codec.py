@@ -111,11 +111,14 @@ def _decode_plain(kind: Any, data: Any, where: str) -> Any:
     if kind is Any:
         return data
     try:
-        return kind(data)
+        decoded = kind(data)
+        if isinstance(decoded, int):
+            float(decoded)  # as which reports show it
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(
             f"{where} is {short(data)}, expected {getattr(kind, '__name__', kind)}"
         ) from error
+    return decoded
 
 
 def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:

@@ -104,7 +104,7 @@ class Metric:
 
 
 def _is_width(width: object) -> bool:
-    return width is None or (is_number(width) and width > 0.0)
+    return width is None or (is_number(width) and 0.0 < width < math.inf)
 
 
 def _one_of(words: Iterable[str]) -> str:

@@ -291,7 +291,7 @@ class RunRecord:
         """
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)
 
