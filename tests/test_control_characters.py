@@ -209,6 +209,22 @@ def test_a_printed_object_is_harmless() -> None:
             assert_harmless(str(shown))
 
 
+def test_the_log_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
+    record.cache_clear()
+    with caplog.at_level("INFO", logger="benchrigor.session"):
+        record()
+    lines = [each.getMessage() for each in caplog.records]
+    assert any("x1b" in line for line in lines)
+    for line in lines:
+        assert_harmless(line)
+
+
+def test_what_a_stream_cannot_encode_is_escaped() -> None:
+    ran = click.testing.CliRunner(charset="ascii").invoke(main, ["analyze", "-"], input="1\n2\n3\n")
+    assert ran.exit_code in (0, 3)
+    assert "\\u2500" in ran.output
+
+
 @pytest.mark.parametrize("name", reports())
 def test_a_report_is_harmless(name: str) -> None:
     texts = [*texts_of(called(getattr(report, name), given()))]
