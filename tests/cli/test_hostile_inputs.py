@@ -58,6 +58,13 @@ def test_ratios_far_from_1_need_no_further_units():
     assert stats.compare(far, rng.lognormal(0.0, 0.5, 40)).required is None
 
 
+def test_ratios_of_pairs_that_no_float_holds_are_named():
+    with pytest.raises(InvalidInput, match=r"candidate\[1\] is 1.0, expected a ratio"):
+        stats.compare([1.0, 5e-324, 1.0], [1.0, 1.0, 1.0], paired=True)
+    with pytest.raises(InvalidInput, match=r"candidate\[0\] is 1e-300, expected a ratio"):
+        stats.compare([1e100, 1.0, 1.0], [1e-300, 1.0, 1.0], paired=True)
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -74,6 +81,8 @@ def test_ratios_far_from_1_need_no_further_units():
         (("run", "--max-rounds", MANY_DIGITS, "true"), 2),
         (("run", "--fresh", "--cpus", "0-999999999999", "os:getpid"), 2),
         (("run", f"{LONG}:f"), 2),
+        (("run", "--budget", "0.2", "--target", "90%", "sh", "-c", f": {LONG}"), 0),
+        (("run", "--read", "x=json:a", "echo", f'{{"a": {MANY_DIGITS}}}'), 5),
         (("commands", "true {n}", "-P", "n", "1", MANY_DIGITS), 2),
         (("commands", "true {n} {m}", "-P", "n", "1", "9999", "-P", "m", "1", "9999"), 2),
         (("export", "record.json", "-o", LONG), 2),

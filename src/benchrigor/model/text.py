@@ -224,7 +224,8 @@ def show_change(ratio: Estimate) -> str:
     width = ratio.half_width if math.isfinite(ratio.high) else ratio.value - ratio.low
     if ratio.value >= SHOWN_IN_TIMES:
         digits = min(digits_for(width, ratio.value), _CHANGE_DIGITS)
-        value, low, high = (_end(f"{each:,.{digits}f}", each) for each in ends)
+        form = f",.{digits}f" if ratio.value < _LONG else ".4g"
+        value, low, high = (_end(f"{each:{form}}", each) for each in ends)
         return f"{value} times [{low}, {high}]"
     changes = [100.0 * (each - 1.0) for each in ends]
     digits = min(digits_for(100.0 * width, changes[0]), _CHANGE_DIGITS)

@@ -14,6 +14,7 @@ from typing import IO, Any
 from benchrigor.errors import InvalidInput
 from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.codec import is_there
 from benchrigor.protocols import Clock
 from benchrigor.workloads.picking import Pick
 from benchrigor.workloads.processes.process_group import ProcessGroup, missing_for_processes
@@ -99,7 +100,8 @@ class CommandLine:
         """The program, and the arguments that are files."""
         program = shutil.which(self._argv[0], path=self._env.get("PATH"))
         named = [program or self._argv[0], *self._argv[1:]]
-        return tuple(each for each in (self._cwd / name for name in named) if each.is_file())
+        paths = (self._cwd / name for name in named)
+        return tuple(each for each in paths if is_there(each, Path.is_file))
 
     @property
     def name(self) -> str:
