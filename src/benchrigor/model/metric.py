@@ -104,7 +104,7 @@ class Metric:
 
 
 def _is_width(width: object) -> bool:
-    return width is None or (is_number(width) and 0.0 < width < math.inf)
+    return width is None or (is_number(width) and width > 0.0)
 
 
 def _one_of(words: Iterable[str]) -> str:
