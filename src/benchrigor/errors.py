@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from benchrigor.control_characters import page
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -39,12 +41,16 @@ def without_our_frames(error: BaseException) -> BaseException:
 class BenchrigorError(Exception):
     """The base of all errors that benchrigor raises on purpose.
 
+    Each of its ``args`` is a line of the message, in which control characters are escaped.
     ``record`` is the `RunRecord` of the rounds finished before, where a session was running;
     ``records`` are those of several by name, where they took turns.
     """
 
     record: object | None = None
     records: object | None = None
+
+    def __str__(self) -> str:
+        return page(map(str, self.args))  # a line for each
 
 
 class InvalidInput(BenchrigorError, ValueError):
@@ -65,11 +71,12 @@ class InvalidInput(BenchrigorError, ValueError):
 
     def __init__(self, problems: str | Iterable[str]) -> None:
         self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
-        text = self.problems[0]
-        if len(self.problems) > 1:
-            lines = "\n".join(f"- {problem}" for problem in self.problems)
-            text = f"{len(self.problems)} problems:\n{lines}"
-        super().__init__(text)
+        super().__init__(self.problems if len(self.problems) > 1 else self.problems[0])
+
+    def __str__(self) -> str:
+        number = len(self.problems)
+        head = [f"{number} problems:"] if number > 1 else []
+        return page([*head, *(f"{'- ' if head else ''}{problem}" for problem in self.problems)])
 
 
 class NotComparable(InvalidInput):

@@ -11,6 +11,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from benchrigor.control_characters import escaped
+
 
 def share_of(text: str) -> float:
     """Read a share, given as 0.02 or as 2%; ValueError says what is wrong with it.
@@ -202,7 +204,7 @@ def scale_for(typical: float, unit: str) -> Scale:
     Seconds are scaled down to ns; "B", "B/s", "Hz" and "…/s" are scaled up with decimal prefixes;
     every other unit is left as it is. The unit 1, of plain numbers, has no name.
     """
-    size = abs(typical)
+    size, unit = abs(typical), escaped(unit)
     if unit == "s":
         step, name = next((row for row in _SECONDS if size >= row[0]), _SECONDS[-1])
         return Scale(factor=1.0 / step, name=name)

@@ -274,3 +274,23 @@ def test_a_word_in_a_marker_that_nobody_knows_is_named(pytester):
     result = pytester.runpytest(*QUICK)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*marker bench has marign, expected some of *margin*"])
+
+
+def test_names_cannot_write_to_the_terminal(pytester):
+    pytester.makepyfile(r"""
+        import pytest
+
+        NAME = "a\x1b[31m\nFORGED\u202e"
+
+        @pytest.mark.bench(group=NAME, baseline=True)
+        def test_one(bench):
+            bench(sum, range(100))
+
+        @pytest.mark.bench(group=NAME)
+        def test_two(bench):
+            bench(sum, range(100))
+    """)
+    printed = str(pytester.runpytest(*QUICK).stdout)
+    assert "group a\\x1b[31m\\nFORGED\\u202e" in printed
+    assert "\x1b[31m" not in printed
+    assert "\u202e" not in printed

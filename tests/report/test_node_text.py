@@ -82,6 +82,6 @@ def test_of_many_alarms_of_a_node_the_first_are_told():
 
 def test_a_node_cannot_write_to_the_terminal():
     (note,) = node_notes([view(NodeCondition.WRONG, reason="\x1b[2J\n\a" + "x" * 500)])
-    assert note.startswith("a:9560: ?[2J??xxx")
+    assert note.startswith("a:9560: \\x1b[2J\\n\\x07xxx")
     assert note.isprintable()
     assert len(note) < 220

@@ -154,7 +154,7 @@ def test_directory_and_environment_are_given_and_the_rest_is_kept(tmp_path: Path
 def test_an_exit_code_that_is_not_accepted_is_named_with_the_end_of_stderr() -> None:
     code = "import sys; print('x' * 5000 + '\\nlast \\udcff words', file=sys.stderr); sys.exit(3)"
     said = failure(python(code))
-    assert "exited with code 3, expected 0; its stderr ends:\nlast \\udcff words" in said
+    assert "exited with code 3, expected 0; its stderr ends:\n  | last \\udcff words" in said
     assert said.startswith(sys.executable)
     assert "xxxx" not in said.partition("ends:")[2]
 

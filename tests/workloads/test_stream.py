@@ -76,7 +76,8 @@ def test_readings_before_a_failure_are_kept_and_it_says_why(left: Left) -> None:
     stream = shell("printf 'u 1\\nu 2'; echo out of memory >&2; exit 4")
     assert a_round(stream, 9).unit_readings["u"].tolist() == [1.0]
     with pytest.raises(
-        WorkloadFailed, match=r"exited with code 4, expected 0; its stderr ends:\nout of memory"
+        WorkloadFailed,
+        match=r"exited with code 4, expected 0; its stderr ends:\n  \| out of memory",
     ):
         a_round(stream, 9)
     stream.close()

@@ -18,6 +18,7 @@ from benchrigor.cli.output import live_line, print_result
 from benchrigor.cli.targets import imported, names_function
 from benchrigor.cli.worktrees import words_of, worktrees
 from benchrigor.clocks import WallClock
+from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Comparison, Options
 from benchrigor.model.checks import refuse
@@ -26,8 +27,6 @@ from benchrigor.session import measure_pair, meter_for
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
-
-_SIDES = ("baseline", "candidate")
 
 
 @click.command()
@@ -221,9 +220,10 @@ def _store(given: dict[str, Any]) -> Journal | None:
 def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) -> None:
     """Print the comparison, and leave with the exit code of its verdict."""
     print_result(
-        lambda: "\n".join(reported(comparison, labels)),
+        lambda: page(reported(comparison, labels)),
         as_json=given["as_json"],
         comparison=comparison,
-        **dict(zip(_SIDES, labels, strict=True)),
+        baseline=labels[0],
+        candidate=labels[1],
     )
     leave(code_of(comparison, given["fail_on"]))

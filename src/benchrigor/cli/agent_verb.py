@@ -10,8 +10,9 @@ import click
 
 from benchrigor.cli.nodes import token_option
 from benchrigor.cli.options import json_option
-from benchrigor.cli.output import print_result
+from benchrigor.cli.output import print_result, remark
 from benchrigor.instrument import Agent, Alarms, read_thresholds
+from benchrigor.model.codec import is_there
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -82,9 +83,9 @@ def agent(
         config=config,
         alarms=Alarms(read_thresholds(thresholds)),
     ) as served:
-        if thresholds is not None and config is not None and config.exists():
+        if thresholds is not None and config is not None and is_there(config):
             said = f"thresholds kept in {config} are in force, not those of {thresholds}"
-            click.echo(f"benchrigor: {said}", err=True)
+            remark(said)
         print_result(
             lambda: f"serving {served.url} until it is interrupted (Ctrl-C)",
             as_json=as_json,

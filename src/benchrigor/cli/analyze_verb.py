@@ -10,7 +10,7 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_for, leave
-from benchrigor.cli.output import print_json, summary
+from benchrigor.cli.output import print_json, say, summary
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import Columns, recorded_file
 from benchrigor.cli.sources import name_of, read_columns
@@ -76,7 +76,7 @@ def analyze(
     if as_json:
         print_json(summary(record))
     else:
-        click.echo(explanation(record) if explained else render(record))
+        say(explanation(record) if explained else render(record))
     if picture:
         write_picture(plot_trace(record), picture)
     leave(code_for(record, target_given=True))

@@ -15,6 +15,7 @@ from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import Columns
 from benchrigor.cli.sources import name_of, read_rounds
+from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Analysis, Notice, Options, StablePhase, codec
 from benchrigor.model.text import counted, false_alarms, many, marked, wrapped
@@ -90,7 +91,7 @@ def changes(
             "rounds": [{"round": label, **codec.encode(phase)} for label, phase in named],
             "notices": codec.encode(analysis.notices),
         }
-    print_result(lambda: "\n".join(_report(analysis, rounds.labels)), as_json=as_json, **fields)
+    print_result(lambda: page(_report(analysis, rounds.labels)), as_json=as_json, **fields)
     if picture:
         title = click.format_filename(record.name, shorten=True)
         write_picture(plot_trace(replace(record, name=title)), picture)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import shutil
 from collections import Counter
@@ -20,6 +21,7 @@ from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_result, summary
 from benchrigor.cli.worktrees import words_of
 from benchrigor.clocks import WallClock
+from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
 from benchrigor.model import (
     Estimate,
@@ -50,9 +52,10 @@ from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
 
+_MOST_COMMANDS = 10_000  # with all values of parameters
 _PLACE = re.compile(r"(?<!\$)\{(\w+)\}")
 _COMMA = re.compile(r"(?<!\\),")
-_MOST_VALUES = 1000
+_MOST_VALUES, _LARGEST = 1000, Decimal("1e30")
 _CPU = tuple(
     Metric(name=name, unit="s", must_satisfy=False) for name in ("user_time", "system_time")
 )
@@ -208,10 +211,10 @@ def _values(
         span = f"-P {name} is {first} to {last} in steps of {step or 1}"
         if not values[name]:
             problems.append(f"{span}, expected numbers that rise")
-        elif step is None and Decimal(values[name][-1]) != Decimal(last):
-            problems.append(f"{span}, which miss {last}: give another --step")
         elif len(values[name]) > _MOST_VALUES:
             problems.append(f"{span}, expected at most {_MOST_VALUES:,} values: give a --step")
+        elif step is None and Decimal(values[name][-1]) != Decimal(last):
+            problems.append(f"{span}, which miss {last}: give another --step")
     times = Counter([*(name for name, _ in lists), *(name for name, *_ in ranges)])
     problems += [f"parameter {name} is given {n} times" for name, n in times.items() if n > 1]
     if step is not None and not ranges:
@@ -224,7 +227,8 @@ def _numbers_between(first: str, last: str, step: str) -> list[str]:
     """Return numbers with as many decimals as they need; none unless they rise."""
     try:
         low, high, by = map(Decimal, (first, last, step))
-        steps = int((high - low) / by) if low <= high and by > 0 else -1
+        rises = low <= high < _LARGEST and by > 0
+        steps = int((high - low) / by) if rises else -1
     except ArithmeticError:  # no numbers, or infinite ones
         return []
     return [f"{low + index * by:f}" for index in range(min(steps, _MOST_VALUES) + 1)]
@@ -234,6 +238,9 @@ def _expanded(
     commands: Sequence[str], hooks: Mapping[str, str], values: Mapping[str, list[str]]
 ) -> dict[str, _Command]:
     """Return the commands with every combination of the parameters they use, by their labels."""
+    number = math.prod(map(len, values.values()))
+    if number > _MOST_COMMANDS:
+        raise InvalidInput(f"parameters have {number:,} combinations, expected {_MOST_COMMANDS:,}")
     own = [_parameters_in(command, values) for command in commands]
     around = [name for hook in hooks.values() for name in _parameters_in(hook, values)]
     unused = values.keys() - {*around}.union(*own)
@@ -313,7 +320,7 @@ def _tell(
         lines += str(family).splitlines()
     else:
         lines = [*_ranked(records, told)]
-    print_result(lambda: "\n".join(lines), as_json=given["as_json"], **told)
+    print_result(lambda: page(lines), as_json=given["as_json"], **told)
     return family
 
 

@@ -13,9 +13,11 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recording
+from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.model import Code, Comparison, Estimate, Family, RunRecord, Verdict
 from benchrigor.model.checks import refuse
+from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import show_difference
 from benchrigor.model.text import (
     counted,
@@ -146,7 +148,7 @@ def compare(
         _rank(sides, as_json=as_json, metric=metric, **options)
         return
     opened = None if any(each.is_file for each in sides) else shared.open_store(store)
-    known = opened is not None and opened.path.exists()
+    known = opened is not None and is_there(opened.path)
     options["stored"] = StoredRuns(opened) if opened is not None and known else None
     options |= {"metric": metric, "margin": margin, "paired": paired}
     _compare_two(sides, as_json=as_json, fail_on=fail_on, **options)
@@ -173,7 +175,7 @@ def _compare_two(
     """Print the comparison of two sides, and leave with the exit code of its verdict."""
     comparison = compare_named({each.label: each.given for each in sides}, **options)
     print_result(
-        lambda: "\n".join(reported(comparison, [each.label for each in sides])),
+        lambda: page(reported(comparison, [each.label for each in sides])),
         as_json=as_json,
         comparison=comparison,
         baseline=sides[0].origin,
@@ -253,7 +255,7 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
         for notice in each.estimate.notices:
             lines += marked(notice, f"{each.name}: ")
     print_result(
-        lambda: "\n".join(lines),
+        lambda: page(lines),
         as_json=as_json,
         places=places,
         sides=[each.origin for each in sides],

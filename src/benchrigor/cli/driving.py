@@ -9,10 +9,8 @@ from contextlib import contextmanager, redirect_stdout
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from benchrigor.cli.exits import code_for, leave
-from benchrigor.cli.output import LiveLine, live_line, print_record, print_records
+from benchrigor.cli.output import LiveLine, live_line, print_record, print_records, remark
 from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model import Options, Progress, RoundPlan, RunRecord
 from benchrigor.model.text import percent
@@ -60,7 +58,7 @@ def drive_against(
     def begun(line: Callable[[Progress], object]) -> Session:
         session = begin(line)
         if against.told is not None:
-            click.echo(f"benchrigor: {against.told.sentence}", err=True)
+            remark(against.told.sentence)
         return session
 
     return _driven(begun, workload, before=so_far)

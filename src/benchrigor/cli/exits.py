@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 import click
 
 from benchrigor.cli.options import as_typed, awaits_json, hint
-from benchrigor.cli.output import print_result
+from benchrigor.cli.output import print_result, remark, say
+from benchrigor.control_characters import escaped
 from benchrigor.errors import (
     BenchrigorError,
     ClockFailed,
@@ -95,12 +96,25 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> E
         fields: dict[str, Any] = {"error": {"type": type(error).__name__, "message": message}}
         print_result(str, as_json=True, **fields, **({"run_id": record.run_id} if rounds else {}))
     if usage:
-        raise usage
+        raise escaped_usage(usage)
     if isinstance(error, WorkloadFailed) and error.__cause__ is not None:
         raised = traceback.format_exception(without_our_frames(error.__cause__))
-        click.echo("".join(raised), err=True, nl=False)
-    click.echo(f"benchrigor: {message}", err=True)
+        say("\n".join(map(_marked, raised)), err=True)
+    say(f"benchrigor: {message}", err=True)
     if rounds:
-        kept = f"{many(rounds, 'finished round')} kept: {hint('resume', record.run_id)}"
-        click.echo(f"benchrigor: {kept}", err=True)
+        remark(f"{many(rounds, 'finished round')} kept: {hint('resume', record.run_id)}")
     return next(code for kind, code in _BY_ERROR if isinstance(error, kind))
+
+
+def escaped_usage(error: click.UsageError) -> click.UsageError:
+    """Return an error in how the command line is written, with what was typed escaped."""
+    message = error.format_message()
+    if not isinstance(error, click.MissingParameter):  # which lists choices, and nothing typed
+        message = escaped(message)
+    return click.UsageError(message, error.ctx)
+
+
+def _marked(part: str) -> str:
+    """Mark the further lines of an exception's message, which might pass for ours."""
+    part = part.removesuffix("\n")
+    return part if part[:1].isspace() else part.replace("\n", "\n  | ")

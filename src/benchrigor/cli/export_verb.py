@@ -10,9 +10,10 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recorded_run, stored_run
+from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse
-from benchrigor.model.codec import partial_of
+from benchrigor.model.codec import is_there, partial_of
 from benchrigor.report.csv_tables import TABLES
 
 
@@ -55,15 +56,17 @@ def export(
         raise InvalidInput(f"{source} is no saved record, expected one that show --json printed")
     paths = {name: folder / name for name in TABLES}
     if not force:
-        there = [path for path in paths.values() if path.exists()]
+        there = [path for path in paths.values() if is_there(path)]
         refuse([f"{path} is there already: --force replaces it" for path in there])
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, path in paths.items():
-            with partial_of(path).open("w", encoding="utf-8", newline="") as file:
+            with partial_of(path).open(
+                "w", encoding="utf-8", errors="backslashreplace", newline=""
+            ) as file:
                 csv.writer(file, lineterminator="\n").writerows(TABLES[name](record))
             partial_of(path).replace(path)
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be written: {error.strerror or error}") from error
     written = [str(path) for path in paths.values()]
-    print_result(lambda: "\n".join(written), as_json=as_json, run_id=record.run_id, files=written)
+    print_result(lambda: page(written), as_json=as_json, run_id=record.run_id, files=written)

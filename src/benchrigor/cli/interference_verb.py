@@ -120,7 +120,9 @@ def _read_runs(sources: Sequence[str], store: Path | None) -> list[_Run]:
     runs: list[_Run | dict[str, SegmentProfile]] = []
     processes: dict[tuple[str, str], dict[str, SegmentProfile]] = {}
     for source in sources:
-        record = None if Path(source).is_dir() else recorded_run(source, store=store)
+        record = (
+            None if codec.is_there(Path(source), Path.is_dir) else recorded_run(source, store=store)
+        )
         if record is not None:
             estimate = _of_record(record, source)
             pressure = pressure_of_run(record)
@@ -211,7 +213,7 @@ def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference], *, as_j
         for run, each in pairs
     ]
     texts = (render_interference(each, name=run.name, pressure=run.pressure) for run, each in pairs)
-    print_result(lambda: coloured("\n\n".join(texts)), as_json=as_json, runs=rows)
+    print_result(lambda: "\n\n".join(texts), as_json=as_json, style=coloured, runs=rows)
 
 
 def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
@@ -222,11 +224,12 @@ def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
     composite = _of_files([each.source for each in runs], stats.composite_profile, profiles)
     names = [each.name for each in runs]
     text = partial(render_composite, composite, name=profiles[0].program, runs=names)
-    print_result(lambda: coloured(text()), as_json=as_json, names=names, **codec.encode(composite))
+    fields = {"names": names, **codec.encode(composite)}
+    print_result(text, as_json=as_json, style=coloured, **fields)
 
 
 def coloured(text: str) -> str:
-    """Colour the lights of a report; `click.echo` takes the colours off outside of a terminal."""
+    """Colour the lights of a report; `say` takes the colours off outside of a terminal."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     for light in () if plain else Light:
         color = "bright_black" if light is Light.UNKNOWN else light

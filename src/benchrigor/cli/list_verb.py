@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.output import print_json
+from benchrigor.cli.output import print_json, say
+from benchrigor.control_characters import escaped, page
 from benchrigor.model import Decision
 from benchrigor.model.text import WIDTH, ended, many
 
@@ -34,19 +35,20 @@ def list_runs(query: str, store: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(runs)
     elif runs:
-        click.echo("\n".join(_entry(each) for each in runs))
+        say(page(line for each in runs for line in _entry(each)))
     else:
-        click.echo(f"no runs in {opened.path}" + (f" match {query!r}" if query else ""))
+        say(escaped(f"no runs in {opened.path}" + (f" match {query!r}" if query else "")))
 
 
-def _entry(run: Mapping[str, Any]) -> str:
+def _entry(run: Mapping[str, Any]) -> list[str]:
     """Return two lines: what was measured and when, and its result.
 
     With the figure at full pace where there is room, for which the count of rounds may go.
     """
     started = datetime.fromisoformat(run["started_at"]).astimezone()
     # A headline is the name, the number, its evidence and its ending.
-    number, *others = run["headline"].removeprefix(f"{run['name']}: ").split(" · ")
+    headline, name = escaped(run["headline"]), escaped(run["name"])
+    number, *others = headline.removeprefix(f"{name}: ").split(" · ")
     if number.startswith("no number:"):  # of runs stored before headlines told what was observed
         number = "no number"
     reason = run["reason"]
@@ -59,4 +61,4 @@ def _entry(run: Mapping[str, Any]) -> str:
             shapes = [[number, paced, ending, rounds], [number, paced, ending], *shapes]
     lines = [_INDENT + " · ".join(filter(None, shape)) for shape in shapes]
     result = next((line for line in lines if len(line) <= WIDTH), lines[-1])
-    return f"{run['run_id']}  {started:%Y-%m-%d %H:%M}  {run['name']}\n{result}"
+    return [f"{run['run_id']}  {started:%Y-%m-%d %H:%M}  {name}", result]

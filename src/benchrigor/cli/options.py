@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from benchrigor.errors import StoreFailed
+from benchrigor.model.codec import is_there
 from benchrigor.model.options import CHOICES, Options
 from benchrigor.storage import Journal, default_path
 from benchrigor.units import positive_seconds_of, share_of, time_limit_of
@@ -111,6 +112,7 @@ def count_option(*names: str, text: str, least: int = 1) -> Decorator:
     return click.option(*names, type=click.IntRange(min=least), metavar="N", help=text)
 
 
+_LAST_CPU = 65_535  # far beyond that of any machine
 FRESH = ("python", "inherit_env", "cpus")  # parameters of `fresh_options`
 
 
@@ -120,7 +122,8 @@ def _numbers(text: str) -> tuple[int, ...]:
     try:
         for part in text.split(","):
             first, _, last = part.partition("-")
-            numbers += range(int(first), int(last or first) + 1)
+            least, most = int(first), int(last or first)
+            numbers += range(least, most + 1) if most <= _LAST_CPU else [most]  # refused later
     except ValueError:
         raise click.BadParameter(
             f"{text!r} names no processors, expected numbers such as 0,2 or 4-7"
@@ -313,7 +316,7 @@ def open_store(path: Path | None) -> Journal:
 def existing_store(path: Path | None) -> Journal:
     """Open a store to read from it, which must not make one."""
     store = open_store(path)
-    if not store.path.exists():
+    if not is_there(store.path):
         raise StoreFailed(
             f"there is no store at {store.path} yet; the first run that is kept makes it"
         )

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from benchrigor.cli.options import hint, json_printed
+from benchrigor.control_characters import escaped, page
 from benchrigor.errors import BenchrigorError
 from benchrigor.model import (
     Analysis,
@@ -43,18 +44,39 @@ _REDRAWN_EVERY_S = 0.1
 _NAME = 30  # characters of a name, to leave room for figures
 
 
+def say(text: str, *, err: bool = False, style: Callable[[str], str] = str) -> None:
+    """Print lines, with control characters escaped, and what the stream cannot encode.
+
+    What ``style`` adds, such as colours, is kept.
+    """
+    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
+    shown = style(page(text.split("\n"))).encode(encoding, "backslashreplace").decode(encoding)
+    click.echo(shown, err=err)
+
+
+def remark(sentence: str) -> None:
+    """Print a line on stderr."""
+    say(f"benchrigor: {escaped(sentence)}", err=True)
+
+
 def print_json(document: object) -> None:
     """Print a document as JSON, numbers that JSON has no word for as strings."""
-    click.echo(json.dumps(codec.encode(document), allow_nan=False, indent=2))
+    say(json.dumps(codec.encode(document), allow_nan=False, indent=2))
     json_printed()
 
 
-def print_result(show: Callable[[], object], *, as_json: bool, **fields: object) -> None:
+def print_result(
+    show: Callable[[], object],
+    *,
+    as_json: bool,
+    style: Callable[[str], str] = str,
+    **fields: object,
+) -> None:
     """Print a result, or its fields as JSON with the versions of its layout and arithmetic."""
     if as_json:
         print_json({**codec.versions(), **fields})
     else:
-        click.echo(show())
+        say(str(show()), style=style)
 
 
 def print_record(record: RunRecord, *, as_json: bool) -> None:
@@ -64,9 +86,9 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
         return
     from benchrigor.report import render  # noqa: PLC0415  # not before the first call
 
-    click.echo(render(record))
+    say(render(record))
     if record.run_id:
-        click.echo(f"  kept as {record.run_id}: {hint('explain', record.run_id)}")
+        say(escaped(f"  kept as {record.run_id}: {hint('explain', record.run_id)}"))
 
 
 def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
@@ -90,10 +112,10 @@ def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
         for notice in each.notices:
             if names := concerned.pop(str(notice), None):  # else told already
                 lines += marked(notice, f"{', '.join(names)}: " if len(names) > 1 else "")
-        click.echo("\n".join(lines))
+        say(page(lines))
     for each in others:
         line = f"{each.name} against {first.name}: {_compared(first, each)}"
-        click.echo("\n".join(wrapped(line, hanging=2)))
+        say(page(wrapped(line, hanging=2)))
 
 
 def _is_untold(notice: Notice) -> bool:
@@ -174,7 +196,7 @@ class LiveLine:
         if self._draw is not None:
             self._draw(sentence)
         else:
-            click.echo(f"benchrigor: {sentence}", err=True)
+            remark(sentence)
 
 
 @contextmanager
@@ -195,7 +217,9 @@ def live_line() -> Iterator[LiveLine]:
         redirect_stderr=False,
     ) as live:
         yield LiveLine(
-            lambda line: live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
+            lambda line: live.update(
+                Text(escaped(line), no_wrap=True, overflow="ellipsis"), refresh=True
+            )
         )
 
 

@@ -298,7 +298,7 @@ def _kinds(path: Path) -> list[HttpRequest]:
     """Read the kinds of requests of a file."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{path}: {error}") from error
     tables = document.get("request")
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):

@@ -12,7 +12,7 @@ import click
 
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import json_option, share
-from benchrigor.cli.output import print_result
+from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of
 from benchrigor.errors import InvalidInput
@@ -99,10 +99,9 @@ def rate(
             recording, end=end, method=method, target=target, confidence=confidence
         )
     if recording.unfinished is not None:
-        click.echo(
-            f"benchrigor: {recording.name}, line {recording.unfinished}: the last line is not "
-            "finished and does not count",
-            err=True,
+        remark(
+            f"{recording.name}, line {recording.unfinished}: the last line is not finished and "
+            "does not count"
         )
     if picture and len(ends) > 1:
         names = ", ".join(each.name for each in ends)

@@ -12,6 +12,7 @@ from benchrigor.cli.searches import is_search
 from benchrigor.cli.sources import decoded, name_of, read_rounds
 from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.model import Metric, Options, RunRecord
+from benchrigor.model.codec import is_there
 from benchrigor.session import retraced
 from benchrigor.session.replays.recorded_run import record_of_readings
 from benchrigor.storage.project_settings import metric_named
@@ -47,7 +48,7 @@ def recording(
     ``source`` is a file (CSV, JSON, or a record as ``show --json`` prints it), "-" for standard
     input, or else the id of a stored run, or its beginning.
     """
-    is_series = source == "-" or (columns.are_named and Path(source).is_file())
+    is_series = source == "-" or (columns.are_named and is_there(Path(source), Path.is_file))
     record = None if is_series else recorded_run(source, store=store)
     if record is None:
         return recorded_file(source, columns, options or Options())
@@ -70,7 +71,7 @@ def recorded_file(source: str, columns: Columns, options: Options) -> RunRecord:
 def recorded_run(source: str, *, store: Path | None) -> RunRecord | None:
     """Read a run from a file or the store; None for a file of another kind."""
     path = Path(source)
-    if path.is_file():
+    if is_there(path, Path.is_file):
         saved = _saved(path)
         return None if saved is None else retraced(saved)
     if not _RUN_ID.fullmatch(source):
@@ -96,4 +97,9 @@ def _saved(path: Path) -> RunRecord | None:
     except (OSError, ValueError, RecursionError):
         return None
     is_record = isinstance(data, dict) and {"schema", "rounds", "options"} <= data.keys()
-    return RunRecord.from_dict(data) if is_record else None
+    if not is_record:
+        return None
+    try:
+        return RunRecord.from_dict(data)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {each}" for each in error.problems) from error

@@ -21,6 +21,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options, Progress
 from benchrigor.model.checks import refuse
+from benchrigor.model.codec import is_there
 from benchrigor.model.text import show_duration
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
@@ -227,7 +228,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run --work 1MB:1GB -- ./copy.sh --bytes '{work}'
       benchrigor run --work 1000:1e6 mypackage.bench:sort
     """  # noqa: D301  # click wants the backspace itself
-    is_function = names_function(words[0]) and not Path(words[0]).exists()
+    is_function = names_function(words[0]) and not is_there(Path(words[0]))
     targets = words if is_function and all(map(names_function, words)) else words[:1]
     options = _options(given, in_turn=len(targets) > 1)
     if given["timeout"] == math.inf:  # none

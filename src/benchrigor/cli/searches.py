@@ -11,14 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-import click
-
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.options import hint
-from benchrigor.cli.output import print_result
+from benchrigor.cli.output import print_result, say
 from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import imported
 from benchrigor.clocks import WallClock
+from benchrigor.control_characters import page
 from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.model import (
     Limit,
@@ -76,7 +75,7 @@ def announced(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) 
         ended = [f"{n} of {len(statuses)} end {status}" for status, n in others.items()]
         lines = row("first", [f"{begun}, then on to where the limits are no longer kept"])
         lines += row("expected", [f"{n} trials, {took}: simulated with {peaks}", *ended])
-        return "\n".join(lines)
+        return page(lines)
 
     print_result(
         text, as_json=as_json, first=first, trials=trials, seconds=seconds, statuses=statuses
@@ -136,7 +135,7 @@ def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
 
     def text() -> str:
         kept = [] if run_id is None else [f"  kept as {run_id}: {hint('explain', run_id)}"]
-        return "\n".join([*found.lines(), *kept])
+        return page([*found.lines(), *kept])
 
     fields = {name: getattr(found, name) for name in found.__dataclass_fields__}
     if found.load is not None and found.load.is_bracket:
@@ -172,7 +171,7 @@ def _tell(trial: Trial, peak: PeakRate, search: PeakSearch) -> None:
     if search.goal.budget_s is not None:
         left_s = search.goal.budget_s - peak.cost_s
         parts += [f"{show_duration(left_s)} left"] if left_s > 0.0 else []
-    click.echo("\n".join(wrapped(" · ".join(parts), hanging=2)), err=True)
+    say(page(wrapped(" · ".join(parts), hanging=2)), err=True)
 
 
 class Prepared:

@@ -13,10 +13,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 
 from benchrigor.cli.options import ignored_lines
+from benchrigor.cli.output import remark
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, as_series
 from benchrigor.model.commented_csv import is_number, rows_of
@@ -197,8 +197,7 @@ def _json_lines(text: str, name: str) -> list[Any]:
 
 
 def _report_unfinished(name: str, number: int, line: str) -> None:
-    sentence = f"{name} line {number} is unfinished and not used: {short(line)}"
-    click.echo(f"benchrigor: {sentence}", err=True)
+    remark(f"{name} line {number} is unfinished and not used: {short(line)}")
 
 
 def _from_csv(
@@ -293,6 +292,8 @@ def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:
     delimiter = _delimiter(lines, name)
     rows = rows_of(lines, name, delimiter=delimiter, skipinitialspace=True)
     kept = [(line, row) for line, row in rows if any(map(str.strip, row))]
+    if not kept:
+        raise InvalidInput(f"{name} has nothing but empty cells, expected readings")
     place, first = kept[0]
     is_alone = all(len(row) == 1 for _, row in kept[1:])
     if delimiter == " " and is_alone and not any(map(_is_like_number, first)):

@@ -12,7 +12,8 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.output import print_result
+from benchrigor.cli.output import print_result, remark
+from benchrigor.control_characters import escaped, page
 from benchrigor.model import RunRecord, StopReason, TrackRecord, codec
 from benchrigor.model.text import WIDTH, counted, shortened
 from benchrigor.stats.planning.agreement import pair_runs, track_records
@@ -54,7 +55,7 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
         print_result(text, as_json=as_json, track_records=documents)
     else:
         sentence = _NOTHING.format(of=f" of {name!r}" if name else "")
-        click.echo(f"benchrigor: {sentence}", err=True)
+        remark(sentence)
     if not records:
         leave(ExitCode.NOTHING_MEASURED)
 
@@ -69,10 +70,10 @@ def _satisfied(opened: Journal, name: str) -> Iterator[RunRecord]:
 def _section(record: TrackRecord) -> str:
     """Return the sentence, and below it how each name did."""
     here = record.host == platform.node()
-    lines = [str(replace(record, host=None) if here else record)]
+    lines = str(replace(record, host=None) if here else record).splitlines()
     if len(record.by_name) > 1:
         lines.append("")
         for each in record.by_name:
             counts = f"  {counted(each.held)} of {counted(each.pairs)} "
-            lines.append(f"{counts:<{_COUNTS}}{shortened(each.name, WIDTH - _COUNTS)}")
-    return "\n".join(lines)
+            lines.append(f"{counts:<{_COUNTS}}{shortened(escaped(each.name), WIDTH - _COUNTS)}")
+    return page(lines)

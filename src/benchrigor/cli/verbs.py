@@ -97,6 +97,15 @@ class Verbs(click.Group):
                 used.end_at_once(error.code if isinstance(error.code, int) else 1)
             raise
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read what stands before the verb."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.UsageError as error:
+            from benchrigor.cli.exits import escaped_usage  # noqa: PLC0415  # loads the model
+
+            raise escaped_usage(error) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb; report an error in one paragraph, or as JSON, instead of a traceback."""
         try:

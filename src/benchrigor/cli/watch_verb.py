@@ -15,6 +15,7 @@ import click
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.nodes import token_option
 from benchrigor.cli.options import json_option, json_printed
+from benchrigor.cli.output import say
 from benchrigor.instrument import Hub
 from benchrigor.model import codec
 from benchrigor.model.node import NodeCondition, NodeView
@@ -94,7 +95,7 @@ def _after_a_second(hub: Hub) -> tuple[NodeView, ...]:
 def _print(views: Sequence[NodeView], *, as_json: bool) -> None:
     if as_json:
         document = {**codec.versions(), "nodes": codec.encode(views)}
-        click.echo(json.dumps(document, allow_nan=False))
+        say(json.dumps(document, allow_nan=False))
         json_printed()
         return
     from rich.console import Console  # noqa: PLC0415  # for people only

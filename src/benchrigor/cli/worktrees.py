@@ -12,10 +12,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
-import click
-
+from benchrigor.cli.output import remark
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.workloads.processes.command_line import end_of
+from benchrigor.workloads.processes.command_line import with_stderr
 from benchrigor.workloads.processes.own_signals import handled
 
 
@@ -39,7 +38,7 @@ def worktrees(revisions: Sequence[str], *, build: str | None = None) -> Iterator
     ]
     here = Path.cwd().resolve().relative_to(top.resolve())
     if _git("status", "--porcelain", "--untracked-files=no"):
-        click.echo("benchrigor: what is not committed here is in neither revision", err=True)
+        remark("what is not committed here is in neither revision")
     with _ended_gently(), ExitStack() as stack:
         folder = Path(mkdtemp(prefix="benchrigor-"))
         stack.callback(_git, "worktree", "prune", cwd=top)
@@ -83,10 +82,8 @@ def _build(build: str, place: Path, revision: str) -> None:
     except OSError as error:
         raise WorkloadFailed(f"--build {build!r} cannot be started: {error.strerror}") from None
     if done.returncode:
-        raise WorkloadFailed(
-            f"--build {build!r} exited with code {done.returncode} in revision {revision}"
-            f"{end_of(done.stderr or done.stdout)}"
-        )
+        failure = f"--build {build!r} exited with code {done.returncode} in revision {revision}"
+        raise WorkloadFailed(*with_stderr(failure, done.stderr or done.stdout))
 
 
 def words_of(command: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchrigor.control_characters import escaped, page
 from benchrigor.model.checks import (
     refuse,
     wrong_confidences,
@@ -93,7 +94,7 @@ class BatchAdvice:
         if self.saving_s:
             advice = f"batch {self.batch:,} to save {show_value(self.saving_s, 's')}"
         why = f" ({self.reason})" if self.reason else ""
-        return f"{self.name}: {percent(self.share)} dispatch, {advice}{why}"
+        return escaped(f"{self.name}: {percent(self.share)} dispatch, {advice}{why}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +165,7 @@ class KernelPartition:
         )
         for line, text in zip(rows, ("kernels", *kernels), strict=True):
             lines += wrapped(text, f"{line}  ")
-        return "\n".join(lines)
+        return page(lines)
 
 
 def _cells(node: NodeLoad) -> tuple[str, ...]:

@@ -53,8 +53,14 @@ def wrong_values(checks: Iterable[tuple[str, object, bool, str]]) -> list[str]:
 
 
 def is_number(value: object, kind: type = Real) -> TypeGuard[Any]:
-    """Return whether a value is a number of this kind; True and False are none."""
-    return isinstance(value, kind) and not isinstance(value, bool)
+    """Return whether a value is such a number, and fits a float; True and False are none."""
+    if not isinstance(value, kind) or isinstance(value, bool):
+        return False
+    try:
+        float(value)  # type: ignore[arg-type]  # a kind of number
+    except OverflowError:
+        return False
+    return True
 
 
 def as_share(value: object) -> Any:

@@ -11,7 +11,7 @@ import enum
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.series import as_series
+from benchrigor.model.series import as_series, short
 
 SCHEMA = 1  # Version of the layout of a stored record
 METHOD = "3"  # Version of the arithmetic behind its numbers
@@ -104,18 +104,21 @@ def _is_array(kind: Any) -> bool:
 
 def _expect(data: Any, kind: Any, words: str, where: str) -> None:
     if not isinstance(data, kind):
-        raise InvalidInput(f"{where} is {data!r}, expected {words}")
+        raise InvalidInput(f"{where} is {short(data)}, expected {words}")
 
 
 def _decode_plain(kind: Any, data: Any, where: str) -> Any:
     if kind is Any:
         return data
     try:
-        return kind(data)
-    except (TypeError, ValueError) as error:
+        decoded = kind(data)
+        if isinstance(decoded, int):
+            float(decoded)  # as which reports show it
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(
-            f"{where} is {data!r}, expected {getattr(kind, '__name__', kind)}"
+            f"{where} is {short(data)}, expected {getattr(kind, '__name__', kind)}"
         ) from error
+    return decoded
 
 
 def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
@@ -133,6 +136,14 @@ def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
 
 
 _hints = cache(typing.get_type_hints)
+
+
+def is_there(path: Path, check: Callable[[Path], bool] = Path.exists) -> bool:
+    """Return whether a path is there, or is a file or folder; no name is too long to ask."""
+    try:
+        return check(path)
+    except OSError:
+        return False
 
 
 def write_whole(path: str | Path, text: str) -> None:

@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from benchrigor.control_characters import escaped, page
 from benchrigor.model.analysis import Observed
 from benchrigor.model.decision import Decision, StopReason
 from benchrigor.model.estimate import Estimate
@@ -133,7 +134,7 @@ class Comparison:
             refusal = f"{self.verdict}, no number{_observed(self)}"
             room = max(_LONGEST - len(refusal) - len(ending), _LEAST_WHY)
             why = textwrap.shorten(no_number(self.notices), room, placeholder="…")
-            return f"{refusal} · {why}{ending}"
+            return escaped(f"{refusal} · {why}{ending}")
         change = f"no ratio{_observed(self)}, difference {show_difference(self)}"
         if self.ratio is not None:
             change = f"{show_change(self.ratio)} {percent(self.confidence, digits=10)}"
@@ -152,7 +153,7 @@ class Comparison:
         )
         lines = (" · ".join(parts) + ending for parts in choices)
         without_time = verdict + ending.rpartition(",")[0]
-        return next((line for line in lines if len(line) <= _LONGEST), without_time)
+        return escaped(next((line for line in lines if len(line) <= _LONGEST), without_time))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +187,7 @@ class Family:
             change = "no ratio" if each.ratio is None else show_change(each.ratio)
             chance = show_chance(self.adjusted[name]).lstrip("=")
             rows.append((name, change, chance, self.verdicts[name]))
-        return "\n".join([*aligned(rows, "<<><"), *_footer(self)])
+        return page([*aligned(rows, "<<><"), *_footer(self)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from benchrigor.control_characters import escaped
 from benchrigor.model.notice import Code
 
 
@@ -49,7 +50,7 @@ class Finding:
 
     def __str__(self) -> str:
         code = f" [{self.code}]" if self.code else ""
-        return (
+        return escaped(
             f"{self.name}: {self.found} ({self.verdict}){self.advice and f': {self.advice}'}{code}"
         )
 

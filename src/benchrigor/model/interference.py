@@ -6,6 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from benchrigor.control_characters import escaped
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 
@@ -127,7 +128,7 @@ class Interference:
         parts.append(f"{self.measured_percent:.1f}% measured, {self.percent:.1f}% estimated")
         if self.continuous_percent is not None:
             parts.append(f"{self.continuous_percent:+.1f}% continuous")
-        return " · ".join([*parts, f"{self.n:,} segments"])
+        return escaped(" · ".join([*parts, f"{self.n:,} segments"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from benchrigor.control_characters import escaped, page
 from benchrigor.errors import InvalidInput
 from benchrigor.model.notice import Evidence, Figure
 from benchrigor.model.text import aligned, percent, shortened, show_duration, show_value, wrapped
@@ -64,7 +65,7 @@ class Sample:
         )
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.shown or f'not known, {self.reason}'}"
+        return escaped(f"{self.name}: {self.shown or f'not known, {self.reason}'}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,7 @@ class State:
         lines += aligned([("", ""), *known], "<>")[1:]  # without names of the columns
         for reason, names in missing.items():
             lines += wrapped(f"not known: {', '.join(names)}: {reason}", hanging=2)
-        return "\n".join(lines)
+        return page(lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,4 +187,5 @@ class Alarm:
             f"{name} {f'{figure:.3g}' if isinstance(figure, float) else figure}"
             for name, figure in self.evidence.items()
         )
-        return f"{self.sentence} [{self.code}] since {self.since}" + (figures and f" ({figures})")
+        shown = f"{self.sentence} [{self.code}] since {self.since}"
+        return escaped(shown + (figures and f" ({figures})"))

@@ -6,6 +6,8 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from benchrigor.control_characters import escaped
+
 Figure = str | int | float | bool | None  # One figure of a Notice's evidence
 
 Evidence = Mapping[str, Figure]
@@ -179,7 +181,7 @@ class Notice:
         return cls(code=code, severity=Severity.REFUSAL, sentence=sentence, evidence=evidence)
 
     def __str__(self) -> str:
-        return f"{self.sentence} [{self.code}]"
+        return escaped(f"{self.sentence} [{self.code}]")
 
 
 def one_each(notices: Iterable[Notice]) -> tuple[Notice, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from benchrigor.control_characters import escaped, page
 from benchrigor.model.checks import refuse, wrong_number, wrong_quantity, wrong_whole
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice, Severity
@@ -124,7 +125,7 @@ class StageLoad:
     utilisation: Estimate | None = None
 
     def __str__(self) -> str:
-        line = f"{self.stage.name}: {show_estimate(self.capacity, 'items/s')}"
+        line = escaped(f"{self.stage.name}: {show_estimate(self.capacity, 'items/s')}")
         if self.utilisation is None:
             return line
         low, high = percent(self.utilisation.low), percent(self.utilisation.high)
@@ -160,8 +161,9 @@ class Bottleneck:
     def __str__(self) -> str:
         most = show_estimate(self.capacity, "items/s")
         if self.certain:
-            return f"{self.stage} is the bottleneck: {most}"
-        return f"{self.stage} may be the bottleneck, or {', '.join(self.rivals)}: {most}"
+            return escaped(f"{self.stage} is the bottleneck: {most}")
+        others = ", ".join(self.rivals)
+        return escaped(f"{self.stage} may be the bottleneck, or {others}: {most}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,7 +293,7 @@ class PipelineAdvice:
         first = self.stages[0]
         used, blocked = map(percent, (first.replicas.utilisation, first.buffer.blocked_share))
         header = ("stage", "used", "replicas", "room in each queue")
-        return "\n".join(
+        return page(
             [
                 *wrapped(str(self.bottleneck)),
                 f"to serve {rate} of the source, at most {used} used, {blocked} blocked:",

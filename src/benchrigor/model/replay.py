@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchrigor.control_characters import page
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.text import aligned, counted, many, percent, show_estimate, wrapped
 
@@ -103,7 +104,7 @@ class Replay:
             )
         for each in self.rulings:
             lines += wrapped(f"! {each.name}: {each.sentence}", hanging=2) if each.sentence else []
-        return "\n".join(lines)
+        return page(lines)
 
 
 def _rows(ruling: Ruling, unit: str) -> list[tuple[str, str, str, str]]:

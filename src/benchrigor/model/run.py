@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
 from benchrigor.model.analysis import Analysis, Kind
@@ -255,7 +256,7 @@ class RunRecord:
         return readings[analysis.disturbed.indices]
 
     def __str__(self) -> str:
-        return _headline(self)
+        return escaped(_headline(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain dicts, lists, strings and numbers, with schema versions."""
@@ -290,7 +291,7 @@ class RunRecord:
         """
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchrigor.control_characters import page
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 from benchrigor.model.text import (
@@ -110,7 +111,7 @@ class Plan:
         if self.power_now < _NEARLY_CERTAIN:
             power = percent(self.power_now)
         now = f"{size} a side: power {power}, smallest change seen {percent(self.change_now)}"
-        return "\n".join(
+        return page(
             [
                 *wrapped(f"{name}{show_estimate(self.pilot, self.unit)} from {size}{spent}"),
                 *row("to see", [wanted]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from benchrigor.control_characters import escaped
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 from benchrigor.model.text import percent, show_estimate
@@ -139,7 +140,8 @@ class ServiceRate:
         share = f"{percent(self.unblocked_share, digits=2)} unblocked"
         line = f"{number} · {window} · {share} · {self.standing}"
         # On a long line the share gives way to what matters more.
-        return line if len(line) <= _COLUMNS else f"{number} · {window} · {self.standing}"
+        shorter = f"{number} · {window} · {self.standing}"
+        return escaped(line if len(line) <= _COLUMNS else shorter)
 
 
 def _seconds(time_s: float) -> str:

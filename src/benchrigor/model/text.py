@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from benchrigor.control_characters import escaped
 from benchrigor.model.notice import Notice, Severity
 from benchrigor.units import ROUNDING, Scale, digits_for, scale_for
 
@@ -42,9 +43,9 @@ def wrapped(
 ) -> list[str]:
     """Break a text into lines, ``first`` before it; names and codes stay whole at their hyphens."""
     return textwrap.wrap(
-        text,
+        escaped(text),
         width,
-        initial_indent=first,
+        initial_indent=escaped(first),
         subsequent_indent=" " * (len(first) if hanging is None else hanging),
         break_on_hyphens=False,
     )
@@ -56,7 +57,7 @@ def row(label: str, parts: Iterable[str], *, width: int = _LABEL) -> list[str]:
     A label that is wider than its column moves the text to the right, and from half a line on
     stands on lines of its own.
     """
-    text = "; ".join(part for part in parts if part)
+    label, text = escaped(label), "; ".join(part for part in parts if part)
     indent = width + 2
     if not text:
         return []
@@ -77,6 +78,7 @@ def aligned(rows: Sequence[Sequence[str]], sides: str, *, width: int = WIDTH) ->
 
     A first cell that would make the table wider than ``width`` stands on lines of its own.
     """
+    rows = [[escaped(cell) for cell in cells] for cells in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     room = width - sum(widths[1:]) - 2 * len(widths[1:])
     widths[0] = min(widths[0], max(room, len(rows[0][0])))
@@ -91,6 +93,7 @@ def aligned(rows: Sequence[Sequence[str]], sides: str, *, width: int = WIDTH) ->
 
 def shortened(name: str, most: int) -> str:
     """Cut a name to so many characters from its middle; its ends tell it from others."""
+    name = escaped(name)
     if len(name) <= most:
         return name
     behind = most // 2
@@ -168,7 +171,7 @@ def show_peak_memory(facts: Mapping[str, object]) -> str:
 
 def show_amount(work: float, unit: str) -> str:
     """Show an amount of work, in the unit of the speed without its "/s"."""
-    name = "" if unit == "1" else unit.removesuffix("/s")
+    name = "" if unit == "1" else escaped(unit.removesuffix("/s"))
     if name == "B":
         return show_value(work, name)
     return f"{counted(work) if 100.0 <= work < 1e9 else f'{work:.3g}'} {name}".rstrip()
@@ -221,7 +224,8 @@ def show_change(ratio: Estimate) -> str:
     width = ratio.half_width if math.isfinite(ratio.high) else ratio.value - ratio.low
     if ratio.value >= SHOWN_IN_TIMES:
         digits = min(digits_for(width, ratio.value), _CHANGE_DIGITS)
-        value, low, high = (_end(f"{each:,.{digits}f}", each) for each in ends)
+        form = f",.{digits}f" if ratio.value < _LONG else ".4g"
+        value, low, high = (_end(f"{each:{form}}", each) for each in ends)
         return f"{value} times [{low}, {high}]"
     changes = [100.0 * (each - 1.0) for each in ends]
     digits = min(digits_for(100.0 * width, changes[0]), _CHANGE_DIGITS)

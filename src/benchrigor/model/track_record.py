@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from benchrigor.control_characters import page
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.text import many, percent, wrapped
 
@@ -95,7 +96,7 @@ class TrackRecord:
             f"on {where} your {percent(self.confidence, digits=10)} intervals held {share} of "
             f"{many(self.pairs, 'time')} [{self.low:.0%}, {self.high:.0%}]"
         )
-        return "\n".join([*wrapped(sentence), *wrapped(self._meaning())])
+        return page([*wrapped(sentence), *wrapped(self._meaning())])
 
     def _meaning(self) -> str:
         match self.standing:

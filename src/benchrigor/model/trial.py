@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import is_number, refuse, wrong_number, wrong_values, wrong_whole
 from benchrigor.model.estimate import Estimate
@@ -362,7 +363,7 @@ class PeakRate:
         n = len(self.trials)
         spent = f"{n} trial{'s' if n != 1 else ''}, {show_duration(self.cost_s)}"
         how = "under way" if self.status is None else str(self.status)
-        return f"{self._shown()} · {how} · {spent}"
+        return escaped(f"{self._shown()} · {how} · {spent}")
 
     def _shown(self) -> str:
         if self.load is not None:

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 import pytest
 
+from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.model import Comparison, Family, RunRecord, Verdict, codec
-from benchrigor.model.codec import write_whole
+from benchrigor.model.codec import is_there, write_whole
 from benchrigor.model.text import first_few, many, wrapped
 from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.report import tabulate
@@ -276,13 +277,17 @@ def check_files(config: pytest.Config) -> None:
     if config.getoption("bench_save") and config.getoption("bench_store"):
         raise pytest.UsageError("--bench-save and --bench-store both say where: give one of them")
     path = saved_at(config, "bench_compare")
-    if path is not None and not path.is_file() and path != saved_at(config, "bench_save"):
-        raise pytest.UsageError(
-            f"--bench-compare: there is no {path}, expected a suite that was saved: run with "
-            f"--bench-save {config.getoption('bench_compare')} first"
+    if (
+        path is not None
+        and not is_there(path, Path.is_file)
+        and path != saved_at(config, "bench_save")
+    ):
+        name = config.getoption("bench_compare")
+        problem = (
+            f"there is no {path}, expected a suite that was saved: run with --bench-save {name}"
         )
+        raise pytest.UsageError(escaped(f"--bench-compare: {problem} first"))
     target = config.getoption("bench_json")
-    if target is not None and not Path(target).absolute().parent.is_dir():
-        raise pytest.UsageError(
-            f"--bench-json: there is no folder {Path(target).absolute().parent}"
-        )
+    if target is not None and not is_there(Path(target).absolute().parent, Path.is_dir):
+        folder = Path(target).absolute().parent
+        raise pytest.UsageError(escaped(f"--bench-json: there is no folder {folder}"))

@@ -12,6 +12,7 @@ from typing import Self
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ServiceRate
 from benchrigor.model.checks import attempt, refuse
+from benchrigor.model.codec import is_there
 from benchrigor.model.pipeline import PipelineAdvice, Quantity
 from benchrigor.model.series import short
 from benchrigor.queues.stages.monitor_report import MonitorReport
@@ -185,9 +186,9 @@ def _check(watching: Watching, where: object, record: object) -> None:
         problems.append(f"where is {short(where)}, expected {' or '.join(map(repr, _WHERE))}")
     if record is not None and not isinstance(record, str | os.PathLike):
         problems.append(f"record is {short(record)}, expected a path")
-    elif record is not None and Path(record).is_dir():
+    elif record is not None and is_there(Path(record), Path.is_dir):
         problems.append(f"record is {str(record)!r}, a folder, expected the path of a file")
-    elif record is not None and not Path(record).absolute().parent.is_dir():
+    elif record is not None and not is_there(Path(record).absolute().parent, Path.is_dir):
         problems.append(f"record is {str(record)!r}, expected a path in a folder that exists")
     attempt(problems, replace(watching, period_s=None).estimator)
     refuse(problems)

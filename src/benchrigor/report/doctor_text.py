@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchrigor.control_characters import page
 from benchrigor.model import Finding, Fitness
 from benchrigor.model.finding import verdict_of
 from benchrigor.model.text import WIDTH, shortened, wrapped
@@ -41,7 +42,7 @@ def render_findings(findings: Sequence[Finding]) -> str:
         for each, name in zip(findings, names, strict=True):
             if each.verdict is verdict:
                 lines += _lines(each, f"  {mark} {name:<{label}}")
-    return "\n".join(lines)
+    return page(lines)
 
 
 def _lines(finding: Finding, first: str) -> list[str]:

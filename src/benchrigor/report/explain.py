@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from benchrigor.control_characters import page
 from benchrigor.model import (
     Analysis,
     Estimate,
@@ -56,6 +57,8 @@ from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
 
+_Step = str | list[str]  # a sentence, or one with the lines of a table below it
+
 
 def explain(record: RunRecord, metric: str | None = None) -> str:
     """Explain step by step how the number of a metric came about.
@@ -81,8 +84,8 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
     """
     analysis = record.analysis(metric)
     if analysis is None:
-        return f"{record.name}: nothing was measured, so there is nothing to explain."
-    steps = [
+        return page([f"{record.name}: nothing was measured, so there is nothing to explain."])
+    steps: list[_Step] = [
         *(_of_pairs if analysis.kind is Kind.WORK else _of_readings)(analysis, record),
         *explain_pace(analysis, record.options.statistic),
         *_stop(analysis, record),
@@ -92,12 +95,12 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
     ]
     lines = [*wrapped(f"How the {analysis.metric.name} of {record.name} came about"), ""]
     for number, step in enumerate(steps, 1):
-        text, *table = step.split("\n")
+        text, *table = [step] if isinstance(step, str) else step
         lines += [*wrapped(text, f"{number:>2}. "), *table]
-    return "\n".join(lines)
+    return page(lines)
 
 
-def _of_readings(analysis: Analysis, record: RunRecord) -> list[str]:
+def _of_readings(analysis: Analysis, record: RunRecord) -> list[_Step]:
     """Explain the steps from readings to their mean or quantile."""
     return [
         _readings(analysis, record),
@@ -108,9 +111,9 @@ def _of_readings(analysis: Analysis, record: RunRecord) -> list[str]:
     ]
 
 
-def _of_pairs(analysis: Analysis, record: RunRecord) -> list[str]:
+def _of_pairs(analysis: Analysis, record: RunRecord) -> list[_Step]:
     """Explain the steps from pairs of work amount and duration to the speed."""
-    steps = [_pairs(analysis, record), _left_out(analysis, record)]
+    steps: list[_Step] = [_pairs(analysis, record), _left_out(analysis, record)]
     if analysis.wps is None:
         return [*steps, f"No line can be drawn, so there is no interval.{_observed(analysis)}"]
     return [*steps, *_line(analysis, analysis.wps), _checks(analysis, analysis.wps)]
@@ -223,7 +226,7 @@ def _observed(analysis: Analysis) -> str:
     return f" Observed: {show_figures(observed, unit)}{levels and f'; levels {levels}'}."
 
 
-def _phases(analysis: Analysis, record: RunRecord) -> list[str]:
+def _phases(analysis: Analysis, record: RunRecord) -> list[_Step]:
     if record.options.cut_shares is not None:
         kept = f"{counted(analysis.n_kept)} of {many(analysis.n, 'reading')} are kept"
         each = " of each round" if analysis.kind is Kind.INVOCATIONS else ""
@@ -265,11 +268,11 @@ def _change_points(stable: StablePhase) -> str:
     )
 
 
-def _segments(analysis: Analysis) -> str:
+def _segments(analysis: Analysis) -> list[str]:
     stable, unit = analysis.phases[0], analysis.metric.unit
-    rows = "".join(f"\n      {line}" for line in phase_table(stable, unit, _MOST_PHASES))
+    rows = [f"      {line}" for line in phase_table(stable, unit, _MOST_PHASES)]
     if stable.start is None:
-        return f"Phases; none of them may be measured ({stable.reason}):{rows}"
+        return [f"Phases; none of them may be measured ({stable.reason}):", *rows]
     margin = stable.n - analysis.n_kept
     kept = f"{counted(analysis.n_kept)} of {counted(analysis.n)} readings are kept"
     if stable.reason is PhaseReason.CHANGING_PACE:
@@ -278,7 +281,7 @@ def _segments(analysis: Analysis) -> str:
         kept += f"{cold(margin)}, are left out"
     elif margin:
         kept += f" ({counted(margin)} beside the cuts are left out as a margin)"
-    return f"Phases; {kept}:{rows}"
+    return [f"Phases; {kept}:", *rows]
 
 
 def _level(analysis: Analysis, record: RunRecord) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
+from benchrigor.control_characters import escaped, page
 from benchrigor.model import (
     Code,
     Composite,
@@ -72,7 +73,7 @@ def render_interference(
     """
     light = f"{show_total(interference)}, {_ADVICE[interference.light]}"
     unclustered = interference.unclustered_percent
-    return "\n".join(
+    return page(
         [
             *_title(name),
             *_row("light", [light, show_reliability(interference)]),
@@ -106,7 +107,7 @@ def render_composite(composite: Composite, *, name: str = "", runs: Sequence[str
     lights = Counter(each.light for each in composite.runs)
     counts = ", ".join(f"{lights[light]} {light}" for light in Light if lights[light])
     header = ("run", "light", "lost", "measured", "estimated", "duration")
-    return "\n".join(
+    return page(
         [
             *_title(name),
             *_row("duration", [show_estimate(composite.duration, "s")]),
@@ -197,6 +198,7 @@ def _computation(group: Group) -> Iterator[str]:
 
 
 def _title(name: str) -> list[str]:
+    name = escaped(name)
     return [name, "─" * min(len(name), WIDTH)] if name else []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from benchrigor.control_characters import escaped
 from benchrigor.model.node import NodeCondition, NodeView
 from benchrigor.model.text import many, shortened, show_duration, show_value
 
@@ -39,7 +40,7 @@ def node_rows(views: Iterable[NodeView]) -> list[tuple[str, ...]]:
 def node_notes(views: Iterable[NodeView]) -> list[str]:
     """Return a line for each answer that failed, and for the first alarms of each node."""
     return [
-        f"{_name(view)}: {printable(each)}"
+        f"{_name(view)}: {shortened(each, _LONGEST)}"
         for view in views
         for each in (
             view.reason if view.condition is not NodeCondition.WELL else "",
@@ -73,7 +74,7 @@ def _figures(view: NodeView) -> tuple[str, ...]:
 
 
 def _name(view: NodeView) -> str:
-    return view.address.partition("://")[2]
+    return escaped(view.address.partition("://")[2])
 
 
 def _clock(view: NodeView) -> str:
@@ -83,8 +84,3 @@ def _clock(view: NodeView) -> str:
     if abs(view.offset_s) <= view.offset_error_s:
         return f"< {show_value(view.offset_error_s, 's')}"
     return f"{'+' if view.offset_s > 0.0 else '-'}{show_duration(abs(view.offset_s))}"
-
-
-def printable(text: str) -> str:
-    """Return a text of others as a terminal may show it: no control characters, not too long."""
-    return shortened("".join(each if each.isprintable() else "?" for each in text), _LONGEST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchrigor.control_characters import page
 from benchrigor.model import PeakRate
 from benchrigor.model.text import many, show_duration, wrapped
 from benchrigor.stats.peaks import CLOSED_LOOP, OPEN_LOOP
@@ -39,4 +40,4 @@ def explain_peak(peak: PeakRate, name: str) -> str:
     lines = [f"How {name} came about", ""]
     for number, step in enumerate(steps, 1):
         lines += wrapped(step, f"{number:>3}. ")
-    return "\n".join([*lines, "", *peak.lines()])
+    return page([*lines, "", *peak.lines()])

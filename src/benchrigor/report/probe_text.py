@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from benchrigor.control_characters import page
 from benchrigor.model import ProbeReading, ProbeReadings, ProbeRow
 from benchrigor.model.advice import BATCH_ABOVE
 from benchrigor.model.checks import refuse, wrong_share
@@ -124,7 +125,7 @@ def render_probes(readings: ProbeReadings, *, batch_above: float = BATCH_ABOVE) 
     rejected = sum(each.rejected for each in readings.values())
     lines += wrapped(f"Rejected events: {counted(rejected)}.") if rejected else []
     lines += [line for notice in readings.notices for line in marked(notice)]
-    return "\n".join(lines)
+    return page(lines)
 
 
 def _cells(row: ProbeRow) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from benchrigor.control_characters import page
 from benchrigor.model import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.model.text import (
     WIDTH,
@@ -87,9 +88,9 @@ def render_rates(
     """
     title = [name, "─" * min(len(name), WIDTH)] if name else []
     if not rates:
-        return "\n".join([*title, *row("rate", ["no number: there is no period"])])
+        return page([*title, *row("rate", ["no number: there is no period"])])
     now, speed = rates[-1], speed_unit(unit)
-    return "\n".join(
+    return page(
         [
             *title,
             *row("rate", [_number(now, speed)]),

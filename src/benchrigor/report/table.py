@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from benchrigor.control_characters import page
 from benchrigor.model import Code, Estimate, RunRecord, Severity
 from benchrigor.model.text import (
     WIDTH,
@@ -58,7 +59,7 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
         table = aligned(rows, "<<><", width=width)
     lines = [*table, *_warnings(records, width)]
     marked = any(row[1].startswith(_MARK) for row in rows)
-    return "\n".join([*lines, *([f"{_MARK} observed median, no interval"] if marked else [])])
+    return page([*lines, *([f"{_MARK} observed median, no interval"] if marked else [])])
 
 
 _Row = tuple[str, str, str, str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from benchrigor.control_characters import escaped, page
 from benchrigor.model import (
     Analysis,
     Code,
@@ -93,7 +94,8 @@ def render(record: RunRecord) -> str:
     lines += row("rounds", [_ending(record)] if record.elapsed_s else [])
     lines += row("measured", [_facts(record)])
     lines += row("machine", _machine(record))
-    return "\n".join([record.name, "─" * min(len(record.name), WIDTH), *lines, *marks])
+    name = escaped(record.name)
+    return page([name, "─" * min(len(name), WIDTH), *lines, *marks])
 
 
 def _untold(notices: Iterable[Notice], rows: Sequence[str], name: str = "") -> list[str]:

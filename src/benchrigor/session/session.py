@@ -14,6 +14,7 @@ from typing import Any
 
 from benchrigor import instrument
 from benchrigor.clocks import WallClock
+from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, InvalidInput, StoreFailed, WorkTooShort
 from benchrigor.instrument.host_delays import HostDelays
 from benchrigor.instrument.run_delay import RunDelay
@@ -182,7 +183,7 @@ class Session(Engine):
             self._store.append(self._begun(self._store), finished)
         decision = self._take(finished)
         if self._progress is not None and _LOG.isEnabledFor(logging.INFO):
-            _LOG.info("%s", decided(finished, self._progress, self.options))
+            _LOG.info("%s", escaped(decided(finished, self._progress, self.options)))
         if decision.stop:
             self._finish()
         return decision
@@ -330,7 +331,7 @@ class Session(Engine):
         if isinstance(self._store, Journal):  # what fails should fail before time is spent
             self._store.check()
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
-        _LOG.info("%s", begun(self.name, self.options, len(self._rounds)))
+        _LOG.info("%s", escaped(begun(self.name, self.options, len(self._rounds))))
         with (
             ended_by_errors(self, self._rescued),
             closing(adapted) if isinstance(adapted, LastingWorkload) else nullcontext(),

@@ -76,7 +76,7 @@ def keep_full_pace(machine: str, seconds: Mapping[str, float]) -> None:
 def _kept() -> dict[str, dict[str, float]]:
     try:
         found = json.loads(full_pace_path().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):
         return {}

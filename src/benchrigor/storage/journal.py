@@ -180,7 +180,7 @@ class Journal:
             run_id = _unused_id(connection)
             connection.execute(
                 "INSERT INTO run (run_id, name, started_at, record, floats) VALUES (?, ?, ?, ?, ?)",
-                (run_id, header.name, started_at, record, floats),
+                (run_id, _storable(header.name), started_at, record, floats),
             )
         return run_id
 
@@ -226,7 +226,7 @@ class Journal:
             stopped, or None) and ``headline`` (the result in one line, or empty).
         """
         with self._transaction("DEFERRED") as connection:
-            rows = connection.execute(_RUNS, {"query": query}).fetchall()
+            rows = connection.execute(_RUNS, {"query": _storable(query)}).fetchall()
         names = ("run_id", "name", "started_at", "rounds", "reason", "headline")
         listed = [dict(zip(names, row, strict=True)) for row in rows]
         return [
@@ -247,7 +247,8 @@ class Journal:
     def _resolve(self, connection: sqlite3.Connection, run_id: str) -> str:
         """Complete a run id from its first characters."""
         rows = connection.execute(  # ids are hexadecimal: "g" sorts behind all their digits
-            "SELECT run_id FROM run WHERE run_id BETWEEN ? AND ? LIMIT 6", (run_id, f"{run_id}g")
+            "SELECT run_id FROM run WHERE run_id BETWEEN ? AND ? LIMIT 6",
+            (_storable(run_id), _storable(f"{run_id}g")),
         ).fetchall()
         ids = [str(row[0]) for row in rows]
         if not ids:
@@ -334,6 +335,11 @@ def _close(connections: _Connections) -> None:
     for key in list(connections):
         if key[0] == os.getpid():
             connections.pop(key).close()
+
+
+def _storable(text: str) -> str:
+    """Escape halves of characters, which SQLite refuses: arguments need not be UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _advice(error: Exception) -> str:

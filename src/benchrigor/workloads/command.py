@@ -28,8 +28,8 @@ from benchrigor.workloads.processes.command_line import (
     GRACE_S,
     STDERR_KEPT,
     CommandLine,
-    end_of,
     shown,
+    with_stderr,
 )
 from benchrigor.workloads.processes.process_delay import record_process
 from benchrigor.workloads.processes.process_group import Ended
@@ -236,7 +236,7 @@ class CommandWorkload:
                     f", {_MOST_FAILURES} times in a row" if self._flags["ignore_failure"] else ""
                 )
                 stderr.seek(max(0, stderr.seek(0, io.SEEK_END) - STDERR_KEPT - 1))
-                raise WorkloadFailed(f"{shown(argv)} {failure}{often}{end_of(stderr.read())}")
+                raise WorkloadFailed(*with_stderr(f"{shown(argv)} {failure}{often}", stderr.read()))
             if ended.elapsed_ns <= 0:
                 raise ClockFailed(
                     f"the clock moved by {ended.elapsed_ns} ns while {shown(argv)} ran, "

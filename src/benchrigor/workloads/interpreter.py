@@ -28,7 +28,7 @@ from benchrigor.model.options import LATEST
 from benchrigor.model.text import show_value
 from benchrigor.protocols import Recorder
 from benchrigor.workloads.processes import worker
-from benchrigor.workloads.processes.command_line import GRACE_S, STDERR_KEPT, end_of
+from benchrigor.workloads.processes.command_line import GRACE_S, STDERR_KEPT, with_stderr
 from benchrigor.workloads.processes.process_group import (
     Ended,
     ProcessGroup,
@@ -225,12 +225,12 @@ class InterpreterWorkload:
         with TemporaryFile() as stderr:
             ended, answer = self._carried_out(task, plan, stderr)
             stderr.seek(max(0, stderr.seek(0, 2) - STDERR_KEPT - 1))
-            told = end_of(stderr.read())
+            printed = stderr.read()
         if ended.cut:
             recorder.notice(_cut_off(plan))
             recorder.cut()
             return
-        facts, arrays = self._understood(ended, answer, told)
+        facts, arrays = self._understood(ended, answer, printed)
         self._record(facts, arrays, recorder)
         over_s = (self._clock.now_ns() - began_ns) / 1e9
         if arrays["readings"].size < plan.readings and over_s >= (plan.seconds or math.inf):
@@ -288,7 +288,7 @@ class InterpreterWorkload:
         return {**kept, **drawn, **self._env}
 
     def _understood(
-        self, ended: Ended, answer: bytes, told: str
+        self, ended: Ended, answer: bytes, stderr: bytes
     ) -> tuple[dict[str, Any], dict[str, Floats]]:
         """Return facts and arrays of an answer; raise what went wrong."""
         if ended.overran:
@@ -305,19 +305,19 @@ class InterpreterWorkload:
                 if ended.code >= 0
                 else (f"was killed by signal {-ended.code}")
             )
-            raise WorkloadFailed(
-                f"{self.name}: the fresh interpreter {how} before it told its readings{told}"
-            ) from None
+            failure = f"{self.name}: the fresh interpreter {how} before it told its readings"
+            raise WorkloadFailed(*with_stderr(failure, stderr)) from None
         facts = header["facts"]
         if "refused" in facts:
             raise InvalidInput(facts["refused"])
         if "failed" in facts:
-            raise WorkloadFailed(f"{self.name} {facts['failed']}{told}")
+            raise WorkloadFailed(*with_stderr(f"{self.name} {facts['failed']}", stderr))
         if len(body) != 8 * sum(size for _, size in sizes):
-            raise WorkloadFailed(
+            failure = (
                 f"{self.name}: {len(body)} bytes of readings arrived from the fresh interpreter, "
-                f"expected {8 * sum(size for _, size in sizes)}{told}"
+                f"expected {8 * sum(size for _, size in sizes)}"
             )
+            raise WorkloadFailed(*with_stderr(failure, stderr))
         stops = np.cumsum([size for _, size in sizes])
         parts = np.split(np.frombuffer(body), stops[:-1])
         return facts, {name: part for (name, _), part in zip(sizes, parts, strict=True)}

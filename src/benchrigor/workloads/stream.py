@@ -18,7 +18,12 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import RoundPlan
 from benchrigor.protocols import Clock, Recorder
 from benchrigor.workloads.picking import OutputSearch, Pick
-from benchrigor.workloads.processes.command_line import GRACE_S, STDERR_KEPT, CommandLine, end_of
+from benchrigor.workloads.processes.command_line import (
+    GRACE_S,
+    STDERR_KEPT,
+    CommandLine,
+    with_stderr,
+)
 
 ROUND_S = 1.0  # so often a round ends, with what there is
 _PIECE = 2**16
@@ -231,7 +236,7 @@ class _Stream:
         if failure:
             for _ in range(_PIPE // _PIECE):  # its last words
                 self._read(0.0)
-            raise WorkloadFailed(f"{self._line.name} {failure}{end_of(self._stderr)}")
+            raise WorkloadFailed(*with_stderr(f"{self._line.name} {failure}", self._stderr))
         self._search.check_tables()
         if not self._has_given:
             self._search.check()

@@ -162,9 +162,10 @@ class Hub:
         except TimeoutError:
             return _SILENCE, f"no answer within {self._timeout_s:g} s".encode()
         except (aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:
-            return _NONSENSE, str(error).encode()
+            return _NONSENSE, str(error).encode(errors="backslashreplace")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return _SILENCE, str(getattr(error, "os_error", error)).encode()
+            reason = str(getattr(error, "os_error", error))
+            return _SILENCE, reason.encode(errors="backslashreplace")
 
 
 def _condition(status: int) -> NodeCondition:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
+from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.segment_profiles.segment_columns import RESERVED
 from benchrigor.instrument.segment_profiles.thread_recording import Recording
@@ -119,10 +120,10 @@ class Segments:
             if error is None:
                 raise
             # The program's own error is what matters.
-            error.add_note(f"The segment profile could not be written: {failed}")
+            error.add_note(escaped(f"The segment profile could not be written: {failed}"))
         if self._path is not None and not len(self._recording) and error is None:
             message = f"no segment was recorded, so {self._path} was not written"
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+            warnings.warn(escaped(message), RuntimeWarning, stacklevel=2)
 
     def segment(self, label: str = "", *, work: float | None = None) -> _Segment:
         """Return a context manager whose body is one segment.

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from benchrigor import clocks
+from benchrigor.control_characters import page
 from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.model import Estimate
 from benchrigor.model.pipeline import Bottleneck, PipelineAdvice, PipelineStage, Quantity
@@ -139,7 +140,7 @@ class MonitorReport:
         lines += _grown(self.growths, self.fixed)
         if self.failure is not None:
             lines += wrapped(f"watched no more: {self.failure}")
-        return "\n".join(lines)
+        return page(lines)
 
     def _pipeline(self, source_rate: Quantity | None) -> tuple[Quantity, list[PipelineStage]]:
         """Return what is to be served, and the stages that read."""

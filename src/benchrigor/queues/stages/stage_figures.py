@@ -10,6 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
+from benchrigor.control_characters import escaped
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Estimate, ServiceRate
 from benchrigor.model.text import percent, show_estimate, show_value
@@ -111,7 +112,7 @@ class WatchedStage:
             parts.append(f"{percent(self.utilisation.value)} used")
         if self.failure is not None:
             parts.append(f"watched no more: {self.failure}")
-        return f"{self.name}: {' · '.join(parts)}"
+        return escaped(f"{self.name}: {' · '.join(parts)}")
 
 
 class StageFigures:

@@ -63,7 +63,7 @@ def published(path: Path) -> MonitorReport | None:
     """Return what a watching process has published; None where there is nothing yet."""
     try:
         return decode(MonitorReport, json.loads(path.read_bytes()), where=str(path))
-    except (OSError, ValueError, InvalidInput):
+    except (OSError, ValueError, RecursionError, InvalidInput):
         return None
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from benchrigor.control_characters import escaped, page
 from benchrigor.errors import MissingExtra
 from benchrigor.model import PhaseLabel
 from benchrigor.model.text import counted, show_value
@@ -180,6 +181,12 @@ def mark_beyond(axes: Axes, at: npt.ArrayLike, words: str, color: str, *, top: b
     beside(axes, words, float(top), va="top" if top else "bottom", color=color)
 
 
+def entitle(axes: Axes, title: str) -> None:
+    """Write the title on the left above axes that have nothing else there."""
+    style: dict[str, Any] = {"color": INK, "fontsize": 11.0, "fontweight": "bold", "pad": 20.0}
+    axes.set_title(escaped(title), loc="left", parse_math=False, **style)
+
+
 def beside(axes: Axes, words: str, height: float, **style: Any) -> None:
     """Write into the right margin, at a share of the axes' height."""
     write(axes, words, (1.0, height), (_GAP, 0.0), fontsize=SMALL, **style)
@@ -204,7 +211,8 @@ def write(
 ) -> Annotation:
     """Write so many points away from a place, which is in shares of the axes unless given."""
     fixed: dict[str, Any] = {"xycoords": xycoords, "textcoords": "offset points"}
-    return axes.annotate(words, at, xytext=points, parse_math=False, **fixed, **style)
+    shown = page(words.split("\n"))
+    return axes.annotate(shown, at, xytext=points, parse_math=False, **fixed, **style)
 
 
 def _label_phases(axes: Axes, trace: Trace) -> None:
@@ -261,12 +269,13 @@ def _write_wrapped(axes: Axes, words: str, points: float, *, most: int, **style:
     text = above(axes, words, points, **style)
     share = axes.get_window_extent().width / max(text.get_window_extent().width, 1.0)
     width = max(20, int(share * len(words)) - 1)
+    words = escaped(words)
     cuts = textwrap.wrap(words, width) if most > 1 else [words[:width], words[width:]]
     lines = [each for each in cuts if each]
     shown = lines[:most]
     if len(lines) > most:
         shown[-1] += "…"
-    text.set_text("\n".join(shown))
+    text.set_text(page(shown))
     return len(shown)
 
 
@@ -298,6 +307,7 @@ def ticks(axis: Axis, ruler: Ruler) -> Callable[[float, object], str]:
 
 def name_axes(axes: Axes, across: str, upwards: str) -> None:
     """Name the axes, and draw no more of their frame than is needed."""
+    across, upwards = escaped(across), escaped(upwards)
     axes.set_xlabel(across, color=INK, fontsize=10.0, parse_math=False)
     axes.set_ylabel(upwards, color=INK, fontsize=10.0, parse_math=False)
     axes.tick_params(color=FRAME, labelcolor=INK, labelsize=SMALL)

@@ -14,6 +14,7 @@ from benchrigor.report.plots.drawing import (
     PALE,
     SMALL,
     above,
+    entitle,
     mark_beyond,
     name_axes,
     new_axes,
@@ -80,7 +81,7 @@ def plot_peak(peak: PeakRate, *, title: str = "", axes: Axes | None = None) -> A
     if right < left * _NARROW:  # else no round number may be in sight
         axes.set_xlim(left / _WIDER, right * _WIDER)
     axes.tick_params(which="both", labelsize=SMALL)
-    axes.set_title(title, loc="left", color=INK, fontsize=11.0, fontweight="bold", pad=20.0)
+    entitle(axes, title)
     above(axes, words, 6.0, color=color)
     axes.grid(visible=True, which="major", color=PALE, alpha=0.2)
     return axes

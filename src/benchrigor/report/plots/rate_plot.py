@@ -14,11 +14,11 @@ from benchrigor.queues.recording.outlines import Stretches
 from benchrigor.report.plots.drawing import (
     CHANGE,
     DOTS,
-    INK,
     NUMBER,
     PALE,
     above,
     beside,
+    entitle,
     mark_beyond,
     name_axes,
     new_axes,
@@ -76,8 +76,7 @@ def plot_rates(
     scale = scale_for(top, speed)
     name_axes(axes, "", scale.name)
     axes.yaxis.set_major_formatter(lambda rate, _: f"{rate * scale.factor:.6g}")
-    bold: dict[str, Any] = {"fontweight": "bold", "pad": 20.0, "parse_math": False}
-    axes.set_title(title, loc="left", color=INK, fontsize=11.0, **bold)
+    entitle(axes, title)
     _write_rate(axes, rates[-1] if rates else None, speed)
     _draw_waiting(axes.inset_axes((0.0, -0.34, 1.0, 0.22), sharex=axes), stretches)
     axes.tick_params(labelbottom=False)

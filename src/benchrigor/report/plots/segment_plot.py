@@ -17,6 +17,7 @@ from benchrigor.report.plots.drawing import (
     NUMBER,
     SMALL,
     above,
+    entitle,
     name_axes,
     new_axes,
 )
@@ -112,7 +113,7 @@ def _show_tick(seconds: float, _position: object) -> str:
 
 def _write(axes: Axes, interference: Interference, title: str) -> None:
     """Write title and light above the axes, and the legend beside them."""
-    axes.set_title(title, loc="left", color=INK, fontsize=11.0, fontweight="bold", pad=20.0)
+    entitle(axes, title)
     doubtful = " (doubtful)" if warnings_of(interference) else ""
     shown = f"{show_total(interference)}: {show_parts(interference)}{doubtful}"
     above(axes, shown, 6.0, color=_LIGHTS[interference.light])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import (
     Analysis,
@@ -249,4 +250,4 @@ def _named(statistic: str, estimate: Estimate | None, unit: str) -> str:
     if estimate is None:
         return ""
     lines = f"{statistic} {show_estimate(estimate, unit)}".replace(" [", "\n[", 1).split("\n")
-    return "\n".join(textwrap.fill(each, _BESIDE) for each in lines)
+    return page(part for each in lines for part in textwrap.wrap(each, _BESIDE))

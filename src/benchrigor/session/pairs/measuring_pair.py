@@ -286,7 +286,8 @@ class _PairRunner:
                     if late or not self._are_chosen:
                         break
         except WorkloadFailed as error:
-            raise WorkloadFailed(f"{name}: {error}") from error
+            first, *others = error.args
+            raise WorkloadFailed(f"{name}: {first}", *others) from error
         except CallOverran:
             self._under_way = name
             raise
@@ -337,4 +338,5 @@ def naming(name: str) -> Iterator[None]:
     try:
         yield
     except (WorkloadFailed, ClockFailed) as error:
-        raise type(error)(f"{name}: {error}") from error
+        first, *others = error.args
+        raise type(error)(f"{name}: {first}", *others) from error

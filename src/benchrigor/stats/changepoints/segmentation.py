@@ -65,7 +65,10 @@ class Segmenter:
     def _set_penalty(self, inflation: float) -> None:
         used = min(inflation, max(1.0, self.known / MIN_EFFECTIVE_TO_SEARCH))
         criterion = Criterion(
-            penalty=3.1 + math.log(self.known / used) / 2.0 + math.log(0.05 / self._level),
+            penalty=3.1
+            + math.log(self.known / used) / 2.0
+            + math.log(0.05)
+            - math.log(self._level),
             inflation=used,
             min_segment=max(self._min_segment, math.ceil(2.0 * used)),
         )

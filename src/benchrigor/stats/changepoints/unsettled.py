@@ -99,9 +99,9 @@ def _chance(distance: float, inflation: float) -> float:
 
 def _clear_end(part: Floats, min_segment: int) -> int:
     """Return how many readings at the end are farther from the rest than it spans; 0 for none."""
-    counts = np.arange(min_segment, part.size - min_segment + 1)
-    if not counts.size:
+    if part.size < 2 * min_segment:
         return 0
+    counts = np.arange(min_segment, part.size - min_segment + 1)
     gaps = _gaps(part, counts)
     best = int(np.argmax(gaps))
     count = int(counts[best])

@@ -19,6 +19,7 @@ from benchrigor.model import Estimate
 from benchrigor.stats.series.interval import StandardError, satterthwaite, student_t, t_interval
 
 _HALVINGS = 53  # on the way to an end of a ratio's interval: the digits of a number
+_LEAST_SHRINK = 1e-18  # squared: nobody takes 1e18 times as many readings
 
 Weights = tuple[float, float]  # of baseline and candidate in a difference
 
@@ -181,7 +182,8 @@ def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> 
 
     The k >= 0 that solves A / (m + k) + B / (n + k) = shrink^2 (A / m + B / n), with A / m and
     B / n the squared errors that baseline and candidate contribute. The gain in degrees of freedom
-    is left out, so the answer is on the safe side. None where no error says how it shrinks.
+    is left out, so the answer is on the safe side. None where no error says how it shrinks, or
+    where it takes more than anyone can measure.
     """
     if shrink >= 1.0:
         return 0
@@ -193,6 +195,8 @@ def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> 
         return None
     share = (first / whole) ** 2
     wanted = shrink**2
+    if wanted < _LEAST_SHRINK:
+        return None
     half = (wanted * (m + n) - share * m - (1.0 - share) * n) / 2.0
     rest = m * n * (1.0 - wanted)
     k = (math.sqrt(half**2 + wanted * rest) - half) / wanted

@@ -19,6 +19,7 @@ from benchrigor.model import Code, Comparison, Estimate, Floats, Notice, Verdict
 from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import one_each
+from benchrigor.model.series import check_items
 from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
 from benchrigor.stats.comparison.few_pairs import carried_by_few, median_ratio
 from benchrigor.stats.comparison.fieller_mover import (
@@ -181,8 +182,17 @@ def compare_samples(
         basis = paired_invocations(first, second, question.policy)
     else:
         pairs = np.asarray(first), np.asarray(second)
+        _check_ratios(*pairs)
         return compare_pairs(*pairs, question, positive=positive)[0]
     return _concluded(basis, question, positive=positive)
+
+
+def _check_ratios(baseline: Floats, candidate: Floats) -> None:
+    """Refuse pairs whose ratio no float holds."""
+    with np.errstate(all="ignore"):
+        sizes = np.abs(candidate / baseline)
+    fits = ((sizes > 0.0) & (sizes < np.inf)) | (candidate == 0.0) | (baseline == 0.0)
+    check_items(candidate, fits, "a ratio to its baseline that a float can hold", name="candidate")
 
 
 def compare_pairs(

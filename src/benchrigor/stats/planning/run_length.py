@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
+from benchrigor.control_characters import page
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.series import as_series
 from benchrigor.model.text import aligned, show_duration
@@ -60,7 +61,7 @@ class RunLengthPlan:
             cost = "-" if each.cost_s is None else show_duration(each.cost_s)
             mark = "cheapest" if each is self.best else ""
             rows.append((f"{each.duration_s:g}", f"{each.variation:.1%}", trials, cost, mark))
-        return "\n".join(aligned(rows, ">>>><"))
+        return page(aligned(rows, ">>>><"))
 
 
 def plan_runlength(

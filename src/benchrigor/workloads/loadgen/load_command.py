@@ -19,8 +19,8 @@ from benchrigor.workloads.picking import Pick, read_picks
 from benchrigor.workloads.processes.command_line import (
     STDERR_KEPT,
     CommandLine,
-    end_of,
     shown,
+    with_stderr,
 )
 
 _LOAD, _SECONDS = "{load}", "{seconds}"
@@ -117,7 +117,7 @@ class LoadCommand:
                 failure = f"ran longer than {timeout_s:g} s and was killed"
             if failure:
                 stderr.seek(max(0, stderr.seek(0, 2) - STDERR_KEPT - 1))
-                raise WorkloadFailed(f"{shown(argv)} {failure}{end_of(stderr.read())}")
+                raise WorkloadFailed(*with_stderr(f"{shown(argv)} {failure}", stderr.read()))
             values = self._picked(stdout, argv)
             stdout.seek(0)
             text = stdout.read().decode(errors="replace")

@@ -9,7 +9,7 @@ from tempfile import TemporaryFile
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model.checks import refuse
 from benchrigor.protocols import Clock
-from benchrigor.workloads.processes.command_line import STDERR_KEPT, CommandLine, end_of, shown
+from benchrigor.workloads.processes.command_line import STDERR_KEPT, CommandLine, shown, with_stderr
 
 PLACES = ("setup", "prepare", "conclude", "cleanup")
 
@@ -69,4 +69,4 @@ def run_hook(place: str, argv: Sequence[str], line: CommandLine, clock: Clock) -
         if code != 0:
             stderr.seek(max(0, stderr.seek(0, 2) - STDERR_KEPT - 1))
             how = f"exited with code {code}" if code > 0 else f"was killed by signal {-code}"
-            raise WorkloadFailed(f"{place} {shown(argv)} {how}{end_of(stderr.read())}")
+            raise WorkloadFailed(*with_stderr(f"{place} {shown(argv)} {how}", stderr.read()))

@@ -14,6 +14,7 @@ from typing import IO, Any
 from benchrigor.errors import InvalidInput
 from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.codec import is_there
 from benchrigor.protocols import Clock
 from benchrigor.workloads.picking import Pick
 from benchrigor.workloads.processes.process_group import ProcessGroup, missing_for_processes
@@ -99,7 +100,8 @@ class CommandLine:
         """The program, and the arguments that are files."""
         program = shutil.which(self._argv[0], path=self._env.get("PATH"))
         named = [program or self._argv[0], *self._argv[1:]]
-        return tuple(each for each in (self._cwd / name for name in named) if each.is_file())
+        paths = (self._cwd / name for name in named)
+        return tuple(each for each in paths if is_there(each, Path.is_file))
 
     @property
     def name(self) -> str:
@@ -165,12 +167,14 @@ def shown(argv: Sequence[str]) -> str:
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
 
 
-def end_of(stderr: bytes) -> str:
-    """Return the last lines of what was printed to stderr, as the end of an error message."""
+def with_stderr(message: str, stderr: bytes) -> list[str]:
+    """Return the lines of an error message that ends with the last lines of stderr."""
     text = stderr[-STDERR_KEPT:].decode(errors="replace")
     if len(stderr) > STDERR_KEPT:
         text = text.partition("\n")[2] or text
-    return f"; its stderr ends:\n{text.strip()}" if text.strip() else ""
+    lines = text.replace("\r\n", "\n").strip().split("\n")
+    shown = [f"{message}; its stderr ends:", *(f"  | {each}" for each in lines)]
+    return shown if lines[0] else [message]
 
 
 def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:

@@ -1,0 +1,413 @@
+"""One hostile name goes through every report, error, plot and verb: no control character comes out.
+
+The reports, errors and plots are listed from the code, so that new ones are tested too.
+"""
+
+import ast
+import enum
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import click.testing
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import benchrigor
+import benchrigor as br
+from benchrigor import errors, model, report
+from benchrigor.cli import main
+from benchrigor.cli.verbs import VERBS
+from benchrigor.control_characters import escaped, page
+from benchrigor.model import (
+    Delays,
+    Interference,
+    Metric,
+    Observed,
+    Options,
+    RunRecord,
+    SegmentProfile,
+    StablePhase,
+)
+from benchrigor.session.replays.recorded_run import record_of_pairs
+from benchrigor.stats import find_stable_phase, profile_interference
+from benchrigor.storage import Journal
+
+# Colours, a forged line, returns, C1, the direction of text, separators and a lone surrogate.
+NAME = "µ\x1b[31m\nFORGED\r\t\x07\x7f\x9b\u202e\u2066\u200f\u2028\u2029\udcff"
+_CONTROLS = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def assert_harmless(text: str) -> None:
+    """Assert that a terminal may show a text, and that no line of it is forged."""
+    assert not _CONTROLS.search(text), ascii(text)
+    assert not re.search(r"^\s*FORGED", text, re.MULTILINE), ascii(text)
+
+
+def made(kind: Any, given: Mapping[Any, Any]) -> Any:
+    """Make a value of a type; ``given`` has values of types, and of parameters by name."""
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if kind in given:
+        return given[kind]
+    if origin in (typing.Union, types.UnionType):
+        return made(next(each for each in parts if each is not types.NoneType), given)
+    if origin is typing.Literal:
+        return parts[0]
+    if origin is tuple:
+        return tuple(made(each, given) for each in parts if each is not Ellipsis)
+    if origin is np.ndarray:
+        return np.array([1.0, 2.0])
+    if origin and issubclass(origin, Mapping):
+        return {made(parts[0], given): made(parts[1], given)}
+    if origin and issubclass(origin, Iterable | Sequence):
+        return (made(parts[0], given),)
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return next(iter(kind))
+    plain = {str: NAME, int: 1, float: 0.5, bool: True, object: NAME, Any: NAME}
+    return plain[kind] if kind in plain else called(kind, given)
+
+
+def called(function: Callable[..., Any], given: Mapping[Any, Any]) -> Any:
+    """Call a function, or make a dataclass, with hostile values of its parameters' types."""
+    hints = typing.get_type_hints(function, localns={**vars(model), "Axes": object, "npt": npt})
+    values = {}
+    for name in inspect.signature(function).parameters:
+        own = f"{function.__qualname__}.{name}"
+        chosen = next((key for key in (own, name) if key in given), None)
+        values[name] = given[chosen] if chosen else made(hints[name], given)
+    return function(**values)
+
+
+ROOT = Path(benchrigor.__file__).parent
+STORED = {"Pick"}  # a format that is read again, shown with repr
+NOT_OF_TEXT = {"InvalidInput", "Monitor"}  # the first has a test below, the other a report
+
+
+@cache
+def record() -> RunRecord:
+    session = br.Session(
+        Options(budget_readings=300),
+        (Metric(name=NAME, unit=NAME, direction="lower"),),  # type: ignore[arg-type]
+        name=NAME,
+        seed=1,
+    )
+    rng = np.random.default_rng(1)
+    while (plan := session.ask()) is not None:
+        readings = {NAME: rng.normal(10.0, 1.0, plan.readings)}
+        session.tell(br.Round(plan=plan, elapsed_ns=10**9, unit_readings=readings))
+    return session.result()
+
+
+@cache
+def worked() -> RunRecord:
+    amounts = np.linspace(1.0, 2.0, 12)
+    options, metric = Options(), Metric(name="speed", unit=f"{NAME}/s", direction="higher")  # type: ignore[arg-type]
+    return record_of_pairs(amounts, 0.5 + amounts, options, metric, name=NAME)
+
+
+@cache
+def profile() -> SegmentProfile:
+    seconds = np.random.default_rng(1).normal(0.01, 0.001, 200)
+    return SegmentProfile(program=NAME, duration_s=seconds, nominal={"label": [NAME] * 200})
+
+
+def given() -> dict[Any, Any]:
+    """Values that hold texts and must fit together."""
+    known = called(Observed, {})
+    return {
+        Delays: None,
+        Options: Options(),
+        RunRecord: record(),
+        SegmentProfile: profile(),
+        Interference: profile_interference(profile()),
+        StablePhase: find_stable_phase(np.ones(40)),
+        "axes": None,
+        "averaging": "auto",
+        "batch_above": 0.5,
+        "evidence": {},
+        "failed": 0,
+        "metric": NAME,
+        "observed": {"baseline": known, "candidate": known, NAME: known},
+        "PipelineStage.variation": None,
+        "plot_work.record": worked(),
+        "scheduled": 2,
+        "sent": 2,
+        "starts": np.array([0]),
+        "stops": np.array([1]),
+        "plot_phases.values": np.ones(40),
+        "plot_work.metric": "speed",
+        "width": 79,
+    }
+
+
+@cache
+def shown_classes() -> tuple[type, ...]:
+    for module in pkgutil.walk_packages(benchrigor.__path__, "benchrigor."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    pending, classes = [object], dict[type, None]()
+    while pending:
+        for kind in type.__subclasses__(pending.pop()):
+            if kind not in classes:
+                classes[kind] = None
+                pending.append(kind)
+    return tuple(
+        kind
+        for kind in classes
+        if str(kind.__module__).startswith("benchrigor")
+        and "__str__" in vars(kind)
+        and getattr(sys.modules[kind.__module__], kind.__name__, None)
+        is kind  # else slots replaced it
+    )
+
+
+def reports() -> list[str]:
+    functions = {name: each for name, each in vars(report).items() if inspect.isfunction(each)}
+    return [
+        name
+        for name, each in functions.items()
+        if "str" in str(inspect.signature(each).return_annotation)
+    ]
+
+
+def plots() -> list[str]:
+    return [name for name in vars(report) if name.startswith("plot_")]
+
+
+def texts_of(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Sequence):
+        for each in value:
+            yield from texts_of(each)
+
+
+def test_control_characters_become_visible_and_other_characters_stay() -> None:
+    assert escaped("µ → 漢字 é \x1b[0m") == "µ → 漢字 é \\x1b[0m"
+    assert escaped("a\nb\tc\x9b\u202e\u2028\udcff") == "a\\nb\\tc\\x9b\\u202e\\u2028\\udcff"
+    assert escaped(escaped(NAME)) == escaped(NAME)
+    assert page(["a\nb", "c"]) == "a\\nb\nc"
+
+
+def test_a_printed_object_is_harmless() -> None:
+    kinds = [kind for kind in shown_classes() if not issubclass(kind, enum.Enum | Exception)]
+    assert len(kinds) > 20
+    for kind in kinds:
+        if kind.__name__ not in STORED | NOT_OF_TEXT:
+            shown = record() if kind is RunRecord else called(kind, given())
+            assert_harmless(str(shown))
+
+
+def test_the_log_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
+    record.cache_clear()
+    with caplog.at_level("INFO", logger="benchrigor.session"):
+        record()
+    lines = [each.getMessage() for each in caplog.records]
+    assert any("x1b" in line for line in lines)
+    for line in lines:
+        assert_harmless(line)
+
+
+def test_what_a_stream_cannot_encode_is_escaped() -> None:
+    ran = click.testing.CliRunner(charset="ascii").invoke(main, ["analyze", "-"], input="1\n2\n3\n")
+    assert ran.exit_code in (0, 3)
+    assert "\\u2500" in ran.output
+
+
+@pytest.mark.parametrize("name", reports())
+def test_a_report_is_harmless(name: str) -> None:
+    texts = [*texts_of(called(getattr(report, name), given()))]
+    assert texts
+    for text in texts:
+        assert_harmless(text)
+
+
+@pytest.mark.parametrize("name", plots())
+def test_a_plot_is_harmless(name: str) -> None:
+    axes = called(getattr(report, name), given())
+    axes.figure.canvas.draw()
+    written = [
+        each.get_text() for each in axes.figure.findobj(lambda each: hasattr(each, "get_text"))
+    ]
+    assert any("x1b" in each for each in written)
+    for text in written:
+        assert_harmless(text)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        each
+        for each in vars(errors).values()
+        if isinstance(each, type) and issubclass(each, Exception)
+    ],
+    ids=lambda kind: kind.__name__,
+)
+def test_an_error_is_harmless(kind: type[Exception]) -> None:
+    named = {"package": NAME, "extra": NAME} if kind is errors.MissingExtra else {}
+    assert_harmless(str(kind(NAME, **named)))
+    if issubclass(kind, errors.InvalidInput):
+        assert_harmless(str(kind([NAME, NAME])))
+
+
+def test_lines_are_joined_and_printed_in_one_place() -> None:
+    """A text that is joined or printed elsewhere would not be escaped."""
+    elsewhere = []
+    for path in sorted(ROOT.rglob("*.py")):
+        text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT).as_posix()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                call = ast.unparse(node.func)
+                if call in {"click.echo", "click.secho", "'\\n'.join"}:
+                    elsewhere.append(f"{name}: {call}")
+    assert elsewhere == [
+        "cli/exits.py: '\\n'.join",  # a traceback
+        "cli/output.py: click.echo",
+        "cli/sources.py: '\\n'.join",  # the lines of a file, without the first
+        "cli/timeit_verb.py: '\\n'.join",  # source text
+        "cli/timeit_verb.py: '\\n'.join",
+        "control_characters.py: '\\n'.join",
+        "workloads/timing.py: '\\n'.join",  # what is hashed
+    ]
+
+
+VERBS_WITH = {
+    "run": [
+        ["run", "--budget", "0.3", "--quiet", "sh", "-c", "true", NAME],
+        ["run", "sh", "-c", f"printf '%s' '{NAME}' >&2; exit 3"],
+        ["run", "--read", f"{NAME}=regex:(", "true"],
+        ["run", f"job:{NAME}"],
+        ["run", "job:fails"],
+        ["run", NAME],
+    ],
+    "ab": [
+        ["ab", f"sh -c 'exit 3' '{NAME}'", "true"],
+        ["ab", NAME, "true"],
+        ["ab", "true", "--rev", NAME],
+    ],
+    "commands": [
+        ["commands", "--budget", "0.3", f"true '{NAME}'", "true"],
+        ["commands", f"true '{NAME}", "true"],
+        ["commands", "true {n}", "-L", "n", f"{NAME},b", "--budget", "0.3"],
+    ],
+    "timeit": [
+        ["timeit", "--budget", "0.1", f"len({NAME!a})\nint"],
+        ["timeit", f"raise ValueError({NAME!a})"],
+    ],
+    "doctor": [["doctor", NAME]],
+    "peak": [
+        ["peak", "--url", f"http://{NAME}/", "--p95", "1ms"],
+        ["peak", "--limit", f"{NAME}=1", "true"],
+        ["peak", "--requests", NAME, "--p95", "1ms"],
+        ["peak", "--p95", "50ms", "--", NAME],
+    ],
+    "analyze": [
+        ["analyze", "FILE", "--column", "1", "--unit", NAME],
+        ["analyze", "FILE", "--column", "1", "--unit", NAME, "--explain"],
+        ["analyze", "FILE", "--column", NAME],
+        ["analyze", "FILE"],
+        ["analyze", "TEXT"],
+        ["analyze", NAME],
+    ],
+    "changes": [
+        ["changes", "FILE", "--column", "1", "--unit", NAME],
+        ["changes", "FILE", "--round", "0", "--column", "1"],
+    ],
+    "compare": [
+        ["compare", "FILE", "OTHER", "--column", "1"],
+        ["compare", "FILE", "OTHER", "FILE", "--column", "1"],
+        ["compare", NAME, "FILE"],
+    ],
+    "replay": [["replay", "FILE", "--column", "1", "--unit", NAME], ["replay", NAME]],
+    "list": [["list"], ["list", NAME]],
+    "show": [["show", "RUN"], ["show", NAME]],
+    "explain": [["explain", "RUN"], ["explain", "RUN", "--metric", NAME]],
+    "export": [["export", "RUN", "-o", f"results{NAME}"], ["export", "RUN", "-o", "FILE"]],
+    "interference": [
+        ["interference", "PROFILE"],
+        ["interference", "PROFILE", "PROFILE", "--composite"],
+        ["interference", "RUN"],
+        ["interference", "TEXT"],
+    ],
+    "rate": [
+        ["rate", "QUEUES"],
+        ["rate", "QUEUES", "--end", "other"],
+        ["rate", "TEXT"],
+        ["rate", NAME],
+    ],
+    "plan": [["plan", "RUN"], ["plan", "FILE", "--column", "1", "--change", "2%"], ["plan", NAME]],
+    "track-record": [
+        ["track-record"],
+        ["track-record", "--name", NAME],
+        ["track-record", "--store", NAME],
+    ],
+    "agent": [
+        ["agent", "--port", "0", "--host", NAME],
+        ["agent", "--thresholds", "TEXT", "--port", "0"],
+        ["agent", "--token-file", NAME],
+    ],
+    "watch": [["watch", "--once", f"http://127.0.0.1:1/{NAME}"], ["watch", "--once", NAME]],
+    "resume": [["resume", "RUN"], ["resume", NAME]],
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Files with a hostile name and hostile content, and the number of a stored run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("BENCHRIGOR_STORE", f"runs{NAME}.sqlite")
+    encodable = NAME.encode(errors="replace").decode()
+    quoted = encodable.replace("\r", "")
+    rows = "".join(f'"{quoted}",{10 + number % 3}\n' for number in range(60))
+    segments = "".join(f'"{quoted}",{0.01 + 0.0001 * (number % 7)}\n' for number in range(60))
+    counts = "".join(f'0.1,{40 + number % 3},0.01,"{quoted}"\n' for number in range(60))
+    contents = {
+        "FILE": f'"{quoted}","n{quoted}"\n{rows}',
+        "OTHER": f'"{quoted}","n{quoted}"\n{rows}',
+        "TEXT": quoted,
+        "PROFILE": f"# program: {encodable!r}\x1b[31m\nlabel,duration_s\n{segments}",
+        "QUEUES": f"period_s,items,blocked_s,end\n{counts}",
+    }
+    for label, text in contents.items():
+        Path(f"{label}{NAME}").write_text(text, encoding="utf-8")
+    Path("job.py").write_text(f"def fails():\n    raise ValueError({NAME!a})\n")
+    with Journal(Path(f"runs{NAME}.sqlite")) as stored:
+        run_id = stored.begin(record())
+        for each in record().rounds:
+            stored.append(run_id, each)
+        stored.finish(run_id, record())
+    return {"RUN": run_id, **{label: f"{label}{NAME}" for label in contents}}
+
+
+@pytest.mark.parametrize(
+    "words", [[NAME], [f"--{NAME}"], ["run", f"--{NAME}"], ["list", "a", NAME]]
+)
+def test_an_error_in_the_command_line_is_harmless(words: list[str]) -> None:
+    result = click.testing.CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "x1b" in result.output
+    assert_harmless(result.output)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_is_harmless(verb: str, files: dict[str, str]) -> None:
+    outputs = []
+    for words in VERBS_WITH[verb]:
+        typed = [files.get(word, word) for word in words]
+        result = click.testing.CliRunner().invoke(main, typed)
+        assert result.exception is None or isinstance(result.exception, SystemExit), words
+        assert_harmless(result.output)
+        outputs.append(result.output)
+    assert "x1b" in "".join(outputs)
