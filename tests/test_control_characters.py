@@ -274,7 +274,6 @@ def test_lines_are_joined_and_printed_in_one_place() -> None:
     assert elsewhere == [
         "cli/exits.py: '\\n'.join",  # a traceback
         "cli/output.py: click.echo",
-        "cli/sources.py: '\\n'.join",  # the lines of a file, without the first
         "cli/timeit_verb.py: '\\n'.join",  # source text
         "cli/timeit_verb.py: '\\n'.join",
         "control_characters.py: '\\n'.join",
