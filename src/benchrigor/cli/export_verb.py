@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
 import click
@@ -11,8 +12,8 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recorded_run
 from benchrigor.errors import InvalidInput
+from benchrigor.files import write_whole
 from benchrigor.model.checks import refuse
-from benchrigor.model.codec import partial_of
 from benchrigor.report.csv_tables import TABLES
 
 
@@ -57,9 +58,9 @@ def export(source: str, *, folder: Path, force: bool, store: Path | None, as_jso
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, path in paths.items():
-            with partial_of(path).open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerows(TABLES[name](record))
-            partial_of(path).replace(path)
+            text = io.StringIO(newline="")
+            csv.writer(text, lineterminator="\n").writerows(TABLES[name](record))
+            write_whole(path, text.getvalue())
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be written: {error.strerror or error}") from error
     written = [str(path) for path in paths.values()]

@@ -13,7 +13,6 @@ import types
 import typing
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -133,15 +132,3 @@ def _decode_dataclass(kind: Any, data: Any, where: str) -> Any:
 
 
 _hints = cache(typing.get_type_hints)
-
-
-def write_whole(path: str | Path, text: str) -> None:
-    """Write a file, whole or not at all."""
-    partial = partial_of(Path(path))
-    partial.write_bytes(text.encode())
-    partial.replace(path)
-
-
-def partial_of(path: Path) -> Path:
-    """Return the file that becomes this one once it is whole."""
-    return path.with_name(f"{path.name}.partial")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput
+from benchrigor.files import write_whole
 from benchrigor.model import codec
 from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
@@ -275,7 +276,7 @@ class RunRecord:
 
     def save(self, path: str | Path) -> None:
         """Write the record to a JSON file, whole or not at all."""
-        codec.write_whole(path, json.dumps(self.to_dict(), allow_nan=False))
+        write_whole(path, json.dumps(self.to_dict(), allow_nan=False))
 
     @classmethod
     def load(cls, path: str | Path) -> RunRecord:
