@@ -19,7 +19,7 @@ import pytest
 
 from benchrigor.errors import StoreFailed
 from benchrigor.model import Options, Round, RoundPlan, RunRecord
-from benchrigor.storage import Journal, default_path, journal
+from benchrigor.storage import Journal, database, default_path
 
 HEADER = RunRecord(
     name="sort", options=Options(), metrics=(), seed=1, rounds=(), analyses=(), subject={"a": 1}
@@ -296,8 +296,11 @@ def test_a_damaged_journal_is_named(store: Journal) -> None:
 
 
 def test_a_row_that_is_no_record_is_named(store: Journal, other: sqlite3.Connection) -> None:
-    other.execute("INSERT INTO run VALUES (99, 'bad', 'name', 'when', '{', x'')")
-    with pytest.raises(StoreFailed, match=r"runs\.sqlite: Expecting property name"):
+    other.execute(
+        "INSERT INTO run (run_id, name, started_at, record, floats) "
+        "VALUES ('bad', 'name', 'when', '{', x'')"
+    )
+    with pytest.raises(StoreFailed, match=r"run bad is damaged: JSONDecodeError: Expecting prop"):
         store.load("bad")
 
 
@@ -322,7 +325,7 @@ def test_a_store_that_stays_locked_is_named(store: Journal, other: sqlite3.Conne
 
 def test_a_newer_schema_is_refused_by_its_number(store: Journal, other: sqlite3.Connection) -> None:
     other.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreFailed, match=r"has schema 99, this version .* knows up to 1: install"):
+    with pytest.raises(StoreFailed, match=r"has schema 99, this version .* knows up to 2: install"):
         Journal(store.path).runs()
 
 
@@ -332,11 +335,11 @@ def test_an_older_schema_is_lifted_with_its_runs(
     run_id = store.begin(HEADER)
     store.close()
     script = ("ALTER TABLE run ADD COLUMN label TEXT", "CREATE INDEX by_label ON run (label)")
-    monkeypatch.setattr(journal, "MIGRATIONS", (*journal.MIGRATIONS, script))
+    monkeypatch.setattr(database, "MIGRATIONS", (*database.MIGRATIONS, script))
     with Journal(store.path) as lifted:
         assert lifted.load(run_id).name == "sort"
     with closing(sqlite3.connect(store.path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
         assert connection.execute("SELECT label FROM run").fetchall() == [(None,)]
 
 
@@ -347,7 +350,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
     store.close()
     script = ("ALTER TABLE run ADD COLUMN label TEXT", "CREATE nonsense")
     with monkeypatch.context() as patched:
-        patched.setattr(journal, "MIGRATIONS", (*journal.MIGRATIONS, script))
+        patched.setattr(database, "MIGRATIONS", (*database.MIGRATIONS, script))
         with pytest.raises(StoreFailed, match="syntax error"):
             Journal(store.path).runs()
     assert store.load(run_id).name == "sort"

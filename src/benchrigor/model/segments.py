@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.files import write_whole
-from benchrigor.model import codec, profile_file
+from benchrigor.model import profile_file
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.readings import Facts
 from benchrigor.model.series import Floats, as_series, short

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from benchrigor.errors import BenchrigorError
-from benchrigor.model import Comparison, Family, RunRecord, Verdict, codec
 from benchrigor.files import write_whole
+from benchrigor.model import Comparison, Family, RunRecord, Verdict, codec
 from benchrigor.model.text import first_few, many, wrapped
 from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.report import tabulate
