@@ -29,6 +29,7 @@ from benchrigor.model import (
     RunRecord,
 )
 from benchrigor.model.checks import refuse
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import (
     PEAK_MEMORY,
     marked,
@@ -229,8 +230,16 @@ def _expanded(
             label = f"{text} ({unseen})" if unseen else text
             found.append((label, _Command(text, filled, given)))
     times = Counter(label for label, _ in found)
-    refuse(f"{label} is given {n} times, expected once" for label, n in times.items() if n > 1)
-    return dict(found)
+    refuse(
+        f"{hide_secrets(label)} is given {n} times, expected once"
+        for label, n in times.items()
+        if n > 1
+    )
+    labelled: dict[str, _Command] = {}
+    for position, (label, filled_command) in enumerate(found, start=1):
+        hidden = hide_secrets(label)  # after which two may be alike
+        labelled[f"{hidden} ({position})" if hidden in labelled else hidden] = filled_command
+    return labelled
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
@@ -243,7 +252,9 @@ def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
         if not words:
             raise InvalidInput(f"{text!r} is no command, expected a program and its arguments")
         if not command.hooks and shutil.which(words[0]) is None:  # what is run before may make it
-            raise WorkloadFailed(f"{text} cannot be started: there is no program {words[0]}")
+            raise WorkloadFailed(
+                f"{hide_secrets(text)} cannot be started: there is no program {words[0]}"
+            )
         return words
 
     clock, output = WallClock(), given["output"]
@@ -271,7 +282,7 @@ def _tell(
     """Print the places of all, or how they compare with the baseline, and return that."""
     told: dict[str, Any] = {
         "commands": {
-            label: {"values": chosen[label].values, "run": summary(record)}
+            label: {"values": hide_secrets(chosen[label].values), "run": summary(record)}
             for label, record in records.items()
         }
     }

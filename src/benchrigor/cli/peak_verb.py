@@ -277,7 +277,7 @@ def _kind(given: Mapping[str, Any]) -> HttpRequest:
     for each in given["header"]:
         name, colon, value = each.partition(":")
         if not colon:
-            raise InvalidInput(f"--header is {each!r}, expected NAME:VALUE")
+            raise InvalidInput("--header has no colon, expected NAME:VALUE")  # it may be a secret
         headers[name.strip()] = value.strip()
     body = given["body"]
     if body.startswith("@"):
@@ -298,7 +298,7 @@ def _kinds(path: Path) -> list[HttpRequest]:
     """Read the kinds of requests of a file."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{path}: {error}") from error
     tables = document.get("request")
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):

@@ -24,6 +24,7 @@ from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Code, Notice
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import Floats
 from benchrigor.model.text import (
     counted,
@@ -95,7 +96,7 @@ class RunRecord:
     Parameters
     ----------
     name
-        What was measured, for people.
+        What was measured, for people; secrets in commands are hidden.
     options, metrics, seed
         The settings of the session.
     rounds
@@ -111,7 +112,7 @@ class RunRecord:
     run_id
         Key in the store; None when nothing is stored.
     subject
-        What was measured, for programs (the command line, the function's name).
+        What was measured, for programs (the command line, the function's name), likewise.
     interference
         Share of the time lost to interference; None where no delay was measured.
     red_rounds
@@ -131,6 +132,11 @@ class RunRecord:
     subject: Mapping[str, Any] = field(default_factory=dict)
     interference: Interference | None = None
     red_rounds: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        # Here, so that no record holds secrets, whoever makes, stores or reads it.
+        object.__setattr__(self, "name", hide_secrets(self.name))
+        object.__setattr__(self, "subject", hide_secrets(self.subject))
 
     @property
     def counted_rounds(self) -> tuple[Round, ...]:
@@ -291,7 +297,7 @@ class RunRecord:
         """
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)
 

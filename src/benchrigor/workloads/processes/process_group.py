@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from benchrigor.errors import WorkloadFailed
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Clock, DelayMeter
 from benchrigor.workloads.processes.own_signals import continued_ns
 
@@ -110,7 +111,7 @@ class ProcessGroup:
             if isinstance(error, FileNotFoundError) and " " in argv[0].strip():
                 advice = (
                     "; no shell reads it: write program and arguments as separate words, or "
-                    f"sh -c {shlex.quote(argv[0])}"
+                    f"sh -c {shlex.quote(hide_secrets(argv[0]))}"
                 )
             raise WorkloadFailed(
                 f"{name} cannot be started: {error.strerror}: {str(error.filename)!r}{advice}"
