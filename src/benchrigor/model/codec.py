@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.series import as_series
+from benchrigor.model.series import as_series, short
 
 SCHEMA = 1  # Version of the layout of a stored record
 METHOD = "3"  # Version of the arithmetic behind its numbers
@@ -103,7 +103,7 @@ def _is_array(kind: Any) -> bool:
 
 def _expect(data: Any, kind: Any, words: str, where: str) -> None:
     if not isinstance(data, kind):
-        raise InvalidInput(f"{where} is {data!r}, expected {words}")
+        raise InvalidInput(f"{where} is {short(data)}, expected {words}")
 
 
 def _decode_plain(kind: Any, data: Any, where: str) -> Any:
@@ -111,9 +111,9 @@ def _decode_plain(kind: Any, data: Any, where: str) -> Any:
         return data
     try:
         return kind(data)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(
-            f"{where} is {data!r}, expected {getattr(kind, '__name__', kind)}"
+            f"{where} is {short(data)}, expected {getattr(kind, '__name__', kind)}"
         ) from error
 
 

@@ -304,7 +304,7 @@ def check_trim(trim: object) -> Trim:
         return trim
     is_pair = isinstance(trim, Sequence) and not isinstance(trim, str | bytes)
     ends = tuple(trim) if is_pair else (trim, trim)  # type: ignore[arg-type]  # a Sequence
-    shares = tuple(float(each) for each in ends if is_number(each) and each >= 0.0)
+    shares = tuple(float(each) for each in ends if is_number(each) and 0.0 <= each < 1.0)
     if len(ends) != 2 or len(shares) != 2 or not sum(shares) < 1.0:
         raise InvalidInput(
             f"trim is {short(trim)}, expected 'auto', 'none', or a share to cut at each end, or "

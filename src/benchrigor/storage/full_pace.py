@@ -17,7 +17,7 @@ _ALIKE = 0.01
 # No machine is so many times as fast as in the fastest tenth of a run: the file is wrong, or of a
 # run without the tracing that slows this one down.
 _FARTHEST = 10.0
-_LEAST_S = 1e-9
+_LEAST_S, _MOST_S = 1e-9, 1e9
 
 
 def full_pace_path() -> Path:
@@ -82,7 +82,7 @@ def _better(machine: str, seconds: Mapping[str, float]) -> dict[str, float]:
 def _kept() -> dict[str, dict[str, float]]:
     try:
         found = json.loads(full_pace_path().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):
         return {}
@@ -94,4 +94,4 @@ def _kept() -> dict[str, dict[str, float]]:
 
 
 def _is_time(value: object) -> bool:
-    return is_number(value) and float(value) >= _LEAST_S
+    return is_number(value) and _LEAST_S <= value <= _MOST_S

@@ -153,8 +153,8 @@ class Journal:
 
     def check(self) -> None:
         """Raise StoreFailed unless the file can be written now."""
-        with self._transaction("IMMEDIATE"):
-            pass
+        with self._transaction("IMMEDIATE") as connection:
+            connection.execute("DELETE FROM tally WHERE 0")  # a transaction alone may only read
 
     def begin(self, header: RunRecord) -> str:
         """Open a run described by a record (its rounds are not stored) and return its id."""
@@ -271,8 +271,8 @@ class Journal:
             raise self._damaged(name, why)
         try:
             return decode(unpack(text, floats))
-        except InvalidInput:
-            raise
+        except InvalidInput as error:  # such as the record of a newer version
+            raise StoreFailed(f"journal {self.path}: {name} cannot be read: {error}") from error
         except Exception as error:  # whatever it may be that an older row, without checksum, holds
             raise self._damaged(name, f"{type(error).__name__}: {error}") from error
 
@@ -337,7 +337,7 @@ class Journal:
         """Turn every failure of the file into `StoreFailed` with advice."""
         try:
             yield
-        except (sqlite3.Error, OSError, ValueError) as error:
+        except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
             raise StoreFailed(f"journal {self.path}: {error}{_advice(error)}") from error
 
 

@@ -93,7 +93,7 @@ def _settings(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
         return None, {}
     try:
         table: Any = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} cannot be read: {error}") from error
     for key in ("tool", "benchrigor"):
         table = table.get(key, {}) if isinstance(table, dict) else table

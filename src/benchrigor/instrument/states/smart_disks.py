@@ -95,7 +95,7 @@ def _report(answer: str | Unavailable) -> dict[str, Any]:
     try:
         report: Any = json.loads(answer)
         version = report["smartctl"]["version"]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         first = answer.strip().partition("\n")[0][:60]
         raise Unavailable(
             f"smartctl wrote {first!r}, expected JSON: version {_OLDEST} or newer is needed"
