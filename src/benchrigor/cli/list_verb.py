@@ -44,7 +44,9 @@ def _entry(run: Mapping[str, Any]) -> str:
 
     With the figure at full pace where there is room, for which the count of rounds may go.
     """
-    started = datetime.fromisoformat(run["started_at"]).astimezone()
+    head = f"{run['run_id']}  {_shown_time(run['started_at'])}  {run['name']}"
+    if "damage" in run:
+        return f"{head}\n{_INDENT}damaged: {run['damage']}"
     # A headline is the name, the number, its evidence and its ending.
     number, *others = run["headline"].removeprefix(f"{run['name']}: ").split(" · ")
     if number.startswith("no number:"):  # of runs stored before headlines told what was observed
@@ -59,4 +61,12 @@ def _entry(run: Mapping[str, Any]) -> str:
             shapes = [[number, paced, ending, rounds], [number, paced, ending], *shapes]
     lines = [_INDENT + " · ".join(filter(None, shape)) for shape in shapes]
     result = next((line for line in lines if len(line) <= WIDTH), lines[-1])
-    return f"{run['run_id']}  {started:%Y-%m-%d %H:%M}  {run['name']}\n{result}"
+    return f"{head}\n{result}"
+
+
+def _shown_time(started_at: object) -> str:
+    """Show when a run began, in local time; of a run that is damaged, it may be no time."""
+    try:
+        return f"{datetime.fromisoformat(str(started_at)).astimezone():%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError):
+        return "unknown time"
