@@ -82,5 +82,7 @@ def test_what_is_no_mapping_is_refused(name: str) -> None:
 def test_a_plan_and_a_time_that_cannot_be_are_refused() -> None:
     with pytest.raises(InvalidInput, match="plan is None, expected a RoundPlan"):
         Round(plan=None, elapsed_ns=1)  # type: ignore[arg-type]  # bad on purpose
+    with pytest.raises(InvalidInput, match="round 0: notices is None, expected a tuple"):
+        Round(plan=RoundPlan(index=0), elapsed_ns=1, notices=None)  # type: ignore[arg-type]  # bad on purpose
     with pytest.raises(InvalidInput, match="round 0: elapsed_ns is 1000"):
         Round(plan=RoundPlan(index=0), elapsed_ns=10**400)

@@ -11,13 +11,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchrigor.errors import StoreFailed
+from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.model import Options, Round, RoundPlan, RunRecord
 from benchrigor.storage import Journal, database, default_path
 
@@ -228,6 +229,32 @@ def test_an_ambiguous_run_id_names_the_candidates(
     with pytest.raises(StoreFailed, match=r"'ab' is ambiguous in .*: ab01, ab02; give more"):
         store.load("ab")
     assert store.load("c").run_id == "cd03"
+
+
+def test_what_is_no_text_or_no_number_of_sqlite_is_refused(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    for no_text in (3, None, b"x", datetime(2024, 1, 1, tzinfo=UTC)):
+        with pytest.raises(StoreFailed, match="expected text"):
+            store.load(no_text)  # type: ignore[arg-type]  # bad on purpose
+        with pytest.raises(InvalidInput, match="expected text"):
+            store.runs(no_text)  # type: ignore[arg-type]  # bad on purpose
+    with pytest.raises(StoreFailed, match="too large"):
+        store.append(run_id, Round(plan=RoundPlan(index=2**70), elapsed_ns=1))
+
+
+def test_a_journal_that_is_opened_again_keeps_the_locks_of_others(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        Journal(store.path).load(run_id)  # in the same process
+        script = """
+store = Journal(sys.argv[1], timeout_s=0.01)
+try:
+    store.append(run_id, a_round(0))
+except StoreFailed as error:
+    print("locked" in str(error))
+"""
+        assert other_process(script, store.path, run_id).communicate()[0] == "True\n"
 
 
 def test_the_file_itself_refuses_changes(store: Journal) -> None:

@@ -236,6 +236,8 @@ class Round:
             for name in by_name
             if not isinstance(getattr(self, name), Mapping)
         )
+        if not isinstance(self.notices, tuple | list):
+            raise InvalidInput(f"{where}: notices is {short(self.notices)}, expected a tuple")
         if self.cut and self.readings:
             name = next(iter(self.readings))
             refuse([f"{where} was cut, but has a reading of {name!r}, expected unit readings only"])

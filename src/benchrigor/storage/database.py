@@ -69,8 +69,9 @@ _STANDING = """SELECT (SELECT application_id FROM pragma_application_id),
 def open_to_write(path: Path, timeout_s: float) -> sqlite3.Connection:
     """Open a journal, or make one that only its owner can read, and bring it up to date."""
     make_private_folder(path.parent)
+    # Only a new file: closing one that is there would take the locks of other connections away.
     with suppress(OSError):  # SQLite says better what is wrong
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     connection = _connected(path, timeout_s)
     try:
         if _schema(connection, path) < len(MIGRATIONS):

@@ -358,6 +358,8 @@ def _advice(error: Exception) -> str:
 
 def _storable(text: str) -> str:
     """Escape what is not UTF-8, such as bytes of an argument: SQLite takes no such text."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"a name, id or query is {short(text)}, expected text")
     return text.encode(errors="backslashreplace").decode()
 
 
