@@ -36,6 +36,7 @@ WITH_SECRETS = [
     ["sh", "-c", f"PGPASSWORD={S} psql -h x"],
     ["sh", "-c", f"curl -H 'Authorization: Bearer {S}' http://h"],
     ["bash", "-c", f"mysql --password '{S}' -e 'select 1'"],
+    ["python", "-c", f"import x; token = '{S} {S}'; x.run(token)"],
     ["http", "h", f"Authorization:Bearer {S}"],
 ]
 

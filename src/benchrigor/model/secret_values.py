@@ -21,16 +21,19 @@ _NAME = rf"(?![-_]*no[-_])(?:[\w.-]{{0,80}}?(?:{_LONG})|(?:[\w.-]{{0,80}}[-_.])?
 _HEADER = r"(?:[\w-]{1,80}-(?:key|token|secret|auth|password|signature|id)|(?:proxy-)?authorization"
 _HEADER += r"|(?:set-)?cookie|passw(?:or)?d|passphrase)"
 _SCHEME = r"(?:(?:bearer|basic|digest|token)\s+)?"
-_VALUE = rf"""(?:"(?:\\.|[^"\\])*"?|'[^']*'?|{_SCHEME}[^\s&;,'"\])}}]+)"""
+_QUOTED = r""""(?:\\.|[^"\\])*"?|'[^']*'?"""
+_VALUE = rf"""(?:{_QUOTED}|{_SCHEME}[^\s&;,'"\])}}]+)"""
 
 _SECRET_NAME = re.compile(rf"{_NAME}|{_HEADER}", re.IGNORECASE)
-# What hides a part of a text: user info of a URL, name=value, "name": "value", Header: value.
+# What hides a part of a text: user info of a URL, name=value, "name": "value",
+# name = "value", Header: value.
 _EMBEDDED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"(?P<before>\b[a-z][a-z0-9+.-]{0,30}://)[^\s/?#'\"]+(?=@)",
         rf"(?P<before>(?<![\w.-])-{{0,2}}{_NAME}=){_VALUE}",
         rf"(?P<before>(?<![\w.-])(?P<quote>[\"']){_NAME}(?P=quote)\s*[:=]\s*){_VALUE}",
+        rf"(?P<before>(?<![\w.-]){_NAME}\s*[:=]\s*)(?:{_QUOTED})",
         rf"(?P<before>(?<![\w.-]){_HEADER}:\s+)[^\n'\"]+",
         r"(?P<before>(?<![\w.-])pass:)[^\s'\"]+",
     )
@@ -125,4 +128,5 @@ def _hide_in_text(text: str) -> str:
         hidden = word if word == text else _hide_in_word(previous, word)
         return found[0] if hidden == word else shlex.quote(hidden)
 
-    return _SHELL_WORD.sub(hide, _hide_embedded(text))
+    # Words first: within the quotes of a shell, others would seem to begin and end.
+    return _hide_embedded(_SHELL_WORD.sub(hide, text))
