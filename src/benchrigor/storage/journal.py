@@ -98,10 +98,11 @@ def default_path() -> Path:
 class Journal:
     """Keeps runs in one SQLite file; several processes and threads may write to it at once.
 
-    Nothing is ever changed or deleted, which the file itself enforces. A round is committed
-    before `append` returns. The file is in WAL mode with ``synchronous=NORMAL``: a commit
-    outlives a process that is killed at any moment. A crash of the whole machine can lose the
-    last commits; it cannot damage the file.
+    Nothing is ever changed or deleted, which the file itself enforces, but for the count of a run's
+    rows. Each row has a checksum; a run that is damaged is named, and others stay readable. A round
+    is committed before `append` returns. The file is in WAL mode with ``synchronous=NORMAL``: a
+    commit outlives a process that is killed at any moment. A crash of the whole machine can lose
+    the last commits; it cannot damage the file.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ class Journal:
     ------
     StoreFailed
         By every method: when the file cannot be opened, read or written, is damaged, is another
-        program's database or of a newer schema.
+        program's database or of a newer schema. A file that may not be written can be read.
 
     Examples
     --------
