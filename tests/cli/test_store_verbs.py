@@ -3,10 +3,13 @@
 import csv
 import json
 import re
+import sqlite3
 import sys
+from contextlib import closing
 
 import pytest
 
+from benchrigor.model import Round
 from benchrigor.session import Session
 from benchrigor.storage import Journal
 
@@ -237,3 +240,48 @@ def test_without_an_id_it_is_the_last_run(cli, store):
     assert json.loads(cli("show", "--json").stdout)["run_id"] == newest
     assert json.loads(cli("explain", "--json").stdout)["run_id"] == newest
     assert json.loads(cli("export", "-o", "csv", "--json").stdout)["run_id"] == newest
+
+
+def test_a_secret_of_a_command_is_neither_stored_nor_shown_and_bars_resume(cli, store):
+    secret = "hunter2"  # noqa: S105  # of nobody
+    words = ("sh", "-c", "true; exit $1", "sh", "0", f"--password={secret}")
+    header = f"Authorization: Bearer {secret}"
+    done = cli("run", *LIMITS, *words[:5], "-H", header)
+    again = cli("run", "--max-rounds", "1", *words)
+    failed = cli("run", "--max-rounds", "1", "false", "--token", secret)
+    newest = Journal(store).runs()[0]["run_id"]
+    resumed = cli("resume", newest)
+    shown = [cli(verb, newest) for verb in ("show", "explain", "list")]
+    for result in (done, again, failed, resumed, *shown):
+        assert secret not in result.output
+    for path in store.parent.iterdir():
+        assert secret.encode() not in path.read_bytes()
+    assert "false --token __hidden__ exited with code 1" in failed.stderr
+    assert resumed.exit_code == 2
+    assert "cannot be resumed: its record keeps no secrets" in resumed.stderr
+    assert "Start it anew" in resumed.stderr
+
+
+def test_names_and_arguments_that_are_not_utf_8_are_stored_escaped(cli, store):
+    subject = {"argv": ["true", "a\udcff"]}
+    session = Session(name="n\udcff", subject=subject, store=store)
+    session.tell(Round(plan=session.ask(), elapsed_ns=1, unit_readings={"time": [1.0]}))
+    (run,) = Journal(store).runs("n\udcff")
+    assert run["name"] == "n\\udcff"
+    assert Journal(store).load(run["run_id"]).subject == subject
+    assert cli("list", "n\udcff").stdout.splitlines()[0].endswith("  n\\udcff")
+
+
+def test_list_marks_a_damaged_run_and_shows_the_others(cli, run_id, store):
+    cli("run", "--max-rounds", "1", "true")
+    with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER run_UPDATE")
+        statement = "UPDATE run SET started_at = 'soon' WHERE run_id = ?"
+        connection.execute(statement, (run_id,))
+    lines = cli("list").stdout.splitlines()
+    assert lines[2].startswith(f"{run_id}  unknown time  true")
+    assert lines[3].strip() == "damaged: its checksum differs"
+    assert lines[1].endswith("1 round")
+    result = cli("show", run_id)
+    assert result.exit_code == 6
+    assert f"run {run_id} is damaged" in result.stderr

@@ -71,3 +71,18 @@ def test_seconds_without_names_are_refused(kind: type) -> None:
 def test_a_version_is_a_whole_number() -> None:
     with pytest.raises(InvalidInput, match="version is 'x', expected a whole number"):
         References(stops=[1], seconds={"interpreter": [1.0]}, version="x")  # type: ignore[arg-type]  # bad on purpose
+
+
+@pytest.mark.parametrize("name", ["unit_readings", "readings", "facts", "weights"])
+def test_what_is_no_mapping_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInput, match=f"round 0: {name} is None, expected a mapping"):
+        Round(plan=RoundPlan(index=0), elapsed_ns=1, **{name: None})  # type: ignore[arg-type]  # bad on purpose
+
+
+def test_a_plan_and_a_time_that_cannot_be_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="plan is None, expected a RoundPlan"):
+        Round(plan=None, elapsed_ns=1)  # type: ignore[arg-type]  # bad on purpose
+    with pytest.raises(InvalidInput, match="round 0: notices is None, expected a tuple"):
+        Round(plan=RoundPlan(index=0), elapsed_ns=1, notices=None)  # type: ignore[arg-type]  # bad on purpose
+    with pytest.raises(InvalidInput, match="round 0: elapsed_ns is 1000"):
+        Round(plan=RoundPlan(index=0), elapsed_ns=10**400)

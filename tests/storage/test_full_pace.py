@@ -1,6 +1,8 @@
 """The full pace of machines, kept from run to run."""
 
 import json
+import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -47,6 +49,9 @@ def test_what_is_hardly_better_changes_nothing():
         '{"here": 3}',
         '{"here": {"interpreter": "x", "command": -1}}',
         '{"here": {"interpreter": 1e-320}}',
+        '{"here": {"interpreter": 1e999}}',
+        f'{{"here": {{"interpreter": {"9" * 400}}}}}',
+        "[" * 100_000,
     ],
 )
 def test_a_file_that_holds_something_else_is_as_good_as_none(folder, content):
@@ -71,3 +76,14 @@ def test_a_folder_that_cannot_be_made_is_named(folder):
     folder.write_text("a file")
     with pytest.raises(StoreFailed, match=r"full_pace\.json: cannot be written: .+"):
         keep_full_pace("here", {"interpreter": 4e-6})
+
+
+def test_processes_that_keep_their_times_at_once_lose_none(folder):
+    def keep(number):
+        keep_full_pace(f"machine {number}", {"interpreter": 4e-6})
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(keep, range(40)))
+    assert all(kept_full_pace(f"machine {number}") for number in range(40))
+    assert stat.S_IMODE((folder / "full_pace.json").stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -11,15 +11,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchrigor.errors import StoreFailed
+from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.model import Options, Round, RoundPlan, RunRecord
-from benchrigor.storage import Journal, default_path, journal
+from benchrigor.storage import Journal, database, default_path
 
 HEADER = RunRecord(
     name="sort", options=Options(), metrics=(), seed=1, rounds=(), analyses=(), subject={"a": 1}
@@ -232,6 +233,32 @@ def test_an_ambiguous_run_id_names_the_candidates(
     assert store.load("c").run_id == "cd03"
 
 
+def test_what_is_no_text_or_no_number_of_sqlite_is_refused(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    for no_text in (3, None, b"x", datetime(2024, 1, 1, tzinfo=UTC)):
+        with pytest.raises(StoreFailed, match="expected text"):
+            store.load(no_text)  # type: ignore[arg-type]  # bad on purpose
+        with pytest.raises(InvalidInput, match="expected text"):
+            store.runs(no_text)  # type: ignore[arg-type]  # bad on purpose
+    with pytest.raises(StoreFailed, match="too large"):
+        store.append(run_id, Round(plan=RoundPlan(index=2**70), elapsed_ns=1))
+
+
+def test_a_journal_that_is_opened_again_keeps_the_locks_of_others(store: Journal) -> None:
+    run_id = store.begin(HEADER)
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        Journal(store.path).load(run_id)  # in the same process
+        script = """
+store = Journal(sys.argv[1], timeout_s=0.01)
+try:
+    store.append(run_id, a_round(0))
+except StoreFailed as error:
+    print("locked" in str(error))
+"""
+        assert other_process(script, store.path, run_id).communicate()[0] == "True\n"
+
+
 def test_the_file_itself_refuses_changes(store: Journal) -> None:
     run_id = store.begin(HEADER)
     store.append(run_id, a_round(0))
@@ -298,8 +325,11 @@ def test_a_damaged_journal_is_named(store: Journal) -> None:
 
 
 def test_a_row_that_is_no_record_is_named(store: Journal, other: sqlite3.Connection) -> None:
-    other.execute("INSERT INTO run VALUES (99, 'bad', 'name', 'when', '{', x'')")
-    with pytest.raises(StoreFailed, match=r"runs\.sqlite: Expecting property name"):
+    other.execute(
+        "INSERT INTO run (run_id, name, started_at, record, floats) "
+        "VALUES ('bad', 'name', 'when', '{', x'')"
+    )
+    with pytest.raises(StoreFailed, match=r"run bad is damaged: JSONDecodeError: Expecting prop"):
         store.load("bad")
 
 
@@ -324,7 +354,7 @@ def test_a_store_that_stays_locked_is_named(store: Journal, other: sqlite3.Conne
 
 def test_a_newer_schema_is_refused_by_its_number(store: Journal, other: sqlite3.Connection) -> None:
     other.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreFailed, match=r"has schema 99, this version .* knows up to 1: install"):
+    with pytest.raises(StoreFailed, match=r"has schema 99, this version .* knows up to 2: install"):
         Journal(store.path).runs()
 
 
@@ -334,11 +364,11 @@ def test_an_older_schema_is_lifted_with_its_runs(
     run_id = store.begin(HEADER)
     store.close()
     script = ("ALTER TABLE run ADD COLUMN label TEXT", "CREATE INDEX by_label ON run (label)")
-    monkeypatch.setattr(journal, "MIGRATIONS", (*journal.MIGRATIONS, script))
+    monkeypatch.setattr(database, "MIGRATIONS", (*database.MIGRATIONS, script))
     with Journal(store.path) as lifted:
         assert lifted.load(run_id).name == "sort"
     with closing(sqlite3.connect(store.path)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
         assert connection.execute("SELECT label FROM run").fetchall() == [(None,)]
 
 
@@ -349,7 +379,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
     store.close()
     script = ("ALTER TABLE run ADD COLUMN label TEXT", "CREATE nonsense")
     with monkeypatch.context() as patched:
-        patched.setattr(journal, "MIGRATIONS", (*journal.MIGRATIONS, script))
+        patched.setattr(database, "MIGRATIONS", (*database.MIGRATIONS, script))
         with pytest.raises(StoreFailed, match="syntax error"):
             Journal(store.path).runs()
     assert store.load(run_id).name == "sort"

@@ -22,6 +22,7 @@ from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Comparison, Options
 from benchrigor.model.checks import refuse
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Workload
 from benchrigor.session import measure_pair, meter_for
 from benchrigor.session.pairs.measuring_processes import measure_processes
@@ -103,11 +104,12 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
         for name in ("margin", "target", "confidence", "statistic", "budget_s", "preset", "seed")
     }
     with (
-        _labelled(words, given) as (labels, make),
+        _labelled(words, given) as (named, make),
         live_line() as line,
         redirect_stdout(sys.stderr),
         ExitStack() as stack,
     ):
+        labels = [hide_secrets(name) for name in named]
         options["began"] = lambda pairs: stack.enter_context(gentle_interrupt([pairs], None, line))
         line.follow(" / ".join(labels), Options(budget_s=given["budget_s"]))
         comparison = make(line, options)

@@ -32,6 +32,7 @@ from benchrigor.model import (
     RunRecord,
 )
 from benchrigor.model.checks import refuse
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import (
     PEAK_MEMORY,
     marked,
@@ -253,11 +254,11 @@ def _expanded(
             text = _filled(command, given)
             filled = {place: _filled(hook, given) for place, hook in hooks.items()}
             unseen = ", ".join(f"{name}={given[name]}" for name in names if name not in shown)
-            label = first = f"{text} ({unseen})" if unseen else text
+            label = first = hide_secrets(f"{text} ({unseen})" if unseen else text)
             for time in itertools.count(2):
                 if label not in expanded:
                     break
-                label = f"{first} #{time}"  # the same command again
+                label = f"{first} #{time}"  # the same command again, or the same but for a secret
             expanded[label] = _Command(text, filled, given)
     return expanded
 
@@ -277,7 +278,9 @@ def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
         if not words:
             raise InvalidInput(f"{text!r} is no command, expected a program and its arguments")
         if not command.hooks and shutil.which(words[0]) is None:  # what is run before may make it
-            raise WorkloadFailed(f"{text} cannot be started: there is no program {words[0]}")
+            raise WorkloadFailed(
+                f"{hide_secrets(text)} cannot be started: there is no program {words[0]}"
+            )
         return words
 
     clock, output = WallClock(), given["output"]
@@ -305,7 +308,7 @@ def _tell(
     """Print the places of all, or how they compare with the baseline, and return that."""
     told: dict[str, Any] = {
         "commands": {
-            label: {"values": chosen[label].values, "run": summary(record)}
+            label: {"values": hide_secrets(chosen[label].values), "run": summary(record)}
             for label, record in records.items()
         }
     }

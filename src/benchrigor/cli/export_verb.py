@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 
 import click
@@ -12,8 +13,9 @@ from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recorded_run, stored_run
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
+from benchrigor.files import write_whole
 from benchrigor.model.checks import refuse
-from benchrigor.model.codec import is_there, partial_of
+from benchrigor.model.codec import is_there
 from benchrigor.report.csv_tables import TABLES
 
 
@@ -61,11 +63,9 @@ def export(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, path in paths.items():
-            with partial_of(path).open(
-                "w", encoding="utf-8", errors="backslashreplace", newline=""
-            ) as file:
-                csv.writer(file, lineterminator="\n").writerows(TABLES[name](record))
-            partial_of(path).replace(path)
+            text = io.StringIO(newline="")
+            csv.writer(text, lineterminator="\n").writerows(TABLES[name](record))
+            write_whole(path, text.getvalue())
     except OSError as error:
         raise InvalidInput(f"{folder} cannot be written: {error.strerror or error}") from error
     written = [str(path) for path in paths.values()]

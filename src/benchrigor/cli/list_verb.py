@@ -45,9 +45,11 @@ def _entry(run: Mapping[str, Any]) -> list[str]:
 
     With the figure at full pace where there is room, for which the count of rounds may go.
     """
-    started = datetime.fromisoformat(run["started_at"]).astimezone()
+    headline, name = escaped(str(run["headline"])), escaped(str(run["name"]))
+    head = f"{run['run_id']}  {_shown_time(run['started_at'])}  {name}"
+    if "damage" in run:
+        return [head, f"{_INDENT}damaged: {run['damage']}"]
     # A headline is the name, the number, its evidence and its ending.
-    headline, name = escaped(run["headline"]), escaped(run["name"])
     number, *others = headline.removeprefix(f"{name}: ").split(" · ")
     if number.startswith("no number:"):  # of runs stored before headlines told what was observed
         number = "no number"
@@ -61,4 +63,12 @@ def _entry(run: Mapping[str, Any]) -> list[str]:
             shapes = [[number, paced, ending, rounds], [number, paced, ending], *shapes]
     lines = [_INDENT + " · ".join(filter(None, shape)) for shape in shapes]
     result = next((line for line in lines if len(line) <= WIDTH), lines[-1])
-    return [f"{run['run_id']}  {started:%Y-%m-%d %H:%M}  {name}", result]
+    return [head, result]
+
+
+def _shown_time(started_at: object) -> str:
+    """Show when a run began, in local time; of a run that is damaged, it may be no time."""
+    try:
+        return f"{datetime.fromisoformat(str(started_at)).astimezone():%Y-%m-%d %H:%M}"
+    except (ValueError, OverflowError):
+        return "unknown time"

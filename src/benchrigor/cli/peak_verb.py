@@ -277,7 +277,7 @@ def _kind(given: Mapping[str, Any]) -> HttpRequest:
     for each in given["header"]:
         name, colon, value = each.partition(":")
         if not colon:
-            raise InvalidInput(f"--header is {each!r}, expected NAME:VALUE")
+            raise InvalidInput("--header has no colon, expected NAME:VALUE")  # it may be a secret
         headers[name.strip()] = value.strip()
     body = given["body"]
     if body.startswith("@"):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from benchrigor.errors import InvalidInput
+from benchrigor.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +38,8 @@ plot_option = click.option(
 def write_picture(axes: Axes, path: Path) -> None:
     """Write the figure of these axes to a file; comes last, so that its failure loses nothing."""
     try:
-        cast("Figure", axes.figure).savefig(path)
+        drawn = io.BytesIO()
+        cast("Figure", axes.figure).savefig(drawn, format=path.suffix[1:].lower())
+        write_whole(path, drawn.getvalue())
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror or error}") from error

@@ -15,7 +15,7 @@ from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.options import hint
 from benchrigor.cli.output import print_result, say
 from benchrigor.cli.picture import write_picture
-from benchrigor.cli.targets import imported
+from benchrigor.cli.targets import imported, refuse_hidden
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import page
 from benchrigor.errors import BenchrigorError, InvalidInput
@@ -29,6 +29,7 @@ from benchrigor.model import (
     Trial,
     codec,
 )
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import row, show_duration, show_value, wrapped
 from benchrigor.model.trial import show_ratio
 from benchrigor.report import plot_peak
@@ -125,6 +126,7 @@ def resume_search(
     if record.decision is not None and not changed:  # it is over: no server is needed
         print_peak(peak_of(record), run_id=record.run_id, as_json=as_json)
         leave(_code(peak_of(record), accuracy_given=accuracy_given))
+    refuse_hidden(record)
     generator = generator_of(record.subject["generator"], search.limits)
     run = PeakRun.resumed(search, record, store)
     carry_out(run, search, generator, accuracy_given=accuracy_given, as_json=as_json)
@@ -229,7 +231,7 @@ def _words(command: str, option: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
-        raise InvalidInput(f"{option} {command!r}: {error}") from None
+        raise InvalidInput(f"{option} {hide_secrets(command)!r}: {error}") from None
 
 
 def generator_of(described: Mapping[str, Any], limits: Sequence[Limit]) -> Prepared:

@@ -15,6 +15,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Metric, RunRecord
 from benchrigor.model.checks import refuse
+from benchrigor.model.secret_values import holds_hidden
 from benchrigor.protocols import Workload
 from benchrigor.session import as_workload, meter_for
 from benchrigor.session.measuring import TIME
@@ -107,8 +108,19 @@ def statement_target(subject: Mapping[str, Any]) -> StatementWorkload:
     )
 
 
+def refuse_hidden(record: RunRecord) -> None:
+    """Refuse to start again what cannot be started from its record, which keeps no secrets."""
+    if holds_hidden(record.subject):
+        raise InvalidInput(
+            f"run {record.run_id} cannot be resumed: its record keeps no secrets, and what it "
+            f"measured needs them ({record.name}). Start it anew; a secret in an environment "
+            "variable or a file of its own is not part of the command, which can be resumed then"
+        )
+
+
 def workload_of(record: RunRecord) -> Workload:
     """Rebuild the workload of a stored run that was started from the command line."""
+    refuse_hidden(record)
     subject, clock = record.subject, WallClock()
     if subject.get("kind") == "command":
         return CommandWorkload.from_description(dict(subject), clock=clock, meter=meter_for(clock))

@@ -14,6 +14,7 @@ from tempfile import mkdtemp
 
 from benchrigor.cli.output import remark
 from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.workloads.processes.command_line import with_stderr
 from benchrigor.workloads.processes.own_signals import handled
 
@@ -75,14 +76,15 @@ def _git(*words: str, cwd: Path | None = None) -> str:
 
 def _build(build: str, place: Path, revision: str) -> None:
     """Run a command in a revision; what it prints goes to stderr where it fails."""
+    shown = hide_secrets(build)
     try:
         done = subprocess.run(  # noqa: S603  # the caller's own command, without a shell
             words_of(build), cwd=place, capture_output=True, check=False
         )
     except OSError as error:
-        raise WorkloadFailed(f"--build {build!r} cannot be started: {error.strerror}") from None
+        raise WorkloadFailed(f"--build {shown!r} cannot be started: {error.strerror}") from None
     if done.returncode:
-        failure = f"--build {build!r} exited with code {done.returncode} in revision {revision}"
+        failure = f"--build {shown!r} exited with code {done.returncode} in revision {revision}"
         raise WorkloadFailed(*with_stderr(failure, done.stderr or done.stdout))
 
 
@@ -91,7 +93,8 @@ def words_of(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
-        raise InvalidInput(f"{command!r} cannot be read as a command: {error}") from None
+        shown = hide_secrets(command)
+        raise InvalidInput(f"{shown!r} cannot be read as a command: {error}") from None
 
 
 @contextmanager

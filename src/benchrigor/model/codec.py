@@ -144,15 +144,3 @@ def is_there(path: Path, check: Callable[[Path], bool] = Path.exists) -> bool:
         return check(path)
     except OSError:
         return False
-
-
-def write_whole(path: str | Path, text: str) -> None:
-    """Write a file, whole or not at all."""
-    partial = partial_of(Path(path))
-    partial.write_bytes(text.encode())
-    partial.replace(path)
-
-
-def partial_of(path: Path) -> Path:
-    """Return the file that becomes this one once it is whole."""
-    return path.with_name(f"{path.name}.partial")

@@ -307,7 +307,7 @@ def check_trim(trim: object) -> Trim:
     is_pair = isinstance(trim, Sequence) and not isinstance(trim, str | bytes)
     both: Sequence[object] = trim if is_pair else (trim, trim)  # type: ignore[assignment]
     ends = [as_share(end) for end in both]
-    shares = tuple(float(share) for share in ends if is_number(share) and share >= 0.0)
+    shares = tuple(float(share) for share in ends if is_number(share) and 0.0 <= share < 1.0)
     if len(ends) != 2 or len(shares) != 2 or not sum(shares) < 1.0:
         raise InvalidInput(
             f"trim is {short(trim)}, expected 'auto', 'none', or a share to cut at each end, or "

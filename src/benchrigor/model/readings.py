@@ -168,6 +168,9 @@ class References:
         object.__setattr__(self, "seconds", seconds)
 
 
+_LONGEST_NS = 2**63 - 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Round:
     """One finished round and its readings.
@@ -224,13 +227,25 @@ class Round:
     cut: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.plan, RoundPlan):
+            raise InvalidInput(f"plan is {short(self.plan)}, expected a RoundPlan")
         where = f"round {self.plan.index}"
+        by_name = ("unit_readings", "readings", "facts", "weights")
+        refuse(
+            f"{where}: {name} is {short(getattr(self, name))}, expected a mapping from names"
+            for name in by_name
+            if not isinstance(getattr(self, name), Mapping)
+        )
+        if not isinstance(self.notices, tuple | list):
+            raise InvalidInput(f"{where}: notices is {short(self.notices)}, expected a tuple")
         if self.cut and self.readings:
             name = next(iter(self.readings))
             refuse([f"{where} was cut, but has a reading of {name!r}, expected unit readings only"])
         for name in ("elapsed_ns", "ran_ns"):
             if name == "elapsed_ns" or self.ran_ns is not None:
-                refuse(wrong_whole(f"{where}: {name}", getattr(self, name), least=0))
+                refuse(
+                    wrong_whole(f"{where}: {name}", getattr(self, name), least=0, most=_LONGEST_NS)
+                )
                 object.__setattr__(self, name, int(getattr(self, name)))
         units = {
             name: as_series(values, name=f"{where}: unit_readings[{name!r}]")

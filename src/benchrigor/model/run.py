@@ -14,6 +14,7 @@ import numpy as np
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
+from benchrigor.files import write_whole
 from benchrigor.model import codec
 from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
@@ -24,6 +25,7 @@ from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Code, Notice
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import Floats
 from benchrigor.model.text import (
     counted,
@@ -95,7 +97,7 @@ class RunRecord:
     Parameters
     ----------
     name
-        What was measured, for people.
+        What was measured, for people; secrets in commands are hidden.
     options, metrics, seed
         The settings of the session.
     rounds
@@ -111,7 +113,7 @@ class RunRecord:
     run_id
         Key in the store; None when nothing is stored.
     subject
-        What was measured, for programs (the command line, the function's name).
+        What was measured, for programs (the command line, the function's name), likewise.
     interference
         Share of the time lost to interference; None where no delay was measured.
     red_rounds
@@ -131,6 +133,11 @@ class RunRecord:
     subject: Mapping[str, Any] = field(default_factory=dict)
     interference: Interference | None = None
     red_rounds: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        # Here, so that no record holds secrets, whoever makes, stores or reads it.
+        object.__setattr__(self, "name", hide_secrets(self.name))
+        object.__setattr__(self, "subject", hide_secrets(self.subject))
 
     @property
     def counted_rounds(self) -> tuple[Round, ...]:
@@ -276,7 +283,7 @@ class RunRecord:
 
     def save(self, path: str | Path) -> None:
         """Write the record to a JSON file, whole or not at all."""
-        codec.write_whole(path, json.dumps(self.to_dict(), allow_nan=False))
+        write_whole(path, json.dumps(self.to_dict(), allow_nan=False))
 
     @classmethod
     def load(cls, path: str | Path) -> RunRecord:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import codec, profile_file
+from benchrigor.files import write_whole
+from benchrigor.model import profile_file
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.readings import Facts
 from benchrigor.model.series import Floats, as_series, short
@@ -113,7 +114,7 @@ class SegmentProfile:
         """Write the profile to a CSV file, whole or not at all (``docs/interference.md``)."""
         text = io.StringIO(newline="")
         profile_file.write({each.name: getattr(self, each.name) for each in fields(self)}, text)
-        codec.write_whole(path, text.getvalue())
+        write_whole(path, text.getvalue())
 
     @classmethod
     def load(cls, path: str | Path) -> SegmentProfile:

@@ -152,6 +152,6 @@ def short(item: object) -> str:
     """Return the beginning of a value's representation, for an error that names it."""
     try:
         text = repr(item)
-    except ValueError:  # Python shows no whole number of thousands of digits
+    except (ValueError, RecursionError):  # a whole number of thousands of digits, deep nesting
         return f"of type {type(item).__name__} and too long to show"
     return text if len(text) <= 40 else f"{text[:37]}..."

@@ -13,8 +13,9 @@ import pytest
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
+from benchrigor.files import write_whole
 from benchrigor.model import Comparison, Family, RunRecord, Verdict, codec
-from benchrigor.model.codec import is_there, write_whole
+from benchrigor.model.codec import is_there
 from benchrigor.model.text import first_few, many, wrapped
 from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.report import tabulate

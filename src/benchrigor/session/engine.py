@@ -27,6 +27,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.options import LATEST
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.conditions.pace_of_rounds import full_pace_of, with_pace
 from benchrigor.session.conditions.red_rounds import (
@@ -101,7 +102,7 @@ class Engine(Controller[RoundPlan, Round]):
         refuse(wrong_values([("next_work", next_work, fits, "a function of a plan, or None")]))
         super().__init__(Options() if options is None else options)
         self.seed = seed
-        self.name = name
+        self.name = hide_secrets(name)
         self.subject = dict(subject or {})
         self._rules = rules
         self._recorded = recorded

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchrigor.errors import StoreFailed
+from benchrigor.files import locked, make_private_folder, write_whole
 from benchrigor.model.checks import is_number
-from benchrigor.model.codec import write_whole
 from benchrigor.model.pace import COMMAND_REST
 
 _FILE = "full_pace.json"
@@ -17,7 +17,7 @@ _ALIKE = 0.01
 # No machine is so many times as fast as in the fastest tenth of a run: the file is wrong, or of a
 # run without the tracing that slows this one down.
 _FARTHEST = 10.0
-_LEAST_S = 1e-9
+_LEAST_S, _MOST_S = 1e-9, 1e9
 
 
 def full_pace_path() -> Path:
@@ -55,22 +55,28 @@ def keep_full_pace(machine: str, seconds: Mapping[str, float]) -> None:
     StoreFailed
         When they cannot be written.
     """
-    paces = _kept()
-    known = believed(paces.get(machine, {}), seconds)
-    better = {
+    path = full_pace_path()
+    if not _better(machine, seconds):
+        return
+    try:
+        make_private_folder(path.parent)
+        with locked(path):
+            paces = _kept()
+            known = believed(paces.get(machine, {}), seconds)
+            paces[machine] = known | _better(machine, seconds)
+            write_whole(path, json.dumps(paces, indent=1, sort_keys=True), private=True)
+    except OSError as error:
+        raise StoreFailed(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _better(machine: str, seconds: Mapping[str, float]) -> dict[str, float]:
+    """Return the times that are plainly better than those believed."""
+    known = believed(kept_full_pace(machine), seconds)
+    return {
         kind: value
         for kind, value in seconds.items()
         if kind not in known or value < (1.0 - _ALIKE) * known[kind]
     }
-    if not better:
-        return
-    paces[machine] = known | better
-    path = full_pace_path()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(paces, indent=1, sort_keys=True))
-    except OSError as error:
-        raise StoreFailed(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _kept() -> dict[str, dict[str, float]]:
@@ -88,4 +94,4 @@ def _kept() -> dict[str, dict[str, float]]:
 
 
 def _is_time(value: object) -> bool:
-    return is_number(value) and float(value) >= _LEAST_S
+    return is_number(value) and _LEAST_S <= value <= _MOST_S

@@ -6,66 +6,53 @@ import os
 import sqlite3
 import sys
 import threading
-import time
 import uuid
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.model import Round, RunRecord, codec
 from benchrigor.model.series import short
 from benchrigor.protocols import Store
+from benchrigor.storage.checksums import checksum, wrong_in
+from benchrigor.storage.database import open_to_read, open_to_write
 from benchrigor.storage.packing import pack, unpack
 
 _Connections = dict[tuple[int, int], sqlite3.Connection]
+_Part = TypeVar("_Part")
 
-_APPLICATION_ID = 0x62726967  # "brig" in the file's header: this database is ours
+_LOST = "its entry in the list of runs is lost"
+_BARRED = ("SQLITE_READONLY", "SQLITE_CANTOPEN")  # to who may only read
 
-# Schema n is reached by running script n on schema n - 1. A script that was released is never
-# edited; a new schema is a new script at the end.
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (
-        f"PRAGMA application_id = {_APPLICATION_ID}",
-        """CREATE TABLE run (
-            sequence INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
-            started_at TEXT NOT NULL, record TEXT NOT NULL, floats BLOB NOT NULL)""",
-        """CREATE TABLE round (
-            sequence INTEGER PRIMARY KEY, run_id TEXT NOT NULL REFERENCES run (run_id),
-            round_index INTEGER NOT NULL, record TEXT NOT NULL, floats BLOB NOT NULL,
-            UNIQUE (run_id, round_index))""",
-        """CREATE TABLE result (
-            sequence INTEGER PRIMARY KEY, run_id TEXT NOT NULL REFERENCES run (run_id),
-            rounds INTEGER NOT NULL, reason TEXT, headline TEXT NOT NULL,
-            record TEXT NOT NULL, floats BLOB NOT NULL)""",
-        "CREATE INDEX result_of_run ON result (run_id)",
-        *(
-            f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} "
-            "BEGIN SELECT RAISE(ABORT, 'the journal is append only'); END"
-            for table in ("run", "round", "result")
-            for verb in ("UPDATE", "DELETE")
-        ),
-    ),
+# What a list shows, without the records; of several results the latest.
+_LISTED_RUNS = """SELECT run_id, name, started_at, content, checksum FROM run
+    WHERE instr(run_id, :query) OR instr(name, :query) ORDER BY sequence DESC"""
+_LISTED_RESULTS = """SELECT run_id, rounds, reason, headline, content, checksum FROM result
+    WHERE sequence IN (SELECT max(sequence) FROM result GROUP BY run_id)"""
+_LISTED_TALLIES = """SELECT tally.run_id, tally.rounds, tally.results, checksum, held.rounds,
+        kept.results
+    FROM tally LEFT JOIN (SELECT run_id, count(*) AS rounds FROM round GROUP BY run_id) AS held
+        USING (run_id)
+    LEFT JOIN (SELECT run_id, count(*) AS results FROM result GROUP BY run_id) AS kept
+        USING (run_id)"""
+
+_RUN = (
+    "SELECT run_id, name, started_at, content, checksum, record, floats FROM run WHERE run_id = ?"
 )
+_ROUNDS = """SELECT run_id, round_index, content, checksum, record, floats FROM round
+    WHERE run_id = ? ORDER BY round_index"""
+_RESULT = """SELECT run_id, rounds, reason, headline, content, checksum, record, floats FROM result
+    WHERE run_id = ? ORDER BY sequence DESC LIMIT 1"""
+_TALLY = "SELECT run_id, rounds, results, checksum FROM tally WHERE run_id = ?"
+_N_RESULTS = "SELECT count(*) FROM result WHERE run_id = ?"
 
-# One statement sees one state of the file, whatever other processes are creating in it.
-_STANDING = """SELECT (SELECT application_id FROM pragma_application_id),
-    (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"""
-
-_RUNS = """SELECT run.run_id, name, started_at, held.rounds, reason, headline
-    FROM run JOIN (SELECT run.run_id, count(round.run_id) AS rounds
-        FROM run LEFT JOIN round USING (run_id) GROUP BY run.run_id) AS held USING (run_id)
-    LEFT JOIN result ON result.sequence = (SELECT max(sequence) FROM result
-        WHERE result.run_id = run.run_id AND result.rounds = held.rounds)
-    WHERE instr(run.run_id, :query) OR instr(name, :query) ORDER BY run.sequence DESC"""
-
-# A result that speaks of fewer rounds than are stored is out of date: the run was taken up again.
-_RESULT = """SELECT record, floats FROM result WHERE run_id = :run_id AND rounds =
-    (SELECT count(*) FROM round WHERE run_id = :run_id) ORDER BY sequence DESC LIMIT 1"""
+# For each table the types of the columns that `wrong_in` checks.
+_KINDS = {"run": "ttt", "round": "tn", "result": "tnot"}
 
 _ADVICE = {
     "SQLITE_FULL": "free some disk space and resume the run; finished rounds are kept",
@@ -111,10 +98,11 @@ def default_path() -> Path:
 class Journal:
     """Keeps runs in one SQLite file; several processes and threads may write to it at once.
 
-    Nothing is ever changed or deleted, which the file itself enforces. A round is committed
-    before `append` returns. The file is in WAL mode with ``synchronous=NORMAL``: a commit
-    outlives a process that is killed at any moment. A crash of the whole machine can lose the
-    last commits; it cannot damage the file.
+    Nothing is ever changed or deleted, which the file itself enforces, but for the count of a run's
+    rows. Each row has a checksum; a run that is damaged is named, and others stay readable. A round
+    is committed before `append` returns. The file is in WAL mode with ``synchronous=NORMAL``: a
+    commit outlives a process that is killed at any moment. A crash of the whole machine can lose
+    the last commits; it cannot damage the file.
 
     Parameters
     ----------
@@ -127,7 +115,7 @@ class Journal:
     ------
     StoreFailed
         By every method: when the file cannot be opened, read or written, is damaged, is another
-        program's database or of a newer schema.
+        program's database or of a newer schema. A file that may not be written can be read.
 
     Examples
     --------
@@ -147,7 +135,8 @@ class Journal:
         # By process and thread. A forked child leaves its parent's entries alone: using one, or
         # even closing it (so letting it be collected), would break the parent's locks.
         self._connections: _Connections = {}
-        weakref.finalize(self, _close, self._connections)
+        self._readers: _Connections = {}  # where the file cannot be written
+        weakref.finalize(self, _close, self._connections, self._readers)
 
     def __repr__(self) -> str:
         return f"Journal({str(self.path)!r})"
@@ -161,16 +150,16 @@ class Journal:
     def close(self) -> None:
         """Release the file, as a dropped journal does by itself; the next use opens it again."""
         with self._explained():
-            _close(self._connections)
+            _close(self._connections, self._readers)
 
     def check(self) -> None:
         """Raise StoreFailed unless the file can be written now."""
-        with self._transaction("IMMEDIATE"):
-            pass
+        with self._transaction("IMMEDIATE") as connection:
+            connection.execute("DELETE FROM tally WHERE 0")  # a transaction alone may only read
 
     def begin(self, header: RunRecord) -> str:
         """Open a run described by a record (its rounds are not stored) and return its id."""
-        record, floats = pack(replace(header, rounds=()))
+        packed = pack(replace(header, rounds=()))
         started_at = (
             header.provenance.started_at
             if header.provenance
@@ -178,42 +167,43 @@ class Journal:
         )
         with self._transaction("IMMEDIATE") as connection:
             run_id = _unused_id(connection)
-            connection.execute(
-                "INSERT INTO run (run_id, name, started_at, record, floats) VALUES (?, ?, ?, ?, ?)",
-                (run_id, _storable(header.name), started_at, record, floats),
-            )
+            columns = {"run_id": run_id, "name": _storable(header.name), "started_at": started_at}
+            _insert(connection, "run", columns, packed)
+            _count(connection, run_id, rounds=0, results=0)
         return run_id
 
     def append(self, run_id: str, finished: Round) -> None:
         """Commit a finished round; StoreFailed if the run holds a round of that index."""
         # A part of a record, so that its schema is checked as that of a record is.
-        record, floats = pack({"rounds": (finished,)})
-        index = finished.plan.index
+        packed = pack({"rounds": (finished,)})
+        index = int(finished.plan.index)
         with self._transaction("IMMEDIATE") as connection:
             full_id = self._resolve(connection, run_id)
+            rounds, results = self._tally(connection, full_id)
             try:
-                connection.execute(
-                    "INSERT INTO round (run_id, round_index, record, floats) VALUES (?, ?, ?, ?)",
-                    (full_id, index, record, floats),
-                )
+                _insert(connection, "round", {"run_id": full_id, "round_index": index}, packed)
             except sqlite3.IntegrityError as error:
                 raise StoreFailed(
                     f"round {index} of run {full_id} is in {self.path} already, expected a new "
                     "index: nothing was stored"
                 ) from error
+            _count(connection, full_id, rounds=rounds + 1, results=results)
 
     def finish(self, run_id: str, record: RunRecord) -> None:
         """Store the result of the rounds appended so far; of several results the latest counts."""
-        text, floats = pack(replace(record, rounds=()))
+        packed = pack(replace(record, rounds=()))
         decision = record.decision
-        reason = str(decision.reason) if decision and decision.reason else None
         with self._transaction("IMMEDIATE") as connection:
             full_id = self._resolve(connection, run_id)
-            connection.execute(
-                "INSERT INTO result (run_id, rounds, reason, headline, record, floats) VALUES "
-                "(?, (SELECT count(*) FROM round WHERE run_id = ?), ?, ?, ?, ?)",
-                (full_id, full_id, reason, str(record), text, floats),
-            )
+            rounds, results = self._tally(connection, full_id)
+            columns = {
+                "run_id": full_id,
+                "rounds": rounds,
+                "reason": str(decision.reason) if decision and decision.reason else None,
+                "headline": _storable(str(record)),
+            }
+            _insert(connection, "result", columns, packed)
+            _count(connection, full_id, rounds=rounds, results=results + 1)
 
     def runs(self, query: str = "") -> list[dict[str, Any]]:
         """List the runs whose id or name holds ``query``, newest first, without their readings.
@@ -223,34 +213,92 @@ class Journal:
         list of dict
             ``run_id``, ``name``, ``started_at`` (ISO 8601), ``rounds`` (how many are stored),
             ``finished`` (whether there is a result of all of them), ``reason`` (why the session
-            stopped, or None) and ``headline`` (the result in one line, or empty).
+            stopped, or None) and ``headline`` (the result in one line, or empty). A run that is
+            damaged has ``damage``, too, which says how; its other entries may be wrong.
         """
+        query = _storable(query)
         with self._transaction("DEFERRED") as connection:
-            rows = connection.execute(_RUNS, {"query": _storable(query)}).fetchall()
-        names = ("run_id", "name", "started_at", "rounds", "reason", "headline")
-        listed = [dict(zip(names, row, strict=True)) for row in rows]
+            runs = connection.execute(_LISTED_RUNS, {"query": query}).fetchall()
+            tallies = {row[0]: row for row in connection.execute(_LISTED_TALLIES)}
+            results = {row[0]: row for row in connection.execute(_LISTED_RESULTS)}
+            ids = {row[0] for row in connection.execute("SELECT run_id FROM run")}
+        lost = [(each, "", "", None, None) for each in tallies if each not in ids]
         return [
-            {**run, "finished": run["headline"] is not None, "headline": run["headline"] or ""}
-            for run in listed
+            _summary(row, tallies.get(row[0]), results.get(row[0]), is_lost=row[0] not in ids)
+            for row in [*runs, *(row for row in lost if query in str(row[0]))]
         ]
 
     def load(self, run_id: str) -> RunRecord:
         """Return the record of a run: its rounds, and its result if it is finished."""
         with self._transaction("DEFERRED") as connection:
             full_id = self._resolve(connection, run_id)
-            header = "SELECT record, floats FROM run WHERE run_id = ?"
-            row = connection.execute(_RESULT, {"run_id": full_id}).fetchone()
-            row = row or connection.execute(header, (full_id,)).fetchone()
-            record = RunRecord.from_dict(unpack(*row))
-            return replace(record, rounds=_rounds(connection, full_id), run_id=full_id)
+            try:
+                record = self._loaded(connection, full_id)
+            except sqlite3.DatabaseError as error:
+                raise StoreFailed(
+                    f"journal {self.path}: run {full_id} cannot be read: {error}{_advice(error)}; "
+                    "other runs may be intact"
+                ) from error
+        return record
+
+    def _loaded(self, connection: sqlite3.Connection, full_id: str) -> RunRecord:
+        header = connection.execute(_RUN, (full_id,)).fetchone()
+        record = self._checked("run", f"run {full_id}", header, RunRecord.from_dict)
+        n_rounds, n_results = self._tally(connection, full_id)
+        (there,) = connection.execute(_N_RESULTS, (full_id,)).fetchone()
+        if there != n_results:
+            raise self._damaged(f"run {full_id}", _missing(there, n_results, "results"))
+        if n_results:
+            row = connection.execute(_RESULT, (full_id,)).fetchone()
+            name = f"the result of run {full_id}"
+            result = self._checked("result", name, row, RunRecord.from_dict)
+            # One of fewer rounds than are stored is out of date: the run was taken up again.
+            record = result if row[1] == n_rounds else record
+        rounds = tuple(
+            self._checked("round", f"round {row[1]!r} of run {full_id}", row, _round_of)
+            for row in connection.execute(_ROUNDS, (full_id,))
+        )
+        if len(rounds) != n_rounds:
+            raise self._damaged(f"run {full_id}", _missing(len(rounds), n_rounds, "rounds"))
+        return replace(record, rounds=rounds, run_id=full_id)
+
+    def _checked(
+        self, table: str, name: str, row: Sequence[Any], decode: Callable[[dict[str, Any]], _Part]
+    ) -> _Part:
+        """Return what a row holds; StoreFailed when it is not as it was written."""
+        *columns, content, total, text, floats = row
+        why = wrong_in(columns, (content, total), (text, floats), kinds=_KINDS[table])
+        if why is not None:
+            raise self._damaged(name, why)
+        try:
+            return decode(unpack(text, floats))
+        except InvalidInput as error:  # such as the record of a newer version
+            raise StoreFailed(f"journal {self.path}: {name} cannot be read: {error}") from error
+        except Exception as error:  # whatever it may be that an older row, without checksum, holds
+            raise self._damaged(name, f"{type(error).__name__}: {error}") from error
+
+    def _tally(self, connection: sqlite3.Connection, full_id: str) -> tuple[int, int]:
+        """Return the number of rounds and results that a run has by its tally."""
+        row = connection.execute(_TALLY, (full_id,)).fetchone()
+        why = _wrong_tally(row)
+        if why is not None:
+            raise self._damaged(f"run {full_id}", why)
+        return row[1], row[2]
+
+    def _damaged(self, name: str, why: str) -> StoreFailed:
+        return StoreFailed(
+            f"journal {self.path}: {name} is damaged: {why}. Other runs stay readable; look for an "
+            "earlier copy of the file, or measure this run again"
+        )
 
     def _resolve(self, connection: sqlite3.Connection, run_id: str) -> str:
         """Complete a run id from its first characters."""
-        rows = connection.execute(  # ids are hexadecimal: "g" sorts behind all their digits
-            "SELECT run_id FROM run WHERE run_id BETWEEN ? AND ? LIMIT 6",
-            (_storable(run_id), _storable(f"{run_id}g")),
-        ).fetchall()
-        ids = [str(row[0]) for row in rows]
+        first = _storable(run_id)
+        span = (first, f"{first}g")  # ids are hexadecimal: "g" sorts behind all their digits
+        between = "SELECT run_id FROM {} WHERE run_id BETWEEN ? AND ? LIMIT 6"
+        ids = [str(row[0]) for row in connection.execute(between.format("run"), span)]
+        if not ids and (lost := connection.execute(between.format("tally"), span).fetchone()):
+            raise self._damaged(f"run {lost[0]}", _LOST)
         if not ids:
             raise StoreFailed(f"no run {run_id!r} in {self.path}, expected the id of a stored run")
         if len(ids) > 1:
@@ -264,82 +312,42 @@ class Journal:
     def _transaction(self, kind: str) -> Iterator[sqlite3.Connection]:
         """Run a block in one transaction: committed at its end, undone by any exception."""
         with self._explained():
-            key = (os.getpid(), threading.get_ident())
-            if key not in self._connections:
-                self._connections[key] = self._opened()
-            connection = self._connections[key]
+            connection = self._connection(is_reading=kind == "DEFERRED")
             with connection:
                 connection.execute(f"BEGIN {kind}")
                 yield connection
+
+    def _connection(self, *, is_reading: bool) -> sqlite3.Connection:
+        """Return the connection of this thread; one that only reads where no other can be had."""
+        key = (os.getpid(), threading.get_ident())
+        if key in self._connections:
+            return self._connections[key]
+        try:
+            opened = self._connections[key] = open_to_write(self.path, self._timeout_s)
+        except (sqlite3.OperationalError, OSError) as error:
+            is_barred = getattr(error, "sqlite_errorname", _BARRED[0]).startswith(_BARRED)
+            if not (is_reading and is_barred and self.path.is_file()):
+                raise
+            if key not in self._readers:
+                self._readers[key] = open_to_read(self.path, self._timeout_s)
+            return self._readers[key]
+        return opened
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Turn every failure of the file into `StoreFailed` with advice."""
         try:
             yield
-        except (sqlite3.Error, OSError, ValueError) as error:
+        except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
             raise StoreFailed(f"journal {self.path}: {error}{_advice(error)}") from error
 
-    def _opened(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(
-            self.path, timeout=self._timeout_s, isolation_level=None, check_same_thread=False
-        )
-        try:
-            if self._schema(connection) < len(MIGRATIONS):
-                self._migrate(connection)
-            connection.execute("PRAGMA synchronous = NORMAL")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
 
-    def _schema(self, connection: sqlite3.Connection) -> int:
-        """Return the schema of the file, 0 for a new one."""
-        owner, version, tables = connection.execute(_STANDING).fetchone()
-        if tables and owner != _APPLICATION_ID:
-            raise StoreFailed(f"{self.path} is another program's database: choose another path")
-        if version > len(MIGRATIONS):
-            raise StoreFailed(
-                f"journal {self.path} has schema {version}, this version of benchrigor knows up "
-                f"to {len(MIGRATIONS)}: install a newer one"
-            )
-        return int(version)
-
-    def _migrate(self, connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA page_size = 16384")  # halves the cost of large rounds, measured
-        self._enter_wal(connection)
-        with connection:
-            connection.execute("BEGIN IMMEDIATE")
-            for script in MIGRATIONS[self._schema(connection) :]:
-                for statement in script:
-                    connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-
-    def _enter_wal(self, connection: sqlite3.Connection) -> None:
-        """Switch the file to WAL mode, for good; SQLite itself does not wait for others here."""
-        deadline = time.monotonic() + self._timeout_s
-        while True:
-            try:
-                connection.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.005)
-            else:
-                return
-
-
-def _close(connections: _Connections) -> None:
+def _close(*opened: _Connections) -> None:
     """Close what this process has opened."""
-    for key in list(connections):
-        if key[0] == os.getpid():
-            connections.pop(key).close()
-
-
-def _storable(text: str) -> str:
-    """Escape halves of characters, which SQLite refuses: arguments need not be UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    for connections in opened:
+        for key in list(connections):
+            if key[0] == os.getpid():
+                connections.pop(key).close()
 
 
 def _advice(error: Exception) -> str:
@@ -349,12 +357,79 @@ def _advice(error: Exception) -> str:
     return next((f": {text}" for name, text in _ADVICE.items() if code.startswith(name)), "")
 
 
-def _rounds(connection: sqlite3.Connection, full_id: str) -> tuple[Round, ...]:
-    rows = connection.execute(
-        "SELECT record, floats FROM round WHERE run_id = ? ORDER BY round_index", (full_id,)
+def _storable(text: str) -> str:
+    """Escape what is not UTF-8, such as bytes of an argument: SQLite takes no such text."""
+    if not isinstance(text, str):
+        raise InvalidInput(f"a name, id or query is {short(text)}, expected text")
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _insert(
+    connection: sqlite3.Connection,
+    table: str,
+    columns: Mapping[str, object],
+    packed: tuple[str, memoryview],
+) -> None:
+    """Append a row with its checksums."""
+    content = checksum(*packed)
+    total = checksum(*columns.values(), content)
+    names = (*columns, "record", "floats", "content", "checksum")
+    places = ", ".join("?" * len(names))
+    statement = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})"  # noqa: S608  # ours
+    connection.execute(statement, (*columns.values(), *packed, content, total))
+
+
+def _count(connection: sqlite3.Connection, run_id: str, *, rounds: int, results: int) -> None:
+    """Put down how many rounds and results a run has."""
+    total = checksum(run_id, rounds, results)
+    connection.execute(
+        "INSERT OR REPLACE INTO tally VALUES (?, ?, ?, ?)", (run_id, rounds, results, total)
     )
-    parts = (codec.without_versions(unpack(*row)) for row in rows)
-    return tuple(codec.decode(Round, part["rounds"][0], where="round") for part in parts)
+
+
+def _wrong_tally(row: Sequence[Any] | None) -> str | None:
+    """Return what is wrong with the tally of a run; None if nothing is."""
+    if row is None:
+        return "the count of its rounds is lost"
+    *counts, total = row
+    return None if total == checksum(*counts) else "the count of its rounds is wrong"
+
+
+def _missing(there: int, expected: int, what: str) -> str:
+    return f"{there} of its {expected} {what} are there"
+
+
+def _summary(
+    run: Sequence[Any], tally: Sequence[Any] | None, result: Sequence[Any] | None, *, is_lost: bool
+) -> dict[str, Any]:
+    """Return what a list shows of a run, with what is wrong with it, if anything is."""
+    run_id, name, started_at, *marks = run
+    n_rounds, n_results = (each or 0 for each in tally[4:]) if tally else (0, 0)
+    damage = _LOST if is_lost else wrong_in(run[:3], marks, (), kinds=_KINDS["run"])
+    damage = damage or _wrong_tally(tally and tally[:4])
+    if damage is None and tally and n_rounds != tally[1]:
+        damage = _missing(n_rounds, tally[1], "rounds")
+    if damage is None and tally and n_results != tally[2]:
+        damage = _missing(n_results, tally[2], "results")
+    if damage is None and result is not None:
+        damage = wrong_in(result[:4], result[4:], (), kinds=_KINDS["result"])
+    _, finished_rounds, reason, headline = result[:4] if result else (None, None, None, "")
+    is_finished = damage is None and finished_rounds == n_rounds
+    return {
+        "run_id": run_id,
+        "name": name,
+        "started_at": started_at,
+        "rounds": n_rounds,
+        "finished": is_finished,
+        "reason": reason if is_finished else None,
+        "headline": headline if is_finished else "",
+        **({} if damage is None else {"damage": damage}),
+    }
+
+
+def _round_of(plain: dict[str, Any]) -> Round:
+    (part,) = codec.without_versions(plain)["rounds"]
+    return codec.decode(Round, part, where="round")
 
 
 def _unused_id(connection: sqlite3.Connection) -> str:

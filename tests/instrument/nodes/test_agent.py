@@ -7,6 +7,7 @@ import gc
 import json
 import socket
 import ssl
+import stat
 import threading
 import time
 import urllib.error
@@ -156,6 +157,8 @@ def test_a_configuration_is_kept_over_a_restart(agent_of, ask, tmp_path):
     for _ in range(2):
         with agent_of(config=kept) as agent:
             ask(agent.url + "/config", {"thresholds": {"busy": BUSY}})
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
     with agent_of(config=kept) as agent:
         assert ask(agent.url + "/config")[1]["thresholds"]["busy"]["sentence"] == "All is busy."
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.errors import InvalidInput, StoreFailed
+from benchrigor.files import make_private_folder, write_whole
 from benchrigor.instrument.alarms import Alarms
 from benchrigor.instrument.machine import capabilities
 from benchrigor.instrument.nodes.probe_cursors import Part, ProbeCursors
@@ -21,7 +22,7 @@ from benchrigor.instrument.states.health_checks import health
 from benchrigor.instrument.states.status_readers import StatusReader
 from benchrigor.instrument.thresholds import Threshold, read_thresholds, tables_of
 from benchrigor.model import Health, Status
-from benchrigor.model.codec import encode, write_whole
+from benchrigor.model.codec import encode
 from benchrigor.model.node import NodeReport
 from benchrigor.model.probe_reading import ProbeReadings
 
@@ -151,8 +152,9 @@ class NodeService:
     @staticmethod
     def _keep(config: Path, thresholds: Iterable[Threshold]) -> None:
         try:
-            config.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(config, json.dumps({"thresholds": tables_of(thresholds)}))
+            make_private_folder(config.parent)
+            text = json.dumps({"thresholds": tables_of(thresholds)})
+            write_whole(config, text, private=True)
         except OSError as error:
             raise StoreFailed(
                 f"thresholds cannot be kept in {config}, and are not in force: {error}"

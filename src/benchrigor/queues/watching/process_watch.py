@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.codec import decode, encode, partial_of, write_whole
+from benchrigor.files import remove_whole, write_whole
+from benchrigor.model.codec import decode, encode
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import Watching
@@ -124,8 +125,7 @@ class ProcessWatch:
         self._process = None
         with contextlib.suppress(OSError), process:  # closes its pipes
             pass
-        for each in (self._order.state, partial_of(self._order.state)):
-            each.unlink(missing_ok=True)
+        remove_whole(self._order.state)
 
     def report(self) -> MonitorReport:
         """Return what the process has published so far."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from benchrigor.errors import MissingExtra
 from benchrigor.model.checks import refuse, wrong_number, wrong_values
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.workloads.loadgen.sending import RequestFailed, Send
 
 _LARGEST_BODY = 2**24
@@ -62,10 +63,10 @@ class HttpRequest:
         refuse(
             wrong_values(
                 [
-                    ("url", self.url, is_url, "http://HOST[:PORT]/PATH, or https://"),
+                    ("url", hide_secrets(self.url), is_url, "http://HOST[:PORT]/PATH, or https://"),
                     ("method", self.method, is_method, "a word such as GET"),
                     ("status", self.status, is_status, "a number from 100 to 599"),
-                    ("headers", self.headers, are_headers, "texts by name"),
+                    ("headers", hide_secrets(self.headers), are_headers, "texts by name"),
                     ("body", self.body, isinstance(self.body, str), "text"),
                 ]
             ),
@@ -129,6 +130,6 @@ async def _send(session: Any, kind: HttpRequest) -> None:
                 raise RequestFailed(f"a body over {_LARGEST_BODY >> 20} MiB")
         status = answer.status
         if status != kind.status and (kind.status is not None or not 200 <= status < 300):
-            where = answer.headers.get("Location", "")
+            where = hide_secrets(answer.headers.get("Location", ""))
             led = f" to {where}, which is not followed: give that URL" if where else ""
             raise RequestFailed(f"status {status}{led}")

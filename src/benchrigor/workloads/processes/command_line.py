@@ -15,6 +15,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.codec import is_there
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Clock
 from benchrigor.workloads.picking import Pick
 from benchrigor.workloads.processes.process_group import ProcessGroup, missing_for_processes
@@ -162,8 +163,8 @@ class CommandLine:
 
 
 def shown(argv: Sequence[str]) -> str:
-    """Return arguments as a shell would read them, shortened."""
-    text = shlex.join(argv)
+    """Return arguments as a shell would read them, shortened and without secrets."""
+    text = shlex.join(hide_secrets(list(argv)))
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
 
 
@@ -180,8 +181,8 @@ def with_stderr(message: str, stderr: bytes) -> list[str]:
 def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
     if isinstance(argv, str | bytes):
         raise InvalidInput(
-            f"argv is the text {argv!r}, expected a list of the program and its arguments: "
-            "no shell splits it, shlex.split does"
+            f"argv is the text {hide_secrets(argv)!r}, expected a list of the program and its "
+            "arguments: no shell splits it, shlex.split does"
         )
     arguments = tuple(os.fspath(each) if isinstance(each, os.PathLike) else each for each in argv)
     if not arguments:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from benchrigor.errors import WorkloadFailed
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Clock, DelayMeter
 from benchrigor.workloads.processes.own_signals import continued_ns
 
@@ -68,7 +69,7 @@ def _advise(error: OSError, program: str) -> str:
     if not isinstance(error, FileNotFoundError):
         return ""
     if " " in program.strip():
-        quoted = shlex.quote(program)
+        quoted = shlex.quote(hide_secrets(program))
         return (
             f"; no shell reads it: write program and arguments as separate words, or sh -c {quoted}"
         )

@@ -1,0 +1,80 @@
+"""Files that are written whole, and files and folders for their owner alone."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_LONGEST_NAME = 200  # bytes of a name of which another one is made
+
+
+def write_whole(path: str | Path, content: str | bytes, *, private: bool = False) -> None:
+    """Write a file, whole or not at all, also while other processes write or read it.
+
+    A new file may be read by others as the umask allows, a private one only by its owner; a file
+    that exists keeps its mode. A link stays a link. What is no regular file, such as a device or a
+    pipe, takes the content as it is.
+    """
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
+    target = Path(os.path.realpath(path))
+    mode = 0o600 if private else 0o666
+    with contextlib.suppress(FileNotFoundError):
+        earlier = target.stat().st_mode
+        if not stat.S_ISREG(earlier):
+            target.write_bytes(data)
+            return
+        mode = stat.S_IMODE(earlier)
+    partial = _partial_of(target)
+    try:
+        with open(partial, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            if mode != 0o666:
+                partial.chmod(mode)  # whatever the umask is
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def remove_whole(path: Path) -> None:
+    """Remove a file, and what a writer that was killed left of it."""
+    for each in (path, *path.parent.glob(f"{glob.escape(_partial_of(path, '').name)}*")):
+        each.unlink(missing_ok=True)
+
+
+def _partial_of(path: Path, token: str | None = None) -> Path:
+    """Return a file of its own for each writer, which becomes this one once it is whole."""
+    name = os.fsdecode(os.fsencode(path.name)[:_LONGEST_NAME])
+    return path.with_name(f".{name}.partial-{secrets.token_hex(4) if token is None else token}")
+
+
+def make_private_folder(path: Path) -> None:
+    """Make a folder, and those above it that are missing, for the owner alone."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    path.mkdir(exist_ok=True)  # says so where it is a file
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes that change the same file out while a block reads and writes it."""
+    lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)

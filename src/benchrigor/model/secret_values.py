@@ -1,0 +1,132 @@
+"""Secrets in commands and headers: which values they are, and what stands for them in a record."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+HIDDEN = "__hidden__"  # needs no quotes in a shell, so that a command reads the same with it
+
+# A name is told by its end: --token is one of a secret, --max-tokens and --token-file are not.
+_LONG = (
+    r"passwords?|passwd|passphrase|secrets?|token|credentials?|pwd|signature|jwt"
+    r"|(?:api|access|private|secret|auth|account|encryption|signing|shared|subscription)[-_.]?key"
+    r"|sess(?:ion)?[-_]?id"
+)
+_SHORT = r"pass|pw|auth|authorization|cookie|bearer|sig|sid|pin|otp|pat"  # whole words only
+_NAME = rf"(?![-_]*no[-_])(?:[\w.-]{{0,80}}?(?:{_LONG})|(?:[\w.-]{{0,80}}[-_.])?(?:{_SHORT}))"
+_HEADER = r"(?:[\w-]{1,80}-(?:key|token|secret|auth|password|signature|id)|(?:proxy-)?authorization"
+_HEADER += r"|(?:set-)?cookie|passw(?:or)?d|passphrase)"
+_SCHEME = r"(?:(?:bearer|basic|digest|token)\s+)?"
+_QUOTED = r""""(?:\\.|[^"\\])*"?|'[^']*'?"""
+_VALUE = rf"""(?:{_QUOTED}|{_SCHEME}[^\s&;,'"\])}}]+)"""
+
+_SECRET_NAME = re.compile(rf"{_NAME}|{_HEADER}", re.IGNORECASE)
+# What hides a part of a text: user info of a URL, name=value, "name": "value",
+# name = "value", Header: value.
+_EMBEDDED = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?P<before>\b[a-z][a-z0-9+.-]{0,30}://)[^\s/?#'\"]+(?=@)",
+        rf"(?P<before>(?<![\w.-])-{{0,2}}{_NAME}=){_VALUE}",
+        rf"(?P<before>(?<![\w.-])(?P<quote>[\"']){_NAME}(?P=quote)\s*[:=]\s*){_VALUE}",
+        rf"(?P<before>(?<![\w.-]){_NAME}\s*[:=]\s*)(?:{_QUOTED})",
+        rf"(?P<before>(?<![\w.-]){_HEADER}:\s+)[^\n'\"]+",
+        r"(?P<before>(?<![\w.-])pass:)[^\s'\"]+",
+    )
+)
+# What hides all the rest of an argument: --name=value, Header:value, -H..., -uuser:password.
+_ARGUMENTS = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        rf"(?P<before>-{{0,2}}{_NAME}=).+",
+        rf"(?P<before>(?:-H|--[\w-]+=)?\s*{_HEADER}\s*:\s*).+",
+        r"(?P<before>-u|--(?:proxy-)?user=)(?!\d+:\d+$)[^\s:=-][^\s:]*:.+",
+    )
+)
+# An argument after which the next one is a secret, or is one if it names a user and a password.
+_BEFORE_SECRET = re.compile(rf"-{{1,2}}{_NAME}|{_HEADER}:", re.IGNORECASE)
+_BEFORE_USER = frozenset({"-u", "-U", "--user", "--proxy-user"})
+_USER = re.compile(r"(?!\d+:\d+$)[^:]+:.+", re.DOTALL)
+
+_SHELL_WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""", re.DOTALL)
+_PATTERNS = ("picks", "unit_picks", "read")  # say where readings stand in an output
+
+
+def hide_secrets(item: Any) -> Any:
+    """Return arguments, headers, environment variables or what holds them with secrets hidden.
+
+    Examples
+    --------
+    >>> hide_secrets(["curl", "-H", "Authorization: Bearer c2VjcmV0", "https://me:pw@host/"])
+    ['curl', '-H', 'Authorization: __hidden__', 'https://__hidden__@host/']
+    >>> hide_secrets({"env": {"DB_PASSWORD": "hunter2", "LANG": "C"}})
+    {'env': {'DB_PASSWORD': '__hidden__', 'LANG': 'C'}}
+    >>> hide_secrets("mysqldump --password=hunter2 shop")
+    'mysqldump --password=__hidden__ shop'
+    """
+    if isinstance(item, str):
+        return _hide_in_text(str(item))
+    if isinstance(item, Mapping):
+        return {
+            key: value
+            if key in _PATTERNS
+            else HIDDEN
+            if isinstance(value, str | bytes | int) and _SECRET_NAME.fullmatch(str(key))
+            else hide_secrets(value)
+            for key, value in item.items()
+        }
+    if isinstance(item, list | tuple):
+        if all(isinstance(word, str) for word in item):
+            return type(item)(map(_hide_in_word, ["", *item], item))
+        return type(item)(map(hide_secrets, item))
+    return item
+
+
+def holds_hidden(item: Any) -> bool:
+    """Return whether a secret was hidden in what a record says of its subject."""
+    if isinstance(item, Mapping):
+        return any(map(holds_hidden, item.values()))
+    if isinstance(item, str):
+        return HIDDEN in item
+    return isinstance(item, list | tuple) and any(map(holds_hidden, item))
+
+
+def _hide_in_word(before: str, word: str) -> str:
+    """Hide what is secret in one argument, which may be a line of a shell."""
+    follows_user = before in _BEFORE_USER and _USER.fullmatch(word)
+    if follows_user or (_BEFORE_SECRET.fullmatch(before) and not word.startswith("-")):
+        return HIDDEN
+    if before != "-c":
+        for pattern in _ARGUMENTS:
+            if found := pattern.fullmatch(word):
+                return found["before"] + HIDDEN
+    return _hide_in_text(word) if re.search(r"[\s'\"\\]", word) else _hide_embedded(word)
+
+
+def _hide_embedded(text: str) -> str:
+    for pattern in _EMBEDDED:
+        text = pattern.sub(rf"\g<before>{HIDDEN}", text)
+    return text
+
+
+@lru_cache(maxsize=256)
+def _hide_in_text(text: str) -> str:
+    """Hide what is secret in a text, such as a line of a shell, quotes and spaces as they were."""
+    before = ""
+
+    def hide(found: re.Match[str]) -> str:
+        nonlocal before
+        try:
+            (word,) = shlex.split(found[0])
+        except ValueError:  # quotes that are never closed
+            word = found[0]
+        previous, before = before, word
+        hidden = word if word == text else _hide_in_word(previous, word)
+        return found[0] if hidden == word else shlex.quote(hidden)
+
+    # Words first: within the quotes of a shell, others would seem to begin and end.
+    return _hide_embedded(_SHELL_WORD.sub(hide, text))

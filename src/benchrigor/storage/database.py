@@ -1,0 +1,168 @@
+"""The file of the journal: its tables, and how it is opened to write and to read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from benchrigor.errors import StoreFailed
+from benchrigor.files import make_private_folder
+from benchrigor.storage.checksums import checksum
+
+_APPLICATION_ID = 0x62726967  # "brig" in the file's header: this database is ours
+
+# Schema n is reached by running script n on schema n - 1. A script that was released is never
+# edited; a new schema is a new script at the end.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        f"PRAGMA application_id = {_APPLICATION_ID}",
+        """CREATE TABLE run (
+            sequence INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+            started_at TEXT NOT NULL, record TEXT NOT NULL, floats BLOB NOT NULL)""",
+        """CREATE TABLE round (
+            sequence INTEGER PRIMARY KEY, run_id TEXT NOT NULL REFERENCES run (run_id),
+            round_index INTEGER NOT NULL, record TEXT NOT NULL, floats BLOB NOT NULL,
+            UNIQUE (run_id, round_index))""",
+        """CREATE TABLE result (
+            sequence INTEGER PRIMARY KEY, run_id TEXT NOT NULL REFERENCES run (run_id),
+            rounds INTEGER NOT NULL, reason TEXT, headline TEXT NOT NULL,
+            record TEXT NOT NULL, floats BLOB NOT NULL)""",
+        "CREATE INDEX result_of_run ON result (run_id)",
+        *(
+            f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table} "
+            "BEGIN SELECT RAISE(ABORT, 'the journal is append only'); END"
+            for table in ("run", "round", "result")
+            for verb in ("UPDATE", "DELETE")
+        ),
+    ),
+    # `content` is the checksum of record and floats, `checksum` that of it and all other columns:
+    # a list of runs checks what it shows without reading the readings. Rows from before have none.
+    # The tally of a run counts its rows, so that rows that are lost are missed.
+    (
+        *(
+            f"ALTER TABLE {table} ADD COLUMN {column} INTEGER"
+            for table in ("run", "round", "result")
+            for column in ("content", "checksum")
+        ),
+        """CREATE TABLE tally (
+            run_id TEXT NOT NULL PRIMARY KEY, rounds INTEGER NOT NULL, results INTEGER NOT NULL,
+            checksum INTEGER NOT NULL) WITHOUT ROWID""",
+        """INSERT INTO tally SELECT run_id, rounds, results, checksum(run_id, rounds, results)
+            FROM (SELECT run_id,
+                (SELECT count(*) FROM round WHERE round.run_id = run.run_id) AS rounds,
+                (SELECT count(*) FROM result WHERE result.run_id = run.run_id) AS results
+                FROM run)""",
+    ),
+)
+
+# One statement sees one state of the file, whatever other processes are creating in it.
+_STANDING = """SELECT (SELECT application_id FROM pragma_application_id),
+    (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"""
+
+
+def open_to_write(path: Path, timeout_s: float) -> sqlite3.Connection:
+    """Open a journal, or make one that only its owner can read, and bring it up to date."""
+    make_private_folder(path.parent)
+    # Only a new file: closing one that is there would take the locks of other connections away.
+    with suppress(OSError):  # SQLite says better what is wrong
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    connection = _connected(path, timeout_s)
+    try:
+        if _schema(connection, path) < len(MIGRATIONS):
+            connection.execute("PRAGMA page_size = 16384")  # halves the cost of large rounds
+            _enter_wal(connection, timeout_s)
+            _migrate(connection, path)
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_to_read(path: Path, timeout_s: float) -> sqlite3.Connection:
+    """Open a journal that may not be written, or lies where nothing may be written beside it.
+
+    Where its schema is older, or SQLite cannot read it without writing, this is a copy in memory.
+    """
+    with suppress(sqlite3.OperationalError):
+        uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro"
+        connection = _connected(uri, timeout_s)
+        try:
+            if _schema(connection, path) == len(MIGRATIONS):
+                return connection
+            return _in_memory(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "runs.sqlite")
+        for suffix in ("", "-wal"):  # of a writer that was killed: commits that are not yet in it
+            with suppress(FileNotFoundError):
+                shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+        with closing(_connected(copy, timeout_s)) as copied:
+            return _in_memory(copied, path)
+
+
+def _in_memory(source: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """Copy a database into memory, and bring the copy up to date."""
+    memory = _connected(":memory:", 0.0)
+    source.backup(memory)
+    if _schema(memory, path) < len(MIGRATIONS):
+        _migrate(memory, path)
+    return memory
+
+
+def _connected(place: Path | str, timeout_s: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        place,
+        timeout=timeout_s,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=isinstance(place, str),
+    )
+    # Text that is damaged is to fail by its checksum, which names the row.
+    connection.text_factory = lambda text: text.decode(errors="surrogateescape")
+    connection.create_function("checksum", -1, checksum, deterministic=True)
+    return connection
+
+
+def _schema(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the schema of the file, 0 for a new one."""
+    owner, version, tables = connection.execute(_STANDING).fetchone()
+    if tables and owner != _APPLICATION_ID:
+        raise StoreFailed(f"{path} is another program's database: choose another path")
+    if version > len(MIGRATIONS):
+        raise StoreFailed(
+            f"journal {path} has schema {version}, this version of benchrigor knows up "
+            f"to {len(MIGRATIONS)}: install a newer one"
+        )
+    return int(version)
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        for script in MIGRATIONS[_schema(connection, path) :]:
+            for statement in script:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+
+def _enter_wal(connection: sqlite3.Connection, timeout_s: float) -> None:
+    """Switch the file to WAL mode, for good; SQLite itself does not wait for others here."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+        else:
+            return

@@ -1,0 +1,108 @@
+"""Secrets in commands, headers and environment variables are told by their names and places."""
+
+import shlex
+
+import pytest
+
+from benchrigor.model import Options, RunRecord
+from benchrigor.model.secret_values import HIDDEN, hide_secrets, holds_hidden
+
+S = "S3cr3tV"
+
+WITH_SECRETS = [
+    ["curl", "-H", f"Authorization: Bearer {S}", "http://h"],
+    ["curl", f"-HAuthorization: Basic {S}"],
+    ["curl", f"--header=X-Api-Key: {S}"],
+    ["curl", "-H", f"X-Api-Key:{S}"],
+    ["curl", "-H", f"Cookie: a={S}; b={S}"],
+    ["curl", "-H", f'Authorization: Digest username="x", response="{S}"'],
+    ["curl", "-u", f"me:{S}", "http://h"],
+    ["curl", f"-ume:{S}"],
+    ["curl", f"--user=me:{S}"],
+    ["curl", "--cookie", f"sid={S}"],
+    ["curl", f"https://me:{S}@h/p"],
+    ["curl", f"http://h/?x=1&access_token={S}&y=2"],
+    ["curl", "-d", f'{{"user": "me", "password": "{S} x {S}"}}'],
+    ["curl", "-d", f"user=me&password={S}&x=1"],
+    ["git", "clone", f"https://{S}@github.com/x"],
+    ["psql", f"postgresql://u:{S}@h:5432/db?x=1"],
+    ["tool", "--password", S],
+    ["tool", f"--password={S} two {S}"],
+    ["tool", "--api-key", S],
+    ["tool", f"--db.password={S}"],
+    ["tool", "--connection", f"Server=h;Uid=u;Pwd={S};"],
+    ["openssl", "-passin", f"pass:{S}"],
+    ["env", f"AWS_SECRET_ACCESS_KEY={S}", "aws"],
+    ["sh", "-c", f"PGPASSWORD={S} psql -h x"],
+    ["sh", "-c", f"curl -H 'Authorization: Bearer {S}' http://h"],
+    ["bash", "-c", f"mysql --password '{S}' -e 'select 1'"],
+    ["python", "-c", f"import x; token = '{S} {S}'; x.run(token)"],
+    ["http", "h", f"Authorization:Bearer {S}"],
+]
+
+WITHOUT = [
+    ["gzip", "-k", "-f", "big.log"],
+    ["model", "--max-tokens", "100", "--tokenizer=bpe"],
+    ["tool", "--token-file", "a", "--key", "cert.pem"],
+    ["tool", "--no-auth", "file", "--author", "me", "--bypass=1"],
+    ["docker", "run", "-u", "1000:1000", "image"],
+    ["pytest", "mypackage.auth:login"],
+    ["token:parse"],
+    ["sort", "-k", "2", "-u", "a.txt"],
+    ["sh", "-c", "a; b | c 'd  e' \"f\" \\g"],
+    ["ssh", "user@host", "http://h:80/@x"],
+]
+
+
+@pytest.mark.parametrize("words", WITH_SECRETS, ids=shlex.join)
+def test_secrets_are_hidden_in_words_and_in_a_line_of_a_shell(words):
+    for command in (words, shlex.join(words)):
+        hidden = hide_secrets(command)
+        assert S not in str(hidden)
+        assert holds_hidden(hidden)
+        assert hide_secrets(hidden) == hidden
+    assert hide_secrets(words)[0] == words[0]
+
+
+@pytest.mark.parametrize("words", WITHOUT, ids=shlex.join)
+def test_other_commands_stay_as_they_are(words):
+    assert hide_secrets(words) == words
+    assert hide_secrets(shlex.join(words)) == shlex.join(words)
+    assert not holds_hidden(words)
+
+
+def test_values_are_hidden_by_the_names_under_which_they_stand():
+    subject = {
+        "env": {"API_TOKEN": S, "LANG": "C"},
+        "requests": [{"url": f"http://u:{S}@h/", "headers": {"X-Api-Key": S, "Accept": "*"}}],
+        "picks": ["auth:ms=regex:password: (.+)"],
+        "timeout_s": None,
+    }
+    assert hide_secrets(subject) == {
+        "env": {"API_TOKEN": HIDDEN, "LANG": "C"},
+        "requests": [
+            {"url": f"http://{HIDDEN}@h/", "headers": {"X-Api-Key": HIDDEN, "Accept": "*"}}
+        ],
+        "picks": ["auth:ms=regex:password: (.+)"],
+        "timeout_s": None,
+    }
+
+
+def test_no_record_holds_secrets_whoever_makes_it():
+    record = RunRecord(
+        name=f"tool --token {S}",
+        options=Options(),
+        metrics=(),
+        seed=1,
+        rounds=(),
+        analyses=(),
+        subject={"argv": ["tool", "--token", S]},
+    )
+    assert S not in str(record.to_dict())
+    assert S not in str(record)
+    assert record.name == f"tool --token {HIDDEN}"
+
+
+@pytest.mark.parametrize("text", ["a" * 50_000, "x: " * 10_000, "://" * 10_000, '"' * 10_001])
+def test_long_texts_take_no_long_time(text):
+    assert hide_secrets([text, text]) == [text, text]
