@@ -124,6 +124,9 @@ def _compared(told: dict[str, Any], path: Path) -> dict[str, Any]:
                 else:
                     listed = journal.runs() if listed is None else listed
                     now = next((run for run in listed if run["run_id"] == key[5:]), None)
+                    if now is not None and "damage" in now:
+                        found["errors"] += 1
+                        continue
             except BenchrigorError:
                 found["errors"] += 1
                 continue
@@ -133,5 +136,5 @@ def _compared(told: dict[str, Any], path: Path) -> dict[str, Any]:
                 continue
             found["same" if now == before else "different"] += 1
             if now != before:
-                why += f" {key} differs"
+                why += f" {key} differs: {before!s:.200} is now {now!s:.200}"
     return {**found, "why": why}

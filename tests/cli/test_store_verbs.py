@@ -4,8 +4,10 @@ import csv
 import json
 import re
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -47,13 +49,14 @@ def test_an_unknown_run_is_named(cli, run_id, verb):
 
 
 def test_list_shows_runs_newest_first(cli, run_id, store):
-    cli("run", "--max-rounds", "1", "--name", "a name " * 40, "true")
+    cli("run", "--max-rounds", "1", "--name", "a name " * 40 + "to the end", "true")
     lines = cli("list").stdout.splitlines()
     assert lines[0].startswith(Journal(store).runs()[0]["run_id"])
-    assert lines[0].rstrip().endswith("a name")
+    assert lines[0].endswith("to the end")
+    assert max(map(len, lines)) <= 79
     assert re.fullmatch(
         r" +no number \(observed: 1 reading of [\d.]+ [mµ]?s\) · "
-        "round limit reached · 1 round",
+        "round limit reached",
         lines[1],
     )
     assert lines[2].split()[0] == run_id
@@ -67,6 +70,7 @@ def test_list_shows_the_figure_at_full_pace_where_there_is_room(cli, store, monk
         "run_id": "3f2a",
         "started_at": "2027-01-02T03:04:05+00:00",
         "name": "f",
+        "commit": None,
         "reason": "satisfied",
         "rounds": 12,
     }
@@ -81,7 +85,7 @@ def test_list_shows_the_figure_at_full_pace_where_there_is_room(cli, store, monk
     number = "26.1034 ms [25.9034, 26.3034] 95%"
     assert listed(number) == f"{number} · full pace 24.1 ms · satisfied"
     number = "p99.99 26.1034 ms [25.9034, 26.3034] 99.9999999%"
-    assert listed(number) == f"{number} · satisfied · 12 rounds"
+    assert listed(number) == f"{number} · satisfied"
 
 
 def test_list_finds_by_name(cli, run_id, strict):
@@ -285,3 +289,23 @@ def test_list_marks_a_damaged_run_and_shows_the_others(cli, run_id, store):
     result = cli("show", run_id)
     assert result.exit_code == 6
     assert f"run {run_id} is damaged" in result.stderr
+
+
+def test_list_shows_the_revision_that_was_measured(cli, store, tmp_path, monkeypatch):
+    def git(*words):
+        subprocess.run(["git", "-c", "user.email=a@b", "-c", "user.name=a", *words], check=True)
+
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    git("init", "-q")
+    for number in (1, 2):
+        Path("mod.py").write_text(f"def work(): return sum(range({number}000))\n")
+        git("add", "mod.py")
+        git("commit", "-qm", str(number))
+    cli("ab", "--rev", "HEAD~1", "--rev", "HEAD", "mod:work", "--budget", "1")
+    shown = [line.split()[-1] for line in cli("list").stdout.splitlines()[::2]]
+    log = subprocess.run(["git", "log", "--format=%H"], capture_output=True, text=True, check=True)
+    assert {*shown} == {commit[:7] for commit in log.stdout.split()}
+    Path("mod.py").write_text("def work(): pass\n")
+    cli("run", "--max-rounds", "1", "true")
+    assert cli("list").stdout.splitlines()[0].endswith(f"true  {log.stdout[:7]}+")

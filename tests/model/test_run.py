@@ -53,7 +53,7 @@ def test_a_record_says_which_versions_made_it() -> None:
         ('{"schema": 1, "rounds": [{"elapsed_ns": "soon"}]}', r"record\.rounds\[0\]\.elapsed_ns"),
         ('{"schema": 1, "rounds": 7}', r"record\.rounds is 7"),
         ('{"schema": 1, "seed": 1e999}', r"record\.seed is inf, expected int"),
-        (f'{{"schema": 1, "rounds": [{{"elapsed_ns": {"9" * 400}}}]}}', "is no Round"),
+        (f'{{"schema": 1, "rounds": [{{"elapsed_ns": {"9" * 400}}}]}}', "expected int"),
         (f'{{"schema": 1, "seed": {"9" * 5000}}}', "is not a record"),
         ("[" * 100_000, "is not a record: maximum recursion"),
         (f'{{"schema": 1, "options": {"[" * 900}{"]" * 900}}}', r"record\.options is \[\["),

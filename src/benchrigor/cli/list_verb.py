@@ -13,7 +13,7 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_json, say
 from benchrigor.control_characters import escaped, page
 from benchrigor.model import Decision
-from benchrigor.model.text import WIDTH, ended, many
+from benchrigor.model.text import WIDTH, ended, many, shortened
 
 _INDENT = 10 * " "
 
@@ -46,7 +46,9 @@ def _entry(run: Mapping[str, Any]) -> list[str]:
     With the figure at full pace where there is room, for which the count of rounds may go.
     """
     headline, name = escaped(str(run["headline"])), escaped(str(run["name"]))
-    head = f"{run['run_id']}  {_shown_time(run['started_at'])}  {name}"
+    head = f"{run['run_id']}  {_shown_time(run['started_at'])}  "
+    revision = _revision(run["commit"])
+    head += shortened(name, WIDTH - len(head) - len(revision)) + revision
     if "damage" in run:
         return [head, f"{_INDENT}damaged: {run['damage']}"]
     # A headline is the name, the number, its evidence and its ending.
@@ -56,14 +58,21 @@ def _entry(run: Mapping[str, Any]) -> list[str]:
     reason = run["reason"]
     ending = ended(Decision(stop=True, reason=reason)) if reason else "unfinished"
     rounds = many(run["rounds"], "round")
-    shapes = [[number, ending, rounds]]
+    shapes = [[number, ending, rounds], [number, ending]]
     for each in others:
         if each.startswith("at full pace "):
             paced = each.removeprefix("at ").partition(" [")[0]
             shapes = [[number, paced, ending, rounds], [number, paced, ending], *shapes]
     lines = [_INDENT + " · ".join(filter(None, shape)) for shape in shapes]
     result = next((line for line in lines if len(line) <= WIDTH), lines[-1])
-    return [head, result]
+    return [head, shortened(result, WIDTH)]
+
+
+def _revision(commit: str | None) -> str:
+    """Show the commit that was measured as git does; + stands for changes that it lacks."""
+    if commit is None:
+        return ""
+    return f"  {commit[:7]}{'+' if commit.endswith('+dirty') else ''}"
 
 
 def _shown_time(started_at: object) -> str:

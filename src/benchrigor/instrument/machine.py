@@ -67,16 +67,20 @@ def capabilities(*, full: bool = False, root: Path = ROOT) -> tuple[Capability, 
     return (*found, *further_capabilities(root))
 
 
-def provenance(*, sources: Iterable[Path | str] = (), root: Path = ROOT) -> Provenance:
+def provenance(
+    *, sources: Iterable[Path | str] = (), folder: str | None = None, root: Path = ROOT
+) -> Provenance:
     """Gather where, when and with what a run is made, in some 20 ms.
 
-    Git is asked for the commit around the working directory, with "+dirty" behind it when tracked
-    files differ from the commit. The commit is None where git does not answer within a second.
+    Git is asked for the commit around a folder, with "+dirty" behind it when tracked files differ
+    from the commit. The commit is None where git does not answer within a second.
 
     Parameters
     ----------
     sources
         Files that hold what is measured, and words that say where in them it is.
+    folder
+        Where it runs; None for the working directory.
     root
         Folder that holds ``proc`` and ``sys``.
 
@@ -92,7 +96,7 @@ def provenance(*, sources: Iterable[Path | str] = (), root: Path = ROOT) -> Prov
         cores=os.cpu_count() or 1,
         python=f"{platform.python_implementation()} {platform.python_version()}",
         packages=dict(_package_versions()),
-        commit=_commit(),
+        commit=_commit(folder),
         capabilities=capabilities(root=root),
         source=_hash_of(sources),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -251,13 +255,14 @@ def _package_versions() -> dict[str, str]:
     return found
 
 
-def _commit() -> str | None:
-    """Return the commit around the working directory, with "+dirty" where git is quick enough."""
+def _commit(folder: str | None) -> str | None:
+    """Return the commit around a folder, with "+dirty" where git is quick enough."""
     marked = ("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty")
     for command in (marked, ("rev-parse", "HEAD")):
         try:
             answer = subprocess.run(  # noqa: S603 - fixed arguments, no shell
                 ["git", *command],  # noqa: S607 - the user's own git, wherever it is installed
+                cwd=folder,
                 capture_output=True,
                 check=True,
                 stdin=subprocess.DEVNULL,

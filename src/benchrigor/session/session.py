@@ -429,7 +429,9 @@ class Session(Engine):
 
     def _describe(self, workload: Workload | None = None) -> Provenance:
         if self._provenance is None:
-            known = instrument.provenance(sources=getattr(workload, "source_files", ()))
+            known = instrument.provenance(
+                sources=getattr(workload, "source_files", ()), folder=self.subject.get("cwd")
+            )
             self._provenance = replace(known, function=getattr(workload, "function_hash", None))
         return self._provenance
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import sys
@@ -30,7 +31,7 @@ _LOST = "its entry in the list of runs is lost"
 _BARRED = ("SQLITE_READONLY", "SQLITE_CANTOPEN")  # to who may only read
 
 # What a list shows, without the records; of several results the latest.
-_LISTED_RUNS = """SELECT run_id, name, started_at, content, checksum FROM run
+_LISTED_RUNS = """SELECT run_id, name, started_at, content, checksum, record, floats FROM run
     WHERE instr(run_id, :query) OR instr(name, :query) ORDER BY sequence DESC"""
 _LISTED_RESULTS = """SELECT run_id, rounds, reason, headline, content, checksum FROM result
     WHERE sequence IN (SELECT max(sequence) FROM result GROUP BY run_id)"""
@@ -211,7 +212,8 @@ class Journal:
         Returns
         -------
         list of dict
-            ``run_id``, ``name``, ``started_at`` (ISO 8601), ``rounds`` (how many are stored),
+            ``run_id``, ``name``, ``started_at`` (ISO 8601), ``commit`` (of what was measured, or
+            None), ``rounds`` (how many are stored),
             ``finished`` (whether there is a result of all of them), ``reason`` (why the session
             stopped, or None) and ``headline`` (the result in one line, or empty). A run that is
             damaged has ``damage``, too, which says how; its other entries may be wrong.
@@ -222,7 +224,7 @@ class Journal:
             tallies = {row[0]: row for row in connection.execute(_LISTED_TALLIES)}
             results = {row[0]: row for row in connection.execute(_LISTED_RESULTS)}
             ids = {row[0] for row in connection.execute("SELECT run_id FROM run")}
-        lost = [(each, "", "", None, None) for each in tallies if each not in ids]
+        lost = [(each, "", "", None, None, "{}", b"") for each in tallies if each not in ids]
         return [
             _summary(row, tallies.get(row[0]), results.get(row[0]), is_lost=row[0] not in ids)
             for row in [*runs, *(row for row in lost if query in str(row[0]))]
@@ -403,9 +405,9 @@ def _summary(
     run: Sequence[Any], tally: Sequence[Any] | None, result: Sequence[Any] | None, *, is_lost: bool
 ) -> dict[str, Any]:
     """Return what a list shows of a run, with what is wrong with it, if anything is."""
-    run_id, name, started_at, *marks = run
+    run_id, name, started_at, content, total, *record = run
     n_rounds, n_results = (each or 0 for each in tally[4:]) if tally else (0, 0)
-    damage = _LOST if is_lost else wrong_in(run[:3], marks, (), kinds=_KINDS["run"])
+    damage = _LOST if is_lost else wrong_in(run[:3], (content, total), record, kinds=_KINDS["run"])
     damage = damage or _wrong_tally(tally and tally[:4])
     if damage is None and tally and n_rounds != tally[1]:
         damage = _missing(n_rounds, tally[1], "rounds")
@@ -419,12 +421,22 @@ def _summary(
         "run_id": run_id,
         "name": name,
         "started_at": started_at,
+        "commit": None if damage else _commit_in(record[0]),
         "rounds": n_rounds,
         "finished": is_finished,
         "reason": reason if is_finished else None,
         "headline": headline if is_finished else "",
         **({} if damage is None else {"damage": damage}),
     }
+
+
+def _commit_in(record: str) -> str | None:
+    """Return the commit of a run, from its record; None also if an older row is no JSON."""
+    try:
+        commit = json.loads(record)["provenance"]["commit"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return commit if isinstance(commit, str) else None
 
 
 def _round_of(plain: dict[str, Any]) -> Round:

@@ -82,6 +82,7 @@ class MemoryStore:
             "run_id": run_id,
             "name": header.name,
             "started_at": header.provenance.started_at if header.provenance else "",
+            "commit": header.provenance.commit if header.provenance else None,
             "rounds": len(self._rounds[run_id]),
             "finished": result is not None,
             "reason": str(decision.reason) if decision and decision.reason else None,
