@@ -24,6 +24,7 @@ from benchrigor.model.checks import refuse
 from benchrigor.protocols import Workload
 from benchrigor.session import measure_pair, meter_for
 from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
 
@@ -109,7 +110,12 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
         redirect_stdout(sys.stderr),
         ExitStack() as stack,
     ):
-        options["began"] = lambda pairs: stack.enter_context(gentle_interrupt([pairs], None, line))
+
+        def began(pairs: PairEngine) -> None:
+            pairs.command_line = shared.command_line()
+            stack.enter_context(gentle_interrupt([pairs], None, line))
+
+        options["began"] = began
         line.follow(" / ".join(labels), Options(budget_s=given["budget_s"]))
         comparison = make(line, options)
     _tell(comparison, labels, given)
