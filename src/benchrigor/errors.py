@@ -91,6 +91,12 @@ class WorkloadFailed(BenchrigorError):
     """The workload raised, exited with an error, ran into its time limit or gave no reading."""
 
 
+def failed(part: str, error: BaseException, where: str = "") -> WorkloadFailed:
+    """Return the error that says what a part of a workload raised."""
+    message = f": {error}" if str(error) else ""
+    return WorkloadFailed(f"{part} raised {type(error).__name__}{message}{where}")
+
+
 class WorkTooShort(BenchrigorError):
     """Even a round with the largest work amount allowed is too short to be measured."""
 

@@ -80,7 +80,7 @@ def leave(code: ExitCode) -> NoReturn:
     click.get_current_context().exit(code)
 
 
-def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> ExitCode:
+def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> int:
     """Say on stderr what went wrong, with --json also as JSON on stdout; return the exit code.
 
     ``params`` are those of the verb: fields of `Options` are named as it names them.
@@ -103,4 +103,5 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> E
     if rounds:
         kept = f"{many(rounds, 'finished round')} kept: {hint('resume', record.run_id)}"
         click.echo(f"benchrigor: {kept}", err=True)
-    return next(code for kind, code in _BY_ERROR if isinstance(error, kind))
+    by_signal: int | None = getattr(error, "code", None)  # of `own_signals.EndedBySignal`
+    return by_signal or next(code for kind, code in _BY_ERROR if isinstance(error, kind))
