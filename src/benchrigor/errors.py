@@ -99,6 +99,21 @@ class WorkloadFailed(BenchrigorError):
     """The workload raised, exited with an error, ran into its time limit or gave no reading."""
 
 
+_MOST_WORDS = 2_000  # of the message of an error that is not ours
+
+
+def failed(part: str, error: BaseException, where: str = "") -> WorkloadFailed:
+    """Return the error that says what a part of a workload raised."""
+    try:
+        words = str(error)
+    except Exception:  # noqa: BLE001  # the error's own code
+        words = ""
+    if len(words) > _MOST_WORDS:
+        words = f"{words[:_MOST_WORDS]}…"
+    raised = f"{type(error).__name__}{f': {words}' if words else ''}"
+    return WorkloadFailed(f"{part} raised {raised}{where}")
+
+
 class WorkTooShort(BenchrigorError):
     """Even a round with the largest work amount allowed is too short to be measured."""
 

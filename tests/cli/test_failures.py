@@ -16,6 +16,15 @@ def late():
     if time.monotonic() > until:
         own_part()
 
+def steady():
+    time.sleep(0.001)
+
+def at_fifty(calls=[]):
+    calls.append(1)
+    steady()
+    if len(calls) > 50:
+        own_part()
+
 def own_part():
     raise ValueError("no more")
 
@@ -125,3 +134,24 @@ def test_a_start_that_failed_is_not_stored(cli, store, words):
     assert ("sh -c 'sleep 0.1'" in result.stderr) == (words == ["sleep 0.1"])
     assert "Traceback" not in result.stderr
     assert Journal(store).runs() == []
+
+
+@pytest.mark.parametrize("words", [("run",), ("ab", "failing:steady"), ("run", "failing:steady")])
+def test_a_function_that_raises_is_shown_in_one_way(cli, module, words):
+    verb, *other = words
+    result = cli(verb, "--target", "0.001%", "--budget", "20", *other, f"{module}:at_fifty")
+    assert result.exit_code == 5
+    trace, _, message = result.stderr.partition("benchrigor: ")
+    assert trace.count("Traceback") == 1
+    assert "callable.py" not in trace
+    side = "candidate: " if verb == "ab" else ""
+    assert message.startswith(f"{side}failing.at_fifty raised ValueError: no more (")
+
+
+def test_a_side_of_a_comparison_is_gone_on_with_by_the_whole_command(cli, store, module):
+    words = ("--budget", "0.2", f"{module}:steady", f"{module}:steady")
+    cli("ab", *words)
+    for each in Journal(store).runs():
+        result = cli("resume", each["run_id"])
+        assert result.exit_code == 2
+        assert f"benchrigor ab {' '.join(words)}" in " ".join(result.stderr.split())

@@ -132,7 +132,7 @@ def test_a_command_does_not_outlive_a_run_that_is_told_to_end(started, store, tm
     until(lambda: pids.exists() and pids.read_text().strip())
     run.terminate()
     run.communicate(timeout=PATIENCE_S)
-    assert run.returncode == 130
+    assert run.returncode == 128 + signal.SIGTERM
     assert not is_running(int(pids.read_text()))
 
 

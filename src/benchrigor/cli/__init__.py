@@ -32,8 +32,10 @@ def main() -> None:
            reached; or undecided: of a comparison; or doubtful: of doctor
       4    nothing measured: the readings allow no number; or unfit: of doctor
       5    the workload failed
-      6    the store cannot be read or written, or has no such run
+      6    the store cannot be read or written, or has no such run; or the result,
+           or what a command prints, cannot be written
       7    worse: the candidate of a comparison, by more than the margin
       8    not comparable: the units of what is to be compared differ
-      130  interrupted twice
+      130  interrupted twice; 128 + N: ended by signal N, such as 143 by SIGTERM,
+           or 141 where nothing reads the output any more
     """  # noqa: D301  # click wants the backspace itself

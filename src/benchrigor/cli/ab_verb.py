@@ -26,6 +26,7 @@ from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Workload
 from benchrigor.session import measure_pair, meter_for
 from benchrigor.session.pairs.measuring_processes import measure_processes
+from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
 
@@ -110,7 +111,12 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
         ExitStack() as stack,
     ):
         labels = [hide_secrets(name) for name in named]
-        options["began"] = lambda pairs: stack.enter_context(gentle_interrupt([pairs], None, line))
+
+        def began(pairs: PairEngine) -> None:
+            pairs.command_line = shared.command_line()
+            stack.enter_context(gentle_interrupt([pairs], None, line))
+
+        options["began"] = began
         line.follow(" / ".join(labels), Options(budget_s=given["budget_s"]))
         comparison = make(line, options)
     _tell(comparison, labels, given)

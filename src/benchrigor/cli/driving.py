@@ -19,7 +19,7 @@ from benchrigor.session import Session
 from benchrigor.session.controller import Controller
 from benchrigor.session.turns.rotation import Runs, records_of, rotate
 from benchrigor.workloads import CommandWorkload, StreamWorkload
-from benchrigor.workloads.processes.own_signals import handled
+from benchrigor.workloads.processes.own_signals import end, handled
 
 if TYPE_CHECKING:  # it loads what compares
     from benchrigor.session.pairs.against import Against
@@ -153,13 +153,13 @@ class _Patient:
 def gentle_interrupt(
     sessions: Sequence[Controller[Any, Any]], workload: Workload | None, line: LiveLine
 ) -> Iterator[None]:
-    """Let the first Ctrl-C finish the round under way; a second one, or SIGTERM, ends at once.
+    """Let the first Ctrl-C finish the round under way; a second one ends at once.
 
     A round of a stream is finished with what there is.
     """
 
     def on_interrupt(_number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, end)
         if isinstance(workload, _Patient):
             workload.interrupted = True
         for session in sessions:
@@ -170,7 +170,5 @@ def gentle_interrupt(
         else:
             line.say("stopping after this round; press Ctrl-C again to end at once")
 
-    # A command runs in a session of its own: it must not outlive us.
-    handlers = {signal.SIGINT: on_interrupt, signal.SIGTERM: signal.default_int_handler}
-    with handled(handlers):
+    with handled({signal.SIGINT: on_interrupt}):
         yield

@@ -81,7 +81,7 @@ def leave(code: ExitCode) -> NoReturn:
     click.get_current_context().exit(code)
 
 
-def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> ExitCode:
+def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> int:
     """Say on stderr what went wrong, with --json also as JSON on stdout; return the exit code.
 
     ``params`` are those of the verb: fields of `Options` are named as it names them.
@@ -103,7 +103,8 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> E
     say(f"benchrigor: {message}", err=True)
     if rounds:
         remark(f"{many(rounds, 'finished round')} kept: {hint('resume', record.run_id)}")
-    return next(code for kind, code in _BY_ERROR if isinstance(error, kind))
+    by_signal: int | None = getattr(error, "code", None)  # of `own_signals.EndedBySignal`
+    return by_signal or next(code for kind, code in _BY_ERROR if isinstance(error, kind))
 
 
 def escaped_usage(error: click.UsageError) -> click.UsageError:
@@ -114,7 +115,10 @@ def escaped_usage(error: click.UsageError) -> click.UsageError:
     return click.UsageError(message, error.ctx)
 
 
+_LONGEST = 4_000  # characters of a part of a traceback: messages may have any length
+
+
 def _marked(part: str) -> str:
     """Mark the further lines of an exception's message, which might pass for ours."""
-    part = part.removesuffix("\n")
+    part = part.removesuffix("\n")[:_LONGEST]
     return part if part[:1].isspace() else part.replace("\n", "\n  | ")

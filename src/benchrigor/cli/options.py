@@ -323,6 +323,11 @@ def existing_store(path: Path | None) -> Journal:
     return store
 
 
+def command_line() -> str:
+    """Return the command line that was typed."""
+    return shlex.join(["benchrigor", *click.get_current_context().meta.get("benchrigor.typed", ())])
+
+
 def hint(verb: str, run_id: str) -> str:
     """Return the command line by which to go on with a run, in the store at hand."""
     store = click.get_current_context().meta.get(_STORE)

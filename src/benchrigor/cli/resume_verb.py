@@ -18,6 +18,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Options, Progress, StopReason
 from benchrigor.model.checks import refuse
 from benchrigor.session import Session
+from benchrigor.session.pairs.kept_sides import AGAIN, PAIR
 
 
 @click.command()
@@ -41,6 +42,11 @@ def resume(
     """  # noqa: D301  # click wants the backspace itself
     opened = shared.existing_store(store)
     before = opened.load(run_id)
+    if PAIR in before.subject:
+        again = before.subject.get(AGAIN) or "benchrigor ab"
+        raise InvalidInput(
+            f"run {before.run_id} is one side of a comparison: both go on in turn, with: {again}"
+        )
     if is_search(before):
         budget_s = limits.pop("budget_s")
         refuse(

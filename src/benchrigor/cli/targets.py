@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.clocks import WallClock
-from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.errors import InvalidInput, failed
 from benchrigor.model import Metric, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import holds_hidden
@@ -30,6 +30,7 @@ from benchrigor.workloads import (
     StepwiseWorkload,
     StreamWorkload,
 )
+from benchrigor.workloads.processes.own_signals import measuring
 
 _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
@@ -79,14 +80,14 @@ def imported(target: str, folder: str) -> Any:
     module_name, _, path = target.partition(":")
     search_first(folder)
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), measuring():
             item: Any = import_module(module_name)
     except ModuleNotFoundError as error:
         raise InvalidInput(f"no module {error.name!r} to be found from {folder}") from error
-    except (Exception, SystemExit) as error:
-        raise WorkloadFailed(
-            f"importing {module_name} raised {type(error).__name__}: {error}"
-        ) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise failed(f"importing {module_name}", error) from error
     for name in path.split("."):
         if not hasattr(item, name):
             raise InvalidInput(f"module {module_name!r} has no {path!r}")

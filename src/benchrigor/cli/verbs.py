@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
 
 import click
 
-from benchrigor.errors import BenchrigorError
+from benchrigor.cli.standard_streams import CannotWrite, secure_streams
+from benchrigor.errors import BenchrigorError, InvalidInput
 
 # Help shows these without loading the verbs, in this order.
 VERBS = {
@@ -36,6 +38,7 @@ VERBS = {
 }
 
 
+_LEAVING = "benchrigor.cli.leaving"
 _OWN_SIGNALS = "benchrigor.workloads.processes.own_signals"  # only verbs that measure load it
 
 # Verbs that measure take all settings of a project; the target of a pair is that of its ratio.
@@ -69,6 +72,12 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the verb, for whose options the project may give defaults."""
         name, verb, rest = super().resolve_command(ctx, args)
+        ctx.meta["benchrigor.typed"] = args  # for `options.command_line`
+        _check_folder()
+        if _OWN_SIGNALS in sys.modules:
+            from benchrigor.cli.leaving import left_clean  # noqa: PLC0415  # it loads what measures
+
+            ctx.with_resource(left_clean())
         if name is not None and verb is not None:
             from benchrigor.storage.project_settings import defaults  # noqa: PLC0415  # loads
 
@@ -90,11 +99,18 @@ class Verbs(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the command line; do not wait at its end for what a call that hung waits for."""
+        secure_streams()
         try:
             return super().main(*args, **kwargs)
+        except CannotWrite as error:
+            if not error.is_reader_gone:
+                from benchrigor.cli.output import remark  # noqa: PLC0415  # loads the model
+
+                remark(str(error))
+            sys.exit(error.code)  # noqa: TID251  # the command line
         except SystemExit as error:
-            if (used := sys.modules.get(_OWN_SIGNALS)) is not None and used.left_calls:
-                used.end_at_once(error.code if isinstance(error.code, int) else 1)
+            if (used := sys.modules.get(_LEAVING)) is not None and used.must_end_at_once():
+                used.own_signals.end_at_once(error.code if isinstance(error.code, int) else 1)
             raise
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
@@ -111,7 +127,24 @@ class Verbs(click.Group):
         try:
             return super().invoke(ctx)
         except (BenchrigorError, KeyboardInterrupt, click.UsageError) as error:
-            from benchrigor.cli.exits import report_failure  # noqa: PLC0415  # loads the model
+            ctx.exit(self._told(error, ctx))
 
-            verb = self.get_command(ctx, ctx.invoked_subcommand or "")
-            ctx.exit(report_failure(error, verb.params if verb else ()))
+    def _told(self, error: BaseException, ctx: click.Context) -> int:
+        """Say what went wrong, unless a signal ends that; return the exit code."""
+        from benchrigor.cli.exits import report_failure  # noqa: PLC0415  # loads the model
+
+        verb = self.get_command(ctx, ctx.invoked_subcommand or "")
+        try:
+            return report_failure(error, verb.params if verb else ())
+        except KeyboardInterrupt as interrupt:
+            return report_failure(interrupt, ())
+
+
+def _check_folder() -> None:
+    """Raise InvalidInput where the current folder was removed: little works without one."""
+    try:
+        os.getcwd()  # noqa: PTH109  # without loading pathlib
+    except OSError as error:
+        raise InvalidInput(
+            f"the current folder cannot be used: {error.strerror}; change to one that exists"
+        ) from None

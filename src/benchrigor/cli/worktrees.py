@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import signal
 import subprocess
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
 from benchrigor.cli.output import remark
+from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.workloads.processes.command_line import with_stderr
-from benchrigor.workloads.processes.own_signals import handled
+from benchrigor.workloads.processes.command_line import CommandLine, with_stderr
+from benchrigor.workloads.processes.output_file import OutputFile
+from benchrigor.workloads.processes.own_signals import not_interrupted
 
 
 @contextmanager
 def worktrees(revisions: Sequence[str], *, build: str | None = None) -> Iterator[list[Path]]:
     """Check revisions out beside each other, and give the folder that is the current one in each.
 
-    They are gone afterwards, also after SIGTERM, and the tree at hand is left as it is. ``build``
+    They are gone afterwards, also after a signal, and the tree at hand is left as it is. ``build``
     is a command that is run in each first.
 
     Raises
@@ -40,13 +40,16 @@ def worktrees(revisions: Sequence[str], *, build: str | None = None) -> Iterator
     here = Path.cwd().resolve().relative_to(top.resolve())
     if _git("status", "--porcelain", "--untracked-files=no"):
         remark("what is not committed here is in neither revision")
-    with _ended_gently(), ExitStack() as stack:
-        folder = Path(mkdtemp(prefix="benchrigor-"))
-        stack.callback(_git, "worktree", "prune", cwd=top)
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    with ExitStack() as stack:
+        with not_interrupted():
+            folder = Path(mkdtemp(prefix="benchrigor-"))
+            stack.callback(_git, "worktree", "prune", cwd=top)
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
         places = []
         for index, (revision, commit) in enumerate(zip(revisions, commits, strict=True)):
             place = folder / str(index)
+            # One that is killed while it is added stays locked, which keeps it from being pruned.
+            stack.callback(_unlock, place, top)
             _git("worktree", "add", "--quiet", "--detach", str(place), commit, cwd=top)
             if not (place / here).is_dir():
                 raise InvalidInput(f"revision {revision} has no folder {here}, expected one")
@@ -74,18 +77,23 @@ def _git(*words: str, cwd: Path | None = None) -> str:
     return done.stdout.strip()
 
 
+def _unlock(place: Path, top: Path) -> None:
+    with suppress(InvalidInput):  # it is not locked, as a rule
+        _git("worktree", "unlock", str(place), cwd=top)
+
+
 def _build(build: str, place: Path, revision: str) -> None:
-    """Run a command in a revision; what it prints goes to stderr where it fails."""
-    shown = hide_secrets(build)
-    try:
-        done = subprocess.run(  # noqa: S603  # the caller's own command, without a shell
-            words_of(build), cwd=place, capture_output=True, check=False
-        )
-    except OSError as error:
-        raise WorkloadFailed(f"--build {shown!r} cannot be started: {error.strerror}") from None
-    if done.returncode:
-        failure = f"--build {shown!r} exited with code {done.returncode} in revision {revision}"
-        raise WorkloadFailed(*with_stderr(failure, done.stderr or done.stdout))
+    """Run a command in a revision; the end of what it prints is in the error where it fails."""
+    line = CommandLine(words_of(build), cwd=place)
+    with OutputFile(keeps_end=True) as output:
+        try:
+            group = line.start(words_of(build), stdout=output, stderr=output, clock=WallClock())
+        except WorkloadFailed as error:
+            raise WorkloadFailed(f"--build {error}") from None
+        failure = line.failure(group.wait(None).code)
+        if failure:
+            failure = f"--build {hide_secrets(build)!r} in revision {revision} {failure}"
+            raise WorkloadFailed(*with_stderr(failure, output.end()))
 
 
 def words_of(command: str) -> list[str]:
@@ -95,13 +103,3 @@ def words_of(command: str) -> list[str]:
     except ValueError as error:
         shown = hide_secrets(command)
         raise InvalidInput(f"{shown!r} cannot be read as a command: {error}") from None
-
-
-@contextmanager
-def _ended_gently() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt inside, so that what was made is taken away."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    with handled({signal.SIGTERM: signal.default_int_handler}):
-        yield

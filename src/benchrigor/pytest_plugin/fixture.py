@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.storage.project_settings import time_metric
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
 from benchrigor.workloads.callable import awaits
+from benchrigor.workloads.processes.kinship import descendants, kill_descendants
+from benchrigor.workloads.processes.own_signals import EndedBySignal, ended_by_signals
 from benchrigor.workloads.timing import hash_of_function
 
 T = TypeVar("T")
@@ -369,12 +372,21 @@ def _first_kept(
 
 
 def _as_raised(measure: Callable[[], T]) -> T:
-    """Let what a measured function raised be seen as if nothing had measured it."""
+    """Let what a measured function raised be seen as if nothing had measured it.
+
+    And so for signals, after what was started is ended.
+    """
     __tracebackhide__ = True
+    before = descendants()
     try:
-        return measure()
+        with ended_by_signals():
+            return measure()
     except WorkloadFailed as error:
         raise _own(error) from None
+    except EndedBySignal as error:
+        kill_descendants(spared=before)
+        signal.raise_signal(error.number)
+        raise  # where the signal did not end this process: an interrupt does not
 
 
 def _own(error: WorkloadFailed) -> BaseException:

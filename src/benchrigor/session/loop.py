@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from benchrigor.errors import (
     DetectorFailed,
     InvalidInput,
     WorkloadFailed,
+    failed,
 )
 from benchrigor.instrument.host_delays import HostDelay, HostDelays, attribute_delay
 from benchrigor.model import Options, Progress, Round, RoundPlan, StopReason
@@ -24,6 +26,7 @@ from benchrigor.session.conditions.red_rounds import segments_of
 from benchrigor.session.controller import Controller, P, R
 from benchrigor.session.outcomes import failed_hook, failed_workload
 from benchrigor.workloads import RoundRecorder
+from benchrigor.workloads.processes.own_signals import end_copy, go_on, measuring
 
 NAP_NS = 200_000_000  # a request to stop is obeyed that soon while a session waits
 
@@ -54,7 +57,7 @@ def drive(
     ``ready`` is called before each round, and may end the session; the nanoseconds that it returns
     count for no round either.
     """
-    controller.min_seconds = least_span_s(clock, controller.options)
+    controller.min_seconds, pid = least_span_s(clock, controller.options), os.getpid()
     since = clock.now_ns()
     while not pause() and (plan := controller.ask()) is not None:
         since += ready()
@@ -63,6 +66,7 @@ def drive(
         if not called(controller, "before_round", hooks.before_round, plan):
             return
         finish = perform(plan)
+        go_on(pid)
         if finish is None:
             controller.end(StopReason.EXHAUSTED)
             return
@@ -89,7 +93,9 @@ def called(
     try:
         if hook is not None:
             hook(argument)
-    except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  # whatever a user's hook raises is reported
         controller.end(StopReason.HOOK_FAILED, failed_hook(name, error))
         return False
     return True
@@ -128,20 +134,20 @@ def performer(
     """
 
     def perform(plan: RoundPlan) -> Callable[[int], Round] | None:
-        recorder = RoundRecorder()
+        recorder, pid = RoundRecorder(), os.getpid()
         if host is not None:
             host.read()  # delays between rounds count for no round
         began = clock.now_ns() if plan.work is not None else None
         try:
-            workload.run(plan, recorder)
+            with measuring():
+                workload.run(plan, recorder)
         except StopIteration:
             return None
-        except BenchrigorError:
+        except (BenchrigorError, KeyboardInterrupt):
             raise
-        except Exception as error:
-            raise WorkloadFailed(
-                f"round {plan.index}: the workload raised {type(error).__name__}: {error}"
-            ) from error
+        except BaseException as error:
+            end_copy(pid)
+            raise failed(f"round {plan.index}: the workload", error) from error
         ran_ns = None if began is None else clock.now_ns() - began
 
         def finish(elapsed_ns: int) -> Round:

@@ -45,7 +45,7 @@ def failed_workload(error: BenchrigorError) -> Notice:
     )
 
 
-def failed_hook(name: str, error: Exception) -> Notice:
+def failed_hook(name: str, error: BaseException) -> Notice:
     """Say which hook raised which error."""
     return Notice.warning(
         Code.HOOK_FAILED,

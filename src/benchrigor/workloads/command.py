@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import math
 import os
 import subprocess
 import sys
@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Literal, Self
 
 import numpy as np
@@ -26,17 +25,18 @@ from benchrigor.workloads.processes import launcher
 from benchrigor.workloads.processes.command_hooks import CommandHooks
 from benchrigor.workloads.processes.command_line import (
     GRACE_S,
-    STDERR_KEPT,
     CommandLine,
     shown,
     with_stderr,
 )
+from benchrigor.workloads.processes.output_file import FLOODED, OutputFile
 from benchrigor.workloads.processes.process_delay import record_process
 from benchrigor.workloads.processes.process_group import Ended
 from benchrigor.workloads.processes.reference_command import ReferenceCommand
 
 _TIME = "time"
 _ADDED = ("hooks", "stdin", "stdout", "ignore_failure", "cpu_times", "memory")
+_SEARCH_NS = 1_000_000_000  # for output to be searched after the budget, or as much of it as can be
 _MOST_FAILURES = 10  # in a row, of a command whose failures are ignored
 
 
@@ -211,8 +211,7 @@ class CommandWorkload:
     ) -> bool:
         """Run the command once; return whether that is the round's run, else it failed."""
         self._hooks.begin()
-        # Files, not pipes: nothing is read while the command runs, so nothing disturbs it.
-        with TemporaryFile() as stdout, TemporaryFile() as stderr, ExitStack() as stack:
+        with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr, ExitStack() as stack:
             group = self._line.start(
                 argv,
                 stdout=stdout if self._line.picks else self._opened_stdout(stack),
@@ -224,10 +223,9 @@ class CommandWorkload:
             )
             ended = group.wait(self._meter)
             self._hooks.conclude()
-            if ended.cut:
-                self._record_cut(ended, stdout, plan, recorder)
-                return True
-            failure = self._failure(ended)
+            failure = None if ended.cut else self._failure(ended)
+            if failure or self._line.picks:
+                stdout.check_room()
             if failure and not is_last:
                 self._failed_ns.append(ended.elapsed_ns)
                 return False
@@ -235,18 +233,38 @@ class CommandWorkload:
                 often = (
                     f", {_MOST_FAILURES} times in a row" if self._flags["ignore_failure"] else ""
                 )
-                stderr.seek(max(0, stderr.seek(0, io.SEEK_END) - STDERR_KEPT - 1))
-                raise WorkloadFailed(*with_stderr(f"{shown(argv)} {failure}{often}", stderr.read()))
+                failure = f"{shown(argv)} {failure}{often}"
+                raise WorkloadFailed(*with_stderr(failure, stderr.end()))
             if ended.elapsed_ns <= 0:
                 raise ClockFailed(
                     f"the clock moved by {ended.elapsed_ns} ns while {shown(argv)} ran, "
                     "expected more than 0; use a monotonic clock"
                 )
-            self._record(ended, read_picks(stdout, self._line.picks, name=shown(argv)), recorder)
+            picked = self._picked(ended, stdout, plan)
+            for notice in ended.left_behind(self.name):
+                recorder.notice(notice)
+            if ended.cut or not picked.is_whole:
+                self._record_cut(ended, picked, plan, recorder)
+                return True
+            self._record(ended, picked, recorder)
             self._pace(ended, recorder)
         if self._flags["memory"] and plan.index == 0:
             self._record_memory(argv, plan, recorder)
         return True
+
+    def _picked(self, ended: Ended, stdout: OutputFile, plan: RoundPlan) -> OutputSearch:
+        """Search the output, or what can be searched until soon after the time of the round."""
+        now_ns, latest_ns = self._clock.now_ns, math.inf
+        if plan.seconds is not None:
+            left_ns = 1e9 * plan.seconds - ended.elapsed_ns
+            latest_ns = now_ns() + max(left_ns + _SEARCH_NS, _SEARCH_NS / 4)
+        return read_picks(
+            stdout.file,
+            [pick for pick in self._line.picks if pick.unit_readings or not ended.cut],
+            name=self.name,
+            cut=ended.cut,
+            is_late=lambda: now_ns() > latest_ns,
+        )
 
     def _opened_stdin(self, stack: ExitStack) -> BinaryIO | int:
         file = self._streams["stdin"]
@@ -305,16 +323,18 @@ class CommandWorkload:
 
     def _failure(self, ended: Ended) -> str | None:
         """Return what is wrong with how the process ended; None when nothing is."""
+        if ended.flooded:
+            return FLOODED
         if ended.overran:
             return f"ran longer than {self._timeout_s:g} s and was killed"
         return self._line.failure(ended.code)
 
     def _record_cut(
-        self, ended: Ended, stdout: BinaryIO, plan: RoundPlan, recorder: Recorder
+        self, ended: Ended, picked: OutputSearch, plan: RoundPlan, recorder: Recorder
     ) -> None:
         """Record the unit readings in whole lines, and that no more was to be had."""
-        picks = [pick for pick in self._line.picks if pick.unit_readings]
-        found = read_picks(stdout, picks, name=self.name, cut=True).found
+        metrics = [pick.metric for pick in self._line.picks if pick.unit_readings]
+        found = {metric: picked.found[metric] for metric in metrics}
         for metric, numbers in found.items():
             if numbers:
                 recorder.unit_readings(metric, np.frombuffer(numbers))
@@ -325,9 +345,10 @@ class CommandWorkload:
         if readings:
             counts = f"its {many(readings, 'unit reading')} count, its duration does not"
         after = show_value(plan.seconds or 0.0, "s")
-        sentence = (
-            f"Round {plan.index} was ended after {after}, because the budget was spent: {counts}."
-        )
+        cut = f"was ended after {after}"
+        if not ended.cut:
+            cut = f"printed more than could be searched, of which {picked.printed} were"
+        sentence = f"Round {plan.index} {cut}, because the budget was spent: {counts}."
         notice = Notice.note(
             Code.CUT_ROUND, sentence, round=plan.index, seconds=plan.seconds, readings=readings
         )
@@ -339,12 +360,6 @@ class CommandWorkload:
         recorder.fact("exit_code", ended.code)
         recorder.fact("cpu_s", ended.cpu_s)
         recorder.fact("voluntary_switches", ended.switches)
-        if ended.left_running:
-            sentence = (
-                f"{self.name} left processes running when it ended; they were ended too, since "
-                "they would disturb later rounds."
-            )
-            recorder.notice(Notice.note(Code.LEFT_RUNNING, sentence))
         _record_delay(ended, recorder)
         if all(pick.metric != _TIME for pick in picks):
             recorder.reading(_TIME, ended.elapsed_ns / 1e9)

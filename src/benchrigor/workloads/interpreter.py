@@ -15,8 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from importlib.machinery import PathFinder
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -28,7 +27,8 @@ from benchrigor.model.options import LATEST
 from benchrigor.model.text import show_value
 from benchrigor.protocols import Recorder
 from benchrigor.workloads.processes import worker
-from benchrigor.workloads.processes.command_line import GRACE_S, STDERR_KEPT, with_stderr
+from benchrigor.workloads.processes.command_line import GRACE_S, with_stderr
+from benchrigor.workloads.processes.output_file import OutputFile
 from benchrigor.workloads.processes.process_group import (
     Ended,
     ProcessGroup,
@@ -222,10 +222,11 @@ class InterpreterWorkload:
             "began_ns": began_ns,
             "carry_out": None,
         }
-        with TemporaryFile() as stderr:
+        with OutputFile(keeps_end=True) as stderr:
             ended, answer = self._carried_out(task, plan, stderr)
-            stderr.seek(max(0, stderr.seek(0, 2) - STDERR_KEPT - 1))
-            printed = stderr.read()
+            printed = stderr.end()
+        for notice in ended.left_behind(self.name):
+            recorder.notice(notice)
         if ended.cut:
             recorder.notice(_cut_off(plan))
             recorder.cut()
@@ -237,7 +238,7 @@ class InterpreterWorkload:
             recorder.cut()
 
     def _carried_out(
-        self, task: dict[str, Any], plan: RoundPlan, stderr: BinaryIO
+        self, task: dict[str, Any], plan: RoundPlan, stderr: OutputFile
     ) -> tuple[Ended, bytes]:
         """Run the program, and return how it ended and what it answered."""
         source, sink = os.pipe()

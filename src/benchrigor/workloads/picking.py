@@ -172,7 +172,7 @@ class OutputSearch:
         tables = (pick.metric for pick in picks if pick.how == "column" and pick.unit_readings)
         self._tables = {metric: TableRows() for metric in tables}
         self._objects = _JsonObjects()
-        self._objects = _JsonObjects()
+        self.is_whole = True  # whether all output was given
         self._name = name
         self._decoder = io.IncrementalNewlineDecoder(
             codecs.getincrementaldecoder("utf-8")("replace"), translate=True
@@ -312,18 +312,27 @@ class _JsonObjects:
 
 
 def read_picks(
-    output: BinaryIO, picks: Sequence[Pick], *, name: str = "the command", cut: bool = False
+    output: BinaryIO,
+    picks: Sequence[Pick],
+    *,
+    name: str = "the command",
+    cut: bool = False,
+    is_late: Callable[[], bool] = lambda: False,
 ) -> OutputSearch:
     """Find the readings in the output of a command, per metric at least one number.
 
-    Of a command that was ``cut`` whole lines are searched, and nothing need be found. Raises
+    Of a command that was ``cut`` whole lines are searched, and nothing need be found. So it is
+    where the search ends early, because it ``is_late``; ``is_whole`` then says so. Raises
     WorkloadFailed when something picked is not a finite number, or nothing is found.
     """
     search = OutputSearch(picks, name=name)
     output.seek(0)
     while piece := output.read(_PIECE):
         search.feed(piece)
-    if cut:
+        if is_late():
+            search.is_whole = not output.read(1)
+            break
+    if cut or not search.is_whole:
         search.check_tables()
     else:
         search.finish()

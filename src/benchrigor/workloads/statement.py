@@ -10,9 +10,10 @@ from itertools import repeat
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
-from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.errors import InvalidInput, failed
 from benchrigor.protocols import Clock, DelayMeter
 from benchrigor.workloads.callable import CallableWorkload
+from benchrigor.workloads.processes.own_signals import measuring
 
 if TYPE_CHECKING:
     from benchrigor.workloads.processes.worker import Timing
@@ -148,8 +149,10 @@ def _started(generator: Callable[[], _Loop]) -> _Loop:
     """Run the setup; what it prints goes to stderr."""
     loop = generator()
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), measuring():
             next(loop)
-    except (Exception, SystemExit) as error:
-        raise WorkloadFailed(f"--setup raised {type(error).__name__}: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise failed("--setup", error) from error
     return loop

@@ -18,12 +18,8 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import RoundPlan
 from benchrigor.protocols import Clock, Recorder
 from benchrigor.workloads.picking import OutputSearch, Pick
-from benchrigor.workloads.processes.command_line import (
-    GRACE_S,
-    STDERR_KEPT,
-    CommandLine,
-    with_stderr,
-)
+from benchrigor.workloads.processes.command_line import GRACE_S, CommandLine, with_stderr
+from benchrigor.workloads.processes.output_file import STDERR_KEPT
 
 ROUND_S = 1.0  # so often a round ends, with what there is
 _PIECE = 2**16

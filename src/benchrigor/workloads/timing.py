@@ -7,6 +7,7 @@ import functools
 import hashlib
 import inspect
 import math
+import os
 import signal
 import statistics
 import sys
@@ -22,13 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchrigor.clocks import WallClock, clock_cost_ns
-from benchrigor.errors import ClockFailed, WorkloadFailed
+from benchrigor.errors import ClockFailed, WorkloadFailed, failed
 from benchrigor.model import Code, Floats, Notice, RoundPlan
 from benchrigor.model.checks import is_number
 from benchrigor.model.options import LATEST
 from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
-from benchrigor.workloads.processes.own_signals import handled, left_calls
+from benchrigor.workloads.processes.own_signals import end_copy, handled, left_calls
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.reading_delays import ReadingDelays
 
@@ -445,16 +446,20 @@ def failures_of(
     ``done`` is None while nothing is recorded yet. ``call`` counts the calls so far, with the one
     that failed.
     """
+    pid = os.getpid()
     try:
         yield
-    # SystemExit: code under test that exits must not take the session with it.
-    except (Exception, SystemExit) as error:
+    except (KeyboardInterrupt, CallOverran):
+        raise
+    # Code under test that exits, or raises what only ends programs, must not take the session with
+    # it; and a process that it forked has no part in the session.
+    except BaseException as error:
+        end_copy(pid)
         where = _place(len(elapsed_ns), done)
         where = where if call is None else f"call {counted(call())}, {where}"
-        message = f": {error}" if str(error) else ""
-        if isinstance(error, TypeError) and "argument" in message and done is None:
-            message += "; give it arguments in a function of its own, as in lambda: f(1, 2)"
-        raise WorkloadFailed(f"{part} raised {type(error).__name__}{message} ({where})") from error
+        if type(error) is TypeError and "argument" in str(error) and done is None:
+            where += "; give it arguments in a function of its own, as in lambda: f(1, 2)"
+        raise failed(part, error, f" ({where})") from error
 
 
 def _place(taken: int, done: int | None) -> str:

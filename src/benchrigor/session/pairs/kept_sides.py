@@ -22,6 +22,7 @@ from benchrigor.session.turns.measuring_many import seed_of
 from benchrigor.stats.series.undisturbed import groups_of, undisturbed
 
 PAIR = "pair"  # in the subjects of both sides the same, and of no other run
+AGAIN = "command line"  # likewise in their subjects: measures both again
 _TIME = "time"
 STOPPED_PAIR = Notice.warning(
     Code.STOPPED,
@@ -51,7 +52,7 @@ def sides_of(
         sessions[role] = Session(
             replace(engine.options, target=None, reference=reference),
             name=names[index],
-            subject={**told, "as": role, PAIR: pair},
+            subject={**told, "as": role, PAIR: pair, AGAIN: engine.command_line},
             seed=seed_of(engine.seed, index),
             rules=(),
             clock=clock,

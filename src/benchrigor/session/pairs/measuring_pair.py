@@ -27,7 +27,7 @@ from benchrigor.stats.estimators.estimation import batched
 from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads import CallableWorkload
 from benchrigor.workloads.callable import Call, collector_kept, misfits, wrong_function
-from benchrigor.workloads.processes.own_signals import stops_noted
+from benchrigor.workloads.processes.own_signals import measuring, stops_noted
 from benchrigor.workloads.processes.worker import FEW_CALLS, SEGMENT_NS
 from benchrigor.workloads.reading_delays import stopped_inside
 from benchrigor.workloads.timing import CallOverran, Patience, Stopwatch, in_seconds
@@ -245,7 +245,8 @@ class _PairRunner:
         elapsed_ns: dict[str, list[int]] = {name: [] for name in self._workloads}
         patience = self._patience
         is_real = isinstance(self._clock, WallClock)
-        with patience.kept(plan.seconds if is_real else None), ExitStack() as stack:
+        limited = patience.kept(plan.seconds if is_real else None)
+        with measuring(), limited, ExitStack() as stack:
             for each in self._workloads.values():
                 stack.enter_context(each.awaiting())
             if not (self._taken and self._are_chosen):
@@ -287,7 +288,7 @@ class _PairRunner:
                         break
         except WorkloadFailed as error:
             first, *others = error.args
-            raise WorkloadFailed(f"{name}: {first}", *others) from error
+            raise WorkloadFailed(f"{name}: {first}", *others) from error.__cause__
         except CallOverran:
             self._under_way = name
             raise
@@ -339,4 +340,4 @@ def naming(name: str) -> Iterator[None]:
         yield
     except (WorkloadFailed, ClockFailed) as error:
         first, *others = error.args
-        raise type(error)(f"{name}: {first}", *others) from error
+        raise type(error)(f"{name}: {first}", *others) from error.__cause__

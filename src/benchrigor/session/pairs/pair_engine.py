@@ -164,6 +164,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         if problems or checked is None or way is None:
             raise InvalidInput(problems)
         super().__init__(checked)
+        self.command_line = ""  # that measures both sides again; kept with each
         q, confidence = quantile_named(checked.statistic), checked.confidence
         self._question = Question(
             statistic=checked.statistic,

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchrigor.model import Code, Estimate, Notice, Pace, Provenance, RunRecord, codec
 from benchrigor.protocols import Store
-from benchrigor.session.pairs.kept_sides import PAIR
+from benchrigor.session.pairs.kept_sides import AGAIN, PAIR
 from benchrigor.stats.estimators.pace import moved
 from benchrigor.stats.series.interval import StandardError, t_interval
 
@@ -173,7 +173,7 @@ def _work(run: RunRecord, pace: Pace, statistic: str) -> str:
     """Tell what the number of a run is of, whatever the version of the code."""
     options = codec.encode(replace(run.options, statistic=statistic))
     asked = {name: value for name, value in options.items() if name not in _LENGTH}
-    told = [{**run.subject, PAIR: ""}, asked, paced_by(run.provenance, pace)]
+    told = [{**run.subject, PAIR: "", AGAIN: ""}, asked, paced_by(run.provenance, pace)]
     return json.dumps(told, sort_keys=True, default=str)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from tempfile import TemporaryFile
 from typing import Any
 
 from benchrigor.clocks import WallClock
@@ -16,12 +15,8 @@ from benchrigor.model.trial import FAILED
 from benchrigor.units import seconds_of
 from benchrigor.workloads.loadgen.tools import CLOSED_LOOP, OPEN_LOOP, Tool
 from benchrigor.workloads.picking import Pick, read_picks
-from benchrigor.workloads.processes.command_line import (
-    STDERR_KEPT,
-    CommandLine,
-    shown,
-    with_stderr,
-)
+from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
+from benchrigor.workloads.processes.output_file import FLOODED, OutputFile
 
 _LOAD, _SECONDS = "{load}", "{seconds}"
 _LEAST_ELAPSED, _MOST_ELAPSED = 0.8, 1.5  # times the duration that was asked for
@@ -107,20 +102,19 @@ class LoadCommand:
             argv = [each.replace(place, value) for each in argv]
         line = CommandLine(argv, picks=self._picks)
         timeout_s = _OVERTIME * trial.duration_s + _STARTING_S
-        with TemporaryFile() as stdout, TemporaryFile() as stderr:
+        with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr:
             group = line.start(
                 argv, stdout=stdout, stderr=stderr, clock=WallClock(), timeout_s=timeout_s
             )
             ended = group.wait(None)
-            failure = line.failure(ended.code)
-            if ended.overran:
-                failure = f"ran longer than {timeout_s:g} s and was killed"
+            stdout.check_room()
+            overran = f"ran longer than {timeout_s:g} s and was killed" if ended.overran else None
+            failure = (FLOODED if ended.flooded else overran) or line.failure(ended.code)
             if failure:
-                stderr.seek(max(0, stderr.seek(0, 2) - STDERR_KEPT - 1))
-                raise WorkloadFailed(*with_stderr(f"{shown(argv)} {failure}", stderr.read()))
-            values = self._picked(stdout, argv)
-            stdout.seek(0)
-            text = stdout.read().decode(errors="replace")
+                raise WorkloadFailed(*with_stderr(f"{shown(argv)} {failure}", stderr.end()))
+            values = self._picked(stdout.file, argv)
+            stdout.file.seek(0)
+            text = stdout.file.read().decode(errors="replace")
             fields = {} if self._tool is None else _read(self._tool, text)
         found = {**fields.pop("metrics", {}), **values}
         if not found:

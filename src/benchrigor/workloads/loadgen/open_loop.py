@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import os
 import pickle
+import signal
 import time
 from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.process import BaseProcess
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from benchrigor.model.trial import FAILED
 from benchrigor.workloads.loadgen.arrivals import ARRIVALS, arrival_times
 from benchrigor.workloads.loadgen.judging import judged
 from benchrigor.workloads.loadgen.sending import Requests, Send, Sent, merged, sent
+from benchrigor.workloads.processes.kinship import kill_when_closed
 
 _LEAD_S = 0.1  # until the first time, once several processes are ready
 _FILES_LEFT = 64  # descriptors for what is no connection
@@ -103,6 +106,7 @@ class OpenLoop:
             )
         self._pool: ProcessPoolExecutor | None = None
         self._pooled = 0
+        self._workers: set[BaseProcess] = set()
         self._idle_s = math.inf  # the fastest single request so far
         self._slowest_s = max(seconds, default=math.inf)
 
@@ -157,15 +161,24 @@ class OpenLoop:
         try:  # a process may be killed at any moment, also before it is given anything
             if self._pool is None or self._pooled < n:
                 self.close()
-                self._pooled = n
-                self._pool = ProcessPoolExecutor(n, mp_context=get_context("spawn"))
-                list(self._pool.map(partial(_ready, self._requests), range(n)))
+                self._pooled, before = n, set(active_children())
+                self._pool = ProcessPoolExecutor(
+                    n, mp_context=get_context("spawn"), initializer=_end_with_parent
+                )
+                try:
+                    list(self._pool.map(partial(_ready, self._requests), range(n)))
+                finally:
+                    self._workers = set(active_children()) - before
             start_s = time.monotonic() + _LEAD_S
             parts = [self._pool.submit(send, at_s[i::n], start_s=start_s) for i in range(n)]
             return merged([each.result() for each in parts])
-        except BrokenExecutor as error:
+        except BaseException as error:  # nothing waits for what they are sending
+            for each in self._workers:
+                each.kill()
             self.close()
-            raise WorkloadFailed("a process of the load generator was killed") from error
+            if isinstance(error, BrokenExecutor):
+                raise WorkloadFailed("a process of the load generator was killed") from error
+            raise
 
     def _probe(self) -> tuple[float, str | None]:
         """Send one request; return its response time, and what it failed of, or None."""
@@ -197,6 +210,16 @@ def _is_picklable(requests: object) -> bool:
     except (pickle.PicklingError, AttributeError, TypeError):
         return False
     return True
+
+
+def _end_with_parent() -> None:
+    """Let this process end when its parent does, and by nothing that a terminal sends."""
+    for name in ("SIGINT", "SIGHUP", "SIGQUIT"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        kill_when_closed(parent.sentinel, os.getpid())
 
 
 def _ready(requests: Requests | Send, _index: int) -> None:

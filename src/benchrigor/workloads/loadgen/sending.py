@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Floats
+from benchrigor.workloads.processes.own_signals import measuring
 
 # An event loop wakes at the next whole millisecond: it is woken earlier, and looks on from there.
 _EARLY_S = 0.0005
@@ -106,7 +107,7 @@ def sent(
     come within ``give_up_s`` they would take as long on average (Little's law): sending ends.
     """
     sender = _Sender(at_s, timeout_s, most_waiting, give_up_s)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with measuring(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(sender.run(requests, start_s))
 
 
@@ -183,10 +184,12 @@ class _Sender:
                 await send()
         except TimeoutError:
             failure = f"no answer within {self._timeout_s:g} s"
-        except asyncio.CancelledError:
-            self._response_s[index] = time.monotonic() - at_s
+        except KeyboardInterrupt:
             raise
-        except Exception as error:  # noqa: BLE001  # whatever a request raises, it has failed
+        except BaseException as error:  # whatever a request raises, it has failed
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                self._response_s[index] = time.monotonic() - at_s
+                raise
             failure = _described(error)
         finally:
             self._slots.release()
@@ -200,7 +203,13 @@ class _Sender:
             self._response_s[index] = time.monotonic() - at_s
 
 
-def _described(error: Exception) -> str:
+def _is_cancelled() -> bool:
+    """Return whether somebody cancelled this task, and not only what it awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _described(error: BaseException) -> str:
     """Say what a request failed of, without what differs from one to the next."""
     if isinstance(error, RequestFailed):
         return str(error)

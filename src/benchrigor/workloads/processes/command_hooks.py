@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from subprocess import DEVNULL
-from tempfile import TemporaryFile
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model.checks import refuse
 from benchrigor.protocols import Clock
-from benchrigor.workloads.processes.command_line import STDERR_KEPT, CommandLine, shown, with_stderr
+from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
+from benchrigor.workloads.processes.output_file import OutputFile
 
 PLACES = ("setup", "prepare", "conclude", "cleanup")
 
@@ -60,13 +60,13 @@ class CommandHooks:
 
 def run_hook(place: str, argv: Sequence[str], line: CommandLine, clock: Clock) -> None:
     """Run what prepares or concludes; WorkloadFailed when it fails, naming its place."""
-    with TemporaryFile() as stderr:
+    with OutputFile(keeps_end=True) as stderr:
         try:
             group = line.start(argv, stdout=DEVNULL, stderr=stderr, clock=clock)
         except WorkloadFailed as error:
             raise WorkloadFailed(f"{place}: {error}") from None
         code = group.wait(None).code
         if code != 0:
-            stderr.seek(max(0, stderr.seek(0, 2) - STDERR_KEPT - 1))
+            stderr.check_room()
             how = f"exited with code {code}" if code > 0 else f"was killed by signal {-code}"
-            raise WorkloadFailed(*with_stderr(f"{place} {shown(argv)} {how}", stderr.read()))
+            raise WorkloadFailed(*with_stderr(f"{place} {shown(argv)} {how}", stderr.end()))

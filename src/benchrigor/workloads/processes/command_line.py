@@ -18,11 +18,11 @@ from benchrigor.model.codec import is_there
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Clock
 from benchrigor.workloads.picking import Pick
+from benchrigor.workloads.processes.output_file import STDERR_KEPT, OutputFile
 from benchrigor.workloads.processes.process_group import ProcessGroup, missing_for_processes
 
 GRACE_S = 2.0  # from being asked to end to being killed
 
-STDERR_KEPT = 2048
 _LONGEST_GRACE_S = 3600.0
 _WORK = "{work}"
 _LONGEST_NAME = 120
@@ -127,8 +127,8 @@ class CommandLine:
         self,
         argv: Sequence[str],
         *,
-        stdout: IO[bytes] | int | None,
-        stderr: IO[bytes] | int,
+        stdout: OutputFile | IO[bytes] | int | None,
+        stderr: OutputFile | IO[bytes] | int,
         clock: Clock,
         timeout_s: float | None = None,
         seconds: float | None = None,

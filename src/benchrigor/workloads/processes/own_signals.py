@@ -1,7 +1,8 @@
-"""Signal handlers of this process alone: what it forks meanwhile has those from before."""
+"""Signals and exits of this process alone: what it forks meanwhile has no part in them."""
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
@@ -12,11 +13,178 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from benchrigor.workloads.processes import kinship
+
 Handler = Callable[[int, FrameType | None], Any]
 continued_ns: list[int] = []  # when this process went on after it was stopped, by WallClock
 left_calls: list[str] = []  # functions of which a call was left that hung: it may still go on
 _before: dict[int, Any] = {}  # by signal, what handled it before the first of our handlers
 _held = threading.local()  # the mask of the thread that forks
+
+_ENDING = [
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
+    if hasattr(signal, name)
+]
+# After a signal the main thread may still wait for processes, which are killed then; or it may not
+# leave what it does: the program is ended. What was raised may be swallowed: it is raised again.
+_SWALLOWED_S, _WAITING_S, _LEAVING_S, _LOOK_S = 1.0, 3.0, 10.0, 0.05
+_really_exit = os._exit
+
+
+class EndedBySignal(KeyboardInterrupt):
+    """A signal asks this program to end; ``code`` is the exit code that shells give for it."""
+
+    def __init__(self, number: int) -> None:
+        is_interrupt = number == signal.SIGINT
+        name = signal.Signals(number).name
+        super().__init__("interrupted" if is_interrupt else f"ended by {name}")
+        self.number = number
+        self.code = 128 + number
+
+
+class ExitedAtOnce(SystemExit):
+    """Measured code called ``os._exit``, which would have ended this process with no result."""
+
+
+class _Ending:
+    """Whether a signal asked this program to end, and when that was raised."""
+
+    def __init__(self) -> None:
+        self.error: EndedBySignal | None = None
+        self.raised_s: float | None = None
+        self.holds = 0
+
+    def raise_once(self) -> None:
+        if self.error is not None and self.raised_s is None and not self.holds:
+            self.raised_s = time.monotonic()
+            raise self.error
+
+    def raise_again(self) -> None:
+        """Have it raised in the main thread, unless it was and leaves the code that is measured."""
+        if self.error is not None and not self.holds:
+            if _measuring and self.raised_s and time.monotonic() - self.raised_s > _SWALLOWED_S:
+                self.raised_s = None
+            if self.raised_s is None:
+                # What it waits for is interrupted too.
+                signal.pthread_kill(threading.main_thread().ident or 0, self.error.number)
+
+
+_ending = _Ending()
+_measuring: list[int] = []  # one for each thread that runs code that is measured
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Raise `EndedBySignal` inside, once, when a signal asks this program to end.
+
+    Later signals change nothing, as those of a terminal that closes: they must not interrupt the
+    cleaning up. Signals that something else handles, or that this program was started to ignore, as
+    by `nohup`, are left alone.
+    """
+    global _ending  # noqa: PLW0603  # handlers are of the process
+    free = (signal.SIG_DFL, signal.default_int_handler)
+    taken = [each for each in _ENDING if signal.getsignal(each) in free]
+    if not taken or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _ending = _Ending()
+    with handled(dict.fromkeys(taken, end)):
+        try:
+            yield
+        finally:
+            _ending = _Ending()
+
+
+def end(number: int, frame: FrameType | None) -> None:
+    """Handle a signal that ends this program: raise in the main thread, now or when it may."""
+    if _ending.error is None:
+        _ending.error = EndedBySignal(number)
+        _thread.start_new_thread(_see_to_the_end, (_ending, _ending.error))
+    while frame is not None and frame.f_code not in _AROUND_FORKS:
+        frame = frame.f_back
+    if frame is None:  # else it would be swallowed
+        _ending.raise_once()
+
+
+def _see_to_the_end(ending: _Ending, error: EndedBySignal) -> None:
+    """Have the signal raised, end what the main thread waits for, and at last this program."""
+    awaited, began_s = kinship.descendants(), time.monotonic()
+    while ending is _ending and (passed_s := time.monotonic() - began_s) < _LEAVING_S:
+        time.sleep(_LOOK_S)
+        ending.raise_again()
+        if passed_s > _WAITING_S:
+            kinship.kill(awaited & kinship.descendants())
+            awaited = set()
+    if ending is _ending:
+        kinship.kill_descendants()
+        end_at_once(error.code)
+
+
+def too_late() -> None:
+    """Let signals change nothing from here on: this program ends anyway."""
+    _ending.holds += 1
+
+
+@contextmanager
+def not_interrupted() -> Iterator[None]:
+    """Let signals that end this program wait until what is inside is done."""
+    ending = _ending
+    ending.holds += 1
+    try:
+        yield
+    finally:
+        ending.holds -= 1
+    if threading.current_thread() is threading.main_thread():
+        ending.raise_once()
+
+
+def go_on(pid: int) -> None:
+    """End this process if it is a copy, forked by what was measured, or if a signal said so.
+
+    ``pid`` is that of the process that measures. What was measured may have swallowed the signal.
+    """
+    end_copy(pid)
+    if _ending.error is not None:
+        raise _ending.error
+
+
+def end_copy(pid: int) -> None:
+    """End this process at once unless it has the number: only the original measures and tells."""
+    if os.getpid() != pid:
+        _really_exit(1)
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Run code that is measured, which may try to end this process, or keep it from ending."""
+    _measuring.append(1)
+    try:
+        with _exit_refused():
+            yield
+    finally:
+        _measuring.pop()
+
+
+@contextmanager
+def _exit_refused() -> Iterator[None]:
+    """Have ``os._exit`` raise `ExitedAtOnce` inside, in this process but not in its forks."""
+    before, pid = os._exit, os.getpid()
+    if getattr(before, "is_ours", False):  # another thread measures, too
+        yield
+        return
+
+    def refuse(code: int) -> None:
+        if os.getpid() == pid:
+            raise ExitedAtOnce(f"os._exit({code}) in the process that measures")
+        before(code)
+
+    refuse.is_ours = True  # type: ignore[attr-defined]
+    os._exit = refuse  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os._exit = before
 
 
 @contextmanager
@@ -70,21 +238,22 @@ def _release() -> None:
 
 def _give_back() -> None:
     """Restore in a forked process what was there before; it has no part in ours."""
+    global _ending  # noqa: PLW0603  # of the process
     for number, handler in _before.items():
         signal.signal(number, signal.SIG_DFL if handler is None else handler)
     _before.clear()
+    _ending = _Ending()
     _release()
 
 
 def end_at_once(code: int) -> None:
-    """End this process and its workers, without waiting for what they wait for."""
-    if "multiprocessing" in sys.modules:
-        for worker in sys.modules["multiprocessing"].active_children():
-            worker.kill()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    """End this process without waiting for threads, nor for what is to be done at an exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    _really_exit(code)
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_hold, after_in_parent=_release, after_in_child=_give_back)
+_AROUND_FORKS = (_hold.__code__, _release.__code__)

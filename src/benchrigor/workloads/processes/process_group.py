@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import select
@@ -14,17 +15,23 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from benchrigor.errors import WorkloadFailed
+from benchrigor.model import Code, Notice
 from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.text import first_few
 from benchrigor.protocols import Clock, DelayMeter
-from benchrigor.workloads.processes.own_signals import continued_ns
+from benchrigor.workloads.processes import kinship
+from benchrigor.workloads.processes.output_file import OutputFile
+from benchrigor.workloads.processes.own_signals import continued_ns, not_interrupted
 
 _LOOK_S = 0.01  # from one look to the next at whether a group is gone
 _DYING_S = 1.0  # for the kernel to end what was killed
 _LINGER_S = 0.1  # for what a command leaves behind to end by itself, as `> >(tee log)` in a shell
-
+_AWAKE_MS = 100
+_MOST_NAMED = 3  # processes
+_GLANCE_S = 0.02  # from one look to the next at how much was printed
 
 # What starts, watches and ends processes with their children.
 _NEEDED = ((os, "killpg"), (os, "wait4"), (select, "poll"), (signal, "SIGKILL"))
@@ -50,7 +57,9 @@ class Ended:
     switches: int  # times that it gave a processor up by itself, its end included
     overran: bool  # and was killed
     cut: bool  # asked to end, since its time was up
-    left_running: bool  # it left processes of its group running
+    flooded: bool  # and was killed, since it printed too much
+    left_running: bool  # it left processes of its session running, which were ended
+    escaped: list[str]  # processes that it left in sessions of their own
     delay: tuple[int, int] | None  # as `DelayMeter.wait_for` tells it
     together_ns: int  # likewise
     stopped_s: float = 0.0  # for how long it was stopped, or we were while we waited
@@ -59,6 +68,22 @@ class Ended:
     def cpu_s(self) -> float:
         """Processor time, of the process and the children that it waited for."""
         return self.user_s + self.system_s
+
+    def left_behind(self, name: str) -> list[Notice]:
+        """State which processes a command of that name left behind, if it did."""
+        sentences = []
+        if self.left_running:
+            sentences.append(
+                f"{name} left processes running when it ended; they were ended too, since "
+                "they would disturb later rounds."
+            )
+        if self.escaped:
+            escaped = first_few(self.escaped, _MOST_NAMED)
+            sentences.append(
+                f"{name} left processes in sessions of their own, which go on: {escaped}."
+            )
+        severe = Notice.warning if self.escaped else Notice.note
+        return [severe(Code.LEFT_RUNNING, " ".join(sentences))] if sentences else []
 
 
 _LIKE_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\.(?!py$|sh$|exe$)[^\W\d]\w*")
@@ -83,8 +108,9 @@ class ProcessGroup:
     """A command that runs in a session and process group of its own.
 
     ``env`` is its whole environment, ``pass_fds`` are file descriptors that it has. After
-    ``timeout_s`` the group is killed. After ``seconds`` it is asked to end, and killed ``grace_s``
-    later. WorkloadFailed when it cannot be started.
+    ``timeout_s`` the session is killed. After ``seconds`` it is asked to end, and killed
+    ``grace_s`` later. It is also killed when it prints too much to an `OutputFile`, and when this
+    process ends, however that is. WorkloadFailed when it cannot be started.
     """
 
     def __init__(
@@ -92,8 +118,8 @@ class ProcessGroup:
         argv: Sequence[str],
         *,
         name: str,
-        stdout: IO[bytes] | int | None,
-        stderr: IO[bytes] | int,
+        stdout: OutputFile | IO[bytes] | int | None,
+        stderr: OutputFile | IO[bytes] | int,
         cwd: Path,
         env: Mapping[str, str],
         clock: Clock,
@@ -105,39 +131,49 @@ class ProcessGroup:
     ) -> None:
         self._clock, self._grace_s = clock, grace_s
         self._asked_s: float | None = None  # when it was asked to end
-        self._cut = self._overran = False
+        self._cut = self._overran = self._flooded = False
         self._over, self._started = threading.Event(), threading.Event()
+        self._outputs = [each for each in (stdout, stderr) if isinstance(each, OutputFile)]
         # Popen.wait with a timeout polls, up to 50 ms apart, which would round the durations up.
         # To start a thread takes a twentieth of the shortest command: it starts before the clock.
         watched = (timeout_s, seconds)
         self._watchdog = threading.Thread(target=self._watch, args=watched, daemon=True)
-        if watched != (None, None):
+        if self._outputs or watched != (None, None):
             self._watchdog.start()
+        self._lifeline = os.pipe()
+        _running.add(self)
         self._start_ns = clock.now_ns()
         try:
-            self.process = subprocess.Popen(  # noqa: S603  # the caller's own command, without a shell
-                argv,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                cwd=cwd,
-                env=env,
-                pass_fds=pass_fds,
-                start_new_session=True,
-            )
-        except OSError as error:
-            why = f"{error.strerror}: {str(error.filename)!r}{_advise(error, argv[0])}"
-            # The frames are of the standard library.
-            raise WorkloadFailed(f"{name} cannot be started: {why}") from None
+            with not_interrupted():
+                self._start(
+                    argv,
+                    stdin=stdin,
+                    stdout=stdout.file if isinstance(stdout, OutputFile) else stdout,
+                    stderr=stderr.file if isinstance(stderr, OutputFile) else stderr,
+                    cwd=cwd,
+                    env={**env, kinship.MARK: str(os.getpid())},
+                    pass_fds=(*pass_fds, self._lifeline[0]),
+                )
+        except BaseException as error:
+            self._over.set()
+            self.end(grace_s=0.0)
+            if isinstance(error, OSError):
+                raise _unstartable(name, argv, error) from None  # frames of the standard library
+            raise
         finally:
-            if not hasattr(self, "process"):
-                self._over.set()
+            os.close(self._lifeline[0])
             self._started.set()
 
-    def wait(self, meter: DelayMeter | None) -> Ended:
-        """Wait until the process has ended by itself, or is made to, and then end its group.
+    def _start(self, argv: Sequence[str], **given: Any) -> None:
+        """Start the command, which the kernel kills if this process ends without doing so."""
+        # The caller's own command, without a shell.
+        self.process = subprocess.Popen(argv, start_new_session=True, **given)  # noqa: S603
+        kinship.kill_when_closed(self._lifeline[0], -self.process.pid)
 
-        When an exception ends the waiting, the group is killed at once.
+    def wait(self, meter: DelayMeter | None) -> Ended:
+        """Wait until the process has ended by itself, or is made to, and then end its session.
+
+        When an exception ends the waiting, the session is killed at once.
         """
         pid = self.process.pid
         try:
@@ -149,20 +185,23 @@ class ProcessGroup:
                 delay = delay_of()
                 together_ns = getattr(delay_of, "together_ns", 0)
                 stopped_s = getattr(delay_of, "stopped_s", 0.0)
+            else:
+                self._await_end()
             _, status, usage = os.wait4(pid, 0)
             ended_ns = ended_ns or self._clock.now_ns()
             self.process.returncode = os.waitstatus_to_exitcode(status)
             self._over.set()
             if self._watchdog.ident is not None:
                 self._watchdog.join()
-            ended_by_us = self._cut or self._overran
+            self._flooded |= self._has_flooded()
+            ended_by_us = self._cut or self._overran or self._flooded
             left_running = not ended_by_us and not self._gone_within(_LINGER_S)
-            if ended_by_us or left_running:
-                self.end(grace_s=0.0 if self._overran else self._grace_s)
+            escaped = self._escaped()
         except BaseException:
             self._over.set()
             self.end(grace_s=0.0)
             raise
+        self.end(grace_s=self._grace_s if self._cut or left_running else 0.0)
         if any(moment_ns > self._start_ns for moment_ns in continued_ns):
             stopped_s = (ended_ns - self._start_ns) / 1e9  # at most
         return Ended(
@@ -173,74 +212,137 @@ class ProcessGroup:
             switches=usage.ru_nvcsw,
             overran=self._overran,
             cut=self._cut,
+            flooded=self._flooded,
             left_running=left_running,
+            escaped=escaped,
             delay=delay,
             together_ns=together_ns,
             stopped_s=stopped_s,
         )
 
+    def _await_end(self) -> None:
+        """Wait for the end, awake now and then: a signal just before would wake nobody."""
+        with suppress(AttributeError, OSError):  # another system, or an old kernel
+            end = os.pidfd_open(self.process.pid)
+            try:
+                poll = select.poll()
+                poll.register(end, select.POLLIN)
+                while not poll.poll(_AWAKE_MS):
+                    pass
+            finally:
+                os.close(end)
+
     def _watch(self, timeout_s: float | None, seconds: float | None) -> None:
-        """Make the group end when its time is up, unless the waiting is over before."""
+        """Make the session end when its time is up or it prints too much."""
         times = [each for each in (timeout_s, seconds) if each is not None]
-        if self._over.wait(min(*times, threading.TIMEOUT_MAX)):
-            return
+        until_s = time.monotonic() + min([*times, threading.TIMEOUT_MAX])
+        while (left_s := until_s - time.monotonic()) > 0.0 and not self._flooded:
+            if self._over.wait(min(left_s, _GLANCE_S if self._outputs else left_s)):
+                return
+            self._flooded = self._has_flooded()
         self._started.wait()
         if self._over.is_set():
+            self._flooded = False
             return
-        self._cut = timeout_s is None or min(times) < timeout_s
-        self._overran = not self._cut
+        self._cut = not self._flooded and (timeout_s is None or min(times) < timeout_s)
+        self._overran = not self._flooded and not self._cut
         if self._cut:
             self.ask_to_end()
             if self._over.wait(self._grace_s):
                 return
         self._signal(signal.SIGKILL)
 
+    def _has_flooded(self) -> bool:
+        """Whether any output is too large; all of them are looked at, and kept small."""
+        return True in [each.is_flooded() for each in self._outputs]
+
     def ask_to_end(self) -> None:
-        """Send SIGTERM to the group, once."""
+        """Send SIGTERM to the session, once."""
         if self._asked_s is None:
             self._asked_s = time.monotonic()
             self._signal(signal.SIGTERM)
 
     def end(self, *, grace_s: float) -> None:
-        """Return when no process of the group is left: asked to end, killed after the grace."""
+        """Return when no process of the session is left: asked to end, killed after the grace."""
+        if self not in _running:
+            return
         try:
-            if grace_s > 0.0:
+            if grace_s > 0.0 and self._is_running():
                 self.ask_to_end()
                 self._gone_within((self._asked_s or 0.0) + grace_s - time.monotonic())
         finally:
-            self._signal(signal.SIGKILL)
-            self.process.wait()
-            self._gone_within(_DYING_S)
+            if self._is_running():
+                self._signal(signal.SIGKILL)
+                self.process.wait()
+                self._gone_within(_DYING_S, signal.SIGKILL)
+            _running.discard(self)
+            os.close(self._lifeline[1])
 
-    def _gone_within(self, seconds: float) -> bool:
-        """Wait until no process of the group is running, at most so long."""
+    def _gone_within(self, seconds: float, number: int | None = None) -> bool:
+        """Wait until no process of the session is running, at most so long.
+
+        What it starts meanwhile is sent the signal, too.
+        """
         deadline = time.monotonic() + seconds
         while self._is_running():
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_LOOK_S)
+            if number is not None:
+                self._signal(number)
         return True
 
     def _is_running(self) -> bool:
+        if not hasattr(self, "process"):
+            return False
         if self.process.poll() is None:
             return True
+        if not (self._is_held() or self._has_group()):
+            return False
+        # The dead are in the group until their parent, often that of all, has noticed.
+        every = kinship.running()
+        return any(each.session == self.process.pid for each in every) if every else True
+
+    def _is_held(self) -> bool:
+        """Whether any process has the pipe that the command was given: the shortest look at all."""
+        poll = select.poll()
+        poll.register(self._lifeline[1], 0)
+        return not poll.poll(0)  # else an error: there is no reader
+
+    def _has_group(self) -> bool:
         try:
             os.killpg(self.process.pid, 0)
         except OSError:  # there is none, or none that is ours
             return False
-        # The dead are in the group until their parent, often that of all, has noticed.
-        stats = list(Path("/proc").glob("[0-9]*/stat"))
-        return not stats or any(_is_alive_in(self.process.pid, each) for each in stats)
+        return True
+
+    def _escaped(self) -> list[str]:
+        """Name the processes that left the session, of which the command is not waited for."""
+        if not self._is_held():
+            return []
+        sessions = [each.process.pid for each in _running if hasattr(each, "process")]
+        return kinship.escaped(self.process.pid, sessions=sessions)
 
     def _signal(self, number: int) -> None:
+        """Send a signal to the group, and to other groups of the session, as `timeout` makes."""
         with suppress(OSError):
             os.killpg(self.process.pid, number)
+        for each in kinship.running():
+            if each.session == self.process.pid:
+                with suppress(OSError):
+                    os.kill(each.pid, number)
 
 
-def _is_alive_in(group: int, stat: Path) -> bool:
-    """Whether a process, by its file in ``/proc``, is of a group and not dead."""
-    try:
-        state, _, its_group, _ = stat.read_text(errors="replace").rpartition(")")[2].split(None, 3)
-    except (OSError, ValueError):  # it has ended meanwhile
-        return False
-    return int(its_group) == group and state not in "ZX"
+_running: set[ProcessGroup] = set()
+
+
+@atexit.register
+def end_all() -> None:
+    """Kill all commands that run, where this process ends without waiting for them."""
+    for each in [*_running]:
+        each.end(grace_s=0.0)
+
+
+def _unstartable(name: str, argv: Sequence[str], error: OSError) -> WorkloadFailed:
+    why = f"{error.strerror}: {str(error.filename)!r}{_advise(error, argv[0])}"
+    return WorkloadFailed(f"{name} cannot be started: {why}")

@@ -401,7 +401,7 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
         arrays = _measured(func, task, facts)
     except Refused as error:
         facts = {"refused": str(error)}
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         sys.excepthook(*sys.exc_info())  # the end of what it prints is part of the message
         facts = {"failed": f"raised {type(error).__name__}{f': {error}' if str(error) else ''}"}
     sizes = [[name, len(column)] for name, column in arrays.items()]

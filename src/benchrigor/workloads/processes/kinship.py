@@ -1,0 +1,131 @@
+"""Which processes are there because of this one: its descendants, a session, and escapees.
+
+Read from Linux's ``/proc``; on other systems none are found.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from benchrigor.control_characters import escaped
+from benchrigor.model.secret_values import hide_secrets
+
+# In the environment of all that is started: who left our session still has it, with our number.
+MARK = "BENCHRIGOR_STARTED_BY"
+_LONGEST_NAME = 60
+# Helpers of `multiprocessing` that end by themselves when this process does, and clean up then.
+_HELPERS = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver")
+
+
+class Process(NamedTuple):
+    """A process that runs."""
+
+    pid: int
+    session: int
+
+
+def running(after: int = 0) -> list[Process]:
+    """Return the processes with a greater number than ``after`` that have not ended."""
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208  # a third of the time
+    except OSError:
+        return []
+    pids = (int(name) for name in names if name.isdecimal())
+    return [found for pid in pids if pid > after and (found := _process(pid)) is not None]
+
+
+def _process(pid: int) -> Process | None:
+    # The name, in brackets, may hold anything.
+    fields = _content(pid, "stat").rpartition(b")")[2].split(None, 4)
+    if len(fields) < 5 or fields[0] in b"ZX":  # it has ended, or its parent has not noticed yet
+        return None
+    return Process(pid, int(fields[3]))
+
+
+def kill_descendants(spared: Collection[int] = ()) -> bool:
+    """Kill all descendants of this process that are not spared; return whether there were any."""
+    some = False
+    while pids := [each for each in _descendants() if each not in spared]:
+        some = True
+        kill(pids)
+        for pid in pids:
+            with suppress(OSError):  # a child of a child
+                os.waitpid(pid, 0)
+    return some
+
+
+def kill(pids: Collection[int]) -> None:
+    """Kill processes, those that have ended meanwhile apart."""
+    for pid in pids:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def descendants() -> set[int]:
+    """Return the numbers of all descendants of this process but helpers of multiprocessing."""
+    return set(_descendants())
+
+
+def _descendants() -> Iterator[int]:
+    queue = [os.getpid()]
+    for pid in queue:
+        queue += _children(pid)
+        words = _content(pid, "cmdline")  # none if it has ended, and its parent has not noticed
+        if pid != os.getpid() and words and not any(each in words for each in _HELPERS):
+            yield pid
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208  # a third of the time
+    except OSError:
+        return []
+    return [int(each) for t in threads for each in _content(pid, f"task/{t}/children").split()]
+
+
+def escaped(after: int = 0, *, sessions: Collection[int] = ()) -> list[str]:
+    """Name processes that this one started and that left their session; they go on.
+
+    ``sessions`` are those that they may be in.
+    """
+    mark = f"{MARK}={os.getpid()}".encode()
+    return [
+        f"{_name(each.pid)} (process {each.pid})"
+        for each in running(after)
+        if each.session not in sessions and mark in _content(each.pid, "environ").split(b"\0")
+    ]
+
+
+def _name(pid: int) -> str:
+    words = _content(pid, "cmdline").rstrip(b"\0").decode(errors="replace").split("\0")
+    name = escaped(shlex.join(hide_secrets(words)))
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _content(pid: int, name: str) -> bytes:
+    """Return a file of a process; nothing if it has ended, or is another user's."""
+    try:
+        with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:  # noqa: PTH123  # each round
+            return file.read()
+    except OSError:
+        return b""
+
+
+def kill_when_closed(pipe: int, pid: int) -> None:
+    """Have the kernel kill a process, or a group by minus its number, once a pipe is closed.
+
+    ``pipe`` is the end to read from, which a process that lives on must have open, too. So those
+    that this one started die with it even where SIGKILL ends it. Linux alone can do that; a thread
+    that watches the pipe would be in the way of what is measured.
+    """
+    with suppress(ImportError, AttributeError, OSError):
+        import fcntl  # noqa: PLC0415  # not on every system
+
+        fcntl.fcntl(pipe, fcntl.F_SETOWN, pid)
+        fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC)

@@ -1,0 +1,114 @@
+"""The law of signals: in each way of measuring they end it, and nothing that it started is left."""
+
+import signal
+
+import pytest
+import signalled
+
+SIGNALS = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT")
+SOON_S = 15.0
+"""From the signal to the end, on a busy machine: ten seconds would be for who swallows signals."""
+FAST = {("run", "SIGHUP"), ("stream", "SIGQUIT"), ("peak", "SIGTERM"), ("ab revisions", "SIGHUP")}
+WITH_ROUNDS = ("run", "job control", "timeout", "deaf", "commands", "prepare", "ab", "peak")
+
+
+def cases(modes, signals):
+    return [
+        pytest.param(mode, name, marks=() if (mode, name) in FAST else pytest.mark.slow)
+        for mode in modes
+        for name in signals
+    ]
+
+
+@pytest.mark.parametrize(("mode", "name"), cases(signalled.MODES, SIGNALS))
+def test_a_signal_ends_all_that_was_started(tmp_path, mode, name):
+    number = getattr(signal, name)
+    if mode.startswith("pytest") and name == "SIGINT":
+        pytest.skip("pytest has an exit code of its own for interrupts")
+    found = signalled.trial(mode, number, tmp_path)
+    assert (found.code, found.left, found.files) == (128 + number, [], []), found.stderr
+    assert found.seconds < SOON_S
+    assert "Traceback" not in found.stderr
+    if mode in WITH_ROUNDS:
+        assert found.rounds >= 2
+
+
+KILLED = ("run", "stream", "fresh", "ab fresh", "peak", "peak processes", "prepare", "pytest fresh")
+
+
+@pytest.mark.parametrize(
+    "mode", ["fresh", *(pytest.param(m, marks=pytest.mark.slow) for m in KILLED)]
+)
+def test_commands_and_workers_do_not_outlive_a_run_that_is_killed(tmp_path, mode):
+    assert signalled.trial(mode, signal.SIGKILL, tmp_path).left == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["run", "ab revisions", "ab build", "peak processes", "pooled"])
+def test_signals_that_come_together_do_not_interrupt_the_cleaning_up(tmp_path, mode):
+    """A terminal that closes sends SIGHUP twice, `timeout` SIGTERM."""
+    run = signalled.start(mode, tmp_path)
+    signalled.until(lambda: signalled.lives(tmp_path))
+    sent = (signal.SIGTERM, signal.SIGHUP, signal.SIGTERM, signal.SIGINT)
+    for number in sent:
+        run.send_signal(number)
+    # Of signals that come together the system gives the lowest first.
+    assert run.wait(timeout=60.0) in {128 + each for each in sent}
+    signalled.until(lambda: not signalled.processes_of(tmp_path))
+    assert signalled.temporaries(tmp_path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delay_s", [0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2])
+def test_a_signal_that_comes_while_a_command_is_started_ends_it_too(tmp_path, delay_s):
+    words = (
+        "run",
+        "--target",
+        "0.001%",
+        "--budget",
+        "300",
+        "sh",
+        "-c",
+        "echo $$ >> pids; sleep 0.001",
+    )
+    signalled.MODES["short"] = words
+    found = signalled.trial("short", signal.SIGTERM, tmp_path, delay_s=delay_s)
+    assert (found.code, found.left) == (128 + signal.SIGTERM, [])
+
+
+@pytest.mark.slow
+def test_code_that_swallows_signals_is_ended(tmp_path):
+    signalled.MODES["swallowing"] = ("run", "--budget", "300", "swallowing:work")
+    (tmp_path / "swallowing.py").write_text(
+        "import time\n"
+        "def work():\n"
+        "    open('pids', 'w').write('1 2 3')\n"
+        "    while True:\n"
+        "        try:\n"
+        "            time.sleep(1)\n"
+        "        except BaseException:\n"
+        "            pass\n"
+    )
+    found = signalled.trial("swallowing", signal.SIGTERM, tmp_path)
+    assert (found.code, found.left) == (128 + signal.SIGTERM, [])
+
+
+@pytest.mark.slow
+def test_what_escapes_its_session_is_named_and_goes_on(tmp_path):
+    child = f"setsid sleep 600 > /dev/null 2>&1 & sleep 0.5; {signalled.STAYING}"
+    signalled.MODES["escaping"] = ("run", "sh", "-c", child)
+    found = signalled.trial("escaping", signal.SIGTERM, tmp_path)
+    assert [each.split(maxsplit=1)[1] for each in found.left] == ["sleep 600"]
+    assert "benchrigor: still running: sleep 600 (process " in found.stderr
+
+
+@pytest.mark.slow
+def test_a_signal_that_the_program_is_to_ignore_is_ignored(tmp_path):
+    """As by `nohup`."""
+    run = signalled.start("run", tmp_path, ignored=[signal.SIGHUP])
+    signalled.until(lambda: signalled.lives(tmp_path))
+    run.send_signal(signal.SIGHUP)
+    with pytest.raises(TimeoutError):
+        signalled.until(lambda: run.poll() is not None, 1.0)
+    run.send_signal(signal.SIGTERM)
+    assert run.wait(timeout=60.0) == 128 + signal.SIGTERM

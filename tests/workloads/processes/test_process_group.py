@@ -1,0 +1,129 @@
+"""What a command leaves behind, and prints beyond all bounds."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from contextlib import suppress
+from types import SimpleNamespace
+
+import pytest
+
+from benchrigor.clocks import WallClock
+from benchrigor.errors import StoreFailed, WorkloadFailed
+from benchrigor.model import Code, Round, RoundPlan
+from benchrigor.workloads import CommandWorkload, Pick, RoundRecorder
+from benchrigor.workloads.processes import kinship, output_file
+
+pytestmark = pytest.mark.skipif(not os.path.exists("/proc"), reason="not Linux")  # noqa: PTH110
+
+UNITS = Pick.parse("u:ms=regex:took ([0-9]+)", unit_readings=True)
+LAST = Pick.parse("u:ms=regex:took ([0-9]+)")
+
+
+def measured(script: str, *picks: Pick, seconds: float | None = None) -> Round:
+    workload = CommandWorkload(["bash", "-c", script], picks=picks, clock=WallClock(), grace_s=0.2)
+    plan, recorder = RoundPlan(index=0, seconds=seconds), RoundRecorder()
+    workload.run(plan, recorder)
+    return recorder.finish(plan, elapsed_ns=1)
+
+
+def told(finished: Round, code: Code) -> str:
+    return " ".join(each.sentence for each in finished.notices if each.code is code)
+
+
+def sleepers(seconds: str) -> list[int]:
+    words = f"sleep\0{seconds}\0".encode()
+    return [p.pid for p in kinship.running() if kinship._content(p.pid, "cmdline") == words]  # noqa: SLF001
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "set -m; sleep 601.1 & sleep 0.01",  # a group of its own in the same session
+        "sleep 601.1 & sleep 0.01",
+        "(sleep 601.1 &) > /dev/null 2>&1",
+    ],
+)
+def test_what_stays_in_the_session_is_ended_and_said(script: str) -> None:
+    assert "were ended too" in told(measured(script), Code.LEFT_RUNNING)
+    assert sleepers("601.1") == []
+
+
+@pytest.mark.parametrize("script", ["timeout 700 sleep 602.2; true", "set -m; sleep 602.2 & wait"])
+def test_the_budget_ends_other_groups_of_the_session_too(script: str) -> None:
+    assert measured(script, seconds=0.3).cut
+    assert sleepers("602.2") == []
+
+
+def test_what_leaves_the_session_is_named() -> None:
+    try:
+        sentence = told(measured("setsid sleep 603.3 & sleep 0.05"), Code.LEFT_RUNNING)
+        (pid,) = sleepers("603.3")
+        assert f"which go on: sleep 603.3 (process {pid})." in sentence
+        assert any(f"process {pid})" in each for each in kinship.escaped())
+    finally:
+        for each in sleepers("603.3"):
+            with suppress(ProcessLookupError):
+                os.kill(each, 9)
+
+
+def test_nothing_is_said_where_nothing_is_left() -> None:
+    assert measured("true").notices == ()
+
+
+def test_output_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_file, "MOST_PRINTED", 2**20)
+    began = time.monotonic()
+    with pytest.raises(WorkloadFailed, match=r"printed more than .* and was killed"):
+        measured("exec yes took 5 ms", UNITS, seconds=20.0)
+    with pytest.raises(WorkloadFailed, match=r"printed more than .* and was killed"):
+        measured("yes took 5 ms | head -c 3000000", UNITS)
+    assert time.monotonic() - began < 15.0
+
+
+def test_of_standard_error_the_end_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_file, "MOST_PRINTED", 2**20)
+    flood = (
+        "yes took 5 ms | head -c 5000000 >&2; sleep 0.2; yes no | head -c 3000000 >&2; sleep 0.1"
+    )
+    with pytest.raises(WorkloadFailed, match=r"(?s)exited with code 3.* stderr ends:.*no$"):
+        measured(f"{flood}; exit 3")
+    assert measured(f"{flood}; true").readings
+
+
+def test_output_is_searched_until_soon_after_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At least a quarter of a second, however late it is."""
+    script = "yes took 5 ms | head -c 60000000; sleep 0.1"
+    began = time.monotonic()
+    finished = measured(script, UNITS, seconds=0.5)
+    assert time.monotonic() - began < 10.0  # all of it would take ten times as long
+    assert finished.cut
+    assert finished.unit_readings["u"].size > 100
+    assert "more than could be searched" in told(finished, Code.CUT_ROUND)
+    assert "nothing of it counts" in told(measured(script, LAST, seconds=0.5), Code.CUT_ROUND)
+
+
+def test_a_full_folder_is_no_failure_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = SimpleNamespace(f_bavail=0, f_blocks=10)
+    monkeypatch.setattr(os, "fstatvfs", lambda _: full)
+    for script in ("exit 1", "echo took 5 ms"):
+        with pytest.raises(StoreFailed, match="no room in "):
+            measured(script, LAST)
+    assert measured("true").readings  # nothing that it prints is needed
+
+
+def test_no_temporary_folder_at_all_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(output_file, "TemporaryFile", none)
+    with pytest.raises(StoreFailed, match="No usable temporary directory"):
+        measured("true")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="by a signal of Linux's pipes")
+def test_the_environment_has_a_mark_and_the_folder_of_descriptors_no_more_than_one_pipe() -> None:
+    script = f"[ ${kinship.MARK} = {os.getpid()} ] && [ $(ls /proc/$$/fd | wc -l) -le 5 ]"
+    assert measured(script).readings
