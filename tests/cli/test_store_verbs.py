@@ -285,7 +285,7 @@ def test_list_marks_a_damaged_run_and_shows_the_others(cli, run_id, store):
     lines = cli("list").stdout.splitlines()
     assert lines[2].startswith(f"{run_id}  unknown time  true")
     assert lines[3].strip() == "damaged: its checksum differs"
-    assert lines[1].endswith("1 round")
+    assert lines[1].endswith("round limit reached")
     result = cli("show", run_id)
     assert result.exit_code == 6
     assert f"run {run_id} is damaged" in result.stderr

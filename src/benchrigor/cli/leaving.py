@@ -30,7 +30,7 @@ def left_clean() -> Iterator[None]:
             end_all()
             if kinship.kill_descendants(spared=before):
                 _killed.append(1)
-            for each in kinship.escaped(os.getpid()):
+            for each in kinship.escapees(os.getpid()):
                 remark(f"still running: {each}")
             del os.environ[kinship.MARK]
 

@@ -455,15 +455,12 @@ def failures_of(
     # it; and a process that it forked has no part in the session.
     except BaseException as error:
         end_copy(pid)
-        where = _place(len(elapsed_ns), done)
+        where = f"at reading {(done or 0) + len(elapsed_ns)}"
+        where = "before the first reading" if done is None else where
         where = where if call is None else f"call {counted(call())}, {where}"
         if type(error) is TypeError and "argument" in str(error) and done is None:
             where += "; give it arguments in a function of its own, as in lambda: f(1, 2)"
         raise failed(part, error, f" ({where})") from error
-
-
-def _place(taken: int, done: int | None) -> str:
-    return "before the first reading" if done is None else f"at reading {done + taken}"
 
 
 def name_of(function: Callable[..., object]) -> str:

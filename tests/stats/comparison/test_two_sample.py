@@ -249,7 +249,7 @@ SERIES = [1.0, 1.1, 1.2]
         (exactly(2.0, 1.0), SERIES, {}, "the lower end first"),
         (SERIES, SERIES, {"margin": True}, "margin is True"),
         (SERIES, SERIES, {"margin": math.inf}, "margin is inf"),
-        (SERIES, SERIES, {"margin": "1%"}, "margin is '1%'"),
+        (SERIES, SERIES, {"margin": "few"}, "margin is 'few'"),
         (SERIES, [*SERIES, 1.0], {"paired": True}, "3 and 4 readings"),
         ([SERIES] * 2, [SERIES] * 3, {"paired": True}, "2 and 3 invocations"),
         ([SERIES] * 3, SERIES, {"paired": True}, "one series and several"),

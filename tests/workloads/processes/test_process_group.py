@@ -62,7 +62,7 @@ def test_what_leaves_the_session_is_named() -> None:
         sentence = told(measured("setsid sleep 603.3 & sleep 0.05"), Code.LEFT_RUNNING)
         (pid,) = sleepers("603.3")
         assert f"which go on: sleep 603.3 (process {pid})." in sentence
-        assert any(f"process {pid})" in each for each in kinship.escaped())
+        assert any(f"process {pid})" in each for each in kinship.escapees())
     finally:
         for each in sleepers("603.3"):
             with suppress(ProcessLookupError):

@@ -88,7 +88,7 @@ def _children(pid: int) -> list[int]:
     return [int(each) for t in threads for each in _content(pid, f"task/{t}/children").split()]
 
 
-def escaped(after: int = 0, *, sessions: Collection[int] = ()) -> list[str]:
+def escapees(after: int = 0, *, sessions: Collection[int] = ()) -> list[str]:
     """Name processes that this one started and that left their session; they go on.
 
     ``sessions`` are those that they may be in.

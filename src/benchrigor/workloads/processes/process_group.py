@@ -321,7 +321,7 @@ class ProcessGroup:
         if not self._is_held():
             return []
         sessions = [each.process.pid for each in _running if hasattr(each, "process")]
-        return kinship.escaped(self.process.pid, sessions=sessions)
+        return kinship.escapees(self.process.pid, sessions=sessions)
 
     def _signal(self, number: int) -> None:
         """Send a signal to the group, and to other groups of the session, as `timeout` makes."""
