@@ -99,6 +99,7 @@ class WorkloadFailed(BenchrigorError):
     """The workload raised, exited with an error, ran into its time limit or gave no reading."""
 
 
+AT_FIRST = "before the first reading"  # where a function failed
 _MOST_WORDS = 2_000  # of the message of an error that is not ours
 
 
@@ -111,6 +112,8 @@ def failed(part: str, error: BaseException, where: str = "") -> WorkloadFailed:
     if len(words) > _MOST_WORDS:
         words = f"{words[:_MOST_WORDS]}…"
     raised = f"{type(error).__name__}{f': {words}' if words else ''}"
+    if type(error) is TypeError and "argument" in words and AT_FIRST in where:
+        where += "; give it arguments in a function of its own, as in lambda: f(1, 2)"
     return WorkloadFailed(f"{part} raised {raised}{where}")
 
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchrigor.clocks import WallClock, clock_cost_ns
-from benchrigor.errors import ClockFailed, WorkloadFailed, failed
+from benchrigor.errors import AT_FIRST, ClockFailed, WorkloadFailed, failed
 from benchrigor.model import Code, Floats, Notice, RoundPlan
 from benchrigor.model.checks import is_number
 from benchrigor.model.options import LATEST
@@ -455,12 +455,13 @@ def failures_of(
     # it; and a process that it forked has no part in the session.
     except BaseException as error:
         end_copy(pid)
-        where = f"at reading {(done or 0) + len(elapsed_ns)}"
-        where = "before the first reading" if done is None else where
+        where = _place(len(elapsed_ns), done)
         where = where if call is None else f"call {counted(call())}, {where}"
-        if type(error) is TypeError and "argument" in str(error) and done is None:
-            where += "; give it arguments in a function of its own, as in lambda: f(1, 2)"
         raise failed(part, error, f" ({where})") from error
+
+
+def _place(taken: int, done: int | None) -> str:
+    return AT_FIRST if done is None else f"at reading {done + taken}"
 
 
 def name_of(function: Callable[..., object]) -> str:
