@@ -80,6 +80,7 @@ def by_round(values, metric, *, kind="command", name="by round"):
 # The verdict, and the exit code that tells it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("candidate", "words", "verdict", "code"),
     [
@@ -295,6 +296,7 @@ def test_a_run_is_compared_with_a_file_in_the_unit_of_the_run(cli, keep, files):
     assert " ms [" in next(x for x in result.stdout.splitlines() if "old.csv: " in x)
 
 
+@pytest.mark.slow
 def test_a_saved_record_is_a_run(cli, keep, tmp_path):
     old, new = keep(0.001, 1), keep(0.00104, 2)
     (tmp_path / "old.json").write_text(cli("show", old, "--json").stdout)

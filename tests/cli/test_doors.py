@@ -53,6 +53,7 @@ def test_units_of_a_command_are_cut_round_by_round(cli, strict, program):
     assert document["analyses"][0]["kind"] == "unit readings"
 
 
+@pytest.mark.slow
 def test_a_run_knows_what_its_metrics_are(cli, strict, program):
     picks = ["ok:share,higher=regex:ok ([0-9/]+)", "rate:req/s,harmonic,optional=regex:rate (.+)"]
     words = [each for pick in picks for each in ("--read", pick)]

@@ -76,6 +76,7 @@ def test_a_bare_number_is_refused_by_limits_and_in_the_unit_that_is_documented_e
         assert option.type.convert("100", option, CONTEXT) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["300ms", "0.005m"])
 def test_the_budget_of_a_project_has_units_too(cli, strict, tmp_path, text):
     (tmp_path / "pyproject.toml").write_text(f'[tool.benchrigor]\nbudget = "{text}"\n')

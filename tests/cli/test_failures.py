@@ -136,6 +136,7 @@ def test_a_start_that_failed_is_not_stored(cli, store, words):
     assert Journal(store).runs() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("run",), ("ab", "failing:steady"), ("run", "failing:steady")])
 def test_a_function_that_raises_is_shown_in_one_way(cli, module, words):
     verb, *other = words

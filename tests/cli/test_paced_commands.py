@@ -45,11 +45,13 @@ def test_each_place_tells_the_pace_that_the_figures_have(cli, run_ids, strict):
     assert f"and {100 * share:.1f}% of it" in words(cli("compare", *run_ids).stdout)
 
 
+@pytest.mark.slow
 def test_times_that_are_compared_at_full_pace_are_called_so(cli, run_ids):
     shown = words(cli("compare", *run_ids).stdout)
     assert shown.count("95% at full pace, ") == 2
 
 
+@pytest.mark.slow
 def test_a_busy_and_an_idle_machine_give_no_difference(cli, run_ids, strict):
     comparison = strict(cli("compare", *run_ids, "--json").stdout)["comparison"]
     assert comparison["verdict"] in ("undecided", "equivalent")

@@ -22,6 +22,7 @@ def recording(tmp_path):
 STARTS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("verb", "suffix"), [*(("changes", each) for each in STARTS), ("analyze", ".png")]
 )
@@ -35,6 +36,7 @@ def test_readings_are_drawn_into_a_file_of_the_kind_that_its_suffix_names(
     assert result.stdout == cli(verb, recording, "--unit", "s").stdout
 
 
+@pytest.mark.slow
 def test_a_stored_run_is_drawn(cli, store, tmp_path):
     cli("run", "--max-rounds", "3", "true")
     path = tmp_path / "run.png"
@@ -59,6 +61,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stored_run_of_any_kind_is_drawn(cli, store, tmp_path, kind):
     options, words = KINDS[kind]
@@ -71,6 +74,7 @@ def test_a_stored_run_of_any_kind_is_drawn(cli, store, tmp_path, kind):
     assert path.read_bytes().startswith(STARTS[".svg"])
 
 
+@pytest.mark.slow
 def test_readings_without_a_stable_phase_are_drawn_and_still_end_with_4(cli, tmp_path):
     steps = np.random.default_rng(1).normal(np.repeat(np.arange(4.0) * 10, 50), 1.0)
     path = tmp_path / "trace.PNG"
@@ -97,6 +101,7 @@ def words(request, cli, recording, store):
     return ["show", Journal(store).runs()[0]["run_id"]]
 
 
+@pytest.mark.slow
 def test_what_was_computed_is_printed_also_where_the_picture_cannot_be_written(cli, words):
     result = cli(*words, "--plot", "no/such/folder/trace.png")
     assert result.exit_code == 2

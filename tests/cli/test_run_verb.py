@@ -578,6 +578,7 @@ def test_thorough_is_short_for_a_budget_of_a_minute(cli, strict):
     assert "--thorough is short for --budget 60, and --budget is given too" in both.stderr
 
 
+@pytest.mark.slow
 def test_a_function_is_measured_in_fresh_interpreters(cli, module, strict, monkeypatch):
     monkeypatch.setenv("WANTED", "1")
     module("fresh_job", "import os, sys\n\ndef go():\n    assert os.environ['WANTED']\n")

@@ -26,6 +26,7 @@ def shell(script, folder):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")  # noqa: PTH110
 @pytest.mark.parametrize(
     ("script", "code", "said"),

@@ -128,6 +128,7 @@ def test_explain_names_the_metrics_that_there_are(cli, run_id):
     assert "expected one of 'time'" in result.stderr
 
 
+@pytest.mark.slow
 def test_resume_goes_on_with_new_limits(cli, run_id, strict):
     before = strict(cli("show", run_id, "--json").stdout)["rounds"]
     result = cli("resume", run_id[:4], "--max-rounds", "12", "--json")
@@ -246,6 +247,7 @@ def test_without_an_id_it_is_the_last_run(cli, store):
     assert json.loads(cli("export", "-o", "csv", "--json").stdout)["run_id"] == newest
 
 
+@pytest.mark.slow
 def test_a_secret_of_a_command_is_neither_stored_nor_shown_and_bars_resume(cli, store):
     secret = "hunter2"  # noqa: S105  # of nobody
     words = ("sh", "-c", "true; exit $1", "sh", "0", f"--password={secret}")

@@ -9,6 +9,7 @@ from benchrigor.storage import Journal
 SHORT = ("--budget", "0.3", "--no-store")
 
 
+@pytest.mark.slow
 def test_a_statement_is_measured_with_its_setup(cli, strict):
     result = cli("timeit", *SHORT, "--json", "-s", "rows = [1, 2]", "sorted(rows)")
     told = strict(result.stdout)

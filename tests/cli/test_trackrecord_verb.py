@@ -57,6 +57,7 @@ def keep(store):
     return kept
 
 
+@pytest.mark.slow
 def test_honest_runs_agree_with_what_they_claim(cli, keep):
     for value in np.random.default_rng(1).normal(20.0, 1.0, 80):
         keep("sort", float(value))

@@ -110,6 +110,7 @@ INSIDE = (
 )
 
 
+@pytest.mark.slow
 @real
 @pytest.mark.parametrize(
     "code",

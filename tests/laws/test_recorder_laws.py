@@ -37,6 +37,7 @@ def test_single_readings_come_out_as_they_went_in(given_: dict[str, float]) -> N
     assert recorder.finish(RoundPlan(index=0), 1).readings == given_
 
 
+@pytest.mark.slow
 @given(chunks)
 def test_a_cut_keeps_what_was_recorded(parts: list[list[float]]) -> None:
     recorder = RoundRecorder()

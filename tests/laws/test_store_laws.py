@@ -265,6 +265,7 @@ TOLD = st.lists(
 )
 
 
+@pytest.mark.slow
 def test_whatever_rounds_are_stored_the_same_come_back_bit_by_bit(store: Store) -> None:
     @given(told=TOLD)
     @settings(max_examples=20, derandomize=True, deadline=None)

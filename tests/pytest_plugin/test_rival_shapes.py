@@ -70,6 +70,7 @@ WITH = WITHOUT[:4]
 TAKEN = ("--bench-take-benchmark", "--bench-budget=0.1", "--strict-markers")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [WITH, WITHOUT], ids=["beside it", "without it"])
 def test_suites_of_pytest_benchmark_run_unchanged(pytester, options):
     pytest.importorskip("pytest_benchmark")

@@ -116,6 +116,7 @@ def test_runs_without_a_number_are_named_and_not_compared(pytester):
     assert any(line.startswith("Not compared: test_work: ") for line in now.lines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("collected", "options", "missing"),
     [
@@ -146,6 +147,7 @@ def test_what_was_saved_and_is_not_measured_is_named_and_undecided(
         assert now.ended(collected)
 
 
+@pytest.mark.slow
 def test_tests_of_one_name_carry_their_files_and_saving_says_where(pytester):
     test = """
         def test_it(bench):
@@ -276,6 +278,7 @@ def test_a_word_in_a_marker_that_nobody_knows_is_named(pytester):
     result.stdout.fnmatch_lines(["*marker bench has marign, expected some of *margin*"])
 
 
+@pytest.mark.slow
 def test_names_cannot_write_to_the_terminal(pytester):
     pytester.makepyfile(r"""
         import pytest

@@ -166,6 +166,7 @@ def test_single_calls_are_measured_on_demand_and_carry_no_warning() -> None:
     assert Code.BATCHED not in codes(records[1].notices)
 
 
+@pytest.mark.slow
 def test_a_rate_is_the_harmonic_mean_of_the_readings_that_were_kept() -> None:
     rng = np.random.default_rng(3)
     engine = Engine(Options(), [RATE])

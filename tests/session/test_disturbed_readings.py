@@ -192,6 +192,7 @@ def test_rounds_of_one_reading_are_groups(key: str) -> None:
     assert analysis.n == pytest.approx(60 - left_out(record).left_out, abs=1)
 
 
+@pytest.mark.slow
 def test_disturbed_rounds_of_various_work_are_left_out_of_the_line() -> None:
     def amounts(*, keep: bool) -> br.RunRecord:
         options = br.Options(

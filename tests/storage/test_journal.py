@@ -82,6 +82,7 @@ def other(store: Journal) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
+@pytest.mark.slow
 def test_a_kill_in_the_midst_of_appending_loses_no_finished_round(store: Journal) -> None:
     run_id = store.begin(HEADER)
     endless = """
@@ -148,6 +149,7 @@ print(stored)
     assert [each.plan.index for each in store.load(run_id).rounds] == list(range(40))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 def test_a_forked_child_does_not_use_its_parents_connection(store: Journal) -> None:
     run_id = store.begin(HEADER)
@@ -244,6 +246,7 @@ def test_what_is_no_text_or_no_number_of_sqlite_is_refused(store: Journal) -> No
         store.append(run_id, Round(plan=RoundPlan(index=2**70), elapsed_ns=1))
 
 
+@pytest.mark.slow
 def test_a_journal_that_is_opened_again_keeps_the_locks_of_others(store: Journal) -> None:
     run_id = store.begin(HEADER)
     with closing(sqlite3.connect(store.path, isolation_level=None)) as writer:

@@ -192,6 +192,7 @@ def test_a_server_that_slows_down_meanwhile_is_called_so():
     assert [each.code for each in found.notices] == [Code.DRIFTING]
 
 
+@pytest.mark.slow
 def test_one_crash_is_above_the_peak_and_is_in_no_mean():
     def crashing(load: float, duration_s: float) -> br.LoadResult:
         if load > 300.0:

@@ -113,6 +113,7 @@ def test_a_sleep_is_no_work(workload: Any, most: float) -> None:
     assert 0.0 < share_of(timed(workload, readings)) <= most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "least_s"),
     [(work, NAP_S), (half, NAP_S), (in_thread, 5 * NAP_S), (in_child, 5 * NAP_S)],

@@ -254,6 +254,7 @@ def test_a_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> Non
     assert "ran longer than 0.3 s and was killed" in said
 
 
+@pytest.mark.slow
 def test_an_interrupt_kills_the_group_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def test_a_statement_costs_less_than_half_of_a_call():
     assert statistics.median(inlined / called for inlined, called in pairs) < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setup", "statement"),
     [

@@ -52,6 +52,7 @@ def test_it_is_a_workload_that_lasts() -> None:
     stream.stop()
 
 
+@pytest.mark.slow
 def test_rounds_take_what_they_plan_and_nothing_is_lost_or_changes_its_order(left: Left) -> None:
     n = 30_000
     stream = shell(f"seq -f 'u %.0f' {n}; seq -f 'v %.0f' 3", UNITS, OTHER)
@@ -105,6 +106,7 @@ def test_silence_is_no_failure_and_a_round_ends_with_what_there_is(left: Left) -
     assert left() == []
 
 
+@pytest.mark.slow
 def test_a_command_that_prints_faster_than_it_is_read_waits(left: Left) -> None:
     stream = shell("i=0; while :; do i=$((i + 1)); echo u $i; done")
     a_round(stream, 1)

@@ -390,6 +390,7 @@ def test_what_is_written_reads_as_it_was(tmp_path: Path) -> None:
     assert found.servers == 2
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

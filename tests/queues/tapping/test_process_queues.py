@@ -50,6 +50,7 @@ def of(found: tuple[Counts, ...], pid: int | None) -> Counts:
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_each_process_counts_in_a_cell_of_its_own(method: str) -> None:
     context = multiprocessing.get_context(method)
@@ -93,6 +94,7 @@ def watch(end: End, results: Any) -> None:
     results.put([each.items for each in end.read()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_another_process_looks_on(method: str) -> None:
     context = multiprocessing.get_context(method)

@@ -76,6 +76,7 @@ def drawn(axes: Axes) -> Axes:
     return axes
 
 
+@pytest.mark.slow
 def test_rejected_phases_are_shaded_from_their_first_reading_to_their_last() -> None:
     record = told(THREE)
     phases = record.analyses[0].phases[0].phases
@@ -289,6 +290,7 @@ def test_outliers_do_not_squash_the_picture_and_are_counted_at_its_edge(
     assert f"3 beyond,\n{words_said}" in words(axes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 20_000])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_fortieth_of_far_readings_does_not_flatten_the_others(n: int, sign: float) -> None:
@@ -467,6 +469,7 @@ def test_readings_of_zero_have_an_axis_of_one_of_the_least_unit(unit: str, label
     assert (ticks(axes)[0], ticks(axes)[-1]) == (-1.0, 1.0)
 
 
+@pytest.mark.slow
 def test_a_number_of_zero_does_not_set_the_scale() -> None:
     values = np.where(np.arange(400) % 4 < 3, 0.0, 2e-3)
     axes = plot_phases(values, phases_of("s", (0, 400), median=0.0), unit="s")

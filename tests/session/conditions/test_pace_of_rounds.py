@@ -25,6 +25,7 @@ def test_the_figure_at_full_pace_stands_beside_the_time_measured_here():
     assert record.analysis().pace.mean == pytest.approx(math.exp(-0.5 * SLOW), rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_record_keeps_it(tmp_path):
     record = told(1)
     record.save(tmp_path / "record.json")
@@ -257,6 +258,7 @@ def napping(plan, rng, *, rest_s, is_busy_known=True):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest_s", [1e-5, 1e-4, 1e-2])
 def test_what_a_reading_slept_is_as_long_at_full_pace(rest_s):
     session = br.Session(br.Options(target=1e-4, max_rounds=4), seed=1)

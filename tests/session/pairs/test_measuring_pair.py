@@ -248,6 +248,7 @@ def test_a_clock_that_goes_backwards_is_named() -> None:
         br.measure_pair(Taking(clock, 1e6), jumping, clock=clock, seed=1)
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_the_clock_is_told_once() -> None:
     clock = FakeClock(resolution_ns=1_000, cost_ns=300)
     pair = (Taking(clock, 10_000, cv=0.1, seed=seed) for seed in (1, 2))

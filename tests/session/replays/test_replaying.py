@@ -476,6 +476,7 @@ def test_a_few_readings_are_judged_by_all_that_are_built_in(n: int) -> None:
     assert (shown.rulings[0].final is None) == (n < 2)
 
 
+@pytest.mark.slow
 def test_a_replay_comes_out_the_same_each_time() -> None:
     record = measured(900)
     assert replay(record, target=0.05) == replay(record, target=0.05)

@@ -35,6 +35,7 @@ def fed(series: Floats, cuts: list[int]) -> ChangeDetector:
     return detector
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=25, deadline=None)
 @given(
     n=st.integers(1, 6_000),

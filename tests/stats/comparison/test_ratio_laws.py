@@ -78,6 +78,7 @@ def cases(draw: st.DrawFn) -> tuple[Floats, Floats, float]:
     return one, two, draw(st.sampled_from([0.0, 0.01]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", [of_pairs, of_stable_pairs, of_paired_invocations,
                                   of_invocations, of_medians])  # fmt: skip
 @settings(max_examples=25)

@@ -37,6 +37,7 @@ def test_the_bound_on_false_splits_is_not_far_from_what_is_spent() -> None:
     assert 0.02 <= split <= 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [300, 1_000])
 def test_shares_and_values_of_two_modes(n: int) -> None:
     for seed in range(60):

@@ -84,6 +84,7 @@ def test_the_estimate_says_how_it_was_made() -> None:
     assert found.standard_error == pytest.approx(np.sqrt(np.pi / 4000.0), rel=0.3)
 
 
+@pytest.mark.slow
 @BOTH
 @given(
     shift=st.integers(-1000, 1000),

@@ -178,6 +178,7 @@ def shares(found: Interference) -> tuple[float, ...]:
     )
 
 
+@pytest.mark.slow
 @given(runs, st.integers(-40, 40), st.integers(-40, 40))
 def test_units_do_not_matter(
     run: list[tuple[int, int, int, int]], time_unit: int, work_unit: int
@@ -193,6 +194,7 @@ def test_units_do_not_matter(
     assert shares(scaled) == shares(plain)
 
 
+@pytest.mark.slow
 @given(runs, st.randoms(use_true_random=False))
 def test_order_does_not_matter(run: list[tuple[int, int, int, int]], random: Any) -> None:
     durations, work, kind, delay = columns(run)

@@ -166,6 +166,7 @@ def test_more_arrivals_are_blocked_more(
     assert low.blocked(capacity) <= high.blocked(capacity) * (1.0 + SLACK)
 
 
+@pytest.mark.slow
 @given(utilisations, places, st.floats(0.0, 20.0), st.floats(0.0, 20.0))
 def test_steadier_service_loses_less(
     utilisation: float, capacity: int, one: float, other: float

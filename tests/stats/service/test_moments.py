@@ -38,6 +38,7 @@ def observations(draw: st.DrawFn) -> tuple[Floats, list[int]]:
     return observed(periods(counts, spent)), [0, *sorted(cuts)]
 
 
+@pytest.mark.slow
 @given(observations())
 def test_pooling_in_steps_is_the_same_as_pooling_at_once(
     drawn: tuple[Floats, list[int]],

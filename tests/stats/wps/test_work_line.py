@@ -355,6 +355,7 @@ def test_amounts_that_rise_with_time_are_warned_of() -> None:
     assert not any("ramp" in said(rng.permutation(rising)) for _ in range(50))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [4, 20])
 def test_shuffled_rounds_of_two_amounts_are_no_ramp(few: int) -> None:
     rng = np.random.default_rng(6)

@@ -93,6 +93,7 @@ def test_of_standard_error_the_end_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     assert measured(f"{flood}; true").readings
 
 
+@pytest.mark.slow
 def test_output_is_searched_until_soon_after_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """At least a quarter of a second, however late it is."""
     script = "yes took 5 ms | head -c 60000000; sleep 0.1"
