@@ -14,7 +14,9 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -30,6 +32,8 @@ from typing import Any
 import click
 import click.testing
 import numpy as np
+from coverage_tables import Setting, heading, row
+from trust_trials import done_trials
 
 import benchrigor as br
 from benchrigor import stats
@@ -422,6 +426,26 @@ def fuzz(seed: int, count: int) -> list[Fault]:
             os.environ.pop("BENCHRIGOR_STORE")
             if store is not None:
                 os.environ["BENCHRIGOR_STORE"] = store
+
+
+def inputs(setting: Setting) -> None:
+    """Print how many inputs made a fault; each batch of them has a process of its own."""
+    count = 1_500 if setting.quick else setting.repetitions or 100_000
+    batch = count // 3 if setting.quick else BATCH
+
+    def run(name: str) -> dict[str, Any]:
+        argv = [sys.executable, __file__, str(batch), str(setting.seed + int(name))]
+        printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+        found = re.search(r"in \d+ s: (\d+) faults$", printed.strip())
+        return {"faults": int(found[1]) if found else batch, "why": printed}
+
+    found = done_trials(setting, "inputs", map(str, range(-(-count // batch))), run)
+    faults = sum(trial["faults"] for trial in found.values())
+    heading(["inputs", "faults"])
+    row(f"{batch * len(found):,}", faults, setting.verdict("inputs", not faults))
+    for trial in found.values():
+        if trial["faults"]:
+            print(trial["why"])
 
 
 def main() -> None:

@@ -411,8 +411,8 @@ def _summary(
     damage = damage or _wrong_tally(tally and tally[:4])
     if damage is None and tally and n_rounds != tally[1]:
         damage = _missing(n_rounds, tally[1], "rounds")
-    if damage is None and tally and n_results != tally[2]:
-        damage = _missing(n_results, tally[2], "results")
+    if damage is None and tally and (n_results != tally[2] or bool(n_results) != bool(result)):
+        damage = _missing(n_results if result else 0, tally[2], "results")
     if damage is None and result is not None:
         damage = wrong_in(result[:4], result[4:], (), kinds=_KINDS["result"])
     _, finished_rounds, reason, headline = result[:4] if result else (None, None, None, "")
