@@ -14,6 +14,7 @@ SECTIONS = {
     "kills": ("Processes that are killed", "trust_kills"),
     "damage": ("Stores that are damaged", "trust_damage"),
     "inputs": ("Inputs that make no sense", "trust_inputs"),
+    "signals": ("Signals", "trust_signals"),
     "workloads": ("Functions and commands that misbehave", "trust_workloads"),
 }
 """Title of each section, and the module whose function of that name prints it."""
