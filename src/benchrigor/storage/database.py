@@ -94,12 +94,13 @@ def open_to_read(path: Path, timeout_s: float) -> sqlite3.Connection:
         uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro"
         connection = _connected(uri, timeout_s)
         try:
-            if _schema(connection, path) == len(MIGRATIONS):
-                return connection
-            return _in_memory(connection, path)
+            if _schema(connection, path) < len(MIGRATIONS):
+                with closing(connection):
+                    return _in_memory(connection, path)
         except BaseException:
             connection.close()
             raise
+        return connection
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "runs.sqlite")
         for suffix in ("", "-wal"):  # of a writer that was killed: commits that are not yet in it
@@ -112,9 +113,13 @@ def open_to_read(path: Path, timeout_s: float) -> sqlite3.Connection:
 def _in_memory(source: sqlite3.Connection, path: Path) -> sqlite3.Connection:
     """Copy a database into memory, and bring the copy up to date."""
     memory = _connected(":memory:", 0.0)
-    source.backup(memory)
-    if _schema(memory, path) < len(MIGRATIONS):
-        _migrate(memory, path)
+    try:
+        source.backup(memory)
+        if _schema(memory, path) < len(MIGRATIONS):
+            _migrate(memory, path)
+    except BaseException:
+        memory.close()
+        raise
     return memory
 
 
