@@ -1,5 +1,6 @@
 """What an error looks like, for people and for programs, and what is left of the run."""
 
+import subprocess
 import sys
 
 import pytest
@@ -156,3 +157,34 @@ def test_a_side_of_a_comparison_is_gone_on_with_by_the_whole_command(cli, store,
         result = cli("resume", each["run_id"])
         assert result.exit_code == 2
         assert f"benchrigor ab {' '.join(words)}" in " ".join(result.stderr.split())
+
+
+def run_alone(folder, source, *words):
+    """Run a function in a process of its own, which it may spoil."""
+    (folder / "job.py").write_text(source)
+    argv = [sys.executable, "-m", "benchrigor", "run", "--no-store", *words, "job:work"]
+    return subprocess.run(
+        argv, cwd=folder, capture_output=True, text=True, check=False, timeout=60.0
+    )
+
+
+SPOILING = {
+    "clears the environment": ("os.environ.clear()", {0, 3, 4}),
+    "lowers the limit of recursion": ("sys.setrecursionlimit(90)", {0, 3, 4}),
+    "exits at once": ("os._exit(3)", {5}),
+}
+
+
+@pytest.mark.parametrize(("body", "codes"), SPOILING.values(), ids=SPOILING.keys())
+def test_a_function_that_spoils_its_process_makes_no_traceback_of_ours(tmp_path, body, codes):
+    source = f"import os, sys\ndef work():\n    {body}\n"
+    done = run_alone(tmp_path, source, "--budget", "0.3", "--max-rounds", "3")
+    assert done.returncode in codes, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_fresh_function_that_raises_shows_its_own_frames_alone(tmp_path):
+    done = run_alone(tmp_path, "def work():\n    raise ValueError('no')\n", "--fresh")
+    assert done.returncode == 5
+    assert "in work" in done.stderr
+    assert "worker.py" not in done.stderr

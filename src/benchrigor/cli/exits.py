@@ -25,6 +25,7 @@ from benchrigor.errors import (
 from benchrigor.model import Analysis, Options, RunRecord
 from benchrigor.model.text import many
 from benchrigor.session.stop_rules import wanted_half_width
+from benchrigor.workloads.processes.own_signals import ExitedAtOnce
 
 
 class ExitCode(enum.IntEnum):
@@ -97,7 +98,8 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
         print_result(str, as_json=True, **fields, **({"run_id": record.run_id} if rounds else {}))
     if usage:
         raise escaped_usage(usage)
-    if isinstance(error, WorkloadFailed) and error.__cause__ is not None:
+    # Where `os._exit` was called is a frame of ours, and the message says it.
+    if isinstance(error, WorkloadFailed) and not isinstance(error.__cause__, _NO_TRACE):
         raised = traceback.format_exception(without_our_frames(error.__cause__))
         say("\n".join(map(_marked, raised)), err=True)
     say(f"benchrigor: {message}", err=True)
@@ -115,6 +117,7 @@ def escaped_usage(error: click.UsageError) -> click.UsageError:
     return click.UsageError(message, error.ctx)
 
 
+_NO_TRACE = (type(None), ExitedAtOnce)
 _LONGEST = 4_000  # characters of a part of a traceback: messages may have any length
 
 

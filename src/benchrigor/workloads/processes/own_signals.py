@@ -159,11 +159,14 @@ def end_copy(pid: int) -> None:
 def measuring() -> Iterator[None]:
     """Run code that is measured, which may try to end this process, or keep it from ending."""
     _measuring.append(1)
+    limit = sys.getrecursionlimit()
     try:
         with _exit_refused():
             yield
     finally:
         _measuring.pop()
+        if sys.getrecursionlimit() < limit:  # too low for us
+            sys.setrecursionlimit(limit)
 
 
 @contextmanager

@@ -402,7 +402,11 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
     except Refused as error:
         facts = {"refused": str(error)}
     except BaseException as error:
-        sys.excepthook(*sys.exc_info())  # the end of what it prints is part of the message
+        trace = error.__traceback__
+        while trace and trace.tb_frame.f_code.co_filename == __file__:
+            trace = trace.tb_next
+        # The end of what it prints is part of the message.
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
         facts = {"failed": f"raised {type(error).__name__}{f': {error}' if str(error) else ''}"}
     sizes = [[name, len(column)] for name, column in arrays.items()]
     with os.fdopen(descriptor, "wb") as pipe:
