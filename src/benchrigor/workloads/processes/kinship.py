@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import struct
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -18,6 +20,11 @@ from benchrigor.model.secret_values import hide_secrets
 # In the environment of all that is started: who left our session still has it, with our number.
 MARK = "BENCHRIGOR_STARTED_BY"
 _LONGEST_NAME = 60
+IS_LINUX = sys.platform.startswith("linux")
+_SET_OWNER, _OF_A_THREAD = (
+    15,
+    0,
+)  # F_SETOWN_EX and F_OWNER_TID of Linux, which `fcntl` does not name
 # Helpers of `multiprocessing` that end by themselves when this process does, and clean up then.
 _HELPERS = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver")
 
@@ -129,3 +136,12 @@ def kill_when_closed(pipe: int, pid: int) -> None:
         fcntl.fcntl(pipe, fcntl.F_SETOWN, pid)
         fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC)
+
+
+def signal_when_readable(file: int, number: int, thread: int) -> None:
+    """Have the kernel signal a thread when there is something to read."""
+    import fcntl  # noqa: PLC0415  # not on every system
+
+    fcntl.fcntl(file, _SET_OWNER, struct.pack("ii", _OF_A_THREAD, thread))
+    fcntl.fcntl(file, fcntl.F_SETSIG, number)
+    fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_ASYNC)

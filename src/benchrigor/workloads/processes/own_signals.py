@@ -5,11 +5,12 @@ from __future__ import annotations
 import _thread
 import os
 import signal
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -89,11 +90,51 @@ def ended_by_signals() -> Iterator[None]:
         yield
         return
     _ending = _Ending()
-    with handled(dict.fromkeys(taken, end)):
+    with handled(dict.fromkeys(taken, end)), _main_thread_woken():
         try:
             yield
         finally:
             _ending = _Ending()
+
+
+@contextmanager
+def _main_thread_woken() -> Iterator[None]:
+    """Have signals interrupt what the main thread waits for, also if another thread takes them.
+
+    Of two signals that come together, as those of `timeout`, the second may wake another thread,
+    which takes both; Python calls handlers in the main thread alone, and that waits on. So Python
+    writes to a socket for which the kernel signals the main thread itself. Linux alone can do that.
+    """
+    if not kinship.IS_LINUX or signal.getsignal(signal.SIGURG) != signal.SIG_DFL:
+        yield
+        return
+    reader, writer = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    _leave_room_for_one(reader, writer)
+    kinship.signal_when_readable(reader.fileno(), signal.SIGURG, threading.get_native_id())
+
+    def read_one(_number: int, _frame: FrameType | None) -> None:
+        with suppress(OSError):  # what is measured may have closed it
+            reader.recv(1)
+
+    with handled({signal.SIGURG: read_one}):
+        before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
+            for end_of_it in (reader, writer):
+                with suppress(OSError):
+                    end_of_it.close()
+
+
+def _leave_room_for_one(reader: socket.socket, writer: socket.socket) -> None:
+    """Fill a socket: the signal that tells of a message writes one itself, which must not fit."""
+    for each in (reader, writer):
+        each.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            writer.send(b" ")
+    reader.recv(1)
 
 
 def end(number: int, frame: FrameType | None) -> None:
@@ -244,6 +285,8 @@ def _give_back() -> None:
     global _ending  # noqa: PLW0603  # of the process
     for number, handler in _before.items():
         signal.signal(number, signal.SIG_DFL if handler is None else handler)
+    if _before:
+        signal.set_wakeup_fd(-1)
     _before.clear()
     _ending = _Ending()
     _release()
