@@ -187,3 +187,33 @@ def test_a_line_lives_on_a_terminal_and_no_thread_runs_beside_a_reading(started,
     assert any(re.match(r"alone:f: (about )?\d.* ms \[", line) for line in lines)
     assert max(map(len, lines)) <= 40
     assert "\x1b" not in stdout
+
+
+@pytest.mark.slow
+def test_a_pool_that_a_function_leaves_does_not_outlive_the_program(started, tmp_path):
+    """It replaces those of its processes that are killed."""
+    (tmp_path / "pooled.py").write_text(
+        "import multiprocessing, time\n"
+        "def work():\n"
+        "    global pool\n"
+        "    if 'pool' not in globals():\n"
+        "        pool = multiprocessing.get_context('fork').Pool(2)\n"
+        "    time.sleep(0.001)\n"
+    )
+    run = started("run", "--budget", 1, "pooled:work", cwd=tmp_path)
+    run.wait(timeout=PATIENCE_S)
+    assert run.returncode in {0, 3, 4}
+    with pytest.raises(ProcessLookupError):
+        os.killpg(run.pid, 0)
+
+
+@pytest.mark.slow
+def test_what_hangs_at_the_exit_does_not_keep_the_program(started, tmp_path):
+    (tmp_path / "hanging.py").write_text(
+        "import atexit, time\natexit.register(time.sleep, 600)\n"
+        "def work():\n    time.sleep(0.001)\n"
+    )
+    run = started("run", "--budget", 1, "hanging:work", cwd=tmp_path)
+    _, stderr = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode in {0, 3, 4}
+    assert "ended without what the measured code does at exit" in stderr

@@ -38,7 +38,6 @@ VERBS = {
 }
 
 
-_LEAVING = "benchrigor.cli.leaving"
 _OWN_SIGNALS = "benchrigor.workloads.processes.own_signals"  # only verbs that measure load it
 
 # Verbs that measure take all settings of a project; the target of a pair is that of its ratio.
@@ -98,7 +97,7 @@ class Verbs(click.Group):
         return name, verb, rest
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the command line; do not wait at its end for what a call that hung waits for."""
+        """Run the command line; say in one line if its output cannot be written."""
         secure_streams()
         try:
             return super().main(*args, **kwargs)
@@ -108,10 +107,6 @@ class Verbs(click.Group):
 
                 remark(str(error))
             sys.exit(error.code)  # noqa: TID251  # the command line
-        except SystemExit as error:
-            if (used := sys.modules.get(_LEAVING)) is not None and used.must_end_at_once():
-                used.own_signals.end_at_once(error.code if isinstance(error.code, int) else 1)
-            raise
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Read what stands before the verb."""

@@ -20,6 +20,7 @@ Handler = Callable[[int, FrameType | None], Any]
 continued_ns: list[int] = []  # when this process went on after it was stopped, by WallClock
 left_calls: list[str] = []  # functions of which a call was left that hung: it may still go on
 _before: dict[int, Any] = {}  # by signal, what handled it before the first of our handlers
+_forks_refused: list[int] = []
 _held = threading.local()  # the mask of the thread that forks
 
 _ENDING = [
@@ -270,6 +271,8 @@ def _note(_number: int, _frame: FrameType | None) -> None:
 
 def _hold() -> None:
     """Hold our signals back while a process is forked: the copy of a handler would lose them."""
+    if _forks_refused:
+        threading.Event().wait()
     if _before:
         _held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _before.keys())
 
@@ -290,6 +293,11 @@ def _give_back() -> None:
     _before.clear()
     _ending = _Ending()
     _release()
+
+
+def refuse_forks() -> None:
+    """Let whatever forks from here on wait for the end of this program."""
+    _forks_refused.append(1)
 
 
 def end_at_once(code: int) -> None:
