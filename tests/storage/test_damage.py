@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -111,6 +112,22 @@ def test_no_damage_changes_what_is_told_without_a_word(tmp_path: Path) -> None:
                     run = runs.get(run_id)
                     assert run == in_list[run_id] or are_lost
     assert seen > 20
+
+
+def test_rows_whose_ids_are_zeros_are_not_left_out_of_the_list(tmp_path: Path) -> None:
+    """The index of ids may be whole: it must not answer for the table."""
+    path = tmp_path / "runs.sqlite"
+    run_ids = fill(path)
+    data, n_lists = path.read_bytes(), 0
+    for found in re.finditer("|".join(run_ids).encode(), data):
+        start = found.start() - 20  # the header of the row stands before it
+        path.write_bytes(data[:start] + bytes(80) + data[start + 80 :])
+        with Journal(path) as journal:
+            runs = listed(journal)
+        if runs is not None:
+            n_lists += 1
+            assert run_ids == [*runs][::-1] or any("damage" in run for run in runs.values())
+    assert n_lists > 5
 
 
 @pytest.mark.parametrize(

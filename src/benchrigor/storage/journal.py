@@ -30,9 +30,11 @@ _Part = TypeVar("_Part")
 _LOST = "its entry in the list of runs is lost"
 _BARRED = ("SQLITE_READONLY", "SQLITE_CANTOPEN")  # to who may only read
 
-# What a list shows, without the records; of several results the latest.
+# What a list shows, without the records; of several results the latest. A damaged row may hold NULL
+# instead of id and name: it is shown whatever is asked for.
 _LISTED_RUNS = """SELECT run_id, name, started_at, content, checksum, record, floats FROM run
-    WHERE instr(run_id, :query) OR instr(name, :query) ORDER BY sequence DESC"""
+    WHERE ifnull(instr(run_id, :query) OR instr(name, :query), 1) ORDER BY sequence DESC"""
+_IN_TABLE = "SELECT run_id FROM run NOT INDEXED"  # the index may be whole where the rows are not
 _LISTED_RESULTS = """SELECT run_id, rounds, reason, headline, content, checksum FROM result
     WHERE sequence IN (SELECT max(sequence) FROM result GROUP BY run_id)"""
 _LISTED_TALLIES = """SELECT tally.run_id, tally.rounds, tally.results, checksum, held.rounds,
@@ -223,7 +225,7 @@ class Journal:
             runs = connection.execute(_LISTED_RUNS, {"query": query}).fetchall()
             tallies = {row[0]: row for row in connection.execute(_LISTED_TALLIES)}
             results = {row[0]: row for row in connection.execute(_LISTED_RESULTS)}
-            ids = {row[0] for row in connection.execute("SELECT run_id FROM run")}
+            ids = {row[0] for row in connection.execute(_IN_TABLE)}
         lost = [(each, "", "", None, None, "{}", b"") for each in tallies if each not in ids]
         return [
             _summary(row, tallies.get(row[0]), results.get(row[0]), is_lost=row[0] not in ids)
