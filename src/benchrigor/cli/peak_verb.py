@@ -19,6 +19,7 @@ from benchrigor.cli.picture import plot_option
 from benchrigor.cli.searches import announced, carry_out, generator_of
 from benchrigor.cli.targets import names_function
 from benchrigor.errors import InvalidInput
+from benchrigor.files import readable
 from benchrigor.model import Limit, codec
 from benchrigor.model.checks import refuse
 from benchrigor.model.trial import FAILED
@@ -282,7 +283,7 @@ def _kind(given: Mapping[str, Any]) -> HttpRequest:
     body = given["body"]
     if body.startswith("@"):
         try:
-            body = Path(body[1:]).read_text(encoding="utf-8")
+            body = readable(body[1:]).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             raise InvalidInput(f"--body {body}: {error}") from error
     return HttpRequest(
@@ -297,7 +298,7 @@ def _kind(given: Mapping[str, Any]) -> HttpRequest:
 def _kinds(path: Path) -> list[HttpRequest]:
     """Read the kinds of requests of a file."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(readable(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{path}: {error}") from error
     tables = document.get("request")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.errors import InvalidInput
+from benchrigor.files import readable
 from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.codec import encode
 from benchrigor.model.series import LARGEST, short
@@ -170,7 +171,7 @@ def _parsed(source: Path | str | None) -> Mapping[str, Any]:
             "or tables by code"
         )
     try:
-        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+        text = readable(source).read_text(encoding="utf-8") if isinstance(source, Path) else source
         return tomllib.loads(text or "")
     except (OSError, ValueError, RecursionError) as error:
         where = source if isinstance(source, Path) else f"{short(source)} (a file is a Path)"

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
-from benchrigor.files import write_whole
+from benchrigor.files import readable, write_whole
 from benchrigor.model import codec
 from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
@@ -297,7 +297,7 @@ class RunRecord:
             When it cannot be read.
         """
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            data = json.loads(readable(path).read_bytes())
         except (ValueError, RecursionError) as error:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)
