@@ -26,7 +26,7 @@ import benchrigor
 import benchrigor as br
 from benchrigor import errors, model, report
 from benchrigor.cli import main
-from benchrigor.cli.verbs import VERBS
+from benchrigor.cli.verb_help import VERBS
 from benchrigor.control_characters import escaped, page
 from benchrigor.model import (
     Delays,

@@ -19,6 +19,7 @@ from benchrigor.cli.compare_verb import code_of_family, fail_on_option
 from benchrigor.cli.driving import driven_in_turn
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_result, summary
+from benchrigor.cli.verb_help import Verb
 from benchrigor.cli.worktrees import words_of
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import page
@@ -71,7 +72,11 @@ class _Command(NamedTuple):
     values: Mapping[str, str]
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    usual="-L -P --baseline --setup --prepare --shell --ignore-failure --memory "
+    "--target --budget --store --json",
+)
 @click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
 @click.option(
     "-L",
