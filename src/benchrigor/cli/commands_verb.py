@@ -46,10 +46,9 @@ from benchrigor.model.text import (
 )
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
-from benchrigor.session.controller import check_seed
+from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.measuring import TIME
 from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_sides, rank_in_turn
-from benchrigor.session.turns.measuring_many import seed_of
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES

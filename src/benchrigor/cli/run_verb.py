@@ -26,10 +26,10 @@ from benchrigor.model.codec import is_there
 from benchrigor.model.text import show_duration
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
-from benchrigor.session.controller import check_seed
+from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.measuring import TIME
 from benchrigor.session.traces import SPEED
-from benchrigor.session.turns.measuring_many import pieces_for, seed_of
+from benchrigor.session.turns.measuring_many import pieces_for
 from benchrigor.storage import Journal
 from benchrigor.workloads import (
     AmountWorkload,
