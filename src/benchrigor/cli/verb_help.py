@@ -13,13 +13,13 @@ TASKS = {
     "Measure": {
         "run": "How long does a command or a function take?",
         "timeit": "How long does a statement of Python take?",
-        "resume": "How does a run go on that was stopped or ran out of budget?",
+        "resume": "How do I continue a run that was stopped or ran out of budget?",
         "plan": "How much must be measured to see a change?",
     },
     "Compare": {
         "ab": "Is the new function, command or revision better than the old one?",
         "commands": "Which of these commands is the fastest?",
-        "compare": "Is a stored run or a file better than an earlier one?",
+        "compare": "Which of these stored runs or files is better?",
     },
     "Servers": {
         "peak": "How much load does a server take before it breaks its limits?",
@@ -29,7 +29,7 @@ TASKS = {
         "list": "Which runs are stored?",
         "show": "What did a stored run find?",
         "explain": "How did the number of a stored run come about?",
-        "export": "What are the readings of a run, as CSV files?",
+        "export": "How do other programs read a run?",
         "analyze": "What is the mean or a quantile of recorded readings?",
         "changes": "When did recorded readings change, and when were they stable?",
         "replay": "When would other rules have stopped, and were they right?",
@@ -38,7 +38,7 @@ TASKS = {
     },
     "Machine": {
         "doctor": "Is this machine fit to be measured on?",
-        "agent": "What is the state of this machine, for other machines that ask?",
+        "agent": "How do other machines see the state of this one?",
         "watch": "What is the state of the nodes that run an agent?",
     },
 }
