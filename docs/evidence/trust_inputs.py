@@ -41,7 +41,7 @@ from benchrigor.cli import main as command_line
 from benchrigor.cli.amounts import amounts
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import Duration, TimeLimit, share, trim
-from benchrigor.cli.verbs import VERBS
+from benchrigor.cli.verb_help import VERBS
 from benchrigor.errors import BenchrigorError
 from benchrigor.instrument import Agent, read_thresholds
 from benchrigor.model.metric import describe_metric, quantile_named

@@ -19,6 +19,7 @@ from benchrigor.cli.compare_verb import code_of_family, fail_on_option
 from benchrigor.cli.driving import driven_in_turn
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_result, summary
+from benchrigor.cli.verb_help import Verb
 from benchrigor.cli.worktrees import words_of
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import page
@@ -45,10 +46,9 @@ from benchrigor.model.text import (
 )
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
-from benchrigor.session.controller import check_seed
+from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.measuring import TIME
 from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_sides, rank_in_turn
-from benchrigor.session.turns.measuring_many import seed_of
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
@@ -71,7 +71,11 @@ class _Command(NamedTuple):
     shown: Mapping[str, str]  # values of its parameters, without secrets
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    usual="-L -P --baseline --setup --prepare --shell --ignore-failure --memory "
+    "--target --budget --store --json",
+)
 @click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
 @click.option(
     "-L",

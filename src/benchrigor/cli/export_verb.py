@@ -12,6 +12,7 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recorded_run, stored_run
+from benchrigor.cli.verb_help import Verb
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.files import replacing
@@ -20,7 +21,7 @@ from benchrigor.model.codec import is_there
 from benchrigor.report.csv_tables import TABLES
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("source", metavar="[RUN]", required=False)
 @click.option(
     "--output",

@@ -18,6 +18,7 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.picture import plot_option
 from benchrigor.cli.searches import announced, carry_out, generator_of
 from benchrigor.cli.targets import names_function
+from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
 from benchrigor.model import Limit, codec
@@ -48,7 +49,12 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
     )
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(
+    cls=Verb,
+    usual="--url --requests --mean --p95 --failed --limit --load --read --accuracy "
+    "--budget --dry-run --json",
+    context_settings={"allow_interspersed_args": False},
+)
 @click.argument("words", nargs=-1, metavar="MODULE:COROUTINE | -- COMMAND [ARG]")
 @click.option("--url", help="Send HTTP requests to this URL.")
 @click.option("--method", default="GET", show_default=True, help="Of these requests.")

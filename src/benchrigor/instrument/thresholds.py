@@ -13,6 +13,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
 from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.codec import encode
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import LARGEST, short
 
 MOST_CODES, LONGEST = 100, 300  # Bounds of what others may send: codes, characters of a text
@@ -23,7 +24,7 @@ _DEFAULTS = Path(__file__).with_name("thresholds.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class Condition(OneLine):
     """What a sample must be above or below, and from where on that is over.
 
     Parameters
@@ -65,7 +66,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
+class Threshold(OneLine):
     """When an alarm is raised and cleared.
 
     Parameters

@@ -15,12 +15,13 @@ from benchrigor.errors import InvalidInput
 from benchrigor.files import readable, write_whole
 from benchrigor.model import profile_file
 from benchrigor.model.checks import attempt, refuse
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.readings import Facts
 from benchrigor.model.series import Floats, as_series, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SegmentProfile:
+class SegmentProfile(OneLine):
     """The segments of one run, of one process or merged over several.
 
     A segment is a part of a program's execution between two boundaries, such as one step of a
