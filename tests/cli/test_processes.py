@@ -217,3 +217,37 @@ def test_what_hangs_at_the_exit_does_not_keep_the_program(started, tmp_path):
     _, stderr = run.communicate(timeout=PATIENCE_S)
     assert run.returncode in {0, 3, 4}
     assert "ended without what the measured code does at exit" in stderr
+
+
+@pytest.mark.slow
+def test_background_jobs_of_a_function_are_ended(started, tmp_path):
+    (tmp_path / "jobs.py").write_text(
+        "import subprocess\n"
+        "def work():\n    subprocess.run('sleep 600 & sleep 0.01', shell=True, check=True)\n"
+    )
+    run = started("run", "--budget", 1, "jobs:work", cwd=tmp_path)
+    _, stderr = run.communicate(timeout=PATIENCE_S)
+    assert "still running" not in stderr
+    with pytest.raises(ProcessLookupError):
+        os.killpg(run.pid, 0)
+
+
+def test_a_function_that_becomes_another_program_has_failed(started, tmp_path):
+    (tmp_path / "other.py").write_text("import os\ndef work():\n    os.execvp('true', ['true'])\n")
+    run = started("run", "--budget", 1, "other:work", cwd=tmp_path)
+    _, stderr = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 5
+    assert "in the process that measures" in stderr
+
+
+@pytest.mark.slow
+def test_threads_that_a_function_leaves_do_not_keep_a_fresh_interpreter(started, tmp_path):
+    (tmp_path / "threads.py").write_text(
+        "import threading, time\n"
+        "def work():\n"
+        "    if threading.active_count() < 3:\n"
+        "        threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "    time.sleep(0.001)\n"
+    )
+    run = started("run", "--fresh", "--budget", 3, "threads:work", cwd=tmp_path)
+    assert run.wait(timeout=PATIENCE_S) in {0, 3}

@@ -32,6 +32,7 @@ def left_clean() -> Iterator[None]:
         finally:
             own_signals.too_late()
             end_all()
+            kinship.kill_orphans()
             if kinship.kill_descendants(spared=before):
                 _killed.append(1)
                 _spared.update(before)

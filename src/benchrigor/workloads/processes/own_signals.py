@@ -32,6 +32,7 @@ _ENDING = [
 # leave what it does: the program is ended. What was raised may be swallowed: it is raised again.
 _SWALLOWED_S, _WAITING_S, _LEAVING_S, _LOOK_S = 1.0, 3.0, 10.0, 0.05
 _really_exit = os._exit
+_ENDS = ("_exit", "execv", "execve")  # the other functions of their kind call these
 
 
 class EndedBySignal(KeyboardInterrupt):
@@ -46,7 +47,7 @@ class EndedBySignal(KeyboardInterrupt):
 
 
 class ExitedAtOnce(SystemExit):
-    """Measured code called ``os._exit``, which would have ended this process with no result."""
+    """Measured code would have ended this process with no result: by ``os._exit`` or an exec."""
 
 
 class _Ending:
@@ -213,23 +214,28 @@ def measuring() -> Iterator[None]:
 
 @contextmanager
 def _exit_refused() -> Iterator[None]:
-    """Have ``os._exit`` raise `ExitedAtOnce` inside, in this process but not in its forks."""
-    before, pid = os._exit, os.getpid()
-    if getattr(before, "is_ours", False):  # another thread measures, too
+    """Have `_ENDS` of ``os`` raise `ExitedAtOnce` inside, in this process but not in its forks."""
+    before = {name: getattr(os, name) for name in _ENDS}
+    if hasattr(os._exit, "is_ours"):  # another thread measures, too
         yield
         return
-
-    def refuse(code: int) -> None:
-        if os.getpid() == pid:
-            raise ExitedAtOnce(f"os._exit({code}) in the process that measures")
-        before(code)
-
-    refuse.is_ours = True  # type: ignore[attr-defined]
-    os._exit = refuse  # type: ignore[assignment]
+    for name, really in before.items():
+        setattr(os, name, _refusing(name, really, os.getpid()))
     try:
         yield
     finally:
-        os._exit = before
+        for name, really in before.items():
+            setattr(os, name, really)
+
+
+def _refusing(name: str, really: Callable[..., Any], pid: int) -> Callable[..., Any]:
+    def refuse(first: object, *more: Any) -> None:
+        if os.getpid() == pid:
+            raise ExitedAtOnce(f"os.{name}({first!r}) in the process that measures")
+        really(first, *more)
+
+    refuse.is_ours = True  # type: ignore[attr-defined]
+    return refuse
 
 
 @contextmanager
