@@ -47,11 +47,11 @@ _RUN = (
 _ROUNDS = """SELECT run_id, round_index, content, checksum, record, floats FROM round
     WHERE run_id = ? ORDER BY round_index"""
 _RESULT = """SELECT run_id, rounds, reason, headline, content, checksum, record, floats FROM result
-    WHERE run_id = ?1 AND +run_id = ?1 ORDER BY rounds DESC, sequence DESC LIMIT 1"""
+    WHERE run_id = :run_id AND +run_id = :run_id ORDER BY rounds DESC, sequence DESC LIMIT 1"""
 _TALLY = "SELECT run_id, rounds, results, checksum FROM tally WHERE run_id = ?"
 # An index that is damaged leads to rows of other runs, or several times to the same one.
-_N_RESULTS = """SELECT count(DISTINCT sequence) FROM result WHERE +run_id = ?1 AND sequence IN
-    (SELECT sequence FROM result WHERE run_id = ?1)"""
+_N_RESULTS = """SELECT count(DISTINCT sequence) FROM result WHERE +run_id = :run_id AND sequence IN
+    (SELECT sequence FROM result WHERE run_id = :run_id)"""
 
 # For each table the types of the columns that `wrong_in` checks.
 _KINDS = {"run": "ttt", "round": "tn", "result": "tnot"}
@@ -250,11 +250,11 @@ class Journal:
         header = connection.execute(_RUN, (full_id,)).fetchone()
         record = self._checked("run", f"run {full_id}", header, RunRecord.from_dict)
         n_rounds, n_results = self._tally(connection, full_id)
-        (there,) = connection.execute(_N_RESULTS, (full_id,)).fetchone()
+        (there,) = connection.execute(_N_RESULTS, {"run_id": full_id}).fetchone()
         if there != n_results:
             raise self._damaged(f"run {full_id}", _missing(there, n_results, "results"))
         if n_results:
-            row = connection.execute(_RESULT, (full_id,)).fetchone()
+            row = connection.execute(_RESULT, {"run_id": full_id}).fetchone()
             name = f"the result of run {full_id}"
             result = self._checked("result", name, row, RunRecord.from_dict)
             # One of fewer rounds than are stored is out of date: the run was taken up again.
