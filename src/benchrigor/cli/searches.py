@@ -17,8 +17,8 @@ from benchrigor.cli.output import print_result, say
 from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import imported, refuse_hidden
 from benchrigor.clocks import WallClock
-from benchrigor.control_characters import page
 from benchrigor.errors import BenchrigorError, InvalidInput
+from benchrigor.layout import page, row, wrapped
 from benchrigor.model import (
     Limit,
     LoadResult,
@@ -30,7 +30,7 @@ from benchrigor.model import (
     codec,
 )
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.text import row, show_duration, show_value, wrapped
+from benchrigor.model.text import show_duration, show_value
 from benchrigor.model.trial import show_ratio
 from benchrigor.report import plot_peak
 from benchrigor.storage import Journal

@@ -14,9 +14,10 @@ import pytest
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.files import write_whole
+from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Comparison, Family, RunRecord, Verdict, codec
 from benchrigor.model.codec import is_there
-from benchrigor.model.text import first_few, many, wrapped
+from benchrigor.model.text import first_few, many
 from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.report import tabulate
 from benchrigor.session.pairs.suites import compare_suite
@@ -99,20 +100,20 @@ class Suite:
 
     def lines(self) -> list[str]:
         """Return what is shown at the end of the run."""
-        lines, width = [], shutil.get_terminal_size().columns - 1
+        lines = list[Part]()
         if self.records:
             shown = [replace(record, name=name) for name, (_, record) in self._labelled().items()]
-            lines += tabulate(shown, width=width).splitlines()
+            lines.append(tabulate(shown))
         for name, comparison in self._comparisons().items():
-            lines += wrapped(f"{name}: {comparison}", width=width, hanging=2)
+            lines += wrapped(f"{name}: {comparison}", hanging=2)
         for group, family in self._groups().items():
-            lines += ["", f"group {group}", *str(family).splitlines()]
+            lines += ["", f"group {group}", str(family)]
         if self._family is not None:
             title = f"against {self._config.getoption('bench_compare')}"
-            lines += ["", title, *str(self._family).splitlines()]
+            lines += ["", title, str(self._family)]
         for said in (*self._told, *self._said()):
-            lines += wrapped(said, width=width, hanging=2)
-        return lines
+            lines += wrapped(said, hanging=2)
+        return page(lines).at(shutil.get_terminal_size().columns - 1).splitlines() if lines else []
 
     def _labelled(self) -> dict[str, tuple[Benchmarked, RunRecord]]:
         """Return records by names that differ: those of their tests, with the file where needed."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchrigor.control_characters import page
+from benchrigor.layout import WIDTH, Part, Title, page, wrapped
 from benchrigor.model import Finding, Fitness
 from benchrigor.model.finding import verdict_of
-from benchrigor.model.text import WIDTH, shortened, wrapped
+from benchrigor.model.text import shortened
 
 MARKS = {Fitness.UNFIT: "✗", Fitness.DOUBTFUL: "!", Fitness.OK: "✓", Fitness.UNKNOWN: "?"}
 _HEADS = {
@@ -37,7 +37,7 @@ def render_findings(findings: Sequence[Finding]) -> str:
     head = _HEADS[verdict_of(findings)]
     names = [shortened(each.name, WIDTH // 2) for each in findings]
     label = max(map(len, names), default=0) + 2
-    lines = [head, "─" * min(len(head), WIDTH)]
+    lines: list[Part] = [Title(head)]
     for verdict, mark in MARKS.items():
         for each, name in zip(findings, names, strict=True):
             if each.verdict is verdict:
@@ -45,7 +45,7 @@ def render_findings(findings: Sequence[Finding]) -> str:
     return page(lines)
 
 
-def _lines(finding: Finding, first: str) -> list[str]:
+def _lines(finding: Finding, first: str) -> list[Part]:
     lines = wrapped(finding.found, first)
     if finding.advice:
         code = f" [{finding.code}]" if finding.code else ""
