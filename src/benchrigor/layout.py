@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchrigor.control_characters import escaped
 
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 WIDTH = 79  # Columns of a page that is not shown on a terminal
 _LABEL = 10
 _NARROWEST = 16  # Columns that a text or a first cell has at least; else it stands below
+_SHORT_NAME = 24  # A name no longer than this stays in its row, and the last column is broken
 _GAP = 2  # Columns between those of a table
 _WHOLE = re.compile(r"(±[\d.,]+) %")  # is not broken at its space, which this stands for:
 _GLUE = "\ue000"
-_BEHIND = re.compile(r" +((?:\x1b\[[\d;]*m)*)$", re.MULTILINE)
+_BEHIND = re.compile(r"(?: |\x1b\[[\d;]*m)+$", re.MULTILINE)  # spaces, and ends of colours
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +151,15 @@ def _laid_out(parts: Sequence[Part], width: int, *, coloured: bool = False) -> s
         if isinstance(part, Table):
             _show_table(part, console)
         else:
-            for line in _lines(part, console):
-                console.print(line, no_wrap=True, overflow="ignore", crop=False)
-    return _BEHIND.sub(r"\1", target.getvalue()).removesuffix("\n")
+            _print_lines([part], console)
+    shown = _BEHIND.sub(lambda behind: behind[0].replace(" ", ""), target.getvalue())
+    return shown.removesuffix("\n")
+
+
+def _print_lines(parts: Iterable[str | Line | Title], console: Console) -> None:
+    for part in parts:
+        for line in _lines(part, console):
+            console.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 
 def _lines(part: str | Line | Title, console: Console) -> Iterator[Text]:
@@ -188,28 +195,47 @@ def _as_line(text: str) -> Line:
 
 
 def _show_table(part: Table, console: Console) -> None:
-    """Print a table; of one that is too wide the first column is broken, or all are listed."""
+    """Print a table; what is too wide for its first column stands on lines of its own."""
     from rich.padding import Padding  # noqa: PLC0415  # likewise
     from rich.table import Table as Grid  # noqa: PLC0415  # likewise
     from rich.text import Text  # noqa: PLC0415  # likewise
 
     rows = [[Text(escaped(cell)) for cell in cells] for cells in part.rows]
-    widths = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
-    room = console.width - part.indent - sum(widths[1:]) - _GAP * len(widths[1:])
-    if room < min(widths[0], _NARROWEST):
-        for line in _listed(part):
-            for text in _lines(line, console):
-                console.print(text, no_wrap=True, overflow="ignore", crop=False)
+    widths = _widths(part, rows, console.width)
+    if not widths:
+        _print_lines(_listed(part), console)
         return
-    widths[0] = min(widths[0], room)
-    grid = Grid.grid(padding=(0, _GAP, 0, 0), pad_edge=False)
-    for width, side in zip(widths, part.sides, strict=True):
-        grid.add_column(
-            width=width, justify="right" if side == ">" else "left", overflow="fold", vertical="top"
-        )
     for index, cells in enumerate(rows):
-        grid.add_row(*cells, style="bold" if part.has_names and index == 0 else None)
-    console.print(Padding(grid, (0, 0, 0, part.indent)), crop=False)
+        style = "bold" if part.has_names and index == 0 else ""
+        stands_above = cells[0].cell_len > widths[0]
+        if stands_above:
+            _print_lines([Line(cells[0].plain, " " * part.indent)], console)
+        grid = Grid.grid(padding=(0, _GAP, 0, 0), pad_edge=False)
+        for width, side in zip(widths, part.sides, strict=True):
+            justify: Any = "right" if side == ">" else "left"
+            grid.add_column(width=width, justify=justify, overflow="fold")
+        grid.add_row("" if stands_above else cells[0], *cells[1:], style=style)
+        console.print(Padding(grid, (0, 0, 0, part.indent)), crop=False)
+
+
+def _widths(part: Table, rows: Sequence[Sequence[Text]], room: int) -> list[int]:
+    """Return the widths of the columns; none if they have no room even when two are broken."""
+    widths = [max(cell.cell_len for cell in column) for column in zip(*rows, strict=True)]
+    excess = part.indent + sum(widths) + _GAP * (len(widths) - 1) - room
+    if excess <= 0:
+        return widths
+    last = len(widths) - 1
+    least = {0: _SHORT_NAME, last: _NARROWEST if part.sides[last] == "<" else widths[last]}
+    for column, fewest in (*least.items(), (0, _NARROWEST)):
+        if excess <= 0:
+            break
+        narrowed = min(widths[column], max(widths[column] - excess, fewest))
+        if column == 0:  # what does not fit stands above
+            fitting = (cells[0].cell_len for cells in rows if cells[0].cell_len <= narrowed)
+            narrowed = max(fitting, default=narrowed)
+        excess -= widths[column] - narrowed
+        widths[column] = narrowed
+    return widths if excess <= 0 else []
 
 
 def _listed(part: Table) -> Iterator[Line]:
@@ -221,8 +247,3 @@ def _listed(part: Table) -> Iterator[Line]:
         for name, cell in zip(names[1:], cells, strict=True):
             if cell:
                 yield Line(cell, f"{' ' * (part.indent + _GAP)}{name:<{label}}  ")
-
-
-def styled(parts: Iterable[Part], style: str) -> list[Part]:
-    """Return lines in a style; other parts as they are."""
-    return [replace(each, style=style) if isinstance(each, Line) else each for each in parts]

@@ -189,7 +189,7 @@ def test_a_run_that_measured_nothing_is_explained_as_such(of_pairs) -> None:
 
 def test_the_table_shows_a_speed_as_any_other_number(record) -> None:
     line = tabulate([record(reason=StopReason.TIME_BUDGET)]).splitlines()[1]
-    assert line.split("  ")[:2] == ["gzip", "23.41 MB/s [23.12, 23.70] 95%"]
+    assert line.split("  ")[:2] == ["gzip", "23.41 MB/s ±1.2 %"]
 
 
 def test_an_overhead_that_no_clock_has_seen_is_none(record, estimated) -> None:

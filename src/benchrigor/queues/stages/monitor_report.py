@@ -18,9 +18,6 @@ from benchrigor.stats.series.interval import scaled
 from benchrigor.stats.service.bottleneck import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.units import scale_for
 
-_NAME = 1
-_ENDLESS = 10_000
-_SHORTEST_NAME = 8
 _HEADER = ("", "stage", "servers", "serves/s", "{} interval", "per cpu s", "arrive/s", "used")
 _SIDES = "<<>><>>>"
 _UNKNOWN = "-"
