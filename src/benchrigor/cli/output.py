@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from benchrigor import control_characters
 from benchrigor.cli.options import hint, json_printed, wants_details
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
@@ -55,7 +56,7 @@ def say(text: str, *, err: bool = False) -> None:
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         shown = text.at(_columns(), coloured=stream.isatty() and not plain)
     else:
-        shown = "\n".join(map(escaped, text.split("\n")))
+        shown = control_characters.page(text.split("\n"))
     click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), err=err)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from benchrigor.layout import Part, wrapped
-from benchrigor.model.notice import Code, Notice, Severity, one_each
+from benchrigor.model.notice import Code, Notice, one_each
 from benchrigor.model.run import RunRecord
 
 _LONGER = "Measure longer (--budget)."
@@ -21,7 +21,7 @@ PAGE: dict[Code, str] = {
     f"interval. {_LONGER}",
     Code.SHORT_RUN: f"The run is short: a warm-up may be part of the number. {_LONGER}",
     Code.FEW_INVOCATIONS: f"There were few processes, and they differ. {_LONGER}",
-    Code.FEW_PIECES: "The run saw only one stretch of time. Spread it: --pieces 6 --over 10m.",
+    Code.FEW_PIECES: "The run saw only a few minutes. Spread it over more: --over 10m.",
     Code.FEW_IN_TAIL: "Few readings are that slow or that rare. Measure longer (--budget), or "
     "ask for a percentile nearer to the median.",
     Code.MOVED_ON: f"The speed changed near the end: the run may still have warmed up. {_LONGER}",
@@ -89,7 +89,17 @@ PAGE: dict[Code, str] = {
     Code.DELAY_NOT_MEASURED: "It is not known how busy the machine was. Trust the number only "
     "if nothing else ran.",
 }
-_OF_PAIRS = {
+REFUSED: dict[Code, str] = {
+    Code.TOO_FEW_READINGS: "Allow more time (--budget), or measure something shorter.",
+    Code.NO_STABLE_PHASE: "The readings do not settle: find what grows or changes (benchrigor show "
+    "--plot FILE), or give each call the same state (setup).",
+    Code.STILL_CORRELATED: _LONGER,
+    Code.NO_SPEED: "Run more rounds, or a larger range of work (--work 1000:1e6).",
+    Code.WORK_TOO_SHORT: "Raise the largest amount of work (--work LOW:HIGH).",
+    Code.NO_DATA: "Check the metric and the pattern that reads it, or allow more time (--budget).",
+    Code.DETECTOR_FAILED: "Mend the detector, and replay the run.",
+}
+OF_PAIRS = {
     Code.NO_STABLE_PHASE: "The speed of the machine changed meanwhile: the times are of these "
     f"minutes, the ratio is not affected. {_QUIETER}",
 }
@@ -122,11 +132,7 @@ _ALIKE: tuple[tuple[Code, ...], ...] = (
 
 def chosen(notices: Iterable[Notice]) -> list[Notice]:
     """Return the Notices that a page tells: those that ask for something, each cause once."""
-    asked = [
-        each
-        for each in one_each(notices)
-        if each.code in PAGE and each.severity is not Severity.NOTE
-    ]
+    asked = [each for each in one_each(notices) if sentence_of(each)]
     codes = {each.code for each in asked}
     present = [[code for code in alike if code in codes] for alike in _ALIKE]
     repeated = {code for alike in present for code in alike[1:]}
@@ -151,7 +157,17 @@ def is_undisturbed(record: RunRecord) -> bool:
 
 def warnings(chosen: Iterable[Notice], *, of_pairs: bool = False) -> list[Part]:
     """Return what a page says of the Notices that it tells."""
-    sentences = {**PAGE, **_OF_PAIRS} if of_pairs else PAGE
-    return [
-        part for each in chosen for part in wrapped(sentences[each.code], "  ! ", style="yellow")
-    ]
+    sentences = dict.fromkeys(sentence_of(each, of_pairs=of_pairs) for each in chosen)
+    return [part for each in sentences for part in wrapped(each, "  ! ", style="yellow")]
+
+
+def sentence_of(notice: Notice, *, of_pairs: bool = False) -> str:
+    """Return what a page says of a Notice; empty where it says nothing."""
+    usual = PAGE.get(notice.code, "")
+    match notice.severity:
+        case Severity.NOTE:
+            return ""
+        case Severity.REFUSAL:
+            return REFUSED.get(notice.code, usual)
+        case _:
+            return OF_PAIRS.get(notice.code, usual) if of_pairs else usual

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.notice import Code
-from benchrigor.model.page_notices import PAGE, chosen_of_run
+from benchrigor.model.page_notices import chosen_of_run, sentence_of
 from benchrigor.model.run import RunRecord
 from benchrigor.model.run_line import headline_of, just_now, show_number
 from benchrigor.model.text import counted, ended, first_few, show_value
@@ -74,13 +74,13 @@ def _row(record: RunRecord) -> tuple[str, ...]:
 
 def _warnings(records: Sequence[RunRecord]) -> list[Part]:
     """Say once what weakens numbers, but for what their endings say, and which they are."""
-    concerned: dict[Code, list[str]] = {}
+    concerned: dict[str, list[str]] = {}
     for record in records:
         for each in chosen_of_run(record):
             if each.code is not Code.NOT_CONVERGED:
-                concerned.setdefault(each.code, []).append(record.name)
+                concerned.setdefault(sentence_of(each), []).append(record.name)
     lines: list[Part] = []
-    for code, names in concerned.items():
+    for sentence, names in concerned.items():
         whose = "" if len(names) == len(records) else f"{first_few(names, _LISTED)}: "
-        lines += wrapped(f"{whose}{PAGE[code]}", "! ", style="yellow")
+        lines += wrapped(f"{whose}{sentence}", "! ", style="yellow")
     return lines

@@ -232,4 +232,5 @@ def pytest_terminal_summary(
     lines = suite.lines() if suite is not None else []
     if lines:
         terminalreporter.write_sep("=", "benchrigor")
-        terminalreporter.write_line("\n".join(lines))
+        for line in lines:
+            terminalreporter.write_line(line)

@@ -28,10 +28,12 @@ from benchrigor.model.text import (
     PEAK_MEMORY,
     counted,
     many,
+    no_number,
     percent,
     show_added,
     show_duration,
     show_estimate,
+    show_figures,
     show_interval,
     show_peak_memory,
     show_plus_minus,
@@ -92,6 +94,7 @@ def comparison_page(comparison: Comparison) -> Page:
         [
             Line(str(comparison), hanging=2, style="bold"),
             *_verdict(comparison),
+            *row("why", [_why(comparison)], width=11),
             *_sides(comparison),
             *row("difference", [show_difference(comparison)], width=11),
             *row("data", [_evidence(comparison)], width=11),
@@ -119,6 +122,11 @@ def _sides(comparison: Comparison) -> list[Part]:
     return lines
 
 
+def _why(comparison: Comparison) -> str:
+    """Say why there is no ratio."""
+    return "" if comparison.ratio is not None else no_number(comparison.notices)
+
+
 def _evidence(comparison: Comparison) -> str:
     spent = "" if comparison.elapsed_s is None else f" in {show_duration(comparison.elapsed_s)}"
     return f"{show_basis(comparison)}{spent}"
@@ -137,7 +145,9 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
     headline, unit = headline_of(analysis), analysis.metric.unit
     measured = analysis.estimate
     if headline is None or measured is None:
-        return []
+        seen = analysis.observed
+        why = row("why", [no_number(analysis.notices)])
+        return why + row("observed", ["" if seen is None else show_figures(seen, unit)])
     several = len(record.analyses) > 1
     statistic = record.options.statistic if analysis.kind is not Kind.WORK else "mean"
     label = analysis.metric.name if several or analysis.kind is Kind.WORK else statistic

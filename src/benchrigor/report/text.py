@@ -170,9 +170,8 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
         return width
     width += f", wanted {percent(wanted / whole)}"
     required = analysis.required or 0
-    # A narrow interval of few readings lacks evidence, not width; rounds must be narrower still.
-    is_wide = estimate.half_width > wanted or analysis.kind is not Kind.UNIT_READINGS
-    if required > analysis.taken >= _FEWEST_TO_FORESEE and is_wide:
+    # A narrow interval of few readings lacks evidence, not width.
+    if required > analysis.taken >= _FEWEST_TO_FORESEE and estimate.half_width > wanted:
         noun = "round" if analysis.kind is Kind.WORK else "reading"
         width += f": about {many(required, noun)} in all are needed"
         if record.elapsed_s:  # readings that were recorded elsewhere took no time here
