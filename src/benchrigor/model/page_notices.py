@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from benchrigor.layout import Part, wrapped
-from benchrigor.model.notice import Code, Notice, one_each
+from benchrigor.model.notice import Code, Notice, Severity, one_each
 from benchrigor.model.run import RunRecord
 
 _LONGER = "Measure longer (--budget)."
