@@ -25,6 +25,7 @@ _SHORT_NAME = 24  # A name no longer than this stays in its row, and the last co
 _GAP = 2  # Columns between those of a table
 _WHOLE = re.compile(r"(±[\d.,]+) %")  # is not broken at its space, which this stands for:
 _GLUE = "\ue000"
+_LIGHTS = {name: f"bold {name}" for name in ("green", "yellow", "red")} | {"unknown": "bold"}
 _BEHIND = re.compile(r"(?: |\x1b\[[\d;]*m)+$", re.MULTILINE)  # spaces, and ends of colours
 
 
@@ -173,7 +174,7 @@ def _lines(part: str | Line | Title, console: Console) -> Iterator[Text]:
         return
     line = part if isinstance(part, Line) else _as_line(part)
     first, text = escaped(line.first), _WHOLE.sub(rf"\1{_GLUE}%", escaped(line.text))
-    whole = Text(text, line.style)
+    whole = _text(text, line.style)
     hanging = len(first) if line.hanging is None else line.hanging
     if console.width - max(len(first), hanging) < _NARROWEST and len(first) > _GAP:
         yield from Text(first.rstrip(), style=line.first_style).wrap(
@@ -189,6 +190,16 @@ def _lines(part: str | Line | Title, console: Console) -> Iterator[Text]:
         yield Text.assemble(before, broken)
 
 
+def _text(shown: str, style: str = "") -> Text:
+    """Make a text, whose traffic lights have their colours."""
+    from rich.text import Text  # noqa: PLC0415  # likewise
+
+    made = Text(shown, style)
+    for light, colour in _LIGHTS.items():
+        made.highlight_words([f"● {light}"], colour)
+    return made
+
+
 def _as_line(text: str) -> Line:
     bare = text.lstrip(" ")
     return Line(bare, text[: len(text) - len(bare)])
@@ -198,9 +209,8 @@ def _show_table(part: Table, console: Console) -> None:
     """Print a table; what is too wide for its first column stands on lines of its own."""
     from rich.padding import Padding  # noqa: PLC0415  # likewise
     from rich.table import Table as Grid  # noqa: PLC0415  # likewise
-    from rich.text import Text  # noqa: PLC0415  # likewise
 
-    rows = [[Text(escaped(cell)) for cell in cells] for cells in part.rows]
+    rows = [[_text(escaped(cell)) for cell in cells] for cells in part.rows]
     widths = _widths(part, rows, console.width)
     if not widths:
         _print_lines(_listed(part), console)

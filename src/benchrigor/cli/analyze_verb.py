@@ -23,7 +23,11 @@ from benchrigor.session.replays.recorded_run import record_of_pairs
 from benchrigor.session.traces import SPEED
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    usual="--column --round --unit --work --target --confidence --statistic --trim --explain "
+    "--details --plot --json",
+)
 @shared.readings_options
 @click.option("--work", metavar="COLUMN", help="Work amount of each round; --unit is theirs.")
 @shared.share_option("--target", None, "Half-width wanted; exit code 3 when it is not reached.")

@@ -13,9 +13,9 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recorded_run, stored_run
 from benchrigor.cli.verb_help import Verb
+from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.files import replacing
-from benchrigor.layout import page
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.report.csv_tables import TABLES

@@ -280,7 +280,8 @@ def _remember_details(context: click.Context, _option: click.Parameter, details:
 
 def wants_details() -> bool:
     """Return whether the verb at hand was asked for the whole report."""
-    return bool(click.get_current_context().meta.get(_DETAILS))
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_DETAILS))
 
 
 details_option = click.option(

@@ -19,7 +19,7 @@ from benchrigor import control_characters
 from benchrigor.cli.options import hint, json_printed, wants_details
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
-from benchrigor.layout import Page, Part, page, wrapped
+from benchrigor.layout import Page, Part, page
 from benchrigor.model import (
     Analysis,
     Kind,
@@ -95,7 +95,11 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
     if as_json:
         print_json(summary(record))
         return
-    say(page([report_of(record), *_hints(record)]))
+    say(report_of(record))
+    if record.run_id:
+        more = f"{hint('show', record.run_id)} --details"
+        shown = hint("explain", record.run_id) if wants_details() else more
+        say(escaped(f"  kept as {record.run_id}: {shown}"))
 
 
 def report_of(record: RunRecord) -> Page:
@@ -103,15 +107,6 @@ def report_of(record: RunRecord) -> Page:
     from benchrigor.report import render, run_page  # noqa: PLC0415  # not before the first call
 
     return render(record) if wants_details() else run_page(record)
-
-
-def _hints(record: RunRecord) -> list[Part]:
-    """Say where to find more of a run that is kept."""
-    if not record.run_id:
-        return []
-    more = f"{hint('show', record.run_id)} --details"
-    shown = hint("explain", record.run_id) if wants_details() else more
-    return wrapped(f"kept as {record.run_id}: {shown}", "  ")
 
 
 def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
@@ -128,9 +123,9 @@ def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
     else:
         parts.append(tabulate([*records.values()]))
     kept = [each.run_id for each in records.values() if each.run_id]
-    if kept:
-        parts += wrapped(f"kept as {', '.join(kept)}: {hint('show', kept[0])} --details", "  ")
     say(page(parts))
+    if kept:
+        say(escaped(f"  kept as {', '.join(kept)}: {hint('show', kept[0])} --details"))
 
 
 def _compared(baseline: RunRecord, candidate: RunRecord) -> str:

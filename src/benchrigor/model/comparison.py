@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 
 from benchrigor.layout import Part, page, table, wrapped
 from benchrigor.model.analysis import Observed
-from benchrigor.model.decision import StopReason
+from benchrigor.model.decision import Decision, StopReason
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.sentence import fitted, sentence, show_change
 from benchrigor.model.text import (
     counted,
+    ended,
     many,
     marked,
     no_number,
@@ -138,10 +139,15 @@ class Comparison(OneLine):
                 self.margin,
                 unit=self.readings_in,
                 direction=self.direction,
+                ending=_broken_off(self.reason),
             )
+        broken = _broken_off(self.reason)
+        ending = f" ({broken})" if broken else ""
         if self.difference is not None and self.p_value is not None:
-            return fitted(f"{{1}} minus {{0}}: {show_difference(self)}, {self.verdict}", self.names)
-        form = f"no comparison of {{1}} and {{0}}{_observed(self)}: "
+            return fitted(
+                f"{{1}} minus {{0}}: {show_difference(self)}, {self.verdict}{ending}", self.names
+            )
+        form = f"no comparison of {{1}} and {{0}}{_observed(self)}{ending}: "
         room = max(_LONGEST - len(fitted(form, self.names)), _LEAST_WHY)
         why = textwrap.shorten(no_number(self.notices), room, placeholder="…")
         return fitted(form + _literal(why), self.names)
@@ -218,6 +224,12 @@ def show_difference(comparison: Comparison) -> str:
         return ""
     sign = "+" if difference.value > 0.0 else ""
     return f"{sign}{show_estimate(difference, comparison.readings_in)}"
+
+
+def _broken_off(reason: StopReason | None) -> str:
+    """Say what broke a comparison off: then it is no result as asked for."""
+    ending = "" if reason is None else ended(Decision(stop=True, reason=reason))
+    return ending if ending.startswith("not converged") else ""
 
 
 def _literal(text: str) -> str:

@@ -43,8 +43,8 @@ PAGE: dict[Code, str] = {
     Code.FEW_PAIRS_CARRY: "A few slow readings decide the mean. Measure longer, or compare "
     "medians (--statistic median).",
     Code.NO_RATIO: "The baseline may be 0, so that there is no ratio. Compare the difference.",
-    Code.CONSTANT: "All readings are the same: the clock is too coarse. Put more calls into a "
-    "reading (--batch).",
+    Code.CONSTANT: "All readings are the same, so that the interval has no width. Check what is "
+    "read, or put more calls into a reading (--batch).",
     Code.COARSE_CLOCK: "The clock is too coarse for so short a call. Put more calls into a "
     "reading (--batch).",
     Code.BATCHED: "Each reading averages several calls, and so do the percentiles. For single "

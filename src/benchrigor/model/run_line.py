@@ -75,10 +75,12 @@ def run_line(
 
     One that was recorded elsewhere, and took no time here, has no end.
     """
-    if analysis is None or headline_of(analysis) is None:
-        return _without_number(name, analysis, decision)
-    overhead = "" if analysis.wps is None else show_added(analysis.wps.overhead)
     broken = "" if is_recorded and decision is None else _broken_off(decision)
+    if analysis is None:
+        return _fitting(name, "no number", [ended(decision)])
+    if headline_of(analysis) is None:
+        return _without_number(name, analysis, broken)
+    overhead = "" if analysis.wps is None else show_added(analysis.wps.overhead)
     asides = [show_just_now(analysis), overhead, *more, broken]
     return _fitting(name, show_number(analysis, statistic), asides)
 
@@ -102,13 +104,10 @@ def _broken_off(decision: Decision | None) -> str:
     return ending if ending.startswith(("not converged", "still")) else ""
 
 
-def _without_number(name: str, analysis: Analysis | None, decision: Decision | None) -> str:
+def _without_number(name: str, analysis: Analysis, broken: str) -> str:
     """Say why there is no number, and what was observed."""
-    if analysis is None:
-        return _fitting(name, "no number", [ended(decision)])
     name, seen = shortened(name, _LONGEST_NAME), analysis.observed
     observed = "" if seen is None else f" (observed: {show_observed(seen, analysis.metric.unit)})"
-    broken = _broken_off(decision)
     why = f"{broken}: " * bool(broken) + no_number(analysis.notices).removesuffix(".")
     room = LONGEST - len(name) - len("  no number: ") - len(observed)
     if room < _LONGEST_NAME:

@@ -40,8 +40,12 @@ def sentence(
     *,
     unit: str = "",
     direction: Direction | None = None,
+    ending: str = "",
 ) -> str:
-    """Say how the candidate, which is named second, compares with the baseline."""
+    """Say how the candidate, which is named second, compares with the baseline.
+
+    ``ending`` is what broke the comparison off.
+    """
     change, interval = _change(ratio)
     in_times = change.endswith("x")
     more, less = _words(unit, direction, in_times=in_times)
@@ -57,7 +61,7 @@ def sentence(
         form = f"{{1}} {verb} {change} than {{0}} {interval}"
         if verdict == "undecided" and margin:
             form += f", perhaps within the margin of {percent(margin)}"
-    return fitted(form, names)
+    return fitted(f"{form} ({ending})" if ending else form, names)
 
 
 def fitted(form: str, names: tuple[str, ...]) -> str:
@@ -87,7 +91,7 @@ def _change(ratio: Estimate) -> tuple[str, str]:
     Without a change the first is empty.
     """
     ends = (ratio.value, ratio.low, ratio.high)
-    if ratio.value <= 1.0 / TIMES_FROM:
+    if 0.0 < ratio.value <= 1.0 / TIMES_FROM:
         value, high, low = (1.0 / each if each > 0.0 else math.inf for each in ends)
         ends = value, low, high
     elif ratio.value < TIMES_FROM:
