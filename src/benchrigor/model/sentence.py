@@ -61,7 +61,9 @@ def sentence(
         form = f"{{1}} {verb} {change} than {{0}} {interval}"
         if verdict == "undecided" and margin:
             form += f", perhaps within the margin of {percent(margin)}"
-    return fitted(f"{form} ({ending})" if ending else form, names)
+    if ending:
+        form = f"{{1}} against {{0}}: {change} {interval} ({ending})"
+    return fitted(form, names)
 
 
 def fitted(form: str, names: tuple[str, ...]) -> str:
