@@ -17,6 +17,7 @@ from benchrigor.cli.driving import gentle_interrupt
 from benchrigor.cli.exits import leave
 from benchrigor.cli.output import live_line, print_result, remark
 from benchrigor.cli.targets import imported, names_function
+from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
@@ -32,7 +33,11 @@ from benchrigor.workloads import CommandWorkload, InterpreterWorkload
 from benchrigor.workloads.processes.worktrees import Checkout, is_changed, words_of, worktrees
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    usual="--fresh --python --rev --build --margin --statistic --budget --timeout "
+    "--fail-on --no-store --store --json",
+)
 @click.argument("words", nargs=-1, required=True, metavar="OLD NEW | TARGET")
 @click.option(
     "--fresh", is_flag=True, help="Measure functions in a fresh interpreter for each round."

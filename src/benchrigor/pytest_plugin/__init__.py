@@ -69,7 +69,7 @@ def _add_how_to_measure(add: Callable[..., None]) -> None:
     add(
         "--bench-take-benchmark",
         action="store_true",
-        help="be the fixture benchmark too, in place of that of pytest-benchmark",
+        help="serve tests that use the fixture benchmark too, in place of pytest-benchmark",
     )
 
 

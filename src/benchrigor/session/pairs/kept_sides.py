@@ -16,10 +16,10 @@ from benchrigor.model import Code, Comparison, Floats, Notice, Round, RoundPlan,
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.conditions.stopped import was_stopped
+from benchrigor.session.controller import seed_of
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE, Paces
 from benchrigor.session.session import Session
-from benchrigor.session.turns.measuring_many import seed_of
 from benchrigor.stats.series.undisturbed import groups_of, undisturbed
 
 PAIR = "pair"  # in the subjects of both sides the same, and of no other run
