@@ -471,6 +471,8 @@ class Analysis:
     at_full_pace
         The estimate of a time or speed as it would be at the full pace of the machine; None without
         a pace.
+    headline
+        The estimate as a quiet machine shows it, with the spread between runs; None without one.
     disturbed
         The readings that were left out because of delay, and what all give; None where none was.
     """
@@ -495,6 +497,7 @@ class Analysis:
     observed: Observed | None = None
     pace: Pace | None = None
     at_full_pace: Estimate | None = None
+    headline: Estimate | None = None
     disturbed: Disturbed | None = None
 
     @property

@@ -23,6 +23,25 @@ def reference_s(full_s: Mapping[str, float]) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuietPace:
+    """What the reference takes on a machine while nothing else runs there.
+
+    Parameters
+    ----------
+    seconds
+        By kind of that work.
+    sd
+        Standard deviation of their logarithm.
+    runs
+        How many quiet runs show it; 0 where the run's own references stand in for them.
+    """
+
+    seconds: Mapping[str, float]
+    sd: float
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """How fast a machine was during a run, by fixed work timed in turn with the readings.
 
@@ -69,6 +88,10 @@ class Pace:
         Share of the readings, without their waiting, during which a processor worked, 0 to 1. The
         pace changes that part alone. 1 of commands, whose parts are told apart elsewhere, and where
         it was not measured.
+    quiet
+        The quiet pace of the machine, to which the headline is brought.
+    widening
+        Factor by which the spread of stored runs widens the headline, or below 1 narrows it.
     """
 
     full_s: Mapping[str, float]
@@ -89,6 +112,8 @@ class Pace:
     fastest_reference: float | None = None
     at_full: int = 0
     busy: float = 1.0
+    quiet: QuietPace | None = None
+    widening: float = 1.0
 
     @property
     def away(self) -> float:

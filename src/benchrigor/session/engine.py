@@ -20,6 +20,7 @@ from benchrigor.model import (
     Notice,
     Options,
     Progress,
+    QuietPace,
     Round,
     RoundPlan,
     RunRecord,
@@ -109,6 +110,7 @@ class Engine(Controller[RoundPlan, Round]):
         self._next_work = next_work
         self._traces = Traces(self.options, metrics, detector, recorded=recorded, seed=seed)
         self.full_pace: dict[str, float] = {}  # of the reference, known before
+        self.quiet_pace: QuietPace | None = None  # likewise
         self._rounds: list[Round] = []
         self._piece = 0  # under way; their number when all are over
         self._red: dict[int, None] = {}
@@ -323,7 +325,8 @@ class Engine(Controller[RoundPlan, Round]):
         counted = with_stops(counted, restarted=restarted)
         full_s = full_pace_of(counted, self.full_pace)
         analyses = tuple(
-            with_pace(each, counted, full_s, self.options.statistic) for each in analyses
+            with_pace(each, counted, full_s, self.options.statistic, quiet=self.quiet_pace)
+            for each in analyses
         )
         delayed = None if self._recorded else measured_interference(counted or self._rounds)
         interference = vouched_for(delayed, analyses)

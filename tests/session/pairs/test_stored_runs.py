@@ -3,14 +3,17 @@
 import importlib
 import math
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 from simulated.paced import TRUE_S, paced_round, told
 
 import benchrigor as br
+from benchrigor.errors import StoreFailed
 from benchrigor.model import Code
 from benchrigor.session.pairs.against import Against
+from benchrigor.session.pairs.stored_runs import with_history
 from benchrigor.storage import Journal
 
 
@@ -19,13 +22,15 @@ def store(tmp_path):
     return tmp_path / "runs.sqlite"
 
 
-def stored(store, levels, *, version, first=1, slow_share=0.5, **options):
+def stored(store, levels, *, version, first=1, slow_share=0.5, apart_s=0.0, **options):
     """Keep runs of a version whose levels differ by chance, and load them again."""
     journal, found = Journal(store), []
+    began = datetime(2027, 1, 1, tzinfo=UTC)
     options = br.Options(**{"target": 0.0001, "max_rounds": 2, **options})
     for seed, level in enumerate(levels, first):
         record = told(seed, level_s=level, store=store, options=options, slow_share=slow_share)
-        where = replace(record.provenance, commit="abc", source=version)
+        at = (began + timedelta(seconds=seed * apart_s)).isoformat()
+        where = replace(record.provenance, commit="abc", source=version, started_at=at)
         run_id = journal.begin(replace(record, provenance=where, rounds=(), run_id=None))
         for each in record.rounds:
             journal.append(run_id, each)
@@ -187,3 +192,32 @@ def test_runs_of_other_pairs_and_edited_benchmarks_are_alike(store):
     comparison = br.compare_runs(first, second, store=store)
     (told_of,) = (each for each in comparison.notices if each.code is Code.STORED_RUNS)
     assert told_of.sentence.startswith("2 and 2 other stored runs")
+
+
+def widened(store, **given):
+    """Return how like runs of a store widen the headline of another run, and that headline."""
+    *_, record = stored(store, levels(1, 7, spread=0.001), version="a", **given)
+    again = with_history(replace(record, run_id="e" * 8), Journal(store))
+    assert again.headline().value == record.headline().value
+    assert again.estimate() == record.estimate()
+    return again.analysis().pace.widening, again.headline().relative_half_width
+
+
+@pytest.mark.slow
+def test_the_headline_narrows_with_like_runs_at_other_times(tmp_path):
+    factor, narrow = widened(tmp_path / "hours.sqlite", apart_s=3600.0)
+    assert factor < 0.75
+    same, wide = widened(tmp_path / "minutes.sqlite", apart_s=60.0)
+    assert same == 1.0
+    assert narrow < factor * wide
+
+
+def test_a_store_that_cannot_be_read_leaves_the_headline_as_it_is(tmp_path, monkeypatch):
+    (record,) = stored(tmp_path / "runs.sqlite", levels(1, 1), version="a")
+    journal = Journal(tmp_path / "runs.sqlite")
+
+    def fail(_query):
+        raise StoreFailed("it is gone")
+
+    monkeypatch.setattr(journal, "runs", fail)
+    assert with_history(record, journal) == record

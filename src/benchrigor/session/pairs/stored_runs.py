@@ -7,16 +7,29 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Code, Estimate, Notice, Pace, Provenance, RunRecord, codec
+from benchrigor.errors import StoreFailed
+from benchrigor.model import Analysis, Code, Estimate, Notice, Pace, Provenance, RunRecord, codec
+from benchrigor.model.pace import reference_s
 from benchrigor.protocols import Store
-from benchrigor.session.pairs.kept_sides import AGAIN, PAIR
+from benchrigor.stats.estimators.headline import (
+    Told,
+    one_of_each_cluster,
+    spread_of,
+    widening,
+    with_spread,
+)
 from benchrigor.stats.estimators.pace import moved
 from benchrigor.stats.series.interval import StandardError, t_interval
 
+PAIR = "pair"  # in the subjects of both sides of a comparison the same, and of no other run
+AGAIN = "command line"  # likewise in their subjects: measures both again
 _MOST = 30  # runs of a name that are loaded, the newest first: they may hold many readings
+_MOST_APART = 12  # at different times, at the end of each run
 _ENOUGH = 5  # degrees of freedom of the spread between runs, from which on nothing is assumed
 _LENGTH = {  # options that say how long a run lasts and what is told, not what its number is of
     *("target", "confidence", "preset", "budget_readings", "budget_s", "min_seconds"),
@@ -33,6 +46,38 @@ class _Run:
     version: tuple[str, str]
     pace: Pace
     figure: Estimate
+    told: Told | None
+
+
+def with_history(record: RunRecord, store: Store) -> RunRecord:
+    """Return a record whose headlines have the spread that like runs of a store show.
+
+    Runs that a store cannot give show nothing.
+    """
+    stored, statistic = StoredRuns(store), record.options.statistic
+    try:
+        analyses = [_with_spread(record, each, stored, statistic) for each in record.analyses]
+    except StoreFailed:
+        return record
+    return replace(record, analyses=tuple(analyses))
+
+
+def _with_spread(
+    record: RunRecord, analysis: Analysis, stored: StoredRuns, statistic: str
+) -> Analysis:
+    pace, figure = analysis.pace, analysis.headline
+    if pace is None or figure is None:
+        return analysis
+    work, groups = _work(record, pace, statistic), defaultdict[object, list[Told]](list)
+    for run in stored.apart(record, analysis.metric.name):
+        if run.work == work and run.told is not None:
+            groups[run.version].append(_at_quiet(run.told, run.pace, pace))
+    spread = spread_of(groups.values())
+    return replace(
+        analysis,
+        pace=replace(pace, widening=widening(spread)),
+        headline=with_spread(figure, spread, pace.widening),
+    )
 
 
 class StoredRuns:
@@ -57,18 +102,33 @@ class StoredRuns:
             others=tuple(others),
         )
 
+    def apart(self, record: RunRecord, metric: str) -> Iterator[_Run]:
+        """Return other runs of the same name, one of each ten minutes; few, for loading is slow."""
+        listed = [
+            run
+            for run in self._listed(record.name)
+            if run["run_id"] != record.run_id and run.get("started_at") and not run.get("damage")
+        ]
+        began = [datetime.fromisoformat(run["started_at"]).timestamp() for run in listed]
+        chosen = one_of_each_cluster(began)[:_MOST_APART]
+        return self._load([str(listed[index]["run_id"]) for index in chosen], metric)
+
     def _others(self, runs: Sequence[RunRecord], metric: str) -> Iterator[_Run]:
         known = {each.run_id for each in runs}
         for name in dict.fromkeys(each.name for each in runs):
-            listed = [str(run["run_id"]) for run in self._store.runs(name) if run["name"] == name]
-            for run_id in listed[:_MOST]:
-                if run_id in known:
-                    continue
-                if (run_id, metric) not in self._loaded:
-                    self._loaded[run_id, metric] = _told(self._store.load(run_id), metric)
-                found = self._loaded[run_id, metric]
-                if found is not None:
-                    yield found
+            listed = [str(run["run_id"]) for run in self._listed(name)][:_MOST]
+            yield from self._load([run_id for run_id in listed if run_id not in known], metric)
+
+    def _listed(self, name: str) -> list[dict[str, Any]]:
+        return [run for run in self._store.runs(name) if run["name"] == name]
+
+    def _load(self, run_ids: Sequence[str], metric: str) -> Iterator[_Run]:
+        for run_id in run_ids:
+            if (run_id, metric) not in self._loaded:
+                self._loaded[run_id, metric] = _told(self._store.load(run_id), metric)
+            found = self._loaded[run_id, metric]
+            if found is not None:
+                yield found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +217,26 @@ def _told(run: RunRecord, metric: str) -> _Run | None:
     if figure is None:
         return None
     work = _work(run, pace, run.options.statistic)
-    return _Run(work=work, version=version, pace=pace, figure=figure)
+    return _Run(work=work, version=version, pace=pace, figure=figure, told=_of_headline(analysis))
+
+
+def _of_headline(analysis: Analysis) -> Told | None:
+    """Return what the headline of a run tells of the spread between runs."""
+    figure, pace = analysis.headline, analysis.pace
+    if figure is None or pace is None or pace.quiet is None or not figure.standard_error:
+        return None
+    return Told(
+        log_value=math.log(figure.value),
+        variance=(figure.standard_error / pace.widening / figure.value) ** 2,
+    )
+
+
+def _at_quiet(told: Told, pace: Pace, other: Pace) -> Told:
+    """Return what a run tells, at the quiet pace of another."""
+    if pace.quiet is None or other.quiet is None:
+        return told
+    ratio = reference_s(other.quiet.seconds) / reference_s(pace.quiet.seconds)
+    return told._replace(log_value=told.log_value + pace.sensitivity * math.log(ratio))
 
 
 def paced_by(where: Provenance | None, pace: Pace) -> dict[str, str]:

@@ -120,6 +120,7 @@ def pace_of(
     pieces: int = 1,
     processes: bool = False,
     sensitivity: Sensitivity | None = None,
+    between: float | None = None,
 ) -> Pace | None:
     """Return the pace of the machine during segments, and how sensitive they are to it.
 
@@ -139,6 +140,8 @@ def pace_of(
     Pieces are parts of one process, or with ``processes`` one each.
 
     A ``sensitivity`` that is known from elsewhere is taken as it is; it is that of whole readings.
+    ``between`` is the relative standard deviation between runs in place of the usual one.
+
     None with fewer than 3 segments whose references were not interrupted.
     """
     segments = _uninterrupted(segments)
@@ -153,8 +156,7 @@ def pace_of(
     blocks = _blocks(log_ends, segments.duration_s)
     whole, in_pieces = _level(busy, beyond, slope, sd), pieces > 1
     machine, unsure = _of_machine(fastest)
-    between = BETWEEN_UNLIKE if _is_unlike(slope, sd) else BETWEEN
-    between = BETWEEN_PROCESSES if in_pieces and not processes else between
+    between = between or _between(_is_unlike(slope, sd), in_pieces and not processes)
     between = math.hypot(between, SENSITIVITY * unsure, machine * sd_of_fastest)
     to_full, rest = math.exp(-SENSITIVITY * machine), _of_group(level - busy, 0.0)
     part = share * to_full * whole.value / max(float(busy.mean()), 1e-300)
@@ -222,6 +224,13 @@ def of_busy(sensitivity: Sensitivity | None, share: float) -> Sensitivity | None
     if sensitivity is None or share < _LEAST_BUSY:
         return None
     return Sensitivity(sensitivity.value / share, sensitivity.sd / share, sensitivity.sd_of_fastest)
+
+
+def _between(is_unlike: bool, is_one_process: bool) -> float:
+    """Return the relative sd between runs, or between pieces of one process."""
+    if is_one_process:
+        return BETWEEN_PROCESSES
+    return BETWEEN_UNLIKE if is_unlike else BETWEEN
 
 
 def _of_machine(fastest: float) -> tuple[float, float]:
@@ -433,11 +442,15 @@ def _is_unlike(sensitivity: float, sd: float) -> bool:
     return sensitivity + sd < UNLIKE
 
 
+def is_unlike(pace: Pace) -> bool:
+    """Whether something else limits work than the pace of the interpreter."""
+    slope, sd = pace.sensitivity, pace.sensitivity_sd
+    return pace.busy >= UNLIKE and _is_unlike(slope / pace.busy, sd / pace.busy)
+
+
 def _unlike(pace: Pace) -> tuple[Notice, ...]:
     """Say where work is limited by something else than the pace of the interpreter."""
-    if pace.busy < UNLIKE or not _is_unlike(
-        pace.sensitivity / pace.busy, pace.sensitivity_sd / pace.busy
-    ):
+    if not is_unlike(pace):
         return ()
     sentence = (
         f"Where the interpreter takes 10% longer, this takes {percent(0.1 * pace.sensitivity)} ± "
