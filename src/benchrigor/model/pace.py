@@ -71,7 +71,7 @@ class Pace:
         Relative standard deviation between runs that the reference does not explain, assumed; of
         runs in pieces, between processes.
     by_piece
-        The level of each piece, or invocation, at full pace; None for one with too few references.
+        The level of each piece, or invocation, at full pace; None for one without references.
         Empty for a run in one, and where not all invocations that count have enough.
     level
         The mean at full pace, in the unit of the readings; None of commands, of rounds of various

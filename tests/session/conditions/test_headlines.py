@@ -152,3 +152,27 @@ def test_the_quiet_pace_of_this_machine_is_used(tmp_path, monkeypatch):
     record = br.measure(lambda: sum(range(200)), budget_s=1.0, disturbed="keep")
     assert record.analysis().pace.quiet.runs == before + 5
     assert record.analysis().pace.quiet.seconds == {"interpreter": 7e-6}
+
+
+def test_waiting_of_fresh_processes_is_in_no_headline():
+    """Where hardly any reading of a process is undisturbed, all count as measured."""
+    options = br.Options(rounds="restarted", target=1e-4, max_rounds=10)
+    session, rng = br.Session(options, seed=1), np.random.default_rng(20271128)
+    while (plan := session.ask()) is not None:
+        made = paced_round(plan, rng, slow_share=0.0, n=200)
+        stops = made.references.stops
+        share = 1.0 if plan.index % 3 == 0 else 0.1  # of groups that wait as long again, nine times
+        waits = np.where(rng.random(stops.size) < share, 45.0 * TRUE_S, 0.0)
+        values = made.unit_readings["time"] + np.repeat(waits / 5.0, 5)
+        session.tell(
+            replace(
+                made,
+                unit_readings={"time": values},
+                elapsed_ns=int(1e9 * values.sum()),
+                delays=Delays(stops=stops, seconds={"run queue": waits}),
+            )
+        )
+    record = session.result()
+    assert record.estimate().value > 2.0 * TRUE_S
+    assert record.headline().value == pytest.approx(TRUE_S, rel=0.05)
+    assert record.at_full_pace().value == pytest.approx(TRUE_S, rel=0.05)

@@ -50,6 +50,7 @@ from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.series.undisturbed import groups_of
 
 _MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without
+_MOST_OF_THEM = 0.75  # of the invocations: few are no choice that matters
 _BEST = 0.1  # the fastest share of references is at full pace
 _OF_COMMANDS = (COMMAND, COMMAND_CPU, COMMAND_REST)
 _LEAST_S = 1e-6  # what the kernel counts in
@@ -200,8 +201,8 @@ def _readings(
             between=between,
         )
         if pace is not None and (analysis.wps or not _tells_invocations(analysis, pace)):
-            # Segments hold durations over those of the line, or not all invocations have enough
-            # of them, so that those that have are a choice: they tell a factor alone.
+            # Segments hold durations over those of the line, or too few invocations have any, so
+            # that those that have are a choice: they tell a factor alone.
             pace = replace(pace, level=None, by_piece=())
         return pace
 
@@ -285,12 +286,12 @@ def _switches(finished: Round) -> float:
 
 
 def _tells_invocations(analysis: Analysis, pace: Pace) -> bool:
-    """Return whether each invocation that counts has a level at full pace; True of other runs."""
+    """Return whether most invocations that count have a level at full pace; True of other runs."""
     if analysis.kind is not Kind.INVOCATIONS:
         return True
     told = zip(analysis.phases, pace.by_piece, strict=True) if pace.by_piece else ()
     known = [level is not None for phase, level in told if phase.start is not None]
-    return len(known) > 1 and all(known)
+    return sum(known) > 1 and sum(known) >= _MOST_OF_THEM * len(known)
 
 
 def _references(rounds: Sequence[Round], kind: str = INTERPRETER) -> Iterator[References]:
@@ -307,6 +308,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
     """Gather the undisturbed readings between references, from the start of the stable phase on."""
     firsts, done = _firsts(analysis, rounds), 0
     rows: list[Floats] = []
+    kept = np.empty(0, dtype=np.int64) if analysis.disturbed is None else analysis.disturbed.indices
     last: float | None = None  # time of the reference before
     for place, (each, first) in enumerate(zip(rounds, firsts, strict=True)):
         values = _values(analysis, each)
@@ -320,7 +322,9 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
             seconds = np.array([each.duration_s])
         groups = groups_of(each.delays, seconds)
         waited_s = np.repeat(groups.delay_s / groups.sizes, groups.sizes)
+        # Where hardly any is undisturbed all readings of a round count, with their waiting.
         hit = np.repeat(groups.are_hit, groups.sizes)
+        hit &= ~np.isin(np.arange(done, done + values.size), kept)
         total, whole_s, wait_s, hits = (
             np.add.reduceat(per_reading, edges[:-1])
             for per_reading in (values, seconds, waited_s, hit.astype(np.float64))

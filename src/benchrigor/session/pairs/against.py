@@ -23,7 +23,7 @@ from benchrigor.session.pairs.run_comparison import compare_named, label_of
 from benchrigor.session.pairs.stored_runs import StoredRuns
 from benchrigor.session.session import Session
 from benchrigor.session.stop_rules import caution, default_rules
-from benchrigor.stats.estimators.pace import AT_FULL_PACE
+from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 
 _LITTLE = 0.2  # share of the variance, without which an interval is a tenth narrower
 
@@ -143,7 +143,7 @@ def _share_of_readings(comparison: Comparison, run: RunRecord) -> float:
     if baseline is None or candidate is None or analysis is None or analysis.estimate is None:
         return 1.0
     pace, part = analysis.pace, 1.0
-    if pace is not None and candidate.method.startswith(AT_FULL_PACE) and candidate.standard_error:
+    if pace is not None and candidate.method.startswith(AT_QUIET_PACE) and candidate.standard_error:
         own = pace.error
         if quantile_named(comparison.statistic) is not None:
             own = max(own, analysis.estimate.relative_half_width / 2.0)

@@ -18,7 +18,7 @@ import numpy as np
 from benchrigor.model import Estimate, Floats, Pace, QuietPace
 from benchrigor.model.pace import COMMAND_REST, reference_s
 from benchrigor.stats.estimators.pace import SENSITIVITY, is_unlike
-from benchrigor.stats.series.interval import student_t
+from benchrigor.stats.series.interval import scaled, student_t
 
 AT_QUIET_PACE = "at quiet pace"
 FEWEST_QUIET_RUNS = 5
@@ -71,8 +71,20 @@ def quiet_of_references(
 
 
 def common_quiet(paces: Iterable[QuietPace]) -> QuietPace:
-    """Return the quiet pace of several runs: what most quiet runs show, else the fastest."""
-    return min(paces, key=lambda each: (-each.runs, reference_s(each.seconds)))
+    """Return one quiet pace for several runs: what most quiet runs show, else the fastest.
+
+    How far it is from the true one changes all of them alike.
+    """
+    best = min(paces, key=lambda each: (-each.runs, reference_s(each.seconds)))
+    return replace(best, sd=0.0)
+
+
+def at_quiet(figure: Estimate, pace: Pace, quiet: QuietPace) -> Estimate:
+    """Return the headline of a run with this pace, as it is at another quiet pace."""
+    if pace.quiet is None:
+        return figure
+    ratio = reference_s(quiet.seconds) / reference_s(pace.quiet.seconds)
+    return scaled(figure, ratio**pace.sensitivity)
 
 
 def between_runs(quiet: QuietPace, *, processes: bool) -> float:

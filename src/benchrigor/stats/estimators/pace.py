@@ -277,7 +277,8 @@ def _of_group(moved_level: Floats, distance: float, at_full: int = 0) -> _Level:
     value, size = float(moved_level.mean()), moved_level.size
     count = size if size < _ENOUGH else min(_MOST_BLOCKS, size // _IN_BLOCK)
     means = np.array([each.mean() for each in np.array_split(moved_level, count)])
-    error = float(means.std(ddof=1)) / math.sqrt(count) / value if value > 0.0 else 0.0
+    can_tell = value > 0.0 and count > 1
+    error = float(means.std(ddof=1)) / math.sqrt(count) / value if can_tell else 0.0
     return _Level(value=value, distance=distance, error=error, blocks=count, at_full=at_full)
 
 
@@ -313,7 +314,7 @@ def _by_piece(
     """Return the level of each piece at full pace, by ``to_full`` from the fastest moments."""
     for piece in range(pieces):
         mine = segments.piece == piece
-        if mine.sum() < FEWEST:
+        if not mine.any():
             yield None
             continue
         level = segments.level[mine]
