@@ -8,13 +8,14 @@ import pytest
 from scipy import stats as scipy_stats
 from simulated.estimates import within
 
-from benchrigor.model import QuietPace
+from benchrigor.model import Pace, QuietPace
 from benchrigor.stats.estimators.headline import (
     ABOVE_FULL,
     ABOVE_FULL_SD,
     ASSUMED,
     SD_OF_QUIET_RUN,
     Told,
+    at_quiet,
     between_runs,
     common_quiet,
     one_of_each_cluster,
@@ -27,6 +28,20 @@ from benchrigor.stats.estimators.headline import (
 from benchrigor.stats.series.interval import student_t
 
 S0 = 0.015
+PACE = Pace(
+    full_s={"interpreter": 4e-6},
+    version=1,
+    mean=1.0,
+    slowest=1.0,
+    fastest=1.0,
+    blocks=9,
+    ratio=1.0,
+    sensitivity=1.0,
+    sensitivity_sd=0.1,
+    factor=1.0,
+    error=0.01,
+    between=0.015,
+)
 
 
 def runs(log_values):
@@ -61,9 +76,19 @@ def test_until_then_a_quiet_run_shows_it_by_its_median_and_a_busy_one_by_full_pa
 
 def test_runs_have_the_quiet_pace_that_most_quiet_runs_show_else_the_fastest():
     slow, fast = (QuietPace(seconds={"interpreter": each}, sd=0.01) for each in (5e-6, 4e-6))
-    assert common_quiet([slow, fast]) == fast
+    assert common_quiet([slow, fast]) == replace(fast, sd=0.0)
     shown = replace(slow, runs=7)
-    assert common_quiet([fast, shown]) == shown
+    assert common_quiet([fast, shown]) == replace(shown, sd=0.0)
+
+
+def test_a_headline_moves_to_another_quiet_pace_by_its_sensitivity():
+    quiet, other = (QuietPace(seconds={"interpreter": each}, sd=0.0) for each in (4e-6, 5e-6))
+    pace = replace(PACE, sensitivity=0.5, quiet=quiet)
+    found = at_quiet(figure(), pace, other)
+    assert found.value == pytest.approx(1.25**0.5)
+    assert found.relative_half_width == pytest.approx(figure().relative_half_width)
+    assert at_quiet(found, replace(pace, quiet=other), quiet).value == pytest.approx(1.0)
+    assert at_quiet(figure(), PACE, other) == figure()
 
 
 def test_processes_show_a_part_of_the_spread_themselves():

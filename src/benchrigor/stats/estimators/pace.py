@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Code, Estimate, Floats, Notice, Pace
-from benchrigor.model.pace import INTERPRETER, reference_s
+from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Ints
 from benchrigor.model.text import percent
 from benchrigor.stats.estimators.estimation import PIECE_MEANS
-from benchrigor.stats.series.interval import satterthwaite, scaled, student_t
+from benchrigor.stats.series.interval import satterthwaite, student_t
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
 # By how many per cent a reading takes longer where the reference takes 1 % longer, before a run
@@ -404,23 +404,6 @@ def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace
         degrees_of_freedom=freedom,
         notices=_unlike(pace),
     )
-
-
-def moved(
-    estimate: Estimate, pace: Pace, full_s: float, sensitivity: float | None = None
-) -> Estimate:
-    """Return an estimate at full pace as it is at another full pace, found by a later run.
-
-    And with another ``sensitivity``, which several runs told together.
-    """
-    slope = pace.sensitivity if sensitivity is None else sensitivity
-    further = math.log(reference_s(pace.full_s) / full_s)
-    if (fastest := pace.fastest_reference) is None:
-        further *= slope
-    else:
-        before, after = (_of_machine(max(each, 0.0))[0] for each in (fastest, fastest + further))
-        further = pace.busy * SENSITIVITY * (after - before)
-    return scaled(estimate, math.exp(-pace.away * (slope - pace.sensitivity) - further))
 
 
 def pieces_at_full_pace(estimate: Estimate, pace: Pace) -> Estimate | None:
