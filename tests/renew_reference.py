@@ -15,6 +15,7 @@ import click
 
 from benchrigor import pytest_plugin
 from benchrigor.cli import main
+from benchrigor.cli.verb_help import VERBS
 
 BAR = r"\|"
 PAGE = Path(__file__).parents[1] / "docs" / "reference.md"
@@ -38,8 +39,9 @@ def _verbs() -> Iterator[str]:
         inner = click.Context(verb, info_name=name, parent=context)
         synopsis = " ".join(["benchrigor", name, *verb.collect_usage_pieces(inner)])
         yield f"### benchrigor {name}\n\n```text\n{synopsis}\n```\n"
-        yield from _described(inspect.cleandoc(verb.help or ""))
-        yield from _table([row for each in verb.params if (row := each.get_help_record(inner))])
+        yield from _described(f"{VERBS[name]}\n\n{inspect.cleandoc(verb.help or '')}")
+        options = [each for each in verb.params if isinstance(each, click.Option)]
+        yield from _table([row for each in options if (row := each.get_help_record(inner))])
         yield ""
 
 

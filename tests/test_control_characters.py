@@ -4,15 +4,18 @@ The reports, errors and plots are listed from the code, so that new ones are tes
 """
 
 import ast
+import copy
 import enum
 import importlib
 import inspect
+import pickle
 import pkgutil
 import re
 import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +29,7 @@ import benchrigor
 import benchrigor as br
 from benchrigor import errors, model, report
 from benchrigor.cli import main
-from benchrigor.cli.verbs import VERBS
+from benchrigor.cli.verb_help import VERBS
 from benchrigor.control_characters import escaped, page
 from benchrigor.model import (
     Delays,
@@ -34,11 +37,15 @@ from benchrigor.model import (
     Metric,
     Observed,
     Options,
+    References,
+    Round,
     RunRecord,
     SegmentProfile,
     StablePhase,
 )
+from benchrigor.queues.periods import Periods
 from benchrigor.session.replays.recorded_run import record_of_pairs
+from benchrigor.session.turns.run_records import RunRecords
 from benchrigor.stats import find_stable_phase, profile_interference
 from benchrigor.storage import Journal
 
@@ -90,6 +97,8 @@ def called(function: Callable[..., Any], given: Mapping[Any, Any]) -> Any:
 
 
 ROOT = Path(benchrigor.__file__).parent
+ROOMS = ["instrument", "model", "queues", "report", "stats", "testing", "workbench", "workloads"]
+GIVEN = {"Pick", "RupturesDetector", "Stage", "SyntheticJob", "SyntheticStage", "SyntheticWorkload"}
 STORED = {"Pick"}  # a format that is read again, shown with repr
 NOT_OF_TEXT = {"InvalidInput", "Monitor"}  # the first has a test below, the other a report
 
@@ -129,6 +138,7 @@ def given() -> dict[Any, Any]:
         Delays: None,
         Options: Options(),
         RunRecord: record(),
+        RunRecords: RunRecords({NAME: record()}),
         SegmentProfile: profile(),
         Interference: profile_interference(profile()),
         StablePhase: find_stable_phase(np.ones(40)),
@@ -205,8 +215,62 @@ def test_a_printed_object_is_harmless() -> None:
     assert len(kinds) > 20
     for kind in kinds:
         if kind.__name__ not in STORED | NOT_OF_TEXT:
-            shown = record() if kind is RunRecord else called(kind, given())
-            assert_harmless(str(shown))
+            assert_harmless(str(made(kind, given())))
+
+
+def public_data() -> dict[str, type]:
+    """Return the dataclasses that the lobbies list, and those that their functions return."""
+    lobbies = [benchrigor, *(importlib.import_module(f"benchrigor.{room}") for room in ROOMS)]
+    items = {name: getattr(lobby, name) for lobby in lobbies for name in dir(lobby)}
+    public = dict[str, type]()
+    for name, item in items.items():
+        if is_dataclass(item):
+            public[name] = typing.cast("type", item)
+        members = vars(item) if inspect.isclass(item) else {name: item}
+        for each in (member for name, member in members.items() if name[0] != "_"):
+            function = each.fget if isinstance(each, property) else each
+            if inspect.isfunction(function) and function.__module__.startswith("benchrigor"):
+                own = function.__globals__
+                names = re.findall(r"\w+", str(function.__annotations__.get("return")))
+                public |= {part: own[part] for part in names if is_dataclass(own.get(part))}
+    return {name: kind for name, kind in public.items() if name not in GIVEN}
+
+
+PUBLIC_DATA = public_data()
+
+
+@pytest.mark.parametrize("name", PUBLIC_DATA)
+def test_the_repr_of_a_public_result_is_one_short_line(name: str) -> None:
+    kind = PUBLIC_DATA[name]
+    for text in ("load", NAME, NAME * 9):
+        measured: dict[str, Any] = {"stops": np.ones(1), "seconds": {text: np.ones(1)}}
+        values = {
+            **given(),
+            str: text,
+            Round: record().rounds[0],
+            Periods: Periods(period_s=np.ones(200), items=np.ones(200)),
+            Delays: Delays(**measured),
+            References: References(**measured),
+        }
+        del values["metric"]
+        shown = repr(made(kind, values))
+        assert_harmless(shown)
+        assert 0 < len(shown) <= 100
+        assert "\n" not in shown
+        assert " object at 0x" not in shown
+
+
+def test_the_repr_of_a_record_holds_its_number_behind_a_long_name() -> None:
+    long = replace(record(), name="a long command line " * 20)
+    (analysis,) = long.analyses
+    estimate = analysis.estimate
+    assert estimate is not None
+    assert f"{estimate.value:.2f}" in repr(long)
+    named = replace(long, name="sort")
+    assert repr(named)[:99] == str(named)[:99]
+    metric = replace(analysis.metric, name="time", unit="s")
+    assert repr(replace(analysis, metric=metric)) == f"time in s: {estimate!r}"
+    assert pickle.loads(pickle.dumps(estimate)) == copy.copy(estimate) == estimate  # noqa: S301
 
 
 def test_the_log_is_harmless(caplog: pytest.LogCaptureFixture) -> None:

@@ -111,7 +111,7 @@ def updates(seed: int, *, quick: bool) -> None:
     print("| --- | --- | --- | --- | --- | --- |")
     medians = {}
     for row, n in enumerate(SIZES):
-        spent = np.concatenate([_appended(seed, row, run, n) for run in range(4 if quick else 20)])
+        spent = np.concatenate([_appended(seed, row, run, n) for run in range(2 if quick else 20)])
         medians[n] = median = float(np.median(spent))
         bar, met = "none", ""
         if n == SIZES[-1]:
@@ -146,7 +146,7 @@ def _appended(seed: int, row: int, run: int, n: int) -> Floats:
 
 def stepwise(seed: int, *, quick: bool) -> None:
     """Print how long 10,000 updates to a million readings take."""
-    steps = 1_000 if quick else 10_000
+    steps = 500 if quick else 10_000
     series = three_phases(np.random.default_rng([seed, UPDATES, 9, 0]), steps * STEP)
     detector, spent = ChangeDetector(), np.empty(steps)
     for at, batch in enumerate(series.reshape(steps, STEP)):
@@ -174,7 +174,7 @@ class Compared(NamedTuple):
 
 def equality(seed: int, *, quick: bool) -> None:
     """Print how often appending in random batches comes to the same as all readings at once."""
-    series = 8 if quick else 40
+    series = 4 if quick else 40
     print(
         "| noise | comparisons | as appended at once | as detect_changes "
         "| else the same stable phase | neither | |"

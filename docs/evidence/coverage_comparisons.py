@@ -98,7 +98,7 @@ def _share(hits: int, trials: int) -> str:
 
 def comparisons(setting: Setting) -> None:
     """Print false verdicts, then power and equivalence."""
-    runs = setting.runs(1_000, 200)
+    runs = setting.runs(1_000, 100)
     print(f"{runs} pairs a row. False verdicts on identical code, bar {FALSE_VERDICTS:.0%}:\n")
     heading(
         ["starts", "spread", "AR(1)", "statistic", "margin 0", "bar", "margin 1%", "bar", "pyperf"]

@@ -95,7 +95,7 @@ def intervals(seed: int, name: str, repetition: int) -> tuple[Interval | None, .
 
 def fixed(setting: Setting) -> None:
     """Print one table per group of processes."""
-    runs = setting.runs(1_000, 200)
+    runs = setting.runs(1_000, 100)
     print(f"{runs} series of {N} readings a row; in brackets the half-width in % of the truth.")
     for group in Group:
         names = [name for name in ZOO if ZOO[name].group is group]
@@ -132,7 +132,7 @@ def at_level(
 
 def levels(setting: Setting) -> None:
     """Print coverage at other levels than 95 %."""
-    runs = setting.runs(1_000, 200)
+    runs = setting.runs(1_000, 100)
     print(f"{runs} series of {N} readings a row, the same for every level.\n")
     heading(["process", "level", "no trim", "bar", "trim", "bar"])
     for name in LEVEL_ROWS:

@@ -97,7 +97,7 @@ def _ours(starts: list[rivals.Floats], truth: float, *, trim: bool) -> Interval 
 
 def invocations(setting: Setting) -> None:
     """Print coverage by kind of program."""
-    runs = setting.runs(1_000, 200)
+    runs = setting.runs(1_000, 100)
     print(
         f"{runs} sets of {COUNT} starts of {READINGS} readings a row; in brackets the half-width "
         "in % of the truth. One start in four is 20% slower in a lottery.\n"

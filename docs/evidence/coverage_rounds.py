@@ -107,7 +107,7 @@ def _found(session: br.Session, truth: float) -> Found:
 
 def rounds(setting: Setting) -> None:
     """Print coverage by kind of rounds."""
-    runs = setting.runs(600, 100)
+    runs = setting.runs(600, 60)
     print(
         f"{runs} sessions a row, target {TARGET:.0%}, at most {MOST} rounds ({READINGS} readings "
         "each where restarted; where a start has a price of 300 readings, as many as the session "

@@ -136,7 +136,7 @@ def standing(found: Sequence[Ended]) -> Standing:
 
 def sequential(setting: Setting) -> None:
     """Print one table per group of processes, then the sessions that merge readings."""
-    runs = setting.runs(600, 100)
+    runs = setting.runs(600, 60)
     print(
         f"{runs} sessions a row, rivals {min(runs, RIVALS)}; target {TARGET:.0%}, budget {BUDGET:,}"
         " readings. Per method: coverage (half-width in % of the truth), sessions not converged, "
@@ -211,7 +211,7 @@ def _quantile(process: Process) -> Callable[[float], float]:
 
 def statistics(setting: Setting) -> None:
     """Print how sessions on a median and a p10 cover."""
-    runs = setting.runs(600, 100)
+    runs = setting.runs(600, 60)
     print(f"{runs} sessions a row; target {TARGET:.0%}, budget {BUDGET:,} readings.\n")
     heading(["process", "statistic", "coverage", "not converged", "readings", "flagged", "bar"])
     for name in BY_STATISTIC:

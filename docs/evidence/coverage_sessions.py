@@ -63,7 +63,7 @@ def session(process: str, warm_up: str, block: int, repetition: int) -> Held | N
 
 def sessions(setting: Setting) -> None:
     """Print the table."""
-    runs = setting.runs(600, 100)
+    runs = setting.runs(600, 60)
     print(f"{runs} sessions a row, target {TARGET:.0%}, budget {BUDGET:,}, seeds (block, 0..).\n")
     heading(["process", "warm-up", "block", "coverage", "no number", "ratio", "median n", "bar"])
     for process in PROCESSES:

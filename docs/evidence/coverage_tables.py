@@ -3,7 +3,8 @@
 Shares are of all repetitions: one without a number is a miss, unless the row may refuse, and then
 the share of those printed stands beside the verdict. A bar is met when the Wilson interval of the
 share reaches it: the 95 % one, or with ``--quick`` the 99.9 % one, which a row that truly meets its
-bar fails about once in two thousand times.
+bar fails at most four times in a thousand. A row of 100 repetitions whose true share is 0.80 misses
+a bar of 0.92 in 0.81 of its runs, one of 60 repetitions in 0.55, and in 0.85 at a share of 0.75.
 """
 
 from __future__ import annotations

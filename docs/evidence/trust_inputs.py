@@ -41,7 +41,7 @@ from benchrigor.cli import main as command_line
 from benchrigor.cli.amounts import amounts
 from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import Duration, TimeLimit, share, trim
-from benchrigor.cli.verbs import VERBS
+from benchrigor.cli.verb_help import VERBS
 from benchrigor.errors import BenchrigorError
 from benchrigor.instrument import Agent, read_thresholds
 from benchrigor.model.metric import describe_metric, quantile_named
@@ -66,14 +66,17 @@ STRANGE = (
     *("*", "#", "0-3", "3-0", "0,1", "0-999999999999", "-", "a", "x" * 3000, "e" * 300),
 )
 PICKS = ("x=regex:(.+)", "x:ms=column:0", "x=json:a.b", "x:share=regex:([0-9/]+)", "x=column:-1")
-# Verbs that measure get a program that is not there.
+# Verbs that measure get a program that is not there, or a statement that raises.
 ABSENT = {
     "run": ("no-such-program",),
     "ab": ("no-such-program", "no-such-program 2"),
     "commands": ("no-such-program", "no-such-program {n}"),
     "peak": ("--p95", "50ms", "--", "no-such-program", "{load}"),
+    "timeit": ("-s", "1/0", "pass"),
+    "resume": ("no-such-run",),
+    "watch": ("--once", "127.0.0.1:9", "no-such-host:x"),
 }
-LEFT_OUT = {"timeit", "doctor", "agent", "watch", "resume"}  # these measure, serve or wait
+LEFT_OUT = {"doctor", "agent"}  # these look at the machine for seconds, or serve
 WAITING = {"--over", "--against", "--watch", "--build", "--rev"}  # these run programs, or wait
 
 

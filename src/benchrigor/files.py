@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import secrets
@@ -18,12 +19,30 @@ except ImportError:  # Windows
 _LONGEST_NAME = 200  # bytes of a name of which another one is made
 
 
+def readable(path: str | Path) -> Path:
+    """Return a path; OSError if it is a device, such as /dev/zero, which might never end."""
+    mode = Path(path).stat().st_mode
+    if stat.S_ISBLK(mode) or stat.S_ISCHR(mode):
+        raise OSError(errno.EINVAL, "it is a device, expected a file", str(path))
+    return Path(path)
+
+
 def write_whole(path: str | Path, content: str | bytes, *, private: bool = False) -> None:
     """Write a file, whole or not at all, also while other processes write or read it.
 
     A new file may be read by others as the umask allows, a private one only by its owner; a file
     that exists keeps its mode. A link stays a link. What is no regular file, such as a device or a
     pipe, takes the content as it is.
+    """
+    with replacing(path, content, private=private):
+        pass
+
+
+@contextlib.contextmanager
+def replacing(path: str | Path, content: str | bytes, *, private: bool = False) -> Iterator[None]:
+    """Write a file as `write_whole` does, which has its place once the block has ended.
+
+    Of several files that belong together none is replaced unless all could be written.
     """
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     target = Path(os.path.realpath(path))
@@ -32,6 +51,7 @@ def write_whole(path: str | Path, content: str | bytes, *, private: bool = False
         earlier = target.stat().st_mode
         if not stat.S_ISREG(earlier):
             target.write_bytes(data)
+            yield
             return
         mode = stat.S_IMODE(earlier)
     partial = _partial_of(target)
@@ -42,7 +62,13 @@ def write_whole(path: str | Path, content: str | bytes, *, private: bool = False
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        yield
         partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        if error.filename == str(partial):  # a name that its caller does not know
+            error.filename, error.filename2 = str(path), None
+        raise
     except BaseException:
         partial.unlink(missing_ok=True)
         raise

@@ -1,6 +1,7 @@
 """How often a line is found to bend, growth is named, and rounds are found outlying."""
 
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.slow
 REPETITIONS = 50
 
 
+@cache
 def fits(curve: str, *, noise: float = 0.01) -> list[WpsFit]:
     rng = np.random.default_rng(1)
     level = 0.1 + CURVES[curve](WORK)

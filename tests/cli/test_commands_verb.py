@@ -47,6 +47,18 @@ def test_every_combination_of_parameters_is_run_once(cli, strict):
 
 
 @pytest.mark.parametrize(
+    "words", [["true --password={p} {n}"], ["true {n}", "--prepare", "true --password={p}"]]
+)
+def test_parameters_that_fill_a_secret_are_hidden(cli, words):
+    ran = cli(
+        "commands", *words, "-L", "p", "hunter2", "-L", "n", "7", "--max-rounds", "2", "--json"
+    )
+    assert "hunter2" not in ran.stdout
+    assert '"p": "__hidden__"' in ran.stdout
+    assert '"n": "7"' in ran.stdout
+
+
+@pytest.mark.parametrize(
     ("words", "labels"),
     [
         (("true", "true", "true"), ["true", "true #2", "true #3"]),

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ import pytest
 
 from benchrigor.cli import main
 from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.verbs import VERBS
+from benchrigor.cli.verb_help import VERBS
 
 CODES = Path(__file__).parents[2] / "docs" / "codes.md"
 CLI = Path(__file__).parents[2] / "src" / "benchrigor" / "cli"
@@ -20,6 +21,41 @@ def test_the_help_of_a_verb_fits_the_screen_and_gives_examples(cli, verb):
     assert f"\n    benchrigor {verb}" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert "\b" not in result.stdout
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_begins_with_its_question_and_shows_about_a_dozen_options(cli, verb):
+    command = main.get_command(click.Context(main), verb)
+    flags = [each.opts[-1] for each in command.params if isinstance(each, click.Option)]
+    shown, whole = cli(verb, "--help").stdout, cli(verb, "--help-all").stdout
+    for text in (shown, whole):
+        assert " ".join(text.split("\n\n")[1].split()) == VERBS[verb]
+    assert all(re.search(rf"^  (-\w, )?{flag}\b", whole, re.M) for flag in flags)
+    if len(flags) <= 15:
+        assert shown == whole
+        return
+    rows = re.findall(r"^  (-\S+)", shown, re.M)
+    assert {each.rstrip(",") for each in rows} == {*command.usual, "-h"}  # all of them exist
+    assert 10 <= len(command.usual) <= 13
+    assert shown.endswith(f"\nAll options: benchrigor {verb} --help-all\n")
+
+
+@pytest.mark.parametrize("words", [["--help"], *([verb, "--help-all"] for verb in VERBS)])
+def test_help_fits_a_narrow_terminal(cli, monkeypatch, words):
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = cli(*words).stdout.splitlines()
+    listed = lines[lines.index("Options:") :]
+    # A term that does not fit stands alone.
+    assert [each for each in listed if len(each) > 40 and "  " in each.strip()] == []
+
+
+def test_help_groups_the_verbs_by_task(cli):
+    *_, measure, compare, servers, analyse, machine = cli("--help").stdout.split("\n\n")
+    assert measure.startswith("Measure:\n  run  ")
+    assert compare.startswith("Compare:\n  ab  ")
+    assert servers.startswith("Servers:\n  peak  ")
+    assert analyse.startswith("Analyse:\n")
+    assert machine.startswith("Machine:\n  doctor  ")
 
 
 def test_the_help_documents_every_exit_code(cli):

@@ -53,6 +53,15 @@ def rounds_in(store):
     return runs[0]["rounds"] if runs else 0
 
 
+def is_gone(process):
+    """Whether no process of its group is left, also none that nobody has waited for yet."""
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
 def interrupt(process):
     """Press Ctrl-C: the whole process group gets the signal."""
     os.killpg(process.pid, signal.SIGINT)
@@ -187,3 +196,65 @@ def test_a_line_lives_on_a_terminal_and_no_thread_runs_beside_a_reading(started,
     assert any(re.match(r"alone:f: (about )?\d.* ms \[", line) for line in lines)
     assert max(map(len, lines)) <= 40
     assert "\x1b" not in stdout
+
+
+@pytest.mark.slow
+def test_a_pool_that_a_function_leaves_does_not_outlive_the_program(started, tmp_path):
+    """It replaces those of its processes that are killed."""
+    (tmp_path / "pooled.py").write_text(
+        "import multiprocessing, time\n"
+        "def work():\n"
+        "    global pool\n"
+        "    if 'pool' not in globals():\n"
+        "        pool = multiprocessing.get_context('fork').Pool(2)\n"
+        "    time.sleep(0.001)\n"
+    )
+    run = started("run", "--budget", 1, "pooled:work", cwd=tmp_path)
+    run.wait(timeout=PATIENCE_S)
+    assert run.returncode in {0, 3, 4}
+    until(lambda: is_gone(run))
+
+
+@pytest.mark.slow
+def test_what_hangs_at_the_exit_does_not_keep_the_program(started, tmp_path):
+    (tmp_path / "hanging.py").write_text(
+        "import atexit, time\natexit.register(time.sleep, 600)\n"
+        "def work():\n    time.sleep(0.001)\n"
+    )
+    run = started("run", "--budget", 1, "hanging:work", cwd=tmp_path)
+    _, stderr = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode in {0, 3, 4}
+    assert "ended without what the measured code does at exit" in stderr
+
+
+@pytest.mark.slow
+def test_background_jobs_of_a_function_are_ended(started, tmp_path):
+    (tmp_path / "jobs.py").write_text(
+        "import subprocess\n"
+        "def work():\n    subprocess.run('sleep 600 & sleep 0.01', shell=True, check=True)\n"
+    )
+    run = started("run", "--budget", 1, "jobs:work", cwd=tmp_path)
+    _, stderr = run.communicate(timeout=PATIENCE_S)
+    assert "still running" not in stderr
+    until(lambda: is_gone(run))
+
+
+def test_a_function_that_becomes_another_program_has_failed(started, tmp_path):
+    (tmp_path / "other.py").write_text("import os\ndef work():\n    os.execvp('true', ['true'])\n")
+    run = started("run", "--budget", 1, "other:work", cwd=tmp_path)
+    _, stderr = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == 5
+    assert "in the process that measures" in stderr
+
+
+@pytest.mark.slow
+def test_threads_that_a_function_leaves_do_not_keep_a_fresh_interpreter(started, tmp_path):
+    (tmp_path / "threads.py").write_text(
+        "import threading, time\n"
+        "def work():\n"
+        "    if threading.active_count() < 3:\n"
+        "        threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "    time.sleep(0.001)\n"
+    )
+    run = started("run", "--fresh", "--budget", 3, "threads:work", cwd=tmp_path)
+    assert run.wait(timeout=PATIENCE_S) in {0, 3}

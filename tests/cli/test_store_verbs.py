@@ -311,3 +311,32 @@ def test_list_shows_the_revision_that_was_measured(cli, store, tmp_path, monkeyp
     Path("mod.py").write_text("def work(): pass\n")
     cli("run", "--max-rounds", "1", "true")
     assert cli("list").stdout.splitlines()[0].endswith(f"true  {log.stdout[:7]}+")
+
+
+def test_an_export_replaces_all_files_or_none(cli, run_id, tmp_path):
+    folder = tmp_path / "tables"
+    cli("export", run_id, "-o", folder)
+    (folder / "rounds.csv").unlink()
+    (folder / "rounds.csv").mkdir()
+    (folder / "readings.csv").write_text("mine")
+    ran = cli("export", run_id, "-o", folder, "--force")
+    assert ran.exit_code == 2
+    assert "rounds.csv cannot be written" in ran.stderr
+    assert (folder / "readings.csv").read_text() == "mine"
+    assert len(list(folder.iterdir())) == 3
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="only where devices are files")
+@pytest.mark.parametrize("verb", ["analyze", "changes", "compare", "rate"])
+def test_devices_that_never_end_are_not_read(cli, verb):
+    ran = cli(verb, "/dev/zero")
+    assert ran.exit_code in {2, 6}
+    assert "Traceback" not in ran.output
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has it")
+def test_a_log_that_cannot_be_written_does_not_end_the_run(cli):
+    ran = cli("run", "--max-rounds", "3", "--no-store", "--log", "/dev/full", "--", "true")
+    assert ran.exit_code in {0, 3, 4}
+    assert "lines of the log are missing" in ran.stderr
+    assert "Traceback" not in ran.output

@@ -33,8 +33,8 @@ START = "spawn"
 """This process may have threads: only those that the tests start from a script are forked."""
 PERIOD_S, ENOUGH = 0.02, 8
 PATIENCE_S = 60.0
-SIZE, BLOCK = 3000, 48
-TEXT = b"foobar" * 3_000_000
+SIZE, BLOCK = 2016, 48
+TEXT = b"foobar" * 2_000_000
 FACTOR = 2.5
 """How far a rate may be off that of the same stage alone, with and without pauses before items."""
 SLOWER = 6.0

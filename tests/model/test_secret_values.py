@@ -38,6 +38,17 @@ WITH_SECRETS = [
     ["bash", "-c", f"mysql --password '{S}' -e 'select 1'"],
     ["python", "-c", f"import x; token = '{S} {S}'; x.run(token)"],
     ["http", "h", f"Authorization:Bearer {S}"],
+    ["curl", "-sSu", f"bob:{S}", "http://h"],
+    ["curl", "-H", f"Token: {S}"],
+    ["curl", f"--header=X-Forwarded-Authorization: Bearer {S}"],
+    ["curl", "-H", f"apikey: {S}"],
+    ["curl", "-sb", f"name={S}"],
+    ["curl", "-d", f'{{"password": ["{S}"], "passwords": {{"bob": "{S}"}}}}'],
+    ["curl", "-d", f"<login><password>{S}</password></login>"],
+    ["tool", f"//me:{S}@h/"],
+    ["curl", f"https://h/?key={S}"],
+    ["env", f"DBPASS={S}", f"SECRET_KEY_BASE={S}", f"STRIPE_KEY={S}", "serve"],
+    ["sh", "-c", f"export TOKEN={S}; serve"],
 ]
 
 WITHOUT = [
@@ -51,6 +62,16 @@ WITHOUT = [
     ["sort", "-k", "2", "-u", "a.txt"],
     ["sh", "-c", "a; b | c 'd  e' \"f\" \\g"],
     ["ssh", "user@host", "http://h:80/@x"],
+    ["date", "-u", "+%H:%M"],
+    ["git", "clone", "ssh://git@github.com/a"],
+    ["tool", "s3://bucket@region/x"],
+    ["docker", "run", "-u", "www:www", "img"],
+    ["ffmpeg", "-pass", "2", "--first-pass=1", "--single-pass", "file"],
+    ["make", "PASS=1", "BYPASS=yes"],
+    ["opt", "--pass=inline", "--pin=0-3", "--auth", "none", "--signature", "v4"],
+    ["ansible", "--ask-pass", "file"],
+    ["curl", "-H", "X-Request-Id: 3", "-H", "Content-Id: 3ab"],
+    ["sh", "-c", "pass=1; while [ $pass -lt 9 ]; do pass=2; done"],
 ]
 
 

@@ -24,6 +24,13 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 # The child tells that it lives by a file of its own; every third one stays.
 CHILD = "echo $$ >> pids; [ $(wc -l < pids) -lt 3 ] || exec sleep 600"
 STAYING = "echo $$ >> pids; echo $$ >> pids; echo $$ >> pids; exec sleep 600"
+# Shells have what runs in their background ignore some signals, and children do as well.
+_PREPARED = """
+import os, signal, sys
+for name, is_ignored in eval(sys.argv[1]).items():
+    signal.signal(getattr(signal, name), signal.SIG_IGN if is_ignored else signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, "-m", *sys.argv[2:]])
+"""
 _MODULE = f"""
 import asyncio, os, subprocess, time
 
@@ -154,28 +161,22 @@ def start(mode: str, folder: Path, *, ignored: Collection[int] = ()) -> subproce
     program = "pytest" if mode.startswith("pytest") else "benchrigor"
     words = [word.replace("{pids}", str(folder)) for word in MODES[mode]]
     plugin = ("-p", "no:cacheprovider") if program == "pytest" else ()
-    # Shells have what runs in their background ignore some signals, and children do as well.
-    handlers = {each: signal.SIG_IGN if each in ignored else signal.SIG_DFL for each in _SIGNALS}
-    before = {each: signal.signal(each, handler) for each, handler in handlers.items()}
-    try:
-        with (folder / "stderr").open("w") as stderr:  # no pipe: what is left may hold it open
-            return subprocess.Popen(
-                [sys.executable, "-m", program, *words, *plugin],
-                cwd=folder,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": str(folder),
-                    "BENCHRIGOR_STORE": str(folder / "store"),
-                    "TMPDIR": str(folder / "tmp"),
-                    _MARK: (folder / "mark").read_text(),
-                },
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                start_new_session=True,
-            )
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+    handlers = {number.name: number in ignored for number in _SIGNALS}
+    with (folder / "stderr").open("w") as stderr:  # no pipe: what is left may hold it open
+        return subprocess.Popen(
+            [sys.executable, "-c", _PREPARED, repr(handlers), program, *words, *plugin],
+            cwd=folder,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(folder),
+                "BENCHRIGOR_STORE": str(folder / "store"),
+                "TMPDIR": str(folder / "tmp"),
+                _MARK: (folder / "mark").read_text(),
+            },
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            start_new_session=True,
+        )
 
 
 def lives(folder: Path) -> bool:

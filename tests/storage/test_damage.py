@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -111,6 +112,54 @@ def test_no_damage_changes_what_is_told_without_a_word(tmp_path: Path) -> None:
                     run = runs.get(run_id)
                     assert run == in_list[run_id] or are_lost
     assert seen > 20
+
+
+def test_rows_whose_ids_are_zeros_are_not_left_out_of_the_list(tmp_path: Path) -> None:
+    """The index of ids may be whole: it must not answer for the table."""
+    path = tmp_path / "runs.sqlite"
+    run_ids = fill(path)
+    data, n_lists = path.read_bytes(), 0
+    for found in re.finditer("|".join(run_ids).encode(), data):
+        start = found.start() - 20  # the header of the row stands before it
+        path.write_bytes(data[:start] + bytes(80) + data[start + 80 :])
+        with Journal(path) as journal:
+            runs = listed(journal)
+        if runs is not None:
+            n_lists += 1
+            assert run_ids == [*runs][::-1] or any("damage" in run for run in runs.values())
+    assert n_lists > 5
+
+
+def test_results_do_not_change_places(tmp_path: Path) -> None:
+    """Which one is the last follows from the rounds it is of, which have a checksum."""
+    path = tmp_path / "runs.sqlite"
+    run_id = fill(path)[0]
+    with Journal(path) as journal:
+        journal.append(run_id, a_round(4))
+        journal.finish(run_id, RESULT)
+        before = shown(run_id, journal)
+    change(path, "UPDATE result SET sequence = -sequence")
+    with Journal(path) as journal:
+        assert shown(run_id, journal) == before
+        assert listed(journal)[run_id]["finished"]
+
+
+def test_an_index_that_leads_to_other_rows_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    first, second, _ = fill(path)
+    change(path, "DROP INDEX result_of_run")
+    other = f"CASE run_id WHEN '{first}' THEN '{second}' ELSE run_id END"
+    change(path, f"CREATE INDEX result_of_run ON result ({other})")
+    change(
+        path,
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_master SET sql = 'CREATE INDEX result_of_run ON result (run_id)' "
+        "WHERE name = 'result_of_run'",
+    )
+    with Journal(path) as journal:
+        with pytest.raises(StoreFailed, match="0 of its 1 results are there"):
+            journal.load(first)
+        assert journal.load(second).run_id == second
 
 
 @pytest.mark.parametrize(

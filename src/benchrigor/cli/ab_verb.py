@@ -16,6 +16,7 @@ from benchrigor.cli.driving import gentle_interrupt
 from benchrigor.cli.exits import leave
 from benchrigor.cli.output import live_line, print_result
 from benchrigor.cli.targets import imported, names_function
+from benchrigor.cli.verb_help import Verb
 from benchrigor.cli.worktrees import words_of, worktrees
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import page
@@ -31,7 +32,11 @@ from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    usual="--fresh --python --rev --build --margin --statistic --budget --timeout "
+    "--fail-on --no-store --store --json",
+)
 @click.argument("words", nargs=-1, required=True, metavar="OLD NEW | TARGET")
 @click.option(
     "--fresh", is_flag=True, help="Measure functions in a fresh interpreter for each round."

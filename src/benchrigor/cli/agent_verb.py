@@ -11,13 +11,14 @@ import click
 from benchrigor.cli.nodes import token_option
 from benchrigor.cli.options import json_option
 from benchrigor.cli.output import print_result, remark
+from benchrigor.cli.verb_help import Verb
 from benchrigor.instrument import Agent, Alarms, read_thresholds
 from benchrigor.model.codec import is_there
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),

@@ -14,6 +14,7 @@ from benchrigor.cli.output import print_json, say, summary
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import Columns, recorded_file
 from benchrigor.cli.sources import name_of, read_columns
+from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Options
 from benchrigor.report import explain as explanation
@@ -22,7 +23,7 @@ from benchrigor.session.replays.recorded_run import record_of_pairs
 from benchrigor.session.traces import SPEED
 
 
-@click.command()
+@click.command(cls=Verb)
 @shared.readings_options
 @click.option("--work", metavar="COLUMN", help="Work amount of each round; --unit is theirs.")
 @shared.share_option("--target", None, "Half-width wanted; exit code 3 when it is not reached.")

@@ -15,6 +15,7 @@ from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import Columns
 from benchrigor.cli.sources import name_of, read_rounds
+from benchrigor.cli.verb_help import Verb
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Analysis, Notice, Options, StablePhase, codec
@@ -25,7 +26,7 @@ from benchrigor.session.replays.recorded_phases import record_with_changes
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT
 
 
-@click.command()
+@click.command(cls=Verb)
 @shared.readings_options
 @shared.share_option("--level", "1%", "Chance of any false change point.")
 @click.option(

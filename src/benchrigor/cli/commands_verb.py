@@ -7,7 +7,7 @@ import math
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from benchrigor.cli.compare_verb import code_of_family, fail_on_option
 from benchrigor.cli.driving import driven_in_turn
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_result, summary
+from benchrigor.cli.verb_help import Verb
 from benchrigor.cli.worktrees import words_of
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import page
@@ -32,7 +33,7 @@ from benchrigor.model import (
     RunRecord,
 )
 from benchrigor.model.checks import refuse
-from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.secret_values import HIDDEN, hide_secrets
 from benchrigor.model.text import (
     PEAK_MEMORY,
     marked,
@@ -45,10 +46,9 @@ from benchrigor.model.text import (
 )
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
-from benchrigor.session.controller import check_seed
+from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.measuring import TIME
 from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_sides, rank_in_turn
-from benchrigor.session.turns.measuring_many import seed_of
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
@@ -68,10 +68,14 @@ class _Command(NamedTuple):
 
     text: str
     hooks: Mapping[str, str]
-    values: Mapping[str, str]
+    shown: Mapping[str, str]  # values of its parameters, without secrets
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    usual="-L -P --baseline --setup --prepare --shell --ignore-failure --memory "
+    "--target --budget --store --json",
+)
 @click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
 @click.option(
     "-L",
@@ -253,17 +257,31 @@ def _expanded(
             given = dict(zip(names, combination, strict=True))
             text = _filled(command, given)
             filled = {place: _filled(hook, given) for place, hook in hooks.items()}
-            unseen = ", ".join(f"{name}={given[name]}" for name in names if name not in shown)
+            shown_as = _without_secrets(given, [command, *hooks.values()], [text, *filled.values()])
+            unseen = ", ".join(f"{name}={shown_as[name]}" for name in names if name not in shown)
             label = first = hide_secrets(f"{text} ({unseen})" if unseen else text)
             for time in itertools.count(2):
                 if label not in expanded:
                     break
                 label = f"{first} #{time}"  # the same command again, or the same but for a secret
-            expanded[label] = _Command(text, filled, given)
+            expanded[label] = _Command(text, filled, shown_as)
     return expanded
 
 
-def _parameters_in(text: str, values: Mapping[str, list[str]]) -> list[str]:
+def _without_secrets(
+    given: Mapping[str, str], templates: Sequence[str], filled: Sequence[str]
+) -> dict[str, str]:
+    """Return the values of parameters, hidden where a text that names them hides them."""
+    hidden = {
+        name
+        for template, text in zip(templates, filled, strict=True)
+        for name in _parameters_in(template, given)
+        if given[name] not in hide_secrets(text)
+    }
+    return {name: HIDDEN if name in hidden else value for name, value in given.items()}
+
+
+def _parameters_in(text: str, values: Collection[str]) -> list[str]:
     """Return the parameters that a text names; other braces are its own."""
     return [name for name in _PLACE.findall(text) if name in values]
 
@@ -308,7 +326,7 @@ def _tell(
     """Print the places of all, or how they compare with the baseline, and return that."""
     told: dict[str, Any] = {
         "commands": {
-            label: {"values": hide_secrets(chosen[label].values), "run": summary(record)}
+            label: {"values": chosen[label].shown, "run": summary(record)}
             for label, record in records.items()
         }
     }

@@ -13,6 +13,7 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recording
+from benchrigor.cli.verb_help import Verb
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.model import Code, Comparison, Estimate, Family, RunRecord, Verdict
@@ -80,7 +81,7 @@ class _Side:
     is_file: bool
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("sources", nargs=-1, required=True, metavar="BASELINE CANDIDATE [MORE]...")
 @click.option(
     "--statistic",

@@ -7,6 +7,7 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
+from benchrigor.cli.verb_help import Verb
 from benchrigor.model import Fitness, codec
 from benchrigor.model.finding import verdict_of
 from benchrigor.report.doctor_text import render_findings
@@ -19,7 +20,7 @@ _CODES = {
 }
 
 
-@click.command()
+@click.command(cls=Verb)
 @shared.json_option
 def doctor(*, as_json: bool) -> None:
     """Look whether this machine is fit to be measured on; no setting is changed.

@@ -10,12 +10,13 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.output import outlined, print_result
 from benchrigor.cli.recordings import stored_run
 from benchrigor.cli.searches import is_search, peak_of
+from benchrigor.cli.verb_help import Verb
 from benchrigor.model import codec
 from benchrigor.report import explain as explanation
 from benchrigor.report.peak_text import explain_peak
 
 
-@click.command()
+@click.command(cls=Verb)
 @shared.last_run_argument
 @shared.metric_option
 @shared.store_option

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -11,15 +12,16 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recorded_run, stored_run
+from benchrigor.cli.verb_help import Verb
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
-from benchrigor.files import write_whole
+from benchrigor.files import replacing
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.report.csv_tables import TABLES
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("source", metavar="[RUN]", required=False)
 @click.option(
     "--output",
@@ -62,11 +64,14 @@ def export(
         refuse([f"{path} is there already: --force replaces it" for path in there])
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, path in paths.items():
-            text = io.StringIO(newline="")
-            csv.writer(text, lineterminator="\n").writerows(TABLES[name](record))
-            write_whole(path, text.getvalue())
+        with ExitStack() as replaced:
+            for name, path in paths.items():
+                text = io.StringIO(newline="")
+                csv.writer(text, lineterminator="\n").writerows(TABLES[name](record))
+                replaced.enter_context(replacing(path, text.getvalue()))
     except OSError as error:
-        raise InvalidInput(f"{folder} cannot be written: {error.strerror or error}") from error
+        raise InvalidInput(
+            f"{error.filename or folder} cannot be written: {error.strerror or error}"
+        ) from error
     written = [str(path) for path in paths.values()]
     print_result(lambda: page(written), as_json=as_json, run_id=record.run_id, files=written)

@@ -18,6 +18,7 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import recorded_run
+from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Interference, Light, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
@@ -43,7 +44,7 @@ class _Run:
     pressure: Pressure | None = None
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("sources", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--reference",

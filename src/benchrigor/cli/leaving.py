@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,6 +14,8 @@ from benchrigor.workloads.processes import kinship, own_signals
 from benchrigor.workloads.processes.process_group import end_all
 
 _killed: list[int] = []
+_spared: set[int] = set()
+_EXIT_S = 5.0
 
 
 @contextmanager
@@ -28,14 +32,26 @@ def left_clean() -> Iterator[None]:
         finally:
             own_signals.too_late()
             end_all()
+            kinship.kill_orphans()
             if kinship.kill_descendants(spared=before):
                 _killed.append(1)
+                _spared.update(before)
             for each in kinship.escapees(os.getpid()):
                 remark(f"still running: {each}")
             os.environ.pop(kinship.MARK, None)  # a function may have cleared them
 
 
-def must_end_at_once() -> bool:
-    """Whether this process would wait for threads or killed processes at its end."""
-    threads = [each for each in threading.enumerate() if not each.daemon]
-    return bool(own_signals.left_calls or _killed or len(threads) > 1)
+def end_program(code: int) -> None:
+    """End this program at once if it would wait for threads or killed processes; else soon."""
+    threads = [thread for thread in threading.enumerate() if not thread.daemon]
+    if own_signals.left_calls or _killed or len(threads) > 1:
+        own_signals.refuse_forks()  # a pool replaces those of its processes that were killed
+        kinship.kill_descendants(spared=_spared)
+        own_signals.end_at_once(code)
+    _thread.start_new_thread(_end_later, (code,))
+
+
+def _end_later(code: int) -> None:
+    time.sleep(_EXIT_S)
+    remark(f"ended without what the measured code does at exit: it took more than {_EXIT_S:g} s")
+    own_signals.end_at_once(code)

@@ -11,6 +11,7 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_json, say
+from benchrigor.cli.verb_help import Verb
 from benchrigor.control_characters import escaped, page
 from benchrigor.model import Decision
 from benchrigor.model.text import WIDTH, ended, many, shortened
@@ -18,7 +19,7 @@ from benchrigor.model.text import WIDTH, ended, many, shortened
 _INDENT = 10 * " "
 
 
-@click.command(name="list")
+@click.command(name="list", cls=Verb)
 @click.argument("query", default="")
 @shared.store_option
 @shared.json_option

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
+from benchrigor.files import readable
+
 TOKEN = "BENCHRIGOR_TOKEN"  # noqa: S105  # the name of a variable
 
 
 def _token(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> str | None:
     if path is not None:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
+        return readable(path).read_text(encoding="utf-8", errors="replace").strip()
     return os.environ.get(TOKEN) or None
 
 

@@ -18,7 +18,9 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.picture import plot_option
 from benchrigor.cli.searches import announced, carry_out, generator_of
 from benchrigor.cli.targets import names_function
+from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
+from benchrigor.files import readable
 from benchrigor.model import Limit, codec
 from benchrigor.model.checks import refuse
 from benchrigor.model.trial import FAILED
@@ -47,7 +49,12 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
     )
 
 
-@click.command(context_settings={"allow_interspersed_args": False})
+@click.command(
+    cls=Verb,
+    usual="--url --requests --mean --p95 --failed --limit --load --read --accuracy "
+    "--budget --dry-run --json",
+    context_settings={"allow_interspersed_args": False},
+)
 @click.argument("words", nargs=-1, metavar="MODULE:COROUTINE | -- COMMAND [ARG]")
 @click.option("--url", help="Send HTTP requests to this URL.")
 @click.option("--method", default="GET", show_default=True, help="Of these requests.")
@@ -282,7 +289,7 @@ def _kind(given: Mapping[str, Any]) -> HttpRequest:
     body = given["body"]
     if body.startswith("@"):
         try:
-            body = Path(body[1:]).read_text(encoding="utf-8")
+            body = readable(body[1:]).read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             raise InvalidInput(f"--body {body}: {error}") from error
     return HttpRequest(
@@ -297,7 +304,7 @@ def _kind(given: Mapping[str, Any]) -> HttpRequest:
 def _kinds(path: Path) -> list[HttpRequest]:
     """Read the kinds of requests of a file."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(readable(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{path}: {error}") from error
     tables = document.get("request")

@@ -10,10 +10,11 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recording
+from benchrigor.cli.verb_help import Verb
 from benchrigor.session.sample_size import plan as planned
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("source", metavar="RUN|FILE")
 @shared.share_option("--change", "3%", "Change to be seen.")
 @shared.share_option("--power", "80%", "Chance of seeing it, if it is so.")

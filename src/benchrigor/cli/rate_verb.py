@@ -15,6 +15,7 @@ from benchrigor.cli.options import json_option, share
 from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of
+from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import codec
 from benchrigor.queues.rates import METHODS
@@ -23,7 +24,7 @@ from benchrigor.queues.recording.recordings import Recording
 from benchrigor.report import plot_rates, render_rates
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("source", metavar="FILE")
 @click.option("--end", metavar="NAME", help="Analyse this end only.")
 @click.option(

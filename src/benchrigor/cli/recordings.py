@@ -11,6 +11,7 @@ from benchrigor.cli.options import existing_store
 from benchrigor.cli.searches import is_search
 from benchrigor.cli.sources import decoded, name_of, read_rounds
 from benchrigor.errors import InvalidInput, StoreFailed
+from benchrigor.files import readable
 from benchrigor.model import Metric, Options, RunRecord
 from benchrigor.model.codec import is_there
 from benchrigor.session import retraced
@@ -93,7 +94,7 @@ def stored_run(run_id: str | None, store: Path | None) -> RunRecord:
 def _saved(path: Path) -> RunRecord | None:
     """Read a record that was saved to a file; None for a file of another kind."""
     try:
-        data = json.loads(decoded(path.read_bytes()))
+        data = json.loads(decoded(readable(path).read_bytes()))
     except (OSError, ValueError, RecursionError):
         return None
     is_record = isinstance(data, dict) and {"schema", "rounds", "options"} <= data.keys()

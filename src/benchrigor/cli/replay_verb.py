@@ -11,11 +11,12 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recording
+from benchrigor.cli.verb_help import Verb
 from benchrigor.model.options import CHOICES
 from benchrigor.session.replays.replaying import replay as replayed
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("source", metavar="RUN|FILE")
 @shared.share_option(
     "--target", None, "Half-width at which to stop.  [default: that of the run; 2% for a file]"

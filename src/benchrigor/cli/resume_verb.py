@@ -14,6 +14,7 @@ from benchrigor.cli.driving import drive_and_print
 from benchrigor.cli.searches import is_search, resume_search
 from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import workload_of
+from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Options, Progress, StopReason
 from benchrigor.model.checks import refuse
@@ -21,7 +22,7 @@ from benchrigor.session import Session
 from benchrigor.session.pairs.stored_runs import AGAIN, PAIR
 
 
-@click.command()
+@click.command(cls=Verb)
 @shared.run_id_argument
 @shared.budget_options(None)
 @log_option

@@ -17,6 +17,7 @@ from benchrigor.cli.amounts import amounts
 from benchrigor.cli.driving import drive_against, drive_and_print, drive_in_turn
 from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import function_target, metrics_for, names_function
+from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Metric, Options, Progress
@@ -25,10 +26,10 @@ from benchrigor.model.codec import is_there
 from benchrigor.model.text import show_duration
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
-from benchrigor.session.controller import check_seed
+from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.measuring import TIME
 from benchrigor.session.traces import SPEED
-from benchrigor.session.turns.measuring_many import pieces_for, seed_of
+from benchrigor.session.turns.measuring_many import pieces_for
 from benchrigor.storage import Journal
 from benchrigor.workloads import (
     AmountWorkload,
@@ -50,6 +51,9 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
 
 
 @click.command(
+    cls=Verb,
+    usual="--target --statistic --budget --work --read --timeout --fresh "
+    "--against --name --no-store --store --json",
     # What follows the command belongs to it: `benchrigor run gzip -k file`.
     context_settings={"allow_interspersed_args": False},
 )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
 
+from benchrigor.cli.output import remark
 from benchrigor.errors import InvalidInput
 
 log_option = click.option(
@@ -26,7 +28,7 @@ def logged_to(path: Path | None) -> Iterator[None]:
         yield
         return
     try:
-        handler = logging.FileHandler(path, encoding="utf-8")
+        handler = _LogFile(path, encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror}") from error
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
@@ -39,4 +41,16 @@ def logged_to(path: Path | None) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
-        handler.close()
+        with suppress(OSError):  # of the lines that could not be written
+            handler.close()
+        if handler.problem is not None:
+            remark(f"{path} cannot be written: {handler.problem}; lines of the log are missing")
+
+
+class _LogFile(logging.FileHandler):
+    """Notes the first problem, such as a full disk: a log does not end what it is about."""
+
+    problem: BaseException | None = None
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  # theirs
+        self.problem = self.problem or sys.exc_info()[1]

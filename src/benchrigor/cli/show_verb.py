@@ -11,10 +11,11 @@ from benchrigor.cli.output import print_json, print_record
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import stored_run
 from benchrigor.cli.searches import is_search, peak_of, print_peak
+from benchrigor.cli.verb_help import Verb
 from benchrigor.report import plot_peak, plot_trace
 
 
-@click.command()
+@click.command(cls=Verb)
 @shared.last_run_argument
 @shared.store_option
 @plot_option

@@ -10,7 +10,6 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from benchrigor.cli.options import ignored_lines
 from benchrigor.cli.output import remark
 from benchrigor.errors import InvalidInput
+from benchrigor.files import readable
 from benchrigor.model import Floats, as_series
 from benchrigor.model.commented_csv import is_number, rows_of
 from benchrigor.model.series import short
@@ -103,7 +103,7 @@ def _cells(source: str, columns: Sequence[str | None], by: str | None = None) ->
 
 def _text(source: str, name: str) -> str:
     try:
-        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        raw = sys.stdin.buffer.read() if source == "-" else readable(source).read_bytes()
         text = decoded(raw)
     except OSError as error:
         raise InvalidInput(f"{name} cannot be read: {error.strerror}") from error

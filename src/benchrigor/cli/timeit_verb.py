@@ -11,12 +11,13 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.driving import drive_and_print
 from benchrigor.cli.targets import statement_target
+from benchrigor.cli.verb_help import Verb
 from benchrigor.model import Options
 from benchrigor.session import Session
 from benchrigor.session.measuring import TIME
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("lines", nargs=-1, required=True, metavar="STATEMENT [LINE]...")
 @click.option(
     "-s", "--setup", "setup", multiple=True, metavar="STATEMENT", help="Run once before; by lines."

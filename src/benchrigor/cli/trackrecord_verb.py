@@ -13,6 +13,7 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result, remark
+from benchrigor.cli.verb_help import Verb
 from benchrigor.control_characters import escaped, page
 from benchrigor.model import RunRecord, StopReason, TrackRecord, codec
 from benchrigor.model.text import WIDTH, counted, shortened
@@ -26,7 +27,7 @@ _NOTHING = (
 )
 
 
-@click.command(name="track-record")
+@click.command(name="track-record", cls=Verb)
 @click.option("--name", default="", help="Only runs whose name holds this.")
 @shared.store_option
 @shared.json_option

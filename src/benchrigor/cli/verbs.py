@@ -10,35 +10,9 @@ from typing import Any
 import click
 
 from benchrigor.cli.standard_streams import CannotWrite, secure_streams
+from benchrigor.cli.verb_help import TASKS, VERBS, HelpContext
 from benchrigor.errors import BenchrigorError, InvalidInput
 
-# Help shows these without loading the verbs, in this order.
-VERBS = {
-    "run": "Measure a command or a function.",
-    "ab": "Measure two functions or commands in turn, and compare them.",
-    "commands": "Measure several commands in turn, and rank them.",
-    "timeit": "Measure a statement of Python.",
-    "doctor": "Look whether this machine is fit to be measured on.",
-    "peak": "Find the greatest load at which a server keeps its limits.",
-    "analyze": "Estimate the mean or a quantile of recorded readings.",
-    "changes": "Find the change points and phases of recorded readings.",
-    "compare": "Compare a candidate with a baseline, or rank several.",
-    "replay": "Show when other rules would have stopped, and their estimates.",
-    "list": "List the stored runs, newest first.",
-    "show": "Show the report of a stored run.",
-    "explain": "Explain step by step how the number of a run came about.",
-    "export": "Write a run as CSV files.",
-    "interference": "Estimate what share of a run's time is interference.",
-    "rate": "Show the service rate of a recorded stage.",
-    "plan": "Plan how much to measure to see a change, from an earlier run.",
-    "track-record": "Show how often the intervals of stored runs held.",
-    "agent": "Serve this machine's state to those who ask for it.",
-    "watch": "Show how nodes are that run an agent.",
-    "resume": "Take up a run that was killed, stopped or ran out of budget.",
-}
-
-
-_LEAVING = "benchrigor.cli.leaving"
 _OWN_SIGNALS = "benchrigor.workloads.processes.own_signals"  # only verbs that measure load it
 
 # Verbs that measure take all settings of a project; the target of a pair is that of its ratio.
@@ -49,6 +23,8 @@ _NOT_OF = {"ab": {"target"}}
 
 class Verbs(click.Group):
     """A group of commands in which benchrigor's errors end with their own exit code."""
+
+    context_class = HelpContext
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """Return the verbs in the order in which help shows them."""
@@ -63,9 +39,11 @@ class Verbs(click.Group):
         return next(each for each in commands if each.name == name)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the verbs and what they do, without loading them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+        """Write the verbs of each task and their questions, without loading them."""
+        for task, verbs in TASKS.items():
+            with formatter.section(task):
+                width = max(map(len, VERBS))  # the same column for all tasks
+                formatter.write_dl([(f"{name:{width}}", text) for name, text in verbs.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -98,7 +76,7 @@ class Verbs(click.Group):
         return name, verb, rest
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the command line; do not wait at its end for what a call that hung waits for."""
+        """Run the command line; say in one line if its output cannot be written."""
         secure_streams()
         try:
             return super().main(*args, **kwargs)
@@ -108,10 +86,6 @@ class Verbs(click.Group):
 
                 remark(str(error))
             sys.exit(error.code)  # noqa: TID251  # the command line
-        except SystemExit as error:
-            if (used := sys.modules.get(_LEAVING)) is not None and used.must_end_at_once():
-                used.own_signals.end_at_once(error.code if isinstance(error.code, int) else 1)
-            raise
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Read what stands before the verb."""

@@ -16,6 +16,7 @@ from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.nodes import token_option
 from benchrigor.cli.options import json_option, json_printed
 from benchrigor.cli.output import say
+from benchrigor.cli.verb_help import Verb
 from benchrigor.instrument import Hub
 from benchrigor.model import codec
 from benchrigor.model.node import NodeCondition, NodeView
@@ -30,7 +31,7 @@ _WORDS = {"node", "is"}
 _STYLES = {NodeCondition.WELL: "green", NodeCondition.UNASKED: "dim"}
 
 
-@click.command()
+@click.command(cls=Verb)
 @click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
 @token_option
 @click.option(

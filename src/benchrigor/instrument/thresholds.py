@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.errors import InvalidInput
+from benchrigor.files import readable
 from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.codec import encode
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import LARGEST, short
 
 MOST_CODES, LONGEST = 100, 300  # Bounds of what others may send: codes, characters of a text
@@ -22,7 +24,7 @@ _DEFAULTS = Path(__file__).with_name("thresholds.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class Condition(OneLine):
     """What a sample must be above or below, and from where on that is over.
 
     Parameters
@@ -64,7 +66,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Threshold:
+class Threshold(OneLine):
     """When an alarm is raised and cleared.
 
     Parameters
@@ -170,7 +172,7 @@ def _parsed(source: Path | str | None) -> Mapping[str, Any]:
             "or tables by code"
         )
     try:
-        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+        text = readable(source).read_text(encoding="utf-8") if isinstance(source, Path) else source
         return tomllib.loads(text or "")
     except (OSError, ValueError, RecursionError) as error:
         where = source if isinstance(source, Path) else f"{short(source)} (a file is a Path)"

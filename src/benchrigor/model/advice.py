@@ -12,6 +12,7 @@ from benchrigor.model.checks import (
     wrong_values,
     wrong_whole,
 )
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.pipeline import Quantity, ends
 from benchrigor.model.series import short
 from benchrigor.model.text import aligned, first_few, percent, shortened, show_value, wrapped
@@ -22,7 +23,7 @@ _LONGEST_NAME = 24  # characters of a node, so that its kernels have room beside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
+class Kernel(OneLine):
     """A unit of work that a program dispatches again and again.
 
     Parameters
@@ -64,7 +65,7 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchAdvice:
+class BatchAdvice(OneLine):
     """How many instances of a kernel to dispatch at once.
 
     Parameters
@@ -98,7 +99,7 @@ class BatchAdvice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeLoad:
+class NodeLoad(OneLine):
     """What one node has to do.
 
     Parameters
@@ -124,7 +125,7 @@ class NodeLoad:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelPartition:
+class KernelPartition(OneLine):
     """Which node runs which kernel.
 
     Parameters

@@ -12,12 +12,13 @@ import numpy as np
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.pace import Pace
 from benchrigor.model.series import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePoints:
+class ChangePoints(OneLine):
     """Where a series changes its distribution.
 
     Parameters
@@ -97,7 +98,7 @@ class PhaseReason(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
+class Phase(OneLine):
     """Successive readings of one distribution: ``start <= i < stop``."""
 
     start: int
@@ -112,7 +113,7 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StablePhase:
+class StablePhase(OneLine):
     """The part of a series that may be measured, or the reason why there is none.
 
     Parameters
@@ -156,7 +157,7 @@ class StablePhase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Subsessions:
+class Subsessions(OneLine):
     """Adjacent readings merged until neighbours are (nearly) uncorrelated.
 
     Parameters
@@ -182,7 +183,7 @@ class Subsessions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mode:
+class Mode(OneLine):
     """A value around which readings gather: their median, and their share of all, in (0, 1]."""
 
     value: float
@@ -190,7 +191,7 @@ class Mode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class Observed(OneLine):
     """What readings that allow no number show by themselves: figures without an interval.
 
     Parameters
@@ -227,7 +228,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LevelFit:
+class LevelFit(OneLine):
     """The level of a series and its standard error.
 
     Parameters
@@ -281,7 +282,7 @@ class LevelFit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VarianceSplit:
+class VarianceSplit(OneLine):
     """The variance components of a program's readings.
 
     Parameters
@@ -309,7 +310,7 @@ class VarianceSplit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WpsFit:
+class WpsFit(OneLine):
     """The line duration = overhead + work / speed, through rounds of various work amounts.
 
     Parameters
@@ -365,7 +366,7 @@ _TOLD = 0.01  # share of the time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Disturbed:
+class Disturbed(OneLine):
     """What the readings are that do not count because delay was measured during them.
 
     Parameters
@@ -423,7 +424,7 @@ class Disturbed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Analysis:
+class Analysis(OneLine):
     """All that is known of one metric, every intermediate result kept.
 
     Parameters
@@ -499,6 +500,12 @@ class Analysis:
     at_full_pace: Estimate | None = None
     headline: Estimate | None = None
     disturbed: Disturbed | None = None
+
+    def _line(self) -> str:
+        why = "".join(f": {each.sentence}" for each in self.notices[:1])
+        shown = f"no number{why}" if self.estimate is None else repr(self.estimate)
+        name, unit = self.metric.name, self.metric.unit
+        return f"{name}{f' in {unit}' if unit else ''}: {shown}"
 
     @property
     def taken(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import textwrap
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from benchrigor.model.analysis import Observed
 from benchrigor.model.decision import Decision, StopReason
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import (
     aligned,
     counted,
@@ -44,7 +46,7 @@ class Verdict(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(OneLine):
     """How a candidate stands against a baseline; ``print(comparison)`` is one line.
 
     Parameters
@@ -157,7 +159,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(OneLine):
     """Comparisons that are judged together, so that many looks do not make discoveries.
 
     Parameters
@@ -189,9 +191,15 @@ class Family:
             rows.append((name, change, chance, self.verdicts[name]))
         return page([*aligned(rows, "<<><"), *_footer(self)])
 
+    def _line(self) -> str:
+        counts = Counter(self.verdicts.values())
+        verdicts = ", ".join(f"{counts[each]} {each}" for each in Verdict if counts[each])
+        mean = "" if self.summary is None else f" · geometric mean {show_change(self.summary)}"
+        return f"{many(len(self.comparisons), 'comparison')}: {verdicts}{mean}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
+class Ranked(OneLine):
     """One result's place among several.
 
     Parameters

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from benchrigor.model.analysis import Analysis
 from benchrigor.model.checks import refuse, wrong_choice
+from benchrigor.model.one_line import OneLine
 
 
 class StopReason(enum.StrEnum):
@@ -30,7 +31,7 @@ class StopReason(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(OneLine):
     """Whether to stop, and why; ``reason`` is None while the session goes on.
 
     Rules of your own stop for `StopReason.STOP_REQUESTED`.
@@ -51,7 +52,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Progress:
+class Progress(OneLine):
     """How a session stands after a round, for stop rules and progress displays.
 
     Parameters

@@ -6,10 +6,14 @@ import math
 from dataclasses import dataclass
 
 from benchrigor.model.notice import Notice
+from benchrigor.model.one_line import OneLine
+from benchrigor.units import digits_for
+
+_MOST_DECIMALS, _LONG = 9, 1e12  # Other numbers are written as powers of ten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class Estimate(OneLine):
     """A number with its confidence interval.
 
     Parameters
@@ -31,6 +35,8 @@ class Estimate:
     --------
     >>> estimate = Estimate(value=10.0, low=9.0, high=11.5, confidence=0.95, n=50,
     ...                     n_effective=41.0, method="long-run-variance")
+    >>> estimate
+    10.0 [9.0, 11.5] 95%
     >>> estimate.half_width, estimate.relative_half_width
     (1.25, 0.125)
     """
@@ -62,3 +68,10 @@ class Estimate:
         if self.half_width == 0.0:
             return 0.0
         return self.half_width / abs(self.value) if self.value != 0.0 else math.inf
+
+    def _line(self) -> str:
+        decimals = digits_for(self.half_width, self.value)
+        long = decimals > _MOST_DECIMALS or abs(self.value) >= _LONG
+        form = ".4g" if long else f",.{decimals}f"
+        shown = f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
+        return shown if self.is_bracket else f"{shown} {100.0 * self.confidence:.10g}%"

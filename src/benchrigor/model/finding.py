@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from benchrigor.control_characters import escaped
 from benchrigor.model.notice import Code
+from benchrigor.model.one_line import OneLine
 
 
 class Fitness(enum.StrEnum):
@@ -20,7 +21,7 @@ class Fitness(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(OneLine):
     """One thing that a doctor found.
 
     Parameters

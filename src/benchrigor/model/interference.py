@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from benchrigor.control_characters import escaped
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
+from benchrigor.model.one_line import OneLine
 
 KNOWN_FROM = 90.0  # per cent of a session's time for which delay must be measured, for a light
 ELSEWHERE = "other threads or processes used most of the processor time"
@@ -27,7 +28,7 @@ class Light(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SegmentGroup:
+class SegmentGroup(OneLine):
     """Segments with the same features, which should take the same time.
 
     Attributes
@@ -59,7 +60,7 @@ class SegmentGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interference:
+class Interference(OneLine):
     """The interference of one run; percentages are of its wall time, interference included.
 
     Attributes
@@ -132,7 +133,7 @@ class Interference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompositeGroup:
+class CompositeGroup(OneLine):
     """Segments of several runs with the same features; see `SegmentGroup`.
 
     ``duration`` is of one undisturbed segment, in seconds; None where too few runs have enough.
@@ -145,7 +146,7 @@ class CompositeGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Composite:
+class Composite(OneLine):
     """One program without instantaneous interference and measured delay, from several runs.
 
     ``duration`` is of the program, in seconds; the runs are the unit of inference.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from benchrigor.control_characters import escaped, page
 from benchrigor.errors import InvalidInput
 from benchrigor.model.notice import Evidence, Figure
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import aligned, percent, shortened, show_duration, show_value, wrapped
 
 OF_MACHINE = "machine: "  # Facts of a round that begin so are of the machine, not of the workload
@@ -15,7 +16,7 @@ _WIDEST = 40  # Characters of a value in a table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Capability:
+class Capability(OneLine):
     """One thing about a machine that matters to measurements, such as its "cpu governor".
 
     ``value`` is None where it is not available, for a ``reason``.
@@ -28,7 +29,7 @@ class Capability:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(OneLine):
     """One thing about the state of a machine at a moment.
 
     Parameters
@@ -69,7 +70,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(OneLine):
     """Samples of one moment; see `Status` and `Health`."""
 
     samples: tuple[Sample, ...]
@@ -151,7 +152,7 @@ class Health(State):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alarm:
+class Alarm(OneLine):
     """Something that is wrong with a machine as long as the alarm stands.
 
     Parameters

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import is_number, refuse, wrong_values
+from benchrigor.model.one_line import OneLine
 from benchrigor.units import Direction, Quantity, direction_of, quantity_of
 
 _FROM_UNIT: Any = "auto"  # resolved when a metric is made
@@ -19,7 +20,7 @@ _AVERAGINGS = ("auto", "arithmetic", "harmonic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(OneLine):
     """What is measured, in which unit, and how well it must be known.
 
     Parameters

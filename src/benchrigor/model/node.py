@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from benchrigor.model.machine import Alarm, Health, Status
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.probe_reading import ProbeReadings
 
 
@@ -21,7 +22,7 @@ class NodeCondition(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeReport:
+class NodeReport(OneLine):
     """What an agent tells a hub in one answer.
 
     Parameters
@@ -66,7 +67,7 @@ class NodeReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeView:
+class NodeView(OneLine):
     """A node as a hub knows it: its last good answer, how old that is, and how it is now.
 
     Parameters

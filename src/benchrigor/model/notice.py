@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from benchrigor.control_characters import escaped
+from benchrigor.model.one_line import OneLine
 
 Figure = str | int | float | bool | None  # One figure of a Notice's evidence
 
@@ -141,7 +142,7 @@ CAUSES: tuple[tuple[Code, ...], ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(OneLine):
     """One thing that the reader of a number must know.
 
     Parameters

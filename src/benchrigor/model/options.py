@@ -10,6 +10,7 @@ from numbers import Integral
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import as_share, attempt, is_number, refuse
 from benchrigor.model.metric import quantile_named
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 
 Work = float | tuple[float, float | None] | None
@@ -48,7 +49,7 @@ _OPTIONAL = {"target", "budget_readings", "readings_per_round", "max_rounds"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(OneLine):
     """What a session must reach, and what it may spend; plain values, all serialisable.
 
     Parameters

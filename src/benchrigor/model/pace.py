@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from benchrigor.model.one_line import OneLine
+
 INTERPRETER = "interpreter"  # kind of the reference: byte code
 # A bare start of the interpreter: wall time, processor time, and what is neither that nor delay.
 COMMAND, COMMAND_CPU, COMMAND_REST = "command", "command cpu", "command rest"
@@ -23,7 +25,7 @@ def reference_s(full_s: Mapping[str, float]) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuietPace:
+class QuietPace(OneLine):
     """What the reference takes on a machine while nothing else runs there.
 
     Parameters
@@ -42,7 +44,7 @@ class QuietPace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class Pace(OneLine):
     """How fast a machine was during a run, by fixed work timed in turn with the readings.
 
     Parameters

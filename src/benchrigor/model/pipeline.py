@@ -10,6 +10,7 @@ from benchrigor.control_characters import escaped, page
 from benchrigor.model.checks import refuse, wrong_number, wrong_quantity, wrong_whole
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice, Severity
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.service import ServiceProcess
 from benchrigor.model.text import (
@@ -39,7 +40,7 @@ def ends(quantity: Quantity) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineStage:
+class PipelineStage(OneLine):
     """One stage of a pipeline.
 
     Parameters
@@ -108,7 +109,7 @@ def wrong_process(process: Any, variation: Any, of: str = "") -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StageLoad:
+class StageLoad(OneLine):
     """Capacity of a stage, and how much of it is used.
 
     Parameters
@@ -133,7 +134,7 @@ class StageLoad:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bottleneck:
+class Bottleneck(OneLine):
     """The stage that limits a pipeline.
 
     Parameters
@@ -167,7 +168,7 @@ class Bottleneck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BufferSize:
+class BufferSize(OneLine):
     """How much room the queue in front of each replica of a stage should have.
 
     Parameters
@@ -209,7 +210,7 @@ class BufferSize:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaCount:
+class ReplicaCount(OneLine):
     """How many replicas of a stage keep its utilisation down.
 
     Parameters
@@ -246,7 +247,7 @@ def _enough(number: int | None, at_value: int, noun: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StageAdvice:
+class StageAdvice(OneLine):
     """What is suggested for one stage.
 
     Parameters
@@ -267,7 +268,7 @@ class StageAdvice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineAdvice:
+class PipelineAdvice(OneLine):
     """What is suggested for a pipeline.
 
     Parameters

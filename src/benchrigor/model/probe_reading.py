@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from benchrigor.model.notice import Notice
+from benchrigor.model.one_line import OneLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeReading:
+class ProbeReading(OneLine):
     """The events of a probe, since its registry began or since a reader's last reset.
 
     Attributes
@@ -54,7 +55,7 @@ class ProbeReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeReadings(Mapping[str, ProbeReading]):
+class ProbeReadings(OneLine, Mapping[str, ProbeReading]):
     """The readings of all probes of a registry by name, in the order in which they came.
 
     Attributes
@@ -82,7 +83,7 @@ class ProbeReadings(Mapping[str, ProbeReading]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeRow:
+class ProbeRow(OneLine):
     """A kernel in the table of probes.
 
     Attributes

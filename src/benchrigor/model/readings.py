@@ -11,6 +11,7 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import attempt, refuse, wrong_whole
 from benchrigor.model.notice import Notice
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Floats, Ints, as_series, check_items, short
 
 _END_NS = 2.0**63
@@ -18,7 +19,7 @@ Facts = Mapping[str, str | int | float | bool | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundPlan:
+class RoundPlan(OneLine):
     """One round that a session asks for.
 
     Parameters
@@ -48,7 +49,7 @@ class RoundPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Delays:
+class Delays(OneLine):
     """The measured delays of a round, for groups of successive readings.
 
     Parameters
@@ -130,7 +131,7 @@ def _rising(values: object) -> tuple[Ints, list[str]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class References:
+class References(OneLine):
     """How long fixed work took that was done in turn with the readings of a round.
 
     Parameters
@@ -172,7 +173,7 @@ _LONGEST_NS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Round:
+class Round(OneLine):
     """One finished round and its readings.
 
     Parameters

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from benchrigor.control_characters import page
 from benchrigor.model.estimate import Estimate
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import aligned, counted, many, percent, show_estimate, wrapped
 
 _HEADER = ("rule", "would stop at", "estimate", "later")
@@ -17,7 +18,7 @@ _NOBODY_CAN_TELL = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
+class Ruling(OneLine):
     """What one rule finds.
 
     Parameters
@@ -50,7 +51,7 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
+class Replay(OneLine):
     """Recorded readings, judged under one or more rules; ``print(replay)`` is a table.
 
     Parameters

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
-from benchrigor.files import write_whole
+from benchrigor.files import readable, write_whole
 from benchrigor.model import codec
 from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
@@ -23,6 +23,7 @@ from benchrigor.model.interference import Interference, Light
 from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Code, Notice
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
 from benchrigor.model.secret_values import hide_secrets
@@ -47,7 +48,7 @@ _LEAST_WHY = 60  # Of them for why there is no number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Provenance:
+class Provenance(OneLine):
     """Where, when and with what a run was made.
 
     Parameters
@@ -91,7 +92,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RunRecord:
+class RunRecord(OneLine):
     """The result of a run, and everything needed to retrace it; prints as one line.
 
     Parameters
@@ -315,7 +316,7 @@ class RunRecord:
             When it cannot be read.
         """
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            data = json.loads(readable(path).read_bytes())
         except (ValueError, RecursionError) as error:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)

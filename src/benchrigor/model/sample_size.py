@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from benchrigor.control_characters import page
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import (
     WIDTH,
     aligned,
@@ -24,7 +25,7 @@ _NEARLY_CERTAIN = 0.999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(OneLine):
     """What it costs to know a mean within a relative half-width.
 
     Parameters
@@ -47,7 +48,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(OneLine):
     """How much to measure, from a pilot; ``print(plan)`` shows it in a few lines.
 
     Parameters

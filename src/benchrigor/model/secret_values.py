@@ -17,42 +17,59 @@ _LONG = (
     r"|sess(?:ion)?[-_]?id"
 )
 _SHORT = r"pass|pw|auth|authorization|cookie|bearer|sig|sid|pin|otp|pat"  # whole words only
-_NAME = rf"(?![-_]*no[-_])(?:[\w.-]{{0,80}}?(?:{_LONG})|(?:[\w.-]{{0,80}}[-_.])?(?:{_SHORT}))"
-_HEADER = r"(?:[\w-]{1,80}-(?:key|token|secret|auth|password|signature|id)|(?:proxy-)?authorization"
-_HEADER += r"|(?:set-)?cookie|passw(?:or)?d|passphrase)"
+_NOT_NAMED = r"(?![-_]*(?:no|ask|single|first|second|two|multi)[-_])"
+_NAME = rf"{_NOT_NAMED}(?:[\w.-]{{0,80}}?(?:{_LONG})|(?:[\w.-]{{0,80}}[-_.])?(?:{_SHORT}))"
+_PART = r"token|secret|auth|session(?:-id)?|signature|credentials?"  # also a module's name
+_HEADER = rf"(?:[\w-]{{1,80}}-(?:key|{_PART})|(?:[\w-]{{1,80}}-)?(?:authori[sz]ation|authentication"
+_HEADER += r"|apikey|cookie|passw(?:or)?d|passphrase))"
 _SCHEME = r"(?:(?:bearer|basic|digest|token)\s+)?"
 _QUOTED = r""""(?:\\.|[^"\\])*"?|'[^']*'?"""
+# As environment variables are written: SECRET_KEY_BASE, STRIPE_KEY, DBPASS; not BYPASS, nor PASS.
+_VARIABLE = r"(?-i:[A-Z0-9_]*_KEY(?:_BASE)?|(?!BYPASS|COMPASS)[A-Z0-9_]+PASS)"
+# No secret, whatever its name: a small number or a range, a version, a word for a choice.
+_PLAIN = r"\d{1,3}(?:[-,.:]\d{1,3})*|v\d+|none|auto|basic|digest|ntlm|true|false|yes|no|on|off"
+_PLAIN += r"|inline|default|stdin"
 _VALUE = rf"""(?:{_QUOTED}|{_SCHEME}[^\s&;,'"\])}}]+)"""
 
-_SECRET_NAME = re.compile(rf"{_NAME}|{_HEADER}", re.IGNORECASE)
+_SECRET_NAME = re.compile(rf"{_NAME}|{_HEADER}|{_VARIABLE}", re.IGNORECASE)
+_IS_PLAIN = re.compile(_PLAIN, re.IGNORECASE)
+_NAMING = r"(?:git\+)?(?:ssh|sftp|rsync|s3|git)"  # schemes in which a name stands before the @
 # What hides a part of a text: user info of a URL, name=value, "name": "value",
 # name = "value", Header: value.
 _EMBEDDED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"(?P<before>\b[a-z][a-z0-9+.-]{0,30}://)[^\s/?#'\"]+(?=@)",
-        rf"(?P<before>(?<![\w.-])-{{0,2}}{_NAME}=){_VALUE}",
-        rf"(?P<before>(?<![\w.-])(?P<quote>[\"']){_NAME}(?P=quote)\s*[:=]\s*){_VALUE}",
+        # A name without a password is a secret for some, as at GitHub, and for others never one.
+        rf"(?P<before>\b(?!{_NAMING}://[^\s/:@]*@)[a-z][a-z0-9+.-]{{0,30}}://)[^\s/?#'\"]+(?=@)",
+        r"(?P<before>(?<![\w/:.-])//)[^\s/?#'\":@]+:[^\s/?#'\"@]+(?=@)",
+        r"(?P<before>[?&]key=)[^\s&#'\"]+",
+        rf"(?P<before>(?<![\w.-])-{{0,2}}(?:{_NAME}|{_VARIABLE})=){_VALUE}",
+        rf"(?P<before>(?<![\w.-])(?P<quote>[\"']){_NAME}(?P=quote)\s*[:=]\s*)"
+        rf"(?:\[[^\]]*\]?|\{{[^}}]*\}}?|{_VALUE})",
+        rf"(?P<before><{_NAME}>)[^<]+",
         rf"(?P<before>(?<![\w.-]){_NAME}\s*[:=]\s*)(?:{_QUOTED})",
-        rf"(?P<before>(?<![\w.-]){_HEADER}:\s+)[^\n'\"]+",
+        rf"(?P<before>(?<![\w.-])(?:{_HEADER}|{_PART}):\s+)[^\n'\"]+",
         r"(?P<before>(?<![\w.-])pass:)[^\s'\"]+",
     )
 )
+# A user and a password; numbers, or twice the same, are a user and a group.
+_USER = r"(?!\d+:\d+$|(?P<group>[\w.-]+):(?P=group)$)[\w.@%-]+:.+"
 # What hides all the rest of an argument: --name=value, Header:value, -H..., -uuser:password.
 _ARGUMENTS = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
-        rf"(?P<before>-{{0,2}}{_NAME}=).+",
-        rf"(?P<before>(?:-H|--[\w-]+=)?\s*{_HEADER}\s*:\s*).+",
-        r"(?P<before>-u|--(?:proxy-)?user=)(?!\d+:\d+$)[^\s:=-][^\s:]*:.+",
+        rf"(?P<before>-{{0,2}}(?:{_NAME}|{_VARIABLE})=).+",
+        rf"(?P<before>(?:-H|--[\w-]+=)?\s*(?:{_HEADER}\s*:|(?:{_PART})\s*:\s)\s*).+",
+        rf"(?P<before>-u|--(?:proxy-)?user=){_USER}",
     )
 )
 # An argument after which the next one is a secret, or is one if it names a user and a password.
 _BEFORE_SECRET = re.compile(rf"-{{1,2}}{_NAME}|{_HEADER}:", re.IGNORECASE)
-_BEFORE_USER = frozenset({"-u", "-U", "--user", "--proxy-user"})
-_USER = re.compile(r"(?!\d+:\d+$)[^:]+:.+", re.DOTALL)
+_BEFORE_USER = re.compile(r"-[a-zA-Z]*[uU]|--(?:proxy-)?user")  # with other letters, as of curl
+_BEFORE_COOKIE = re.compile(r"-[a-zA-Z]*b")
 
-_SHELL_WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+""", re.DOTALL)
+# A separator of commands ends a word, too.
+_SHELL_WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\;|])+""", re.DOTALL)
 _PATTERNS = ("picks", "unit_picks", "read")  # say where readings stand in an output
 
 
@@ -97,20 +114,28 @@ def holds_hidden(item: Any) -> bool:
 
 def _hide_in_word(before: str, word: str) -> str:
     """Hide what is secret in one argument, which may be a line of a shell."""
-    follows_user = before in _BEFORE_USER and _USER.fullmatch(word)
-    if follows_user or (_BEFORE_SECRET.fullmatch(before) and not word.startswith("-")):
+    follows_user = _BEFORE_USER.fullmatch(before) and re.fullmatch(_USER, word, re.DOTALL)
+    follows_cookie = _BEFORE_COOKIE.fullmatch(before) and "=" in word
+    follows_secret = _BEFORE_SECRET.fullmatch(before) and not word.startswith("-")
+    if (follows_user or follows_cookie or follows_secret) and not _IS_PLAIN.fullmatch(word):
         return HIDDEN
     if before != "-c":
         for pattern in _ARGUMENTS:
             if found := pattern.fullmatch(word):
-                return found["before"] + HIDDEN
+                return _hidden(found)
     return _hide_in_text(word) if re.search(r"[\s'\"\\]", word) else _hide_embedded(word)
 
 
 def _hide_embedded(text: str) -> str:
     for pattern in _EMBEDDED:
-        text = pattern.sub(rf"\g<before>{HIDDEN}", text)
+        text = pattern.sub(_hidden, text)
     return text
+
+
+def _hidden(found: re.Match[str]) -> str:
+    """Return the text of a match with its value hidden, unless it can be no secret."""
+    value = found[0].removeprefix(found["before"])
+    return found[0] if _IS_PLAIN.fullmatch(value) else found["before"] + HIDDEN
 
 
 @lru_cache(maxsize=256)

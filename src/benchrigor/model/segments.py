@@ -12,15 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.files import write_whole
+from benchrigor.files import readable, write_whole
 from benchrigor.model import profile_file
 from benchrigor.model.checks import attempt, refuse
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.readings import Facts
 from benchrigor.model.series import Floats, as_series, short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SegmentProfile:
+class SegmentProfile(OneLine):
     """The segments of one run, of one process or merged over several.
 
     A segment is a part of a program's execution between two boundaries, such as one step of a
@@ -119,7 +120,7 @@ class SegmentProfile:
     @classmethod
     def load(cls, path: str | Path) -> SegmentProfile:
         """Read a profile; raise InvalidInput naming the line, or the column and segment."""
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+        with readable(path).open(encoding="utf-8-sig", newline="") as file:
             columns = profile_file.read(file, name=str(path))
         try:
             return cls(**columns)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.one_line import OneLine
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -154,4 +155,7 @@ def short(item: object) -> str:
         text = repr(item)
     except (ValueError, RecursionError):  # a whole number of thousands of digits, deep nesting
         return f"of type {type(item).__name__} and too long to show"
+    kind = type(item).__name__
+    if isinstance(item, OneLine) and not text.startswith(kind):  # its line does not say what it is
+        text = f"{kind}({text})"
     return text if len(text) <= 40 else f"{text[:37]}..."

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from benchrigor.control_characters import escaped
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import percent, show_estimate
 
 _COLUMNS = 80
@@ -39,7 +40,7 @@ class ServiceProcess(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceMoments:
+class ServiceMoments(OneLine):
     """Moments of the service time of one item.
 
     Parameters
@@ -65,7 +66,7 @@ class ServiceMoments:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceRate:
+class ServiceRate(OneLine):
     """The rate at which a stage serves while it does not wait, in one window of time.
 
     Parameters

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from benchrigor.control_characters import page
 from benchrigor.model.estimate import Estimate
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import many, percent, wrapped
 
 # Misses expected of honest intervals (about one), below which counts cannot contradict them.
@@ -22,7 +23,7 @@ class Standing(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunPair:
+class RunPair(OneLine):
     """Two runs of the same thing, one after the other, on one machine; ids of those stored."""
 
     name: str
@@ -34,7 +35,7 @@ class RunPair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(OneLine):
     """How often the intervals of one thing held: ``held`` of ``pairs``."""
 
     name: str
@@ -48,7 +49,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrackRecord:
+class TrackRecord(OneLine):
     """How often earlier intervals agreed with a later, independent run.
 
     ``print(record)`` is a sentence or two.

@@ -14,6 +14,7 @@ from benchrigor.model.checks import is_number, refuse, wrong_number, wrong_value
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import Notice
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.text import aligned, marked, percent, row, show_duration, show_estimate
 
@@ -35,7 +36,7 @@ class PeakStatus(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class Limit(OneLine):
     """What a server must keep: a metric of a trial, and the most that it may be.
 
     Parameters
@@ -88,7 +89,7 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadTrial:
+class LoadTrial(OneLine):
     """One trial that a search asks for.
 
     Parameters
@@ -142,7 +143,7 @@ class LoadTrial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadResult:
+class LoadResult(OneLine):
     """What a trial found.
 
     Parameters
@@ -269,7 +270,7 @@ def _wrong_counts(result: LoadResult) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class Trial(OneLine):
     """A trial that was carried out, and how it is counted.
 
     Parameters
@@ -319,7 +320,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeakRate:
+class PeakRate(OneLine):
     """The greatest load at which a server keeps its limits; ``print(peak)`` shows it.
 
     Parameters

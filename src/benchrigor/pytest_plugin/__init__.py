@@ -69,7 +69,7 @@ def _add_how_to_measure(add: Callable[..., None]) -> None:
     add(
         "--bench-take-benchmark",
         action="store_true",
-        help="be the fixture benchmark too, in place of that of pytest-benchmark",
+        help="serve tests that use the fixture benchmark too, in place of pytest-benchmark",
     )
 
 
@@ -95,8 +95,8 @@ def _add_what_becomes_of_it(add: Callable[..., None]) -> None:
         "--bench-fail-on",
         choices=("worse", "undecided", "never"),
         default="never",
-        help="the verdicts against --bench-compare that fail the run: worse; undecided or worse; "
-        "none (default: never). A test that only one side has is undecided",
+        help="which verdicts of --bench-compare fail the run: worse; undecided or worse; none "
+        "(default: never). A test that only one side has is undecided",
     )
     add("--bench-json", metavar="FILE", help="write all that was measured to this file")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +24,7 @@ from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.storage.project_settings import time_metric
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
 from benchrigor.workloads.callable import awaits
-from benchrigor.workloads.processes.kinship import descendants, kill_descendants
+from benchrigor.workloads.processes import kinship
 from benchrigor.workloads.processes.own_signals import EndedBySignal, ended_by_signals
 from benchrigor.workloads.timing import hash_of_function
 
@@ -377,16 +378,20 @@ def _as_raised(measure: Callable[[], T]) -> T:
     And so for signals, after what was started is ended.
     """
     __tracebackhide__ = True
-    before = descendants()
+    before = kinship.descendants()
+    os.environ[kinship.MARK] = str(os.getpid())
     try:
         with ended_by_signals():
             return measure()
     except WorkloadFailed as error:
         raise _own(error) from None
     except EndedBySignal as error:
-        kill_descendants(spared=before)
+        kinship.kill_descendants(spared=before)
+        kinship.kill_orphans()
         signal.raise_signal(error.number)
         raise  # where the signal did not end this process: an interrupt does not
+    finally:
+        os.environ.pop(kinship.MARK, None)
 
 
 def _own(error: WorkloadFailed) -> BaseException:

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from benchrigor.model import Code, Notice, RateReason
 from benchrigor.model.checks import refuse, wrong_number, wrong_whole
+from benchrigor.model.one_line import OneLine
 
 _START_S = 0.001
 _TOLERANCE = 0.005  # relative deviation of a realised width from the one wanted
@@ -29,7 +30,7 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibratedPeriod:
+class CalibratedPeriod(OneLine):
     """The result of a calibration.
 
     Parameters

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from benchrigor.model import Floats
+from benchrigor.model.one_line import OneLine
 from benchrigor.queues.rates import ServiceRateEstimator
 
 _UNKNOWN = np.nan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Periods:
+class Periods(OneLine):
     """Successive periods of a stage; one number stands for all of them, NaN for unknown."""
 
     period_s: Any  # realised widths, in seconds, shape (n,) as all others

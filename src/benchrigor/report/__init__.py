@@ -1,5 +1,6 @@
 """Reading a record: a report for a terminal, a table of runs, why this number, its picture."""
 
+from benchrigor.model.run_table import tabulate as tabulate
 from benchrigor.report.explain import explain as explain
 from benchrigor.report.interference_text import render_composite as render_composite
 from benchrigor.report.interference_text import render_interference as render_interference
@@ -14,5 +15,4 @@ from benchrigor.report.plots.trace_plot import plot_work as plot_work
 from benchrigor.report.probe_text import probe_table as probe_table
 from benchrigor.report.probe_text import render_probes as render_probes
 from benchrigor.report.rate_text import render_rates as render_rates
-from benchrigor.report.table import tabulate as tabulate
 from benchrigor.report.text import render as render

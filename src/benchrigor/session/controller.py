@@ -43,6 +43,11 @@ def check_seed(seed: object) -> int:
     return int(seed)
 
 
+def seed_of(seed: int, index: int) -> int:
+    """Return the seed of one of several sessions."""
+    return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
+
+
 class Controller(ABC, Generic[P, R]):
     """Decides what to measure next and when to stop; a loop outside does the measuring."""
 

@@ -71,7 +71,7 @@ def open_to_write(path: Path, timeout_s: float) -> sqlite3.Connection:
     make_private_folder(path.parent)
     # Only a new file: closing one that is there would take the locks of other connections away.
     with suppress(OSError):  # SQLite says better what is wrong
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(os.open(os.path.realpath(path), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     connection = _connected(path, timeout_s)
     try:
         if _schema(connection, path) < len(MIGRATIONS):

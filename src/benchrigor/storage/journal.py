@@ -30,16 +30,15 @@ _Part = TypeVar("_Part")
 _LOST = "its entry in the list of runs is lost"
 _BARRED = ("SQLITE_READONLY", "SQLITE_CANTOPEN")  # to who may only read
 
-# What a list shows, without the records; of several results the latest.
+# What a list shows, without the records; of several results the latest. A damaged row may hold NULL
+# instead of id and name: it is shown whatever is asked for.
 _LISTED_RUNS = """SELECT run_id, name, started_at, content, checksum, record, floats FROM run
-    WHERE instr(run_id, :query) OR instr(name, :query) ORDER BY sequence DESC"""
-_LISTED_RESULTS = """SELECT run_id, rounds, reason, headline, content, checksum FROM result
-    WHERE sequence IN (SELECT max(sequence) FROM result GROUP BY run_id)"""
-_LISTED_TALLIES = """SELECT tally.run_id, tally.rounds, tally.results, checksum, held.rounds,
-        kept.results
+    WHERE ifnull(instr(run_id, :query) OR instr(name, :query), 1) ORDER BY sequence DESC"""
+_IN_TABLE = "SELECT run_id FROM run NOT INDEXED"  # the index may be whole where the rows are not
+_LISTED_RESULTS = """SELECT run_id, rounds, reason, headline, content, checksum
+    FROM result NOT INDEXED ORDER BY rounds, sequence"""
+_LISTED_TALLIES = """SELECT tally.run_id, tally.rounds, tally.results, checksum, held.rounds
     FROM tally LEFT JOIN (SELECT run_id, count(*) AS rounds FROM round GROUP BY run_id) AS held
-        USING (run_id)
-    LEFT JOIN (SELECT run_id, count(*) AS results FROM result GROUP BY run_id) AS kept
         USING (run_id)"""
 
 _RUN = (
@@ -48,9 +47,11 @@ _RUN = (
 _ROUNDS = """SELECT run_id, round_index, content, checksum, record, floats FROM round
     WHERE run_id = ? ORDER BY round_index"""
 _RESULT = """SELECT run_id, rounds, reason, headline, content, checksum, record, floats FROM result
-    WHERE run_id = ? ORDER BY sequence DESC LIMIT 1"""
+    WHERE run_id = :run_id AND +run_id = :run_id ORDER BY rounds DESC, sequence DESC LIMIT 1"""
 _TALLY = "SELECT run_id, rounds, results, checksum FROM tally WHERE run_id = ?"
-_N_RESULTS = "SELECT count(*) FROM result WHERE run_id = ?"
+# An index that is damaged leads to rows of other runs, or several times to the same one.
+_N_RESULTS = """SELECT count(DISTINCT sequence) FROM result WHERE +run_id = :run_id AND sequence IN
+    (SELECT sequence FROM result WHERE run_id = :run_id)"""
 
 # For each table the types of the columns that `wrong_in` checks.
 _KINDS = {"run": "ttt", "round": "tn", "result": "tnot"}
@@ -222,11 +223,13 @@ class Journal:
         with self._transaction("DEFERRED") as connection:
             runs = connection.execute(_LISTED_RUNS, {"query": query}).fetchall()
             tallies = {row[0]: row for row in connection.execute(_LISTED_TALLIES)}
-            results = {row[0]: row for row in connection.execute(_LISTED_RESULTS)}
-            ids = {row[0] for row in connection.execute("SELECT run_id FROM run")}
+            results: dict[str, list[Any]] = {}
+            for row in connection.execute(_LISTED_RESULTS):
+                results.setdefault(row[0], []).append(row)
+            ids = {row[0] for row in connection.execute(_IN_TABLE)}
         lost = [(each, "", "", None, None, "{}", b"") for each in tallies if each not in ids]
         return [
-            _summary(row, tallies.get(row[0]), results.get(row[0]), is_lost=row[0] not in ids)
+            _summary(row, tallies.get(row[0]), results.get(row[0], []), is_lost=row[0] not in ids)
             for row in [*runs, *(row for row in lost if query in str(row[0]))]
         ]
 
@@ -247,11 +250,11 @@ class Journal:
         header = connection.execute(_RUN, (full_id,)).fetchone()
         record = self._checked("run", f"run {full_id}", header, RunRecord.from_dict)
         n_rounds, n_results = self._tally(connection, full_id)
-        (there,) = connection.execute(_N_RESULTS, (full_id,)).fetchone()
+        (there,) = connection.execute(_N_RESULTS, {"run_id": full_id}).fetchone()
         if there != n_results:
             raise self._damaged(f"run {full_id}", _missing(there, n_results, "results"))
         if n_results:
-            row = connection.execute(_RESULT, (full_id,)).fetchone()
+            row = connection.execute(_RESULT, {"run_id": full_id}).fetchone()
             name = f"the result of run {full_id}"
             result = self._checked("result", name, row, RunRecord.from_dict)
             # One of fewer rounds than are stored is out of date: the run was taken up again.
@@ -402,17 +405,18 @@ def _missing(there: int, expected: int, what: str) -> str:
 
 
 def _summary(
-    run: Sequence[Any], tally: Sequence[Any] | None, result: Sequence[Any] | None, *, is_lost: bool
+    run: Sequence[Any], tally: Sequence[Any] | None, results: Sequence[Any], *, is_lost: bool
 ) -> dict[str, Any]:
     """Return what a list shows of a run, with what is wrong with it, if anything is."""
     run_id, name, started_at, content, total, *record = run
-    n_rounds, n_results = (each or 0 for each in tally[4:]) if tally else (0, 0)
+    n_rounds = (tally[4] or 0) if tally else 0
+    result = results[-1] if results else None
     damage = _LOST if is_lost else wrong_in(run[:3], (content, total), record, kinds=_KINDS["run"])
     damage = damage or _wrong_tally(tally and tally[:4])
     if damage is None and tally and n_rounds != tally[1]:
         damage = _missing(n_rounds, tally[1], "rounds")
-    if damage is None and tally and (n_results != tally[2] or bool(n_results) != bool(result)):
-        damage = _missing(n_results if result else 0, tally[2], "results")
+    if damage is None and tally and len(results) != tally[2]:
+        damage = _missing(len(results), tally[2], "results")
     if damage is None and result is not None:
         damage = wrong_in(result[:4], result[4:], (), kinds=_KINDS["result"])
     _, finished_rounds, reason, headline = result[:4] if result else (None, None, None, "")

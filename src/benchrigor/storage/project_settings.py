@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.errors import InvalidInput
+from benchrigor.files import readable
 from benchrigor.model import Metric
 from benchrigor.model.checks import refuse
 from benchrigor.model.metric import describe_metric
@@ -92,7 +93,7 @@ def _settings(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
     if path is None:
         return None, {}
     try:
-        table: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+        table: Any = tomllib.loads(readable(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} cannot be read: {error}") from error
     for key in ("tool", "benchrigor"):

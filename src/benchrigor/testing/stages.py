@@ -9,13 +9,14 @@ import numpy as np
 
 from benchrigor.model import Floats
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share, wrong_values
+from benchrigor.model.one_line import OneLine
 
 _ROUNDING_S = 1e-9
 _SERVICES = ("exponential", "deterministic", "lognormal", "pareto")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class StagePeriods:
+class StagePeriods(OneLine):
     """Periods of a stage; arrays of shape (n,).
 
     Parameters
@@ -35,7 +36,7 @@ class StagePeriods:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyntheticStage:
+class SyntheticStage(OneLine):
     """A single server behind an unbounded queue, with random arrivals.
 
     Parameters

@@ -11,6 +11,7 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import Ints
 from benchrigor.protocols import Recorder
 
@@ -26,7 +27,7 @@ _TERMS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExponentialWarmUp:
+class ExponentialWarmUp(OneLine):
     """Adds ``mean * amplitude * exp(-i / time_constant)`` to reading i."""
 
     amplitude: float
@@ -38,7 +39,7 @@ class ExponentialWarmUp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepWarmUp:
+class StepWarmUp(OneLine):
     """Adds ``mean * amplitude`` to the first ``length`` readings."""
 
     amplitude: float
@@ -56,7 +57,7 @@ class _Movable(Protocol):
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class SyntheticWorkload:
+class SyntheticWorkload(OneLine):
     """Gives readings of a known process: a stationary series, and a warm-up added to it.
 
     A series is the same however it is cut into rounds.
@@ -197,7 +198,7 @@ class SyntheticWorkload:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class SyntheticJob:
+class SyntheticJob(OneLine):
     """Takes as long for a work amount as a known line says.
 
     A round of ``work`` takes ``overhead_s + (work / speed) ** growth`` seconds, times a noise.

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Literal, Self
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Metric
 from benchrigor.model.metric import A_DURATION, describe_metric
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import many, show_value
 from benchrigor.units import Quantity, has_time_unit, rest_of_duration, time_in
 from benchrigor.workloads.table_rows import TableRows
@@ -39,7 +40,7 @@ _PIECE = 2**16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pick:
+class Pick(OneLine):
     """What is read from the output of a command, and where in it the readings are.
 
     Every line is searched by itself, but for JSON over several. A line longer than 1 MiB is not

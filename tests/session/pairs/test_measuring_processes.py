@@ -96,11 +96,12 @@ def test_no_invocation_allows_no_number():
 @pytest.mark.slow
 def test_the_same_code_is_seldom_called_a_change():
     wrong = 0
-    for seed in range(30):
+    for seed in range(20):
         engine = PairEngine(by_round=True, seed=seed, budget_s=12.0)
-        told(engine, 1.0, between=0.03, seed=1000 + seed)
+        told(engine, 1.0, between=0.03, seed=1000 + seed, n=40)
         wrong += str(engine.result().verdict) in {"worse", "better"}
-    assert wrong <= 2  # at a share of 0.02, more have a chance of 2 %
+    # More have a chance of 0.7 % at a share of 0.02, of 79 % at 0.2, and of 96 % at 0.3.
+    assert wrong <= 2
 
 
 def synthetic(mean: float, seed: int, clock: FakeClock) -> SyntheticWorkload:

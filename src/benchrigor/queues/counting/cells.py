@@ -64,6 +64,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar, cast
 
+from benchrigor.model.one_line import OneLine
+
 _BYTES = 64
 _MASK, _HALF = (1 << 64) - 1, 1 << 63
 _TRIES = 64
@@ -95,7 +97,7 @@ def blocked_until(blocked_ns: Any, waiting: Any, now_ns: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(OneLine):
     """What one process has counted at one end of a queue, since it began."""
 
     name: str

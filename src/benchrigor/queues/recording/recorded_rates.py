@@ -8,6 +8,7 @@ import numpy as np
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ServiceRate
+from benchrigor.model.one_line import OneLine
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.rates import METHODS, ServiceRateEstimator
 from benchrigor.queues.recording.outlines import Outline
@@ -18,7 +19,7 @@ PUBLISHED = "published"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RecordedEnd:
+class RecordedEnd(OneLine):
     """One end of a recording.
 
     Parameters

@@ -52,6 +52,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
+from benchrigor.files import readable
 from benchrigor.model import Floats
 from benchrigor.model.commented_csv import CommentedCsv, Labels, Part, one_line, write_head
 from benchrigor.model.series import Ints, short
@@ -114,7 +115,7 @@ class Recording:
     def open(cls, path: str | Path) -> Iterator[Self]:
         """Open a file until the context ends; InvalidInput where it is no recording."""
         try:
-            file = Path(path).open(encoding="utf-8-sig")  # noqa: SIM115  # closed below
+            file = readable(path).open(encoding="utf-8-sig")  # closed below
         except OSError as error:
             raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
         with file:

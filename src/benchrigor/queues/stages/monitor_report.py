@@ -10,10 +10,12 @@ from benchrigor import clocks
 from benchrigor.control_characters import page
 from benchrigor.errors import BenchrigorError, InvalidInput
 from benchrigor.model import Estimate
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.pipeline import Bottleneck, PipelineAdvice, PipelineStage, Quantity
 from benchrigor.model.text import (
     WIDTH,
     aligned,
+    many,
     percent,
     shortened,
     show_scaled,
@@ -36,7 +38,7 @@ _DELAYED = 0.05  # share of the busy time from which on waiting for a processor 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueueGrowth:
+class QueueGrowth(OneLine):
     """A full queue whose bound the monitor has doubled.
 
     Parameters
@@ -56,7 +58,7 @@ class QueueGrowth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MonitorReport:
+class MonitorReport(OneLine):
     """What a monitor knows so far.
 
     Parameters
@@ -141,6 +143,12 @@ class MonitorReport:
         if self.failure is not None:
             lines += wrapped(f"watched no more: {self.failure}")
         return page(lines)
+
+    def _line(self) -> str:
+        shown = f"{many(len(self.stages), 'stage')} watched for {self.watched_s:.3g} s"
+        with suppress(BenchrigorError):  # too little is known yet
+            shown += f" · {self.bottleneck()}"
+        return shown
 
     def _pipeline(self, source_rate: Quantity | None) -> tuple[Quantity, list[PipelineStage]]:
         """Return what is to be served, and the stages that read."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse, wrong_whole
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.queues.counting.ends import End
 from benchrigor.queues.tap import Tap
@@ -16,7 +17,7 @@ HEAD, TAIL = ".head", ".tail"
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Stage:
+class Stage(OneLine):
     """A part of a program that takes items from queues, and gives items to others.
 
     Parameters

@@ -13,6 +13,7 @@ import numpy as np
 from benchrigor.control_characters import escaped
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Estimate, ServiceRate
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import percent, show_estimate, show_value
 from benchrigor.queues.periods import Periods, PooledPeriods
 from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator
@@ -52,7 +53,7 @@ class Watching:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedStage:
+class WatchedStage(OneLine):
     """What is known of a stage that is being watched.
 
     Parameters

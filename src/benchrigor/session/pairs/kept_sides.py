@@ -15,11 +15,11 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Code, Comparison, Floats, Notice, Round, RoundPlan, RunRecord
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.conditions.stopped import was_stopped
+from benchrigor.session.controller import seed_of
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
 from benchrigor.session.pairs.stored_runs import AGAIN, PAIR
 from benchrigor.session.session import Session
-from benchrigor.session.turns.measuring_many import seed_of
 from benchrigor.stats.series.undisturbed import groups_of, undisturbed
 
 _TIME = "time"

@@ -7,25 +7,21 @@ from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
 
-import numpy as np
-
 from benchrigor.errors import InvalidInput
-from benchrigor.model import RunRecord
 from benchrigor.model.checks import is_number, refuse
 from benchrigor.model.options import SHORTEST_PIECE_S
 from benchrigor.model.series import short
-from benchrigor.session.controller import check_seed
+from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.measuring import measure, prepared
 from benchrigor.session.turns.rotation import rotate
+from benchrigor.session.turns.run_records import RunRecords
 
 _PIECES = 6  # by default, and fewer where they would be shorter than this
 _FEWEST = 4
 _GOOD_S = 0.2
 
 
-def measure_many(
-    functions: Mapping[str, Callable[..., object]], **options: Any
-) -> dict[str, RunRecord]:
+def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any) -> RunRecords:
     """Time functions in turn, each in pieces that are spread over the whole time.
 
     On a machine whose pace changes from minute to minute, the pieces of a function tell how far:
@@ -45,7 +41,7 @@ def measure_many(
     Returns
     -------
     dict of RunRecord
-        By name, in the order given.
+        By name, in the order given; ``print(records)`` shows them ranked.
 
     Raises
     ------
@@ -90,8 +86,3 @@ def pieces_for(budget_s: object) -> int:
         return 1  # it is wrong, or too short for two
     good, most = (int(budget_s / each + 1e-9) for each in (_GOOD_S, SHORTEST_PIECE_S))
     return min(_PIECES, max(_FEWEST, good), most)
-
-
-def seed_of(seed: int, index: int) -> int:
-    """Return the seed of one of several sessions."""
-    return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])

@@ -8,9 +8,10 @@ from contextlib import suppress
 import numpy as np
 
 from benchrigor.errors import BenchrigorError
-from benchrigor.model import Progress, RunRecord
+from benchrigor.model import Progress
 from benchrigor.protocols import Workload
 from benchrigor.session.session import Session
+from benchrigor.session.turns.run_records import RunRecords
 
 Runs = Mapping[str, tuple[Session, Workload]]
 Turns = Generator[Progress, None, None]
@@ -18,7 +19,7 @@ Turns = Generator[Progress, None, None]
 
 def rotate(
     runs: Runs, *, seed: int = 0, over_s: float | None = None, by_round: bool = False
-) -> dict[str, RunRecord]:
+) -> RunRecords:
     """Run sessions in turn, a piece of each, until all have ended; return their records by name.
 
     With ``by_round`` a turn is a round.
@@ -51,7 +52,7 @@ def rotate(
             error.add_note(f"also failed: {name}: {other}")
         error.records = records_of(runs)
         raise error
-    return {name: session.result() for name, (session, _) in runs.items()}
+    return RunRecords({name: session.result() for name, (session, _) in runs.items()})
 
 
 def _take_turn(name: str, under_way: dict[str, Turns], errors: dict[str, BenchrigorError]) -> None:
@@ -79,7 +80,7 @@ def next_order(before: Sequence[str], rng: np.random.Generator) -> list[str]:
     return order
 
 
-def records_of(runs: Runs) -> dict[str, RunRecord]:
+def records_of(runs: Runs) -> RunRecords:
     """Return the records of all sessions that have finished a round."""
     records = {name: session.result() for name, (session, _) in runs.items()}
-    return {name: record for name, record in records.items() if record.rounds}
+    return RunRecords({name: record for name, record in records.items() if record.rounds})

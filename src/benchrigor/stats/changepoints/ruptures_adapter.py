@@ -14,6 +14,7 @@ import numpy.typing as npt
 from benchrigor.errors import InvalidInput
 from benchrigor.model import ChangePoints, Floats, as_series
 from benchrigor.model.checks import refuse, wrong_number
+from benchrigor.model.one_line import OneLine
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
 
 _MEDIAN_TO_SD = 1.4826  # standard over median absolute deviation of normal readings
@@ -33,7 +34,7 @@ class Estimator(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RupturesDetector:
+class RupturesDetector(OneLine):
     """Makes a change-point estimator of ruptures a `protocols.Detector`.
 
     It is called with readings, shape (n,), and returns `ChangePoints`. The estimator sees the

@@ -164,7 +164,7 @@ def _check_tail(fit: LevelFit, q: float, confidence: float) -> None:
     if tail * min(fit.n_effective * allowance, fit.n) >= wanted - _ROUNDING * fit.n:
         return
     in_tail = tail * fit.n_effective
-    required = math.ceil(fit.n * wanted / in_tail)
+    required = math.ceil(min(fit.n * wanted / in_tail, 1e18)) if in_tail else 10**18
     side = "below" if q <= 0.5 else "above"
     shown = math.floor(in_tail * 10.0) / 10.0
     lie = "effective reading lies" if shown == 1.0 else "effective readings lie"

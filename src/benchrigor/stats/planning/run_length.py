@@ -10,15 +10,16 @@ import numpy.typing as npt
 
 from benchrigor.control_characters import page
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
+from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import as_series
-from benchrigor.model.text import aligned, show_duration
+from benchrigor.model.text import aligned, many, show_duration
 from benchrigor.stats.series.interval import student_t
 
 _MOST_TRIALS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunLength:
+class RunLength(OneLine):
     """Trials of one length: how many are needed, and what they cost.
 
     Parameters
@@ -40,7 +41,7 @@ class RunLength:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunLengthPlan:
+class RunLengthPlan(OneLine):
     """What each run length takes; ``print(plan)`` shows a row for each.
 
     Parameters
@@ -62,6 +63,9 @@ class RunLengthPlan:
             mark = "cheapest" if each is self.best else ""
             rows.append((f"{each.duration_s:g}", f"{each.variation:.1%}", trials, cost, mark))
         return page(aligned(rows, ">>>><"))
+
+    def _line(self) -> str:
+        return f"{many(len(self.lengths), 'length')}, the cheapest: {self.best}"
 
 
 def plan_runlength(

@@ -10,6 +10,7 @@ import shlex
 import signal
 import struct
 import sys
+import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from benchrigor.model.secret_values import hide_secrets
 # In the environment of all that is started: who left our session still has it, with our number.
 MARK = "BENCHRIGOR_STARTED_BY"
 _LONGEST_NAME = 60
+_DYING_S = 1.0  # that the kernel may take to end what was killed
 IS_LINUX = sys.platform.startswith("linux")
 _SET_OWNER, _OF_A_THREAD = (
     15,
@@ -66,6 +68,18 @@ def kill_descendants(spared: Collection[int] = ()) -> bool:
     return some
 
 
+def kill_orphans() -> None:
+    """Kill what this process started in our session and what has lost its parent since.
+
+    Such are the background jobs of a shell that has ended.
+    """
+    orphans = {each.pid for each in _marked() if each.session == os.getsid(0)}
+    kill(orphans)
+    deadline = time.monotonic() + _DYING_S
+    while time.monotonic() < deadline and orphans & {each.pid for each in running()}:
+        time.sleep(0.01)
+
+
 def kill(pids: Collection[int]) -> None:
     """Kill processes, those that have ended meanwhile apart."""
     for pid in pids:
@@ -100,12 +114,18 @@ def escapees(after: int = 0, *, sessions: Collection[int] = ()) -> list[str]:
 
     ``sessions`` are those that they may be in.
     """
+    left = (each for each in _marked(after) if each.session not in sessions)
+    return [f"{_name(each.pid)} (process {each.pid})" for each in left]
+
+
+def _marked(after: int = 0) -> Iterator[Process]:
+    """Return the processes that this one started, helpers of multiprocessing apart."""
     mark = f"{MARK}={os.getpid()}".encode()
-    return [
-        f"{_name(each.pid)} (process {each.pid})"
-        for each in running(after)
-        if each.session not in sessions and mark in _content(each.pid, "environ").split(b"\0")
-    ]
+    for each in running(after):
+        if each.pid != os.getpid() and mark in _content(each.pid, "environ").split(b"\0"):
+            words = _content(each.pid, "cmdline")
+            if not any(helper in words for helper in _HELPERS):
+                yield each
 
 
 def _name(pid: int) -> str:

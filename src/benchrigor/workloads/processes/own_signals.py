@@ -20,6 +20,7 @@ Handler = Callable[[int, FrameType | None], Any]
 continued_ns: list[int] = []  # when this process went on after it was stopped, by WallClock
 left_calls: list[str] = []  # functions of which a call was left that hung: it may still go on
 _before: dict[int, Any] = {}  # by signal, what handled it before the first of our handlers
+_forks_refused: list[int] = []
 _held = threading.local()  # the mask of the thread that forks
 
 _ENDING = [
@@ -31,6 +32,7 @@ _ENDING = [
 # leave what it does: the program is ended. What was raised may be swallowed: it is raised again.
 _SWALLOWED_S, _WAITING_S, _LEAVING_S, _LOOK_S = 1.0, 3.0, 10.0, 0.05
 _really_exit = os._exit
+_ENDS = ("_exit", "execv", "execve")  # the other functions of their kind call these
 
 
 class EndedBySignal(KeyboardInterrupt):
@@ -45,7 +47,7 @@ class EndedBySignal(KeyboardInterrupt):
 
 
 class ExitedAtOnce(SystemExit):
-    """Measured code called ``os._exit``, which would have ended this process with no result."""
+    """Measured code would have ended this process with no result: by ``os._exit`` or an exec."""
 
 
 class _Ending:
@@ -212,23 +214,28 @@ def measuring() -> Iterator[None]:
 
 @contextmanager
 def _exit_refused() -> Iterator[None]:
-    """Have ``os._exit`` raise `ExitedAtOnce` inside, in this process but not in its forks."""
-    before, pid = os._exit, os.getpid()
-    if getattr(before, "is_ours", False):  # another thread measures, too
+    """Have `_ENDS` of ``os`` raise `ExitedAtOnce` inside, in this process but not in its forks."""
+    before = {name: getattr(os, name) for name in _ENDS}
+    if hasattr(os._exit, "is_ours"):  # another thread measures, too
         yield
         return
-
-    def refuse(code: int) -> None:
-        if os.getpid() == pid:
-            raise ExitedAtOnce(f"os._exit({code}) in the process that measures")
-        before(code)
-
-    refuse.is_ours = True  # type: ignore[attr-defined]
-    os._exit = refuse  # type: ignore[assignment]
+    for name, really in before.items():
+        setattr(os, name, _refusing(name, really, os.getpid()))
     try:
         yield
     finally:
-        os._exit = before
+        for name, really in before.items():
+            setattr(os, name, really)
+
+
+def _refusing(name: str, really: Callable[..., Any], pid: int) -> Callable[..., Any]:
+    def refuse(first: object, *more: Any) -> None:
+        if os.getpid() == pid:
+            raise ExitedAtOnce(f"os.{name}({first!r}) in the process that measures")
+        really(first, *more)
+
+    refuse.is_ours = True  # type: ignore[attr-defined]
+    return refuse
 
 
 @contextmanager
@@ -270,6 +277,8 @@ def _note(_number: int, _frame: FrameType | None) -> None:
 
 def _hold() -> None:
     """Hold our signals back while a process is forked: the copy of a handler would lose them."""
+    if _forks_refused:
+        threading.Event().wait()
     if _before:
         _held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _before.keys())
 
@@ -290,6 +299,11 @@ def _give_back() -> None:
     _before.clear()
     _ending = _Ending()
     _release()
+
+
+def refuse_forks() -> None:
+    """Let whatever forks from here on wait for the end of this program."""
+    _forks_refused.append(1)
 
 
 def end_at_once(code: int) -> None:

@@ -409,10 +409,19 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
         sys.excepthook(type(error), error.with_traceback(trace), trace)
         facts = {"failed": f"raised {type(error).__name__}{f': {error}' if str(error) else ''}"}
     sizes = [[name, len(column)] for name, column in arrays.items()]
-    with os.fdopen(descriptor, "wb") as pipe:
+    try:
+        answer = os.fdopen(descriptor, "wb")
+    except OSError:
+        raise SystemExit("what is measured closed the descriptors of its process") from None
+    with answer as pipe:
         pipe.write(ascii({"facts": facts, "arrays": sizes}).encode() + b"\n")
         for each in arrays.values():
             pipe.write(each.tobytes())
+    threading = sys.modules.get("threading")
+    if threading and any(not thread.daemon for thread in threading.enumerate()[1:]):
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(0)  # threads that the target left would be waited for
 
 
 def imported(task: dict[str, Any]) -> Any:

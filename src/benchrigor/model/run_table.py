@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from benchrigor.control_characters import page
-from benchrigor.model import Code, Estimate, RunRecord, Severity
+from benchrigor.model.estimate import Estimate
+from benchrigor.model.notice import Code, Severity
+from benchrigor.model.run import RunRecord
 from benchrigor.model.text import (
     WIDTH,
     aligned,
@@ -23,7 +25,9 @@ _LISTED = 5  # names that a warning is listed with
 _SHORT_NAME = 24  # A name no longer than this stays in its row: endings are broken for it
 
 
-def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
+def tabulate(
+    records: Sequence[RunRecord], *, width: int = WIDTH, places: Sequence[int] = ()
+) -> str:
     """Return a table of runs: name, estimate with its interval, readings, how each ended.
 
     What times and speeds are at full pace has a column where there is room, without intervals
@@ -37,6 +41,8 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
         Of finished runs, in the order in which they are shown.
     width
         Columns of the terminal.
+    places
+        Of a ranking, one for each record: they stand before the names.
 
     Examples
     --------
@@ -48,6 +54,8 @@ def tabulate(records: Sequence[RunRecord], *, width: int = WIDTH) -> str:
     statistics = {record.options.statistic for record in records}
     statistic = next(iter(statistics)) if len(statistics) == 1 else "estimate"
     rows = [("name", f"{statistic} [interval]", "readings", "ended"), *map(_row, records)]
+    for index, place in enumerate(places, start=1):
+        rows[index] = (f"{place}. {rows[index][0]}", *rows[index][1:])
     paced = [_with_full_pace(rows, records, show) for show in (show_interval, _without_interval)]
     paced.append([(*row[:3], *row[4:]) for row in paced[-1]])
     wider = next((each for each in paced if _width(each) <= width), rows)

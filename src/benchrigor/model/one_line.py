@@ -1,0 +1,77 @@
+"""The one line of a result: what `repr` shows of it, at the prompt of Python and in lists."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sized
+from dataclasses import MISSING, Field, fields, replace
+from typing import Any
+
+from benchrigor.control_characters import escaped
+
+_LONGEST = 100  # Columns of the line
+_NAME, _TEXT = 40, 30  # Characters of them for a name, and for another text
+_FEW = 3  # Longer tuples, arrays and mappings show their length
+
+
+class OneLine:
+    """A result whose `repr` is one short line: the first that `print` shows.
+
+    A result that has no text of its own shows those of its fields that differ from their defaults.
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # In the class itself: else `dataclass` adds a repr of all fields, raw readings included.
+        cls.__repr__ = OneLine.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        line = escaped(self._line())
+        return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+    def _line(self) -> str:
+        if type(self).__str__ is object.__str__:
+            return _show_fields(self)
+        name, shown = getattr(self, "name", ""), self
+        if isinstance(name, str) and len(name) > _NAME:  # else no number might fit behind it
+            shown = replace(self, name=_cut(name, _NAME))  # type: ignore[type-var]
+        first, *more = str(shown).splitlines()
+        return f"{first} …" if more else first
+
+
+def _cut(text: str, most: int) -> str:
+    """Leave out the middle of a long text: its ends tell it from others."""
+    behind = most // 2
+    return text if len(text) <= most else f"{text[: most - behind - 1]}…{text[-behind:]}"
+
+
+def _show_fields(item: Any) -> str:
+    shown = ((each.name, getattr(item, each.name)) for each in fields(item) if _differs(item, each))
+    return f"{type(item).__name__}({', '.join(f'{name}={_show(value)}' for name, value in shown)})"
+
+
+def _differs(item: Any, field: Field[Any]) -> bool:
+    """Whether a field has another value than its default; arrays do not compare as a whole."""
+    default = field.default
+    if field.default_factory is not MISSING:
+        default = field.default_factory()
+    value = getattr(item, field.name)
+    return field.repr and not (type(value) is type(default) and value == default)
+
+
+def _show(value: object) -> str:
+    if isinstance(value, enum.Enum):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, str):
+        return repr(_cut(value, _TEXT))
+    if isinstance(value, Sized) and len(value) > _FEW:
+        return f"<{len(value):,} items>"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_show, value))})"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name!r}: {_show(item)}' for name, item in value.items())}}}"
+    return repr(value)
