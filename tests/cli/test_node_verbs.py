@@ -157,6 +157,7 @@ def test_the_exit_code_says_whether_all_is_well(cli, agent):
         (("agent", "--host", "0.0.0.0"), "there is no token"),
         (("agent", "--port", "70000"), "is not in the range"),
         (("agent", "--token-file", "none"), "does not exist"),
+        (("agent", "--token-file", os.devnull), "is a device, expected a file"),
     ],
 )
 def test_wrong_input_is_refused(cli, words, said):

@@ -253,9 +253,8 @@ def _overslept_s() -> float:
     return sorted(times)[-5]
 
 
-@pytest.mark.slow
-def test_a_real_queue_is_rated_within_half_a_minute(cli, queue):
-    """The peak is 200 - 1 / .06 = 183 a second, less what loop and timers add to a response."""
+def rated(cli, queue):
+    """Rate a queue of 200 a second, whose peak is 200 - 1 / .06 = 183, less what timers add."""
     words = ("--mean", "60ms", "--budget", "30", "--accuracy", "8%", "--max-load", "1000")
     result = cli("peak", "--url", queue, *words, "--json")
     document = json.loads(result.stdout)
@@ -263,7 +262,20 @@ def test_a_real_queue_is_rated_within_half_a_minute(cli, queue):
         pytest.skip("other processes keep this machine too busy to send requests in time")
     assert result.exit_code in (0, 3), result.stderr
     assert document["cost_s"] < 60.0
-    load = document["load"]
+    return document["load"]
+
+
+@pytest.mark.slow
+def test_a_real_queue_is_rated_within_half_a_minute_and_not_above_its_peak(cli, queue):
+    """Beside other processes the queue itself is slower, or the requests are late."""
+    load = rated(cli, queue)
+    assert load is None or load["low"] * 0.9 <= 183.3
+
+
+@pytest.mark.slow
+@pytest.mark.minutes  # on a machine that does nothing else
+def test_the_peak_of_a_real_queue_is_found(cli, queue):
+    load = rated(cli, queue)
     assert load["low"] * 0.9 <= 183.3 <= load["high"] * 1.1
     assert load["value"] == pytest.approx(183.3, rel=0.25)
 

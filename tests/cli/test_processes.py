@@ -198,63 +198,72 @@ def test_a_line_lives_on_a_terminal_and_no_thread_runs_beside_a_reading(started,
     assert "\x1b" not in stdout
 
 
+@pytest.fixture
+def finished(started, tmp_path):
+    """Measure the function ``work`` of a module for a second, and return how that ended."""
+
+    def run(module, *options):
+        (tmp_path / "job.py").write_text(module)
+        process = started("run", "--budget", 1, *options, "job:work", cwd=tmp_path)
+        _, process.printed = process.communicate(timeout=PATIENCE_S)
+        return process
+
+    return run
+
+
 @pytest.mark.slow
-def test_a_pool_that_a_function_leaves_does_not_outlive_the_program(started, tmp_path):
+def test_a_pool_that_a_function_leaves_does_not_outlive_the_program(finished):
     """It replaces those of its processes that are killed."""
-    (tmp_path / "pooled.py").write_text(
+    run = finished(
         "import multiprocessing, time\n"
+        "pool = None\n"
         "def work():\n"
         "    global pool\n"
-        "    if 'pool' not in globals():\n"
-        "        pool = multiprocessing.get_context('fork').Pool(2)\n"
+        "    pool = pool or multiprocessing.get_context('fork').Pool(2)\n"
         "    time.sleep(0.001)\n"
     )
-    run = started("run", "--budget", 1, "pooled:work", cwd=tmp_path)
-    run.wait(timeout=PATIENCE_S)
     assert run.returncode in {0, 3, 4}
     until(lambda: is_gone(run))
 
 
 @pytest.mark.slow
-def test_what_hangs_at_the_exit_does_not_keep_the_program(started, tmp_path):
-    (tmp_path / "hanging.py").write_text(
-        "import atexit, time\natexit.register(time.sleep, 600)\n"
-        "def work():\n    time.sleep(0.001)\n"
+def test_what_hangs_at_the_exit_does_not_keep_the_program(finished):
+    run = finished(
+        "import atexit, time\n"
+        "atexit.register(time.sleep, 600)\n"
+        "def work():\n"
+        "    time.sleep(0.001)\n"
     )
-    run = started("run", "--budget", 1, "hanging:work", cwd=tmp_path)
-    _, stderr = run.communicate(timeout=PATIENCE_S)
     assert run.returncode in {0, 3, 4}
-    assert "ended without what the measured code does at exit" in stderr
+    assert "ended without what the measured code does at exit" in run.printed
 
 
 @pytest.mark.slow
-def test_background_jobs_of_a_function_are_ended(started, tmp_path):
-    (tmp_path / "jobs.py").write_text(
-        "import subprocess\n"
-        "def work():\n    subprocess.run('sleep 600 & sleep 0.01', shell=True, check=True)\n"
+def test_background_jobs_of_a_function_are_ended(finished):
+    run = finished(
+        "import os\n"  # of which the shell does not wait for the first
+        "def work():\n"
+        "    os.system('sleep 600 & sleep 0.01')\n"
     )
-    run = started("run", "--budget", 1, "jobs:work", cwd=tmp_path)
-    _, stderr = run.communicate(timeout=PATIENCE_S)
-    assert "still running" not in stderr
+    assert "still running" not in run.printed
     until(lambda: is_gone(run))
 
 
-def test_a_function_that_becomes_another_program_has_failed(started, tmp_path):
-    (tmp_path / "other.py").write_text("import os\ndef work():\n    os.execvp('true', ['true'])\n")
-    run = started("run", "--budget", 1, "other:work", cwd=tmp_path)
-    _, stderr = run.communicate(timeout=PATIENCE_S)
+@pytest.mark.parametrize("call", ["os.execvp('true', ['true'])", "os._exit(status=0)"])
+def test_a_function_that_would_end_the_program_has_failed(finished, call):
+    run = finished(f"import os\ndef work():\n    {call}\n")
     assert run.returncode == 5
-    assert "in the process that measures" in stderr
+    assert "in the process that measures" in run.printed
 
 
 @pytest.mark.slow
-def test_threads_that_a_function_leaves_do_not_keep_a_fresh_interpreter(started, tmp_path):
-    (tmp_path / "threads.py").write_text(
+def test_threads_that_a_function_leaves_do_not_keep_a_fresh_interpreter(finished):
+    run = finished(
         "import threading, time\n"
         "def work():\n"
         "    if threading.active_count() < 3:\n"
         "        threading.Thread(target=time.sleep, args=(600,)).start()\n"
-        "    time.sleep(0.001)\n"
+        "    time.sleep(0.001)\n",
+        "--fresh",
     )
-    run = started("run", "--fresh", "--budget", 3, "threads:work", cwd=tmp_path)
-    assert run.wait(timeout=PATIENCE_S) in {0, 3}
+    assert run.returncode in {0, 3}

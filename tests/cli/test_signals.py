@@ -30,12 +30,12 @@ def cases():
 @pytest.mark.parametrize(("mode", "name"), [*cases()])
 def test_a_signal_ends_all_that_was_started(tmp_path, mode, name):
     number = getattr(signal, name)
-    if mode.startswith("pytest") and name == "SIGINT":
-        pytest.skip("pytest has an exit code of its own for interrupts")
     found = signalled.trial(mode, number, tmp_path)
-    assert (found.code, found.left, found.files) == (128 + number, [], []), found.stderr
+    assert (found.left, found.files) == ([], []), found.stderr
+    assert found.code in signalled.expected_codes(mode, number), found.stderr
     assert found.seconds < SOON_S
-    assert "Traceback" not in found.stderr
+    if not mode.startswith("pytest"):  # which has tracebacks of its own for interrupts
+        assert "Traceback" not in found.stderr
     if mode in WITH_ROUNDS:
         assert found.rounds >= 2
 

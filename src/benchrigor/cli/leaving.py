@@ -13,8 +13,7 @@ from benchrigor.cli.output import remark
 from benchrigor.workloads.processes import kinship, own_signals
 from benchrigor.workloads.processes.process_group import end_all
 
-_killed: list[int] = []
-_spared: set[int] = set()
+_spared: list[set[int]] = []  # by each verb that had to kill descendants, those that were there
 _EXIT_S = 5.0
 
 
@@ -32,10 +31,9 @@ def left_clean() -> Iterator[None]:
         finally:
             own_signals.too_late()
             end_all()
-            kinship.kill_orphans()
             if kinship.kill_descendants(spared=before):
-                _killed.append(1)
-                _spared.update(before)
+                _spared.append(before)
+            kinship.kill_orphans()
             for each in kinship.escapees(os.getpid()):
                 remark(f"still running: {each}")
             os.environ.pop(kinship.MARK, None)  # a function may have cleared them
@@ -44,9 +42,9 @@ def left_clean() -> Iterator[None]:
 def end_program(code: int) -> None:
     """End this program at once if it would wait for threads or killed processes; else soon."""
     threads = [thread for thread in threading.enumerate() if not thread.daemon]
-    if own_signals.left_calls or _killed or len(threads) > 1:
+    if own_signals.left_calls or _spared or len(threads) > 1:
         own_signals.refuse_forks()  # a pool replaces those of its processes that were killed
-        kinship.kill_descendants(spared=_spared)
+        kinship.kill_descendants(spared=set().union(*_spared))
         own_signals.end_at_once(code)
     _thread.start_new_thread(_end_later, (code,))
 

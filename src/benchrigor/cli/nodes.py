@@ -13,9 +13,12 @@ TOKEN = "BENCHRIGOR_TOKEN"  # noqa: S105  # the name of a variable
 
 
 def _token(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> str | None:
-    if path is not None:
+    if path is None:
+        return os.environ.get(TOKEN) or None
+    try:
         return readable(path).read_text(encoding="utf-8", errors="replace").strip()
-    return os.environ.get(TOKEN) or None
+    except OSError as error:
+        raise click.BadParameter(f"{path} cannot be read: {error.strerror}") from error
 
 
 token_option = click.option(

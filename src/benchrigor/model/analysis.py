@@ -425,57 +425,57 @@ class Disturbed(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Analysis(OneLine):
-    """All that is known of one metric, every intermediate result kept.
+    """The analysis of one metric, with every intermediate result.
 
     Parameters
     ----------
     kind
-        How the readings came.
+        Origin of the readings.
     n
         Readings so far, without the disturbed ones that are left out.
     n_kept
         Readings inside the stable phases.
     phases
         One StablePhase per series that was cut: one for continuous rounds, one per restarted
-        round; empty when nothing was cut.
+        round; empty if no series was cut.
     subsessions
-        Of the kept readings, to show their autocorrelation; None when there are too few.
+        Subsessions of the kept readings, which show their autocorrelation; None if there are too
+        few readings.
     fits
         The level of each series that contributed.
     estimate
-        None when the readings allow no number.
+        None if the readings allow no number.
     required
-        Readings needed in all for the target, as far as can be told.
+        Total number of readings that the target needs; None without a forecast.
     notices
-        What the reader must know; those of the estimate included.
+        Notices for the reader, including those of the estimate.
     typical, floor
-        Median and tenth percentile of the kept readings (of rates, of which more is better, the
-        ninetieth); None where there are too few.
+        Median and tenth percentile of the kept readings (the ninetieth percentile of rates, for
+        which more is better); None if there are too few readings.
     modes
-        The values around which the kept readings gather; empty where nobody looked.
+        Values around which the kept readings gather; empty if the analysis did not search for them.
     split
-        Variance components between invocations and readings; None where rounds are no
-        invocations, fewer than two count, or a quantile is estimated.
+        Variance components between invocations and readings; None without two invocations that
+        count, and for quantiles.
     wps
-        The line through pairs of work amount and duration; None for readings, and where there
-        are too few pairs.
+        The line through pairs of work amount and duration; None for readings, and if there are
+        too few pairs.
     left_out
-        Of pairs of work amount and duration, the indices of the rounds that do not count.
+        Indices of the rounds that do not count, for pairs of work amount and duration.
     levels
-        Of a run in pieces, the mean or quantile of each; None for one that does not count.
+        Mean or quantile of each piece of a run in pieces; None for a piece that does not count.
     observed
-        What the readings show by themselves where there is no estimate, else None; of pairs of
-        work amount and duration, work over duration of each round.
+        Summary of the readings if there is no estimate, else None. For pairs of work amount and
+        duration, it summarises work over duration.
     pace
-        That of the machine during the readings that count; None where no reference was measured
-        in turn, or too seldom.
+        Pace of the machine during the readings that count; None without enough references.
     at_full_pace
-        The estimate of a time or speed as it would be at the full pace of the machine; None without
-        a pace.
+        Estimate of a time or speed at the full pace of the machine; None without a pace.
     headline
-        The estimate as a quiet machine shows it, with the spread between runs; None without one.
+        Estimate of what a quiet machine shows, as wide as runs differ; None without a pace.
     disturbed
-        The readings that were left out because of delay, and what all give; None where none was.
+        Readings that were left out because of delay, and the estimate of all readings; None if no
+        reading was left out.
     """
 
     metric: Metric

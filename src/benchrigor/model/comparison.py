@@ -42,59 +42,58 @@ class Verdict(enum.StrEnum):
     WORSE = "worse"
     EQUIVALENT = "equivalent"
     UNDECIDED = "undecided"
-    DIFFERENT = "different"  # Beyond the margin, and nobody knows which way is better
+    DIFFERENT = "different"  # Beyond the margin, without a better direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(OneLine):
-    """How a candidate stands against a baseline; ``print(comparison)`` is one line.
+    """A candidate compared with a baseline; ``print(comparison)`` is one line.
 
     Parameters
     ----------
     statistic
-        What was compared: "mean", "median", "p10"…
+        Statistic of both sides: "mean", "median", "p10"…
     direction
-        Which way is better; None where that is not known.
+        The better direction; None if it is not known.
     margin
-        Relative change that does not matter: anything within [1/(1 + margin), 1 + margin].
+        Relative change that does not matter: ratios within [1/(1 + margin), 1 + margin].
     confidence
         Nominal coverage of the intervals, in (0, 1).
     paired
         Whether the i-th reading of one side was compared with the i-th of the other.
     unit
-        What both sides count: "reading", "invocation" or "pair"; None where they differ.
+        Unit of inference of both sides: "reading", "invocation" or "pair"; None if they differ.
     baseline, candidate
-        Each side's own estimate; None, like all that follows from them, where the readings
-        allow no number, and a Notice says why.
+        Estimate of each side. If the readings allow no number, it is None, as are the fields that
+        depend on it, and a Notice gives the reason.
     ratio
-        Candidate over baseline. A baseline that is not clearly above 0 gives positive quantities
-        an interval without end, up to ``math.inf``, and others None.
+        Candidate over baseline. If the baseline is not clearly above 0, the interval of positive
+        quantities has no end (``math.inf``), and other quantities have no ratio.
     difference
         Candidate minus baseline, in ``readings_in``.
     p_value
-        Two-sided, of no difference at all: of the test whose ratios that are not rejected are the
-        interval of the ratio. Where that has no end, at least the chance of error at which it has.
+        Two-sided p-value of no difference, by the test that the interval of the ratio inverts. If
+        the interval has no end, a lower bound: the error probability at which it gets one.
     p_beyond
-        The smallest chance of error (one minus confidence) at which the whole interval of the
-        ratio would lie beyond the margin; 1 where it never does.
+        Smallest error probability (one minus confidence) at which the whole interval of the ratio
+        would lie beyond the margin; 1 if it never does.
     verdict
-        BETTER or WORSE when the whole interval of the ratio lies beyond the margin, DIFFERENT
-        where no direction is known; EQUIVALENT when all of it lies within, else UNDECIDED. An
+        BETTER or WORSE if the whole interval of the ratio lies beyond the margin (DIFFERENT if no
+        direction is known), EQUIVALENT if the whole interval lies within it, else UNDECIDED. An
         interval that begins at 0 or has no end is UNDECIDED.
     median_ratio
-        The median of the ratios of pairs, where a few pairs carry the interval of the ratio of
-        means, as a Notice says; else None.
+        Median of the ratios of pairs if a few pairs dominate the ratio of means, which a Notice
+        explains; else None.
     required
-        Further units for each side until the half-width of the ratio is half the margin: 0 when
-        it is reached; None without a margin, or where it cannot be told.
+        Further units for each side until the half-width of the ratio is half the margin; 0 if it
+        is reached, None without a margin or without a forecast.
     reason, elapsed_s
-        Why the measuring ended, and how long it took in seconds; None where the readings were
-        made before.
+        Why the measurement ended, and its duration in seconds; None for earlier readings.
     readings_in
-        Unit of the readings, such as "s"; empty where it is not known.
+        Unit of the readings, such as "s"; empty if it is not known.
     observed
-        Where pairs have no ratio: what the readings show by themselves, by the names "baseline",
-        "candidate" and "ratio" (candidate over baseline of each pair, where these are above 0).
+        Summary of the readings if pairs have no ratio, under the names "baseline", "candidate" and
+        "ratio" (candidate over baseline of each pair of positive readings).
 
     Examples
     --------

@@ -50,92 +50,87 @@ _OPTIONAL = {"target", "budget_readings", "readings_per_round", "max_rounds"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options(OneLine):
-    """What a session must reach, and what it may spend; plain values, all serialisable.
+    """The goals and limits of a session; plain, serialisable values.
 
     Parameters
     ----------
     target
-        Relative half-width wanted of each metric that must be satisfied, such as 0.02 or "2%", as
-        all shares may be given; None when only
-        absolute widths (see `Metric`) count.
+        Relative half-width to reach for each metric that must be satisfied: 0.02 or "2%". None if
+        only absolute widths (see `Metric`) count. All shares may be given as percentages.
     confidence
         Nominal coverage of the intervals, in (0, 1).
     statistic
         "mean", "median", or a percentile such as "p10" or "p99".
     budget_readings, budget_s
-        What may be spent at most: readings, and seconds of the rounds' wall time
-        (``math.inf`` for no limit).
+        Maximum number of readings, and maximum wall time of the rounds in seconds (``math.inf``
+        for no limit).
     min_seconds
-        Seconds that the readings must span before a session on the wall clock may be satisfied,
-        0 or more: what holds for a moment is often chance. By other clocks, and where rounds are
-        told without `Session.run`, it does not count.
+        Minimum time span of the readings in seconds, 0 or more: a result of one moment is often
+        chance. It counts only in `Session.run` on the wall clock.
     rounds
-        "auto": restarted where each round is a fresh process, as commands are, else continuous.
-        "continuous": readings of successive rounds continue one series, phases are found on the
-        whole series so far. "restarted": each round has its own warm-up and is an invocation;
-        all are cut alike, and the variance between rounds enters the interval.
+        "auto": restarted if each round is a fresh process, as with commands, else continuous.
+        "continuous": all rounds form one series, and phases are found on the whole series.
+        "restarted": each round is an invocation with its own warm-up; all are cut the same way,
+        and the variance between rounds is part of the interval.
     analysis
         "readings": the readings of the rounds. "wps": the line through their work amounts and
-        durations (work per second). "auto": wps when ``work`` is a range, else readings; where
-        such rounds give unit readings as well, both, and the readings decide.
+        durations (work per second). "auto": wps when ``work`` is a range, else readings. If such
+        rounds also give unit readings, both are analysed, and the readings decide.
     method
-        "long-run-variance", the one that covers; or "subsessions" (means only): adjacent
-        readings (or rounds of various work) are merged until neighbours hardly correlate, and
-        Student t is applied to the merged ones.
+        "long-run-variance", whose intervals cover; or "subsessions" (means only): adjacent
+        readings (or rounds of various work) are merged until neighbours hardly correlate, then
+        Student's t applies to the merged values.
     autocorrelation_limit
         Largest absolute correlation of neighbouring subsessions, in (0, 1).
     trim
-        What is left out of each series of readings: "auto", all but the stable phase that is
-        found; "none", nothing; or a share of its readings at either end (0.1), or one at the
-        start and one at the end ((0.1, 0.05)).
+        Readings to leave out of each series: "auto" keeps the stable phase; "none" keeps all; a
+        share (0.1) is left out at either end, a pair ((0.1, 0.05)) at the start and at the end.
     detector
-        What finds change points: "ranks", the built-in one; "edm", E-Divisive with medians as
-        published; or a search of ruptures, "pelt", "binseg" or "kernel", with
-        `stats.RupturesDetector`'s penalty. All but the first average long series to 2048 means.
+        Change-point detector: "ranks" (built in), "edm" (E-Divisive with medians, as published),
+        or "pelt", "binseg" or "kernel" of ruptures with the penalty of `stats.RupturesDetector`.
+        All but "ranks" reduce a long series to 2048 means.
     preset
-        Evidence needed before the session may be satisfied: "quick" (first look at 200 readings,
-        effective sample size 50), "normal" (500, 100; the default), "strict" (1000, 200).
-        Two looks in a row must agree.
+        Evidence that the session needs: "quick" (first look at 200 readings, effective sample
+        size 50), "normal" (500, 100; the default) or "strict" (1000, 200). Two successive looks
+        must agree.
     work
-        Work amount of each round; or the range ``(low, high)`` from which the schedule takes
-        amounts, whole numbers when both ends are. ``low`` may be 0, and ``high`` None where there
-        is no largest amount. None with "wps": ``(0, None)``.
+        Work amount of each round, or the range ``(low, high)`` of amounts; they are whole numbers
+        if both ends are. ``low`` may be 0, and ``high`` may be None for no largest amount. With
+        "wps", None means ``(0, None)``.
     work_order
         "bisecting": amounts at 1/2, 1/4, 3/4, 1/8 ... of the range; or "random".
     quick_s, quick_rounds
-        Seconds and rounds of various work that a first rough answer takes: they say how long the
-        longest round should be. At least 10 rounds; fewer than wanted where rounds are long.
+        Duration in seconds, and number of rounds, of a first rough answer by rounds of various
+        work; they set the length of the longest round. 10 rounds is the minimum.
     short_round_s
         Rounds of various work shorter than this are kept, but not analysed.
     readings_per_round
         Unit readings of each round; None lets the schedule choose.
     min_rounds, max_rounds
-        Rounds at least and at most.
+        Minimum and maximum number of rounds.
     max_rejected
-        Rounds in a row that may give nothing before the session gives up.
+        Successive rounds without a result after which the session gives up.
     red_rounds
-        What becomes of a round that lost more than 15 % of its time to interference: "keep";
-        "drop", it stays in the record and is left out of the analysis; or "repeat", and it does
-        not count for ``max_rounds`` either.
+        Treatment of a round that lost more than 15 % of its time to interference: "keep"; "drop"
+        keeps it in the record but not in the analysis; "repeat" does the same, and the round does
+        not count for ``max_rounds``.
     disturbed
-        What becomes of readings during which the kernel counted delay: "leave-out", where it was
-        measured and enough others are left; or "keep".
+        Treatment of readings during which the kernel counted delay: "leave-out" (if enough other
+        readings remain) or "keep".
     pieces
-        Parts of equal time in which a continuous session measures; their levels are the units of
-        inference. Between them the program may wait, or measure something else (`Session.pieces`):
-        parts that are minutes apart tell how far the pace of the machine changes meanwhile, which
-        no readings of one part can. Pauses do not count as time. It may be satisfied from 4 on.
+        Number of equally long parts of a continuous session; their levels are the units of
+        inference. Between parts the program may wait, or measure something else
+        (`Session.pieces`): only parts that are minutes apart show how the pace of the machine
+        changes. Pauses do not count as time. A session needs 4 parts to be satisfied.
     reference
-        Whether fixed work is timed in turn with the readings on the wall clock, to tell the pace
-        of the machine; it takes 3 % of the time, beside commands 5 % at most.
+        Whether to time fixed work in turn with the readings on the wall clock, which shows the
+        pace of the machine. It takes 3 % of the time, with commands up to 5 %.
     state
-        Whether the full status of the machine stands in the facts of rounds, in place of the short
-        one.
+        Whether the facts of rounds hold the full status of the machine instead of the short one.
     on_alarm
-        What follows where something is wrong with the machine (see `instrument.Alarms`): None,
-        nobody looks; "mark", rounds meanwhile are marked, and a Notice says so; "wait", rounds
-        wait, for a minute of the session at most, and are marked then; or "refuse", the session
-        ends.
+        Reaction to an alarm of the machine (see `instrument.Alarms`): None ignores it; "mark"
+        marks the rounds and adds a Notice; "wait" lets rounds wait, up to a minute in all, then
+        marks them; "refuse" ends the session.
 
     Raises
     ------

@@ -50,26 +50,26 @@ class RoundPlan(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Delays(OneLine):
-    """The measured delays of a round, for groups of successive readings.
+    """Measured delays of a round, for groups of successive readings.
 
     Parameters
     ----------
     stops
-        Index after the last unit reading of each group, ascending, shape (k,); the last one is
-        the number of readings. A round with one reading is one group.
+        Index after the last unit reading of each group, ascending, shape (k,); the last is the
+        number of readings. A round with one reading is one group.
     seconds
-        By source ("run queue", "steal"), seconds that each group waited for a processor, shape
-        (k,).
+        Seconds that each group waited for a processor, shape (k,), by source ("run queue",
+        "steal").
     duration_s
-        Wall time of each group in seconds, shape (k,); None where it is that of its readings.
+        Wall time of each group in seconds, shape (k,); None if it is the sum of its readings.
     known
-        Share of the work of each group whose delay was seen, 0 to 1, shape (k,); None for all.
+        Share of the work of each group with a known delay, 0 to 1, shape (k,); None for all.
     own
-        Seconds that each group waited beside, for a processor that other threads of its own process
-        may have had, shape (k,); None for none.
+        Further seconds that each group waited while other threads of its own process may have had
+        the processor, shape (k,); None for no such wait.
     busy
-        Seconds of processor time of each group, that of other threads and of children included,
-        shape (k,); None where it was not measured.
+        Processor time of each group in seconds, including other threads and children, shape (k,);
+        None if it was not measured.
 
     Raises
     ------
@@ -181,7 +181,7 @@ class Round(OneLine):
     plan
         The plan that was carried out.
     elapsed_ns
-        Wall time of the whole round, with setup and what passed since the round before.
+        Wall time of the whole round, including setup and the time since the previous round.
     unit_readings
         Per metric the readings of successive units of work, in the metric's unit: any 1-D
         sequence of numbers, kept as a read-only float64 array of shape (n,).
@@ -190,22 +190,22 @@ class Round(OneLine):
     facts
         How the workload measured (inner loop, cost of the clock, first call).
     ran_ns
-        Wall time of the workload alone; None where it is not known.
+        Wall time of the workload alone; None if it is not known.
     starts_ns
-        When each unit reading began, by a clock that goes on from round to round, shape (n,); None
-        where it is not known.
+        Start of each unit reading, by a clock that continues from round to round, shape (n,); None
+        if it is not known.
     delays
         Measured delays, as `Delays`, or as seconds of each unit reading, shape (n,), plain or by
-        source; None where nothing was measured.
+        source; None if they were not measured.
     references
         Times of fixed work in turn with the readings, as `References`, or as seconds after each
-        unit reading, shape (n,), plain or by kind of work; None where none was done.
+        unit reading, shape (n,), plain or by kind of work; None without such work.
     weights
-        Per metric what its one reading counts in the mean: the trials behind a share, the seconds
-        behind a rate. Without one, a rate counts by the duration of the round, others all alike.
+        Weight of each metric's one reading in the mean: the trials of a share, the seconds of a
+        rate. By default a rate counts by the duration of the round, other metrics count equally.
     cut
-        It was ended before its work was done: its duration means nothing, and it has no readings
-        of the whole round.
+        Whether the round ended before its work was done. Its duration then has no meaning, and it
+        has no readings of the whole round.
 
     Raises
     ------

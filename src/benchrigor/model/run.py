@@ -49,7 +49,7 @@ _LEAST_WHY = 60  # Of them for why there is no number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance(OneLine):
-    """Where, when and with what a run was made.
+    """Place, time and versions of a run.
 
     Parameters
     ----------
@@ -60,20 +60,19 @@ class Provenance(OneLine):
     packages
         Versions of the packages that the numbers depend on.
     commit
-        Commit of the git repository around the working directory; None outside of one.
+        Commit of the git repository around the working directory; None outside a repository.
     capabilities
-        What the machine lets benchrigor see.
+        Measurements that the machine allows.
     source
-        Hash of the files that hold what was measured: that of a function and its line there, or a
-        command and its arguments. None where no file tells what it computes, as of functions that
-        are typed in, of closures and of methods.
+        Hash of the measured files: the file of a function and its line there, or a command and its
+        arguments. None for functions that are typed in, closures and methods.
     function
-        Hash of what the source of the measured function says, comments and layout apart; None where
-        there is none to be read. It tells a changed benchmark from one that calls changed code.
+        Hash of the measured function's source without comments and layout; None if the source is
+        not available. It tells a changed benchmark from one that calls changed code.
     started_at
         ISO 8601, UTC.
     load_before, load_after
-        One-minute load average around the run; None where the system has none.
+        One-minute load average around the run; None if the system does not have one.
     """
 
     host: str

@@ -62,72 +62,72 @@ def measure(
     memory: bool = False,
     instructions: bool = False,
 ) -> RunRecord:
-    """Time ``func()`` until its time per call, or its speed, is known well enough.
+    """Time ``func()`` until the interval of its time per call, or of its speed, is narrow.
 
     Parameters
     ----------
     func
         Called without arguments; with ``work``, with a work amount. A coroutine function is
-        awaited; see `measure_async` for a loop that runs already.
+        awaited; in a running event loop use `measure_async`.
     work
         Range ``(low, high)`` of work amounts, whole numbers if both ends are; ``high`` may be
         None. The estimate is then the work per second, without the overhead of each call.
     name
         Name in the record; None for the function's own.
     target
-        Half-width wanted, relative to the value.
+        Half-width to reach, relative to the value.
     confidence
         Nominal coverage of the interval, in (0, 1).
     statistic
-        "mean", "median", or a percentile such as "p10" or "p99". Quantiles are those of single
-        readings: see ``batch``. A speed has none.
+        "mean", "median", or a percentile such as "p10" or "p99". Quantiles refer to readings: see
+        ``batch``. A speed does not have quantiles.
     budget_s
-        Seconds of measuring at most.
+        Maximum time of the measurement in seconds.
     setup, teardown
         Called without arguments around each reading, never timed; teardown also after a failure.
-        A setup may return ``(args, kwargs)``, which the call is given.
+        A setup may return ``(args, kwargs)`` for the call.
     store
-        A path or a `protocols.Store` that keeps each round; None keeps nothing.
+        A path or a `protocols.Store` that keeps each round; None for no store.
     progress
         Called with the session's `Progress` after each round.
     seed
         Kept in the record; None draws one.
     batch
-        Calls that each reading averages; None for as many as the clock needs, and a Notice says so
-        where a quantile is wanted. 1 times single calls. Not with ``work``.
+        Calls that each reading averages; 1 times single calls. None for the number that the clock
+        needs; for a quantile a Notice then states it. Not with ``work``.
     gc
-        "on" leaves the garbage collector as it is, "off" holds it back while the clock runs.
+        "on" leaves the garbage collector as it is, "off" disables it while the clock runs.
     metric
-        What is known of the time, such as the width wanted of it; in seconds. Not with ``work``.
+        Properties of the time in seconds, such as its own target. Not with ``work``.
     timeout_s
-        Seconds that a call may last, with ``batch`` on average; one that lasts longer is ended, and
-        the workload has failed. Needs the main thread, and a system with timer signals. Code
-        outside of Python is ended when it returns; a function that catches BaseException goes on.
+        Maximum duration of a call in seconds (with ``batch``, of the average call); a longer call
+        is ended, and the workload has failed. Needs the main thread and timer signals. Code
+        outside Python is ended when it returns; a function that catches BaseException continues.
     clock
         Times the calls; None for the wall clock.
     pieces
-        Parts of equal time in which it measures; the interval comes from their levels.
+        Number of equally long parts of the measurement; the interval comes from their levels.
     over_s
-        Seconds over which the pieces are spread, with pauses between them; at least the budget.
-        None for no pauses.
+        Time in seconds, not less than the budget, over which pauses spread the pieces. None for
+        no pauses.
 
     disturbed, reference
-        What becomes of readings during which delay was measured, and whether the pace of the
-        machine is measured in turn; see `Options`.
+        Treatment of readings with a measured delay, and whether to measure the pace of the machine
+        in turn; see `Options`.
     loop_factory
-        Makes the event loop of each round, for coroutine functions; None for asyncio's own.
+        Makes the event loop of each round for coroutine functions; None for asyncio's default.
     sync
-        Called at the end of each reading, within what is timed: waits for a device to finish.
+        Called at the end of each reading, while the clock runs: waits for a device to finish.
     items
-        What a call gets done, a number or one with its unit, such as ``(4096, "B")``: the record
-        then tells a `RunRecord.throughput`, per second. Not with ``work``.
+        Amount that a call processes, a number or a number with its unit such as ``(4096, "B")``;
+        it gives the record a `RunRecord.throughput` per second. Not with ``work``.
     memory
-        Whether one more call is traced for the fact ``peak_traced_memory``, in bytes; see
+        Whether to trace one more call for the fact ``peak_traced_memory`` in bytes; see
         `CallableWorkload`. Not with ``work``.
     instructions
-        Whether the processor counts instructions too, those of a call outside of the kernel, by a
-        further reading in each round; where it cannot, a Notice says why. They hardly depend on
-        what else runs. Not with ``work``.
+        Whether to count the instructions of a call outside the kernel, by a further reading in
+        each round; a Notice explains if the processor cannot. They hardly depend on other
+        programs. Not with ``work``.
 
     Returns
     -------

@@ -256,3 +256,9 @@ def test_what_is_no_reading_is_named() -> None:
         estimate_quantile([1.0, float("nan")], 0.5)
     with pytest.raises(InvalidInput, match="confidence is 95"):
         estimate_quantile(SKEWED, 0.5, confidence=95)
+
+
+@pytest.mark.parametrize("q", [5e-324, 1e-300, 1.0 - 2**-53])
+def test_a_quantile_at_the_edge_of_floats_is_refused_with_a_number(q: float) -> None:
+    with pytest.raises(NotEstimable, match=r"about [\d,]+ readings"):
+        estimate_quantile([1.0, 1.1, 1.2] * 20, q)

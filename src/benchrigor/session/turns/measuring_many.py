@@ -24,19 +24,19 @@ _GOOD_S = 0.2
 def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any) -> RunRecords:
     """Time functions in turn, each in pieces that are spread over the whole time.
 
-    On a machine whose pace changes from minute to minute, the pieces of a function tell how far:
-    its interval comes from their levels, by Student's t. And no function has the fast minutes for
-    itself. In each turn every function has a piece, in an order drawn anew.
+    The pace of a machine may change from minute to minute. The levels of a function's pieces show
+    by how much, and give its interval by Student's t. All functions share the fast minutes: each
+    turn has a piece of every function, in a random order.
 
     Parameters
     ----------
     functions
-        By name, which stands in the records.
+        Functions by the name of their record.
     **options
-        Those of `measure` but for the name, for each of them: ``budget_s`` is the time that each
-        is measured. ``pieces`` are 6, at least 4 where that makes them shorter than 0.2 s; with
-        ``over_s`` the turns are spread over so many seconds. ``progress`` finds in
-        `Progress.name` which function is under way.
+        Options of `measure` without ``name``; they apply to each function. ``budget_s`` is the
+        time for one function. ``pieces`` is 6 by default, down to 4 if pieces would be shorter
+        than 0.2 s. ``over_s`` spreads the turns over that time in seconds. For ``progress``,
+        `Progress.name` is the function under way.
 
     Returns
     -------
@@ -46,12 +46,12 @@ def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any)
     Raises
     ------
     InvalidInput
-        When an argument is out of range; nothing was measured then.
+        When an argument is out of range, before any measurement.
     WorkloadFailed, ClockFailed, StoreFailed
-        When a function fails: the others go on to their end, then the first error is raised. Its
-        ``records`` hold all that was measured, by name, rounds before a failure included.
+        When a function fails. The other functions continue to their end, then the first error is
+        raised; its ``records`` hold the results by name, including rounds before the failure.
     KeyboardInterrupt
-        As it came, with the attribute ``records``.
+        On Ctrl-C, with the attribute ``records``.
 
     Examples
     --------

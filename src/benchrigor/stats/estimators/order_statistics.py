@@ -26,6 +26,7 @@ ORDER_STATISTICS = "order statistics"
 
 _POINTS = 4096
 _ROUNDING = 1e-9  # shares of readings this close are equal: 0.9 * 50 must count as 45
+_LEAST_IN_TAIL = 1e-12  # of readings: with fewer, the number required would be no finite float
 
 
 def quantile_of(
@@ -164,7 +165,7 @@ def _check_tail(fit: LevelFit, q: float, confidence: float) -> None:
     if tail * min(fit.n_effective * allowance, fit.n) >= wanted - _ROUNDING * fit.n:
         return
     in_tail = tail * fit.n_effective
-    required = math.ceil(min(fit.n * wanted / in_tail, 1e18)) if in_tail else 10**18
+    required = math.ceil(fit.n * wanted / max(in_tail, _LEAST_IN_TAIL))
     side = "below" if q <= 0.5 else "above"
     shown = math.floor(in_tail * 10.0) / 10.0
     lie = "effective reading lies" if shown == 1.0 else "effective readings lie"

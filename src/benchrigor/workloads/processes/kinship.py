@@ -23,10 +23,8 @@ MARK = "BENCHRIGOR_STARTED_BY"
 _LONGEST_NAME = 60
 _DYING_S = 1.0  # that the kernel may take to end what was killed
 IS_LINUX = sys.platform.startswith("linux")
-_SET_OWNER, _OF_A_THREAD = (
-    15,
-    0,
-)  # F_SETOWN_EX and F_OWNER_TID of Linux, which `fcntl` does not name
+# F_SETOWN_EX and F_OWNER_TID of Linux, which `fcntl` does not name.
+_SET_OWNER, _OF_A_THREAD = 15, 0
 # Helpers of `multiprocessing` that end by themselves when this process does, and clean up then.
 _HELPERS = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver")
 
@@ -69,14 +67,14 @@ def kill_descendants(spared: Collection[int] = ()) -> bool:
 
 
 def kill_orphans() -> None:
-    """Kill what this process started in our session and what has lost its parent since.
+    """Kill processes that this one started and that are in its session, whoever their parent is.
 
-    Such are the background jobs of a shell that has ended.
+    The background jobs of a shell lose their parent when the shell ends.
     """
-    orphans = {each.pid for each in _marked() if each.session == os.getsid(0)}
+    orphans = {process.pid for process in _marked() if process.session == os.getsid(0)}
     kill(orphans)
     deadline = time.monotonic() + _DYING_S
-    while time.monotonic() < deadline and orphans & {each.pid for each in running()}:
+    while time.monotonic() < deadline and orphans & {process.pid for process in running()}:
         time.sleep(0.01)
 
 
@@ -114,18 +112,22 @@ def escapees(after: int = 0, *, sessions: Collection[int] = ()) -> list[str]:
 
     ``sessions`` are those that they may be in.
     """
-    left = (each for each in _marked(after) if each.session not in sessions)
-    return [f"{_name(each.pid)} (process {each.pid})" for each in left]
+    pids = [process.pid for process in _marked(after) if process.session not in sessions]
+    return [f"{_name(pid)} (process {pid})" for pid in pids]
 
 
 def _marked(after: int = 0) -> Iterator[Process]:
     """Return the processes that this one started, helpers of multiprocessing apart."""
     mark = f"{MARK}={os.getpid()}".encode()
-    for each in running(after):
-        if each.pid != os.getpid() and mark in _content(each.pid, "environ").split(b"\0"):
-            words = _content(each.pid, "cmdline")
-            if not any(helper in words for helper in _HELPERS):
-                yield each
+    for process in running(after):
+        is_marked = mark in _content(process.pid, "environ").split(b"\0")
+        if is_marked and process.pid != os.getpid() and not _is_helper(process.pid):
+            yield process
+
+
+def _is_helper(pid: int) -> bool:
+    words = _content(pid, "cmdline")
+    return any(helper in words for helper in _HELPERS)
 
 
 def _name(pid: int) -> str:

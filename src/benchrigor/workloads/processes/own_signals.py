@@ -5,16 +5,18 @@ from __future__ import annotations
 import _thread
 import os
 import signal
-import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchrigor.workloads.processes import kinship
+
+if TYPE_CHECKING:
+    import socket
 
 Handler = Callable[[int, FrameType | None], Any]
 continued_ns: list[int] = []  # when this process went on after it was stopped, by WallClock
@@ -110,6 +112,8 @@ def _main_thread_woken() -> Iterator[None]:
     if not kinship.IS_LINUX or signal.getsignal(signal.SIGURG) != signal.SIG_DFL:
         yield
         return
+    import socket  # noqa: PLC0415  # slow to load
+
     reader, writer = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     _leave_room_for_one(reader, writer)
     kinship.signal_when_readable(reader.fileno(), signal.SIGURG, threading.get_native_id())
@@ -124,15 +128,15 @@ def _main_thread_woken() -> Iterator[None]:
             yield
         finally:
             signal.set_wakeup_fd(before)
-            for end_of_it in (reader, writer):
+            for end_of_pair in (reader, writer):
                 with suppress(OSError):
-                    end_of_it.close()
+                    end_of_pair.close()
 
 
 def _leave_room_for_one(reader: socket.socket, writer: socket.socket) -> None:
     """Fill a socket: the signal that tells of a message writes one itself, which must not fit."""
-    for each in (reader, writer):
-        each.setblocking(False)
+    for end_of_pair in (reader, writer):
+        end_of_pair.setblocking(False)
     with suppress(BlockingIOError):
         while True:
             writer.send(b" ")
@@ -229,10 +233,11 @@ def _exit_refused() -> Iterator[None]:
 
 
 def _refusing(name: str, really: Callable[..., Any], pid: int) -> Callable[..., Any]:
-    def refuse(first: object, *more: Any) -> None:
+    def refuse(*args: Any, **kwargs: Any) -> None:
         if os.getpid() == pid:
+            first = next(iter((*args, *kwargs.values())), "")
             raise ExitedAtOnce(f"os.{name}({first!r}) in the process that measures")
-        really(first, *more)
+        really(*args, **kwargs)
 
     refuse.is_ours = True  # type: ignore[attr-defined]
     return refuse

@@ -418,10 +418,11 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
         for each in arrays.values():
             pipe.write(each.tobytes())
     threading = sys.modules.get("threading")
-    if threading and any(not thread.daemon for thread in threading.enumerate()[1:]):
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        os._exit(0)  # threads that the target left would be waited for
+    if threading and sum(not thread.daemon for thread in threading.enumerate()) > 1:
+        try:
+            sys.stdout.flush()
+        finally:
+            os._exit(0)  # threads that the target left would be waited for
 
 
 def imported(task: dict[str, Any]) -> Any:
