@@ -94,6 +94,8 @@ class Pace(OneLine):
         The quiet pace of the machine, to which the headline is brought.
     widening
         Factor by which the spread of stored runs widens the headline, or below 1 narrows it.
+    reducible
+        Share of the variance of the headline that more readings reduce, 0 to 1.
     """
 
     full_s: Mapping[str, float]
@@ -116,6 +118,7 @@ class Pace(OneLine):
     busy: float = 1.0
     quiet: QuietPace | None = None
     widening: float = 1.0
+    reducible: float = 1.0
 
     @property
     def away(self) -> float:

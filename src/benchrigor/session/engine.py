@@ -51,7 +51,7 @@ from benchrigor.session.outcomes import (
 )
 from benchrigor.session.schedule.pacing import Pace, next_readings
 from benchrigor.session.schedule.work_schedule import NextWork, with_work
-from benchrigor.session.stop_rules import default_rules, wanted_half_width
+from benchrigor.session.stop_rules import LITTLE, default_rules, wanted_half_width
 from benchrigor.session.traces import Traces
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.proportion import whole_of
@@ -283,8 +283,14 @@ class Engine(Controller[RoundPlan, Round]):
         return self._traces.rough_figure(FIGURE_READINGS)
 
     def _stop_rules(self) -> Sequence[StopRule]:
-        known = self._rules
-        return default_rules(self.options) if known is None else known
+        if self._rules is not None:
+            return self._rules
+        return default_rules(self.options, no_narrower=self._is_headline_settled)
+
+    def _is_headline_settled(self, _progress: Progress) -> bool:
+        """Whether more readings would narrow no headline by a tenth."""
+        paces = [each.pace for each in self.result().analyses if each.metric.must_satisfy]
+        return all(pace is not None and pace.reducible <= LITTLE for pace in paces)
 
     def _current(self, *, fresh: bool) -> Progress:
         traces = self._traces.by_name.values()

@@ -69,6 +69,32 @@ def test_on_a_busy_machine_it_is_corrected_by_the_pace():
     assert record.headline("time") == headline
 
 
+def told_until_it_ends(slow_share, **options):
+    """Return a run of rounds of a hundred readings each, and how many more it could have had."""
+    options = br.Options(budget_s=1e9, max_rounds=2000, **options)
+    session, rng = br.Session(options, seed=1), np.random.default_rng(3)
+    while (plan := session.ask()) is not None:
+        session.tell(paced_round(plan, rng, n=100, slow_share=slow_share))
+    return session.result()
+
+
+@pytest.mark.slow
+def test_a_session_ends_when_more_readings_would_hardly_narrow_the_headline():
+    record = told_until_it_ends(0.5, target=1e-4)
+    assert record.decision.reason is br.StopReason.OUT_OF_REACH
+    assert len(record.rounds) < 1000
+    reducible = record.analysis().pace.reducible
+    assert 0.0 < reducible <= 0.2
+    headline = record.headline()
+    error = headline.standard_error / headline.value
+    more = told_until_it_ends(0.5, target=None, budget_readings=100_000, min_rounds=1000)
+    assert more.headline().standard_error / more.headline().value > 0.85 * error
+
+
+def test_a_target_that_is_met_comes_first():
+    assert told_until_it_ends(0.0, target=0.02).decision.satisfied
+
+
 def test_what_sleeps_is_not_corrected():
     record = run(1, slow_share=0.7, delay=0.3, slept_s=100 * TRUE_S, busy=0.01)
     assert record.headline().value == pytest.approx(record.estimate().value, rel=0.01)

@@ -34,6 +34,7 @@ from benchrigor.stats.estimators.headline import (
     between_runs,
     of_quiet_run,
     quiet_of_references,
+    reducible_share,
     with_doubt,
     with_spread,
 )
@@ -96,12 +97,12 @@ def with_pace(
     delay = delay_of(rounds)
     if quiet is None or not measured.references.keys() <= quiet.seconds.keys():
         quiet = quiet_of_references(measured.references, full_s, delay=delay)
-    pace = replace(pace, quiet=quiet)
+    headline, share = measured.headline(quiet, delay)
     return replace(
         analysis,
-        pace=pace,
+        pace=replace(pace, quiet=quiet, reducible=share),
         at_full_pace=full,
-        headline=measured.headline(quiet, delay),
+        headline=headline,
         notices=notices,
     )
 
@@ -132,20 +133,23 @@ class _Measured:
             return replace(speed, method=AT_FULL_PACE)
         return at_full_pace(self.estimate, pace, is_mean=is_mean)
 
-    def headline(self, quiet: QuietPace, delay: float) -> Estimate | None:
-        """Return the figure at the quiet pace."""
+    def headline(self, quiet: QuietPace, delay: float) -> tuple[Estimate | None, float]:
+        """Return the figure at the quiet pace, and the share of its variance from readings."""
         several = self.analysis.kind is Kind.INVOCATIONS
         pace = self.pace_at(quiet.seconds, between_runs(quiet, processes=several))
         kind = COMMAND_CPU if COMMAND_CPU in self.references else INTERPRETER
         away = math.log(float(np.median(self.references[kind])) / quiet.seconds[kind])
         if pace is None:
-            return self.estimate
+            return self.estimate, 1.0
         pace = with_doubt(pace)
         if delay < MOST_DELAY and abs(away) <= NEAR:
-            quiet_run = of_quiet_run(pace, away, self.estimate)
-            return with_spread(self.moved(quiet_run, is_mean=False))
-        figure = self.corrected(pace)
-        return self.estimate if figure is None else with_spread(figure)
+            pace = of_quiet_run(pace, away, self.estimate)
+            figure: Estimate | None = self.moved(pace, is_mean=False)
+        else:
+            figure = self.corrected(pace)
+        if figure is None:
+            return self.estimate, 1.0
+        return with_spread(figure), reducible_share(figure, pace)
 
 
 def delay_of(rounds: Sequence[Round]) -> float:

@@ -116,6 +116,17 @@ def of_quiet_run(pace: Pace, away: float, measured: Estimate) -> Pace:
     )
 
 
+def reducible_share(figure: Estimate, pace: Pace) -> float:
+    """Return the share of the variance of a figure at this pace that more readings reduce.
+
+    The rest is the uncertainty of the correction, and how far runs differ.
+    """
+    if not figure.standard_error or figure.value <= 0.0:
+        return 1.0
+    lasting = math.hypot(pace.away * pace.sensitivity_sd, pace.between)
+    return max(1.0 - (lasting * figure.value / figure.standard_error) ** 2, 0.0)
+
+
 def one_of_each_cluster(began_s: Sequence[float]) -> list[int]:
     """Return the indices of one run of each cluster, the newest first.
 
