@@ -62,7 +62,10 @@ def print_sections(
     return 1 if options.quick and setting.missed else 0
 
 
-SECTIONS = {"against": ("Suites against a revision", "front_door_against")}
+SECTIONS = {
+    "defaults": ("Runs with defaults", "front_door_defaults"),
+    "against": ("Suites against a revision", "front_door_against"),
+}
 
 
 if __name__ == "__main__":
