@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from coverage_tables import Setting, heading, row
 from front_door_work import FUNCTIONS, long
 
-import benchrigor as br
+from benchrigor.storage import Journal
 
 __all__ = ["defaults"]
 
@@ -25,7 +25,6 @@ import sys
 import benchrigor as br, front_door_work
 print(br.measure(getattr(front_door_work, sys.argv[1])))
 """
-PROGRAM = (sys.executable, "-m", "benchrigor", "run", "--no-store")
 
 
 class Run(NamedTuple):
@@ -70,11 +69,14 @@ def measure(name: str) -> Run:
 
 def run(name: str) -> Run:
     """Measure on the command line."""
-    argv = [*PROGRAM, "--json", f"front_door_work:{name}"]
-    began = time.perf_counter()
-    printed = _printed(argv)
-    took_s = time.perf_counter() - began
-    record = br.RunRecord.from_dict(json.loads(printed))
+    with TemporaryDirectory() as folder:
+        store = Path(folder) / "runs.sqlite"
+        argv = [sys.executable, "-m", "benchrigor", "run", "--store", str(store)]
+        began = time.perf_counter()
+        _printed([*argv, f"front_door_work:{name}"])
+        took_s = time.perf_counter() - began
+        journal = Journal(store)
+        record = journal.load(str(journal.runs()[0]["run_id"]))
     reason = "" if record.decision is None else str(record.decision.reason)
     return Run(took_s, _call_s(name), str(record), reason)
 

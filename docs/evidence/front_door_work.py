@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 __all__ = ["FUNCTIONS"]
 
 _ROWS = {f"row {number}": [number, 2.5, None] for number in range(20)}
-_NUMBERS = [random.Random(1).random() for _ in range(5_000)]
+_RANDOM = random.Random(1)
+_NUMBERS = [_RANDOM.random() for _ in range(5_000)]
 _BYTES = bytes(2_000_000)
 _pool: list[ThreadPoolExecutor] = []
 _kept: list[bytes] = []
@@ -91,5 +92,7 @@ def _digest(_number: int) -> None:
     hashlib.sha256(_BYTES).digest()
 
 
-FUNCTIONS = (nothing, dictionary, dump, sort, loop, long, sleep, warm_up, bimodal, leak, threads)
-FUNCTIONS += (hash_,)
+FUNCTIONS = (
+    *(nothing, dictionary, dump, sort, loop, long),
+    *(sleep, warm_up, bimodal, leak, threads, hash_),
+)
