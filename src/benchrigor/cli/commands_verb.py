@@ -100,10 +100,18 @@ class _Command(NamedTuple):
     help="From one number of -P to the next.  [default: 1]",
 )
 @click.option("--baseline", type=click.IntRange(min=1), metavar="N", help="Compare with the Nth.")
-@click.option("--setup", metavar="COMMAND", help="Run once before all runs of each command.")
-@click.option("--prepare", metavar="COMMAND", help="Run before each run; not timed.")
+@click.option(
+    "--setup",
+    metavar="COMMAND",
+    help="Run once before all runs of each command, up to an hour; outside of the budget.",
+)
+@click.option(
+    "--prepare", metavar="COMMAND", help="Run before each run; not timed. It ends with the budget."
+)
 @click.option("--conclude", metavar="COMMAND", help="Run after each run; not timed.")
-@click.option("--cleanup", metavar="COMMAND", help="Run once after all runs of each command.")
+@click.option(
+    "--cleanup", metavar="COMMAND", help="Run once after all runs of each command, up to a minute."
+)
 @click.option("--shell", is_flag=True, help="Have sh read the commands; its start is timed too.")
 @click.option(
     "--input",
@@ -360,8 +368,8 @@ def _ranked(records: Mapping[str, RunRecord], told: dict[str, Any]) -> Iterator[
             yield from row("-", [str(record), *_beside(record)], width=_LABEL)
     for notice in ranking.notices:
         yield from marked(notice)
-    for place in ranking.places:
-        yield from _refused(records[place.name])
+    for record in records.values():
+        yield from _refused(record)
 
 
 def _refused(record: RunRecord) -> Iterator[str]:
