@@ -369,10 +369,14 @@ def test_an_older_schema_is_lifted_with_its_runs(
     script = ("ALTER TABLE run ADD COLUMN label TEXT", "CREATE INDEX by_label ON run (label)")
     monkeypatch.setattr(database, "MIGRATIONS", (*database.MIGRATIONS, script))
     with Journal(store.path) as lifted:
+        before = store.path.read_bytes()
+        assert lifted.load(run_id).name == "sort"
+        assert store.path.read_bytes() == before  # who only reads changes nothing
+        lifted.begin(HEADER)
         assert lifted.load(run_id).name == "sort"
     with closing(sqlite3.connect(store.path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (3,)
-        assert connection.execute("SELECT label FROM run").fetchall() == [(None,)]
+        assert connection.execute("SELECT label FROM run").fetchall() == [(None,)] * 2
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(
@@ -412,3 +416,17 @@ def test_the_default_file_lies_in_the_users_data_folder(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", platform)
     assert default_path() == Path(expected)
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_reading_makes_no_store(tmp_path: Path, is_there: bool) -> None:
+    path = tmp_path / "folder" / "empty.sqlite"
+    if is_there:
+        path.parent.mkdir()
+        path.touch()
+    with Journal(path) as journal:
+        assert journal.runs() == []
+        assert path.exists() is is_there
+        assert not is_there or path.stat().st_size == 0
+        run_id = journal.begin(HEADER)
+        assert journal.load(run_id).name == "sort"

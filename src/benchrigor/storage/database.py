@@ -85,6 +85,20 @@ def open_to_write(path: Path, timeout_s: float) -> sqlite3.Connection:
     return connection
 
 
+def copy_of_outdated(path: Path, timeout_s: float) -> sqlite3.Connection | None:
+    """Return a copy in memory, up to date, of a journal that is not; an empty one without a file.
+
+    None for a journal that is up to date. The file stays as it is: who reads changes nothing.
+    """
+    with suppress(FileNotFoundError):
+        if path.stat().st_size:
+            with closing(_connected(path, timeout_s)) as connection:
+                is_outdated = _schema(connection, path) < len(MIGRATIONS)
+                return _in_memory(connection, path) if is_outdated else None
+    with closing(_connected(":memory:", 0.0)) as empty:
+        return _in_memory(empty, path)
+
+
 def open_to_read(path: Path, timeout_s: float) -> sqlite3.Connection:
     """Open a journal that may not be written, or lies where nothing may be written beside it.
 

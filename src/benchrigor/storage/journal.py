@@ -21,7 +21,7 @@ from benchrigor.model import Round, RunRecord, codec
 from benchrigor.model.series import short
 from benchrigor.protocols import Store
 from benchrigor.storage.checksums import checksum, wrong_in
-from benchrigor.storage.database import open_to_read, open_to_write
+from benchrigor.storage.database import copy_of_outdated, open_to_read, open_to_write
 from benchrigor.storage.packing import pack, unpack
 
 _Connections = dict[tuple[int, int], sqlite3.Connection]
@@ -328,6 +328,8 @@ class Journal:
         if key in self._connections:
             return self._connections[key]
         try:
+            if is_reading and (copy := copy_of_outdated(self.path, self._timeout_s)) is not None:
+                return copy  # not kept: the file may be made, or brought up to date, by the next
             opened = self._connections[key] = open_to_write(self.path, self._timeout_s)
         except (sqlite3.OperationalError, OSError) as error:
             is_barred = getattr(error, "sqlite_errorname", _BARRED[0]).startswith(_BARRED)
