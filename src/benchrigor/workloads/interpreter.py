@@ -253,7 +253,9 @@ class InterpreterWorkload:
         reader.start()
         try:
             group = ProcessGroup(
-                [self._python, "-c", _START, worker.__file__, str(sink), ascii(task)],
+                # A crash is to show the lines that led to it.
+                [self._python, "-X", "faulthandler", "-c", _START, worker.__file__]
+                + [str(sink), ascii(task)],
                 name=self._python,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
