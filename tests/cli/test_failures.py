@@ -222,3 +222,17 @@ def test_a_side_that_is_kept_alone_can_be_shown(cli, store):
     if runs := [run for run in Journal(store).runs() if run["rounds"]]:
         hint = f"1 finished round of true kept: benchrigor show {runs[0]['run_id']}"
         assert hint in result.stderr
+
+
+@pytest.mark.parametrize("more", [[], ["--fresh"]])
+@pytest.mark.parametrize("how", ["os.abort()", "ctypes.string_at(0)"])
+@pytest.mark.slow
+def test_a_crash_shows_the_lines_that_led_to_it(store, more, how):
+    (store.parent / "crash.py").write_text(
+        f"import ctypes, os\ncalls = []\ndef work():\n  if len(calls) > 200: {how}\n"
+        "  calls.append(1)\n"
+    )
+    argv = [sys.executable, "-m", "benchrigor", "run", *more, "--no-store", "crash:work"]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=store.parent, check=False)
+    assert 'crash.py", line 4 in work' in done.stderr
+    assert done.returncode == (5 if more else -6 if "abort" in how else -11)

@@ -42,7 +42,6 @@ from benchrigor.model.text import (
     show_interval,
     show_peak_memory,
     show_value,
-    with_full_pace,
 )
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
@@ -397,7 +396,9 @@ def _shown(label: str, estimate: Estimate, ratio: Estimate | None = None) -> str
 def _beside(record: RunRecord) -> list[str]:
     """Tell what is known beside the time of a command."""
     analysis = record.analysis()
-    at_full = "" if analysis is None else with_full_pace(analysis)
+    full = None if analysis is None else analysis.at_full_pace
+    # With its number also where it is that of the time: lines stand below each other.
+    at_full = "" if full is None else f"at full pace {show_interval(full, TIME.unit)}"
     known = ((each.name, record.estimate(each.name)) for each in _CPU)
     spent = ", ".join(
         f"{name.removesuffix('_time')} {show_value(estimate.value, 's')}"
