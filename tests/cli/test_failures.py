@@ -236,3 +236,17 @@ def test_a_crash_shows_the_lines_that_led_to_it(store, more, how):
     done = subprocess.run(argv, capture_output=True, text=True, cwd=store.parent, check=False)
     assert 'crash.py", line 4 in work' in done.stderr
     assert done.returncode == (5 if more else -6 if "abort" in how else -11)
+
+
+@pytest.mark.slow
+def test_a_function_that_limits_the_open_files_makes_no_traceback_of_ours(store):
+    pytest.importorskip("resource")
+    (store.parent / "limits.py").write_text(
+        "import resource, time\ndef work():\n  time.sleep(0.002)\n"
+        "  resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))\n"
+    )
+    argv = [sys.executable, "-m", "benchrigor", "run", "--budget", "0.5", "limits:work"]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=store.parent, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 5
+    assert "Too many open files" in done.stderr
