@@ -22,7 +22,6 @@ from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, summary
 from benchrigor.cli.verb_help import Verb
-from benchrigor.cli.worktrees import words_of
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
 from benchrigor.layout import Line, Part, page, table, wrapped
@@ -49,6 +48,7 @@ from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_s
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
+from benchrigor.workloads.processes.worktrees import words_of
 
 _MOST_COMMANDS = 10_000  # with all values of parameters
 _PLACE = re.compile(r"(?<!\$)\{(\w+)\}")
@@ -97,10 +97,18 @@ class _Command(NamedTuple):
     help="From one number of -P to the next.  [default: 1]",
 )
 @click.option("--baseline", type=click.IntRange(min=1), metavar="N", help="Compare with the Nth.")
-@click.option("--setup", metavar="COMMAND", help="Run once before all runs of each command.")
-@click.option("--prepare", metavar="COMMAND", help="Run before each run; not timed.")
+@click.option(
+    "--setup",
+    metavar="COMMAND",
+    help="Run once before all runs of each command, up to an hour; outside of the budget.",
+)
+@click.option(
+    "--prepare", metavar="COMMAND", help="Run before each run; not timed. It ends with the budget."
+)
 @click.option("--conclude", metavar="COMMAND", help="Run after each run; not timed.")
-@click.option("--cleanup", metavar="COMMAND", help="Run once after all runs of each command.")
+@click.option(
+    "--cleanup", metavar="COMMAND", help="Run once after all runs of each command, up to a minute."
+)
 @click.option("--shell", is_flag=True, help="Have sh read the commands; its start is timed too.")
 @click.option(
     "--input",

@@ -100,6 +100,9 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
         more = f"{hint('show', record.run_id)} --details"
         shown = hint("explain", record.run_id) if wants_details() else more
         say(escaped(f"  kept as {record.run_id}: {shown}"))
+        if record.decision is None:
+            go_on = hint("resume", record.run_id)
+            say(escaped(f"  has no end: it is under way, or its process was killed: {go_on}"))
 
 
 def report_of(record: RunRecord) -> Page:

@@ -24,7 +24,7 @@ from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
-from benchrigor.model.run_line import run_line
+from benchrigor.model.run_line import headline_of, run_line
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import Floats
 from benchrigor.model.text import many, show_short
@@ -198,13 +198,31 @@ class RunRecord(OneLine):
         analysis = self.analysis(metric)
         return None if analysis is None else analysis.at_full_pace
 
+    def headline(self, metric: str | None = None) -> Estimate | None:
+        """Return what this machine shows when it is quiet; None if there is no number.
+
+        Its interval holds what other runs of the same code on this machine find. A time or speed
+        without references, any other metric, and a record from before there were headlines have
+        their estimate; ``metric`` as in `analysis`.
+
+        Examples
+        --------
+        >>> import benchrigor as br
+        >>> record = br.measure(lambda: sorted(range(1000)), budget_s=1)
+        >>> headline = record.headline()
+        >>> headline.low <= headline.value <= headline.high
+        True
+        """
+        analysis = self.analysis(metric)
+        return None if analysis is None else headline_of(analysis)
+
     @property
     def throughput(self) -> tuple[Estimate, str] | None:
         """What is done per second and its unit, where `measure` was told what a call gets done.
 
-        The amount over the time estimated; at full pace where that is known.
+        The amount over the time of the `headline`.
         """
-        time = self.at_full_pace() or self.estimate()
+        time = self.headline()
         if "items" not in self.subject or time is None or time.value <= 0.0:
             return None
         amount, unit = self.subject["items"]

@@ -26,7 +26,7 @@ _SHORTEST_NAME, _LONGEST_NAME = 20, 40
 
 def headline_of(analysis: Analysis) -> Estimate | None:
     """Return the figure that the line of a run leads with."""
-    return analysis.at_full_pace or analysis.estimate
+    return analysis.headline or analysis.estimate
 
 
 def just_now(analysis: Analysis) -> Estimate | None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from benchrigor.model.analysis import Analysis, Observed
     from benchrigor.model.decision import Decision
     from benchrigor.model.estimate import Estimate
-    from benchrigor.model.interference import Interference
     from benchrigor.model.pace import Pace
 
 _MARKS = {
@@ -30,7 +29,6 @@ _TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
 _USUAL = "95%"  # A confidence that goes without saying
 _EVEN = 0.85  # The nearer end of an interval is at least so much as far as the other, for one ±
 _WIDE = 0.5  # Relative half-widths from here on are shown as intervals
-_SAME_PACE = 0.01  # A figure at full pace that differs by less is not repeated
 _FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
 PEAK_MEMORY, MEMORY_FLOOR = "peak_memory", "peak_memory_floor"  # facts
 _ABOVE_FLOOR = 1.1  # Kernels count pages in batches
@@ -250,16 +248,6 @@ def with_waiting(analysis: Analysis) -> str:
     return f"{show_value(waiting.value, analysis.metric.unit)} with waiting, {delay}"
 
 
-def with_full_pace(analysis: Analysis) -> str:
-    """Show what a time or speed is at full pace; where that is the same, only that it is."""
-    full, measured = analysis.at_full_pace, analysis.estimate
-    if full is None or measured is None:
-        return ""
-    if abs(full.value / measured.value - 1.0) < _SAME_PACE and not full.notices:
-        return "at full pace"
-    return f"at full pace {show_interval(full, analysis.metric.unit)}"
-
-
 def show_pace(pace: Pace) -> str:
     """Show the pace of the machine during a run, over all of it and of its blocks of time.
 
@@ -271,17 +259,6 @@ def show_pace(pace: Pace) -> str:
     if pace.of_command:
         return f"the command ran at {share} of its full pace, processors at {mean}{over}"
     return f"the machine ran at {mean} of its full pace{over}"
-
-
-def show_light(interference: Interference, *, lost: bool = True) -> str:
-    """Show the traffic light of a run, and the share of time lost unless it is green or told."""
-    light, percent = interference.light, interference.total_percent
-    if light == "unknown":
-        is_seen = lost and interference.is_measured and percent >= 0.5
-        return f"{light} light{f': {interference.least}{percent:.0f}% lost' if is_seen else ''}"
-    share = "" if light == "green" or not lost else f": {percent:.0f}% lost"
-    doubtful = any(each.severity is not Severity.NOTE for each in interference.notices)
-    return f"{light} light{share}{' (doubtful)' if doubtful else ''}"
 
 
 # Runs

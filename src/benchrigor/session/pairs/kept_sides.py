@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,18 +11,18 @@ from uuid import uuid4
 
 import numpy as np
 
-from benchrigor.errors import WorkloadFailed
+from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model import Code, Comparison, Floats, Notice, Round, RoundPlan, RunRecord
+from benchrigor.model.pace import INTERPRETER
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.controller import seed_of
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
-from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
+from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE, Paces
+from benchrigor.session.pairs.stored_runs import AGAIN, PAIR
 from benchrigor.session.session import Session
 from benchrigor.stats.series.undisturbed import groups_of, undisturbed
 
-PAIR = "pair"  # in the subjects of both sides the same, and of no other run
-AGAIN = "command line"  # likewise in their subjects: measures both again
 _TIME = "time"
 STOPPED_PAIR = Notice.warning(
     Code.STOPPED,
@@ -58,12 +58,16 @@ def sides_of(
             clock=clock,
             store=store,
         )
-    with ExitStack() as stack:
-        perform = {
-            role: stack.enter_context(sessions[role].performing(each))
-            for role, each in workloads.items()
-        }
-        yield sessions, perform
+    try:
+        with ExitStack() as stack:
+            perform = {
+                role: stack.enter_context(sessions[role].performing(each))
+                for role, each in workloads.items()
+            }
+            yield sessions, perform
+    except (BenchrigorError, KeyboardInterrupt) as error:
+        error.records = {role: each.result() for role, each in sessions.items()}  # type: ignore[union-attr]
+        raise
     for each in sessions.values():
         if engine.decision is not None and engine.decision.reason is not None:
             each.end(engine.decision.reason)
@@ -114,9 +118,25 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -
             engine.note(STOPPED_PAIR)
             continue
         one, two = ([series_of(each)] if by_round else values_of(each) for each in pair)
-        engine.add(one, two, pair[0].delays)
+        engine.add(one, two, pair[0].delays, paces_of([pair]) if by_round else ())
     names = (baseline.name, candidate.name)
     return replace(engine.result(), elapsed_s=None, names=names)
+
+
+def paces_of(pairs: Iterable[Sequence[Round]]) -> Paces:
+    """Return the median times of the reference in both rounds of each pair that has them."""
+    times = ([*map(_reference_of, pair)] for pair in pairs)
+    return [
+        (float(np.median(one)), float(np.median(two)))
+        for one, two in times
+        if one.size and two.size
+    ]
+
+
+def _reference_of(finished: Round) -> Floats:
+    references = finished.references
+    none = np.empty(0)
+    return none if references is None else references.seconds.get(INTERPRETER, none)
 
 
 def values_of(finished: Round) -> Floats:
