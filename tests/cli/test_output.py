@@ -110,14 +110,14 @@ def test_what_is_to_be_known_of_several_is_told_once(
         record = br.measure(lambda: clock.advance(10**6), name=name, budget_s=0.1, clock=clock)
         return replace(record, session_notices=notices)
 
-    hit, few = (Notice.warning(each, "x") for each in (Code.STOPPED, Code.FEW_PIECES))
+    hit, few = (Notice.warning(each, "x") for each in (Code.STOPPED, Code.HOSTS_DIFFER))
     note = Notice.note(Code.FULL_PACE_NEW, "The light tells it.")
     records = {"f": measured("f", hit, few, note), "g": measured("g", hit, note)}
     print_records(records, as_json=False)
     shown = capsys.readouterr().out
     assert shown.startswith("g and f are equal within 1%: ")
     assert shown.count(f"! {PAGE[Code.STOPPED][:20]}") == 1
-    assert f"! f: {PAGE[Code.FEW_PIECES][:20]}" in shown
+    assert f"! f: {PAGE[Code.HOSTS_DIFFER][:20]}" in shown
     assert "The light tells it" not in shown
 
 

@@ -28,6 +28,12 @@ def full_pace(record: RunRecord) -> br.Estimate:
     return found
 
 
+def headline(record: RunRecord) -> br.Estimate:
+    found = record.headline()
+    assert found is not None
+    return found
+
+
 def words(text: str) -> str:
     return " ".join(text.split())
 
@@ -36,8 +42,8 @@ def test_the_line_leads_with_the_quiet_machine_and_tells_what_was_measured(slow:
     measured = slow.estimate()
     assert measured is not None
     now = show_value(measured.value, "s")
-    assert str(slow) == f"json  {show_short(full_pace(slow), 's')}  (busy machine: {now} just now)"
-    low, high = full_pace(slow).low, full_pace(slow).high
+    assert str(slow) == f"json  {show_short(headline(slow), 's')}  (busy machine: {now} just now)"
+    low, high = headline(slow).low, headline(slow).high
     assert low <= TRUE_S <= high < measured.low
 
 
@@ -53,7 +59,7 @@ def test_beside_waiting_the_line_tells_what_all_readings_give() -> None:
 
 def test_on_a_quiet_machine_the_line_has_one_number() -> None:
     record = paced(slow=1.003)
-    assert str(record) == f"json  {show_short(full_pace(record), 's')}"
+    assert str(record) == f"json  {show_short(headline(record), 's')}"
     shown = f"full pace {show_estimate(full_pace(record), 's')}; the machine ran at 99% of its"
     assert shown in words(render(record))
 
@@ -63,11 +69,11 @@ def test_a_number_beyond_the_interval_of_the_other_is_told() -> None:
     record = paced(slow=1.003)
     analysis = record.analysis()
     assert analysis is not None
-    assert analysis.at_full_pace is not None
+    assert analysis.headline is not None
     factors = {"value": 0.5, "low": 0.5, "high": 0.5}
-    found = analysis.at_full_pace
+    found = analysis.headline
     other = replace(found, **{name: by * getattr(found, name) for name, by in factors.items()})
-    apart = replace(record, analyses=(replace(analysis, at_full_pace=other),))
+    apart = replace(record, analyses=(replace(analysis, headline=other),))
     assert "(busy machine: 1" in str(apart)
 
 
@@ -131,7 +137,7 @@ def test_a_figure_that_is_hardly_known_is_shown_although_it_is_the_same() -> Non
 
 def test_of_a_run_in_pieces_the_levels_at_full_pace_are_shown() -> None:
     record = paced(pieces=4, budget_readings=None, budget_s=0.8)
-    assert str(record).startswith(f"json  {show_short(full_pace(record), 's')}")
+    assert str(record).startswith(f"json  {show_short(headline(record), 's')}")
     told = words(explain(record))
     shown = told.split("Levels of the pieces at full pace: ")[1].split(". ")[0]
     levels = [float(each.removesuffix(" µs")) for each in shown.split(", ")]
@@ -148,7 +154,9 @@ def test_a_speed_is_shown_at_full_pace_on_the_page_and_in_the_headline(
     (analysis,), own = record.analyses, slow.analysis()
     assert own is not None
     speed = estimated(26e6, 24e6, 28e6)
-    record = replace(record, analyses=(replace(analysis, pace=own.pace, at_full_pace=speed),))
+    record = replace(
+        record, analyses=(replace(analysis, pace=own.pace, at_full_pace=speed, headline=speed),)
+    )
     assert str(record).split("  ")[1] == "26.0 MB/s ±7.7 %"
     assert "full pace 26.0 MB/s [24.0, 28.0] 95%; the machine ran at 79%" in words(render(record))
     assert "At full pace: 26.0 MB/s [24.0, 28.0] 95%." in words(explain(record))
@@ -159,7 +167,7 @@ def test_the_table_leads_with_it_too(slow: RunRecord) -> None:
     assert head.split() == ["name", "mean", "just", "now", "readings", "ended"]
     measured = slow.estimate()
     assert measured is not None
-    figures = f"{show_short(full_pace(slow), 's')} {show_value(measured.value, 's')}"
+    figures = f"{show_short(headline(slow), 's')} {show_value(measured.value, 's')}"
     assert figures in words(first)
     assert "just now" not in tabulate([paced(references=False)])
     assert second.count("µs") == 1

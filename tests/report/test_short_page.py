@@ -71,7 +71,7 @@ def test_a_page_tells_what_to_do_and_no_code(run: RunRecord) -> None:
 def test_a_quiet_machine_is_told_only_where_the_numbers_agree(run: RunRecord) -> None:
     is_quiet = bool(re.search(r"machine +quiet", run_page(run)))
     assert not (is_quiet and "just now" in run_page(run))
-    estimate, headline = run.estimate(), run.at_full_pace()
+    estimate, headline = run.estimate(), run.headline()
     if is_quiet and estimate and headline:
         assert abs(estimate.value / headline.value - 1.0) < 0.15
 

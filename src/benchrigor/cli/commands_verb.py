@@ -34,11 +34,19 @@ from benchrigor.model import (
     Options,
     Progress,
     RunRecord,
+    Verdict,
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.page_notices import chosen, warnings
 from benchrigor.model.secret_values import HIDDEN, hide_secrets
-from benchrigor.model.text import PEAK_MEMORY, marked, show_peak_memory, show_short, show_value
+from benchrigor.model.text import (
+    PEAK_MEMORY,
+    marked,
+    no_number,
+    show_peak_memory,
+    show_short,
+    show_value,
+)
 from benchrigor.protocols import Workload
 from benchrigor.report import render
 from benchrigor.session import Session, meter_for
@@ -356,7 +364,8 @@ def _tell(
         estimates = {each.name: each.estimate for each in ranking.places}
         places = {each.name: f"{each.place}." for each in ranking.places}
         ordered = {name: records[name] for name in [*places, *(records.keys() - places.keys())]}
-        lines = [*_answers(ratios), *_table(_rows(ordered, estimates, places))]
+        shared_first = {each.name for each in ranking.places if each.place == 1}
+        lines = [*_answers(ratios, shared_first), *_table(_rows(ordered, estimates, places))]
         if wants_details():
             lines += [line for notice in notices for line in marked(notice)]
     lines += _of_each(records, notices)
@@ -369,9 +378,12 @@ def _shown(family: Family) -> str:
     return str(family if wants_details() else replace(family, notices=()))
 
 
-def _answers(compared: Mapping[str, Comparison]) -> list[Part]:
-    """Say how the commands compare with the fastest one."""
-    sentences = [str(each) for each in compared.values()]
+def _answers(compared: Mapping[str, Comparison], alike: Collection[str]) -> list[Part]:
+    """Say how the commands compare with the fastest one, from which some do not differ."""
+    sentences = [
+        str(replace(each, verdict=Verdict.UNDECIDED) if name in alike else each)
+        for name, each in compared.items()
+    ]
     lines = [Line(each, hanging=2, style="bold") for each in sentences[:_MOST_SENTENCES]]
     more = len(sentences) - _MOST_SENTENCES
     return [*lines, *([f"and {more} more"] if more > 0 else []), *([""] if lines else [])]
@@ -412,8 +424,10 @@ def _of_each(records: Mapping[str, RunRecord], notices: Sequence[Notice]) -> Ite
     if not wants_details():
         yield from warnings(chosen(notices))
         for record in records.values():
-            if record.estimate() is None:
-                yield from wrapped(str(record), "  ! ", style="yellow")
+            analysis = record.analysis()
+            if analysis is not None and analysis.estimate is None and analysis.notices:
+                why = f"{record.name}: {no_number(analysis.notices)}"
+                yield from wrapped(why, "  ! ", style="yellow")
         return
     for each in records.values():
         yield ""

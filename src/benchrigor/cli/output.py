@@ -97,8 +97,8 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
         return
     say(report_of(record))
     if record.run_id:
-        more = f"{hint('show', record.run_id)} --details"
-        shown = hint("explain", record.run_id) if wants_details() else more
+        verb = ("explain",) if wants_details() else ("show", "--details")
+        shown = hint(verb[0], record.run_id, *verb[1:])
         say(escaped(f"  kept as {record.run_id}: {shown}"))
         if record.decision is None:
             go_on = hint("resume", record.run_id)
@@ -128,7 +128,7 @@ def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
     kept = [each.run_id for each in records.values() if each.run_id]
     say(page(parts))
     if kept:
-        say(escaped(f"  kept as {', '.join(kept)}: {hint('show', kept[0])} --details"))
+        say(escaped(f"  kept as {', '.join(kept)}: {hint('show', kept[0], '--details')}"))
 
 
 def _compared(baseline: RunRecord, candidate: RunRecord) -> str:

@@ -13,7 +13,9 @@ from benchrigor.model.notice import Code, Notice, Severity, one_each
 from benchrigor.model.run import RunRecord
 
 _LONGER = "Measure longer (--budget)."
-_QUIETER = "Close other programs, or measure when the machine is quiet."
+_CALM = "or measure when the machine is quiet."
+_QUIETER = f"Close other programs, {_CALM}"
+_CLOSE = f"Close them, {_CALM}"
 PAGE: dict[Code, str] = {
     Code.NOT_CONVERGED: f"The interval is wider than asked for. {_LONGER}",
     Code.FEW_READINGS: f"There are too few readings to rely on the interval. {_LONGER}",
@@ -26,14 +28,14 @@ PAGE: dict[Code, str] = {
     "ask for a percentile nearer to the median.",
     Code.MOVED_ON: f"The speed changed near the end: the run may still have warmed up. {_LONGER}",
     Code.TOO_FEW_TO_CALL: f"The last readings differ from the others. {_LONGER}",
-    Code.DISTURBED: f"Other programs took processor time. {_QUIETER}",
-    Code.HARDLY_UNDISTURBED: f"Other programs disturbed nearly all readings. {_QUIETER}",
+    Code.DISTURBED: f"Other programs took processor time. {_CLOSE}",
+    Code.HARDLY_UNDISTURBED: f"Other programs disturbed nearly all readings. {_CLOSE}",
     Code.CHANGING_PACE: f"The speed of the machine changed meanwhile. {_QUIETER}",
     Code.LONGEST_DISTURBED: "Other programs disturbed most of the slow readings: high "
-    f"percentiles are too low. {_QUIETER}",
+    f"percentiles are too low. {_CLOSE}",
     Code.STOPPED: "The process stood still for a while (Ctrl-Z, or a paused machine). The readings "
     "meanwhile do not count; measure again if they should.",
-    Code.RED_ROUNDS: f"Other programs disturbed some rounds, which do not count. {_QUIETER}",
+    Code.RED_ROUNDS: f"Other programs disturbed some rounds, which do not count. {_CLOSE}",
     Code.ALARM_STANDS: "The machine has a fault: benchrigor doctor says which. Mend it, and "
     "measure again.",
     Code.BLOCKS_OF_PAIRS: f"The speed of the machine changed too much for a mean ratio. {_QUIETER}",

@@ -54,12 +54,12 @@ def sentence(
     interval += "" if confidence == "95%" else f" at {confidence}"
     if verdict == "equivalent":
         form = f"{{1}} and {{0}} are equal within {percent(margin)}: {change} {interval}"
-    elif ratio.low <= 1.0 <= ratio.high:
+    elif ratio.low <= 1.0 <= ratio.high or (verdict == "undecided" and not margin):
         form = f"no clear difference between {{1}} and {{0}}: {change} {interval}"
     else:
         verb = "takes" if unit == "s" and not in_times else "is"
         form = f"{{1}} {verb} {change} than {{0}} {interval}"
-        if verdict == "undecided" and margin:
+        if verdict == "undecided":
             form += f", perhaps within the margin of {percent(margin)}"
     if ending:
         form = f"{{1}} against {{0}}: {change} {interval} ({ending})"

@@ -152,7 +152,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
     statistic = record.options.statistic if analysis.kind is not Kind.WORK else "mean"
     label = analysis.metric.name if several or analysis.kind is Kind.WORK else statistic
     is_quiet = headline is not measured
-    where = " when this machine is quiet" if is_quiet else ""
+    where = " on a quiet machine" if is_quiet else ""
     rows = row(label, [_interval(headline, unit) + where])
     now = just_now(analysis)
     rows += row("just now", ["" if now is None else _interval(now, unit)])
@@ -218,14 +218,14 @@ def _data(record: RunRecord) -> str:
 def _machine(record: RunRecord) -> str:
     """Say how busy the machine was; it was quiet only if the numbers agree with that."""
     lost, where = record.interference, record.provenance
+    if lost is not None and is_disturbed(lost):
+        kept = ", left out of the number" * is_undisturbed(record)
+        return f"busy: other programs took {lost.measured_percent:.0f}% of the time{kept}"
     about = "" if where is None else f"{where.cores} × {where.cpu}, {where.python}"
     return "; ".join(each for each in (_state(record, lost), about) if each)
 
 
 def _state(record: RunRecord, lost: Interference | None) -> str:
-    if lost is not None and is_disturbed(lost):
-        kept = ", which is left out" * is_undisturbed(record)
-        return f"busy, other programs took {lost.measured_percent:.0f}% of the time{kept}"
     if any(just_now(each) is not None for each in record.analyses):
         return "faster or slower than usual"
     return "" if lost is None or not lost.is_measured else "quiet"
