@@ -131,7 +131,7 @@ def family(*names: str) -> Family:
 def test_a_family_is_a_table_that_fits() -> None:
     lines = str(family("a", "b" * 60, " ".join(["c" * 30] * 5))).split("\n")
     assert max(map(len, lines)) <= 79
-    assert lines[0].split() == ["name", "change", "[interval]", "p", "adj.", "verdict"]
+    assert lines[0].split() == ["name", "change", "[interval]", "visible", "p", "adj.", "verdict"]
     assert lines[1].split()[0] == "a"
     assert "geometric mean of 3 ratios: 1.20% higher [+0.80%, +1.60%] 95%" in lines
     assert "95% intervals, margin 1%, false discoveries at most 5%" in lines
