@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import sys
 from collections import Counter
 from contextlib import nullcontext
@@ -275,3 +276,13 @@ def test_a_round_that_its_hook_used_up_says_so(cli):
     assert result.exit_code == 4
     shown = " ".join(result.output.split())
     assert "the budget was spent while prepare sleep 60 ran" in shown
+
+
+def test_the_first_interrupt_ends_a_setup(store):
+    """No round is under way that could be finished."""
+    setup = "sh -c 'kill -INT $PPID; sleep 600'"
+    argv = [sys.executable, "-m", "benchrigor", "commands", "true", "--setup", setup]
+    argv += ["--cleanup", "touch cleaned"]
+    done = subprocess.run(argv, capture_output=True, cwd=store.parent, check=False, timeout=120)
+    assert done.returncode == 130
+    assert (store.parent / "cleaned").exists()
