@@ -364,8 +364,7 @@ def test_an_empty_file_is_not_made_a_store_by_reading(cli, store, words):
 def test_the_command_line_of_a_hint_works_when_it_is_pasted(cli, store, name):
     path = store.with_name(name)
     result = cli("run", "--max-rounds", "2", "--store", path, "true")
-    (hint,) = [line for line in result.stdout.splitlines() if "kept as" in line]
-    command = hint.partition(": ")[2]
+    command = result.stdout.partition("kept as ")[2].partition(":")[2].strip()
     words = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {command}"], stdout=subprocess.PIPE, check=True
     ).stdout.split(b"\0")

@@ -98,11 +98,17 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
     say(report_of(record))
     if record.run_id:
         verb = ("explain",) if wants_details() else ("show", "--details")
-        shown = hint(verb[0], record.run_id, *verb[1:])
-        say(escaped(f"  kept as {record.run_id}: {shown}"))
+        _say_hint(f"kept as {record.run_id}", hint(verb[0], record.run_id, *verb[1:]))
         if record.decision is None:
-            go_on = hint("resume", record.run_id)
-            say(escaped(f"  has no end: it is under way, or its process was killed: {go_on}"))
+            why = "has no end: it is under way, or its process was killed"
+            _say_hint(why, hint("resume", record.run_id))
+
+
+def _say_hint(what: str, command: str) -> None:
+    """Print a command line to go on with, unbroken so that it can be copied."""
+    what, command = escaped(what), escaped(command)
+    fits = len(what) + len(command) + len("  : ") <= _columns()
+    say(f"  {what}: {command}" if fits else f"  {what}:\n  {command}")
 
 
 def report_of(record: RunRecord) -> Page:
@@ -128,7 +134,7 @@ def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
     kept = [each.run_id for each in records.values() if each.run_id]
     say(page(parts))
     if kept:
-        say(escaped(f"  kept as {', '.join(kept)}: {hint('show', kept[0], '--details')}"))
+        _say_hint(f"kept as {', '.join(kept)}", hint("show", kept[0], "--details"))
 
 
 def _compared(baseline: RunRecord, candidate: RunRecord) -> str:
