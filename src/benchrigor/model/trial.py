@@ -377,14 +377,14 @@ class PeakRate(OneLine):
         ]
         return f"peak not known{': ' * bool(ends)}{', '.join(ends)}"
 
-    def lines(self) -> list[Part]:
-        """Return the report: the peak, what binds it, and a row for each trial."""
+    def lines(self, *, whole: bool = True) -> list[Part]:
+        """Return the report: the peak, what binds it, and of a whole one a row for each trial."""
         found: list[Part] = [f"  {self}"]
         kept = ", ".join(f"{each.metric} at most {_shown_limit(each)}" for each in self.limits)
         found += row("limits", [kept, f"{self.binding} binds" if self.binding else ""])
         if self.goodput is not None:
             found += row("goodput", [f"{self.goodput:.4g}/s within the limits"])
-        if self.trials:
+        if self.trials and whole:
             cells = [_cells(each) for each in self.trials]
             head = ("load", "seconds", "of the limit", "by", "why")
             found += ["", *table([head, *cells], ">>><<", indent=2)]
