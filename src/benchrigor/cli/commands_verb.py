@@ -395,19 +395,20 @@ def _rows(
     places: Mapping[str, str] | None = None,
 ) -> list[tuple[str, ...]]:
     """Return the cells of commands: the times as measured, which the ratios are of."""
-    rows: list[tuple[str, ...]] = [("", "command", "time", "user", "system", "memory", "failed")]
+    spent = [each.name.removesuffix("_time") for each in _CPU]
+    rows: list[tuple[str, ...]] = [("", "command", "time", *spent, "memory", "failed")]
     for index, (label, record) in enumerate(records.items(), start=1):
         estimate = estimates.get(label)
         shown = "no number" if estimate is None else show_short(estimate, TIME.unit)
-        spent = (record.estimate(each.name) for each in _CPU)
-        user, system = ("" if each is None else show_value(each.value, "s") for each in spent)
+        known = (record.estimate(each.name) for each in _CPU)
+        seconds = ["" if each is None else show_value(each.value, "s") for each in known]
         memory = show_peak_memory(record.facts) if PEAK_MEMORY in record.facts else ""
         failed = ""
         if "failed_runs" in record.facts:
             typical = show_value(float(record.facts["failed_time_s"] or 0.0), "s")
             failed = f"{record.facts['failed_runs']} runs, after {typical}"
         place = f"{index}." if places is None else places.get(label, "-")
-        rows.append((place, label, shown, user, system, memory, failed))
+        rows.append((place, label, shown, *seconds, memory, failed))
     return rows
 
 
