@@ -85,9 +85,9 @@ def test_what_is_compared_and_what_it_takes_is_told_beside() -> None:
 
 def test_without_a_ratio_the_line_shows_the_difference() -> None:
     found = replace(UNDECIDED, ratio=None, required=None, names=JSON)
-    assert str(found) == "orjson minus json: +0.010 [-0.010, 0.020] 95%, undecided"
+    assert str(found) == "orjson minus json: +0.010 [-0.010, 0.020] 95%, undecided; no ratio"
     times = replace(found, readings_in="s")
-    assert str(times) == "orjson minus json: +10 ms [-10, 20] 95%, undecided"
+    assert str(times) == "orjson minus json: +10 ms [-10, 20] 95%, undecided; no ratio"
     assert show_difference(replace(found, difference=None)) == ""
 
 

@@ -144,9 +144,8 @@ class Comparison(OneLine):
         broken = _broken_off(self.reason)
         ending = f" ({broken})" if broken else ""
         if self.difference is not None and self.p_value is not None:
-            return fitted(
-                f"{{1}} minus {{0}}: {show_difference(self)}, {self.verdict}{ending}", self.names
-            )
+            form = f"{{1}} minus {{0}}: {show_difference(self)}, {self.verdict}{ending}; no ratio"
+            return fitted(f"{form}{_observed(self)}", self.names)
         form = f"no comparison of {{1}} and {{0}}{_observed(self)}{ending}: "
         room = max(_LONGEST - len(fitted(form, self.names)), _LEAST_WHY)
         why = textwrap.shorten(no_number(self.notices), room, placeholder="…")

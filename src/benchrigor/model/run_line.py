@@ -106,10 +106,12 @@ def _broken_off(decision: Decision | None) -> str:
 
 def _without_number(name: str, analysis: Analysis, broken: str) -> str:
     """Say why there is no number, and what was observed."""
-    name, seen = shortened(name, _LONGEST_NAME), analysis.observed
-    observed = "" if seen is None else f" (observed: {show_observed(seen, analysis.metric.unit)})"
+    name, seen, unit = shortened(name, _LONGEST_NAME), analysis.observed, analysis.metric.unit
     why = f"{broken}: " * bool(broken) + no_number(analysis.notices).removesuffix(".")
-    room = LONGEST - len(name) - len("  no number: ") - len(observed)
-    if room < _LONGEST_NAME:
-        room, observed = room + len(observed), ""
-    return escaped(f"{name}  no number: {textwrap.shorten(why, room, placeholder='…')}{observed}")
+    room, observed = LONGEST - len(name) - len("  no number: "), ""
+    if seen is not None:
+        observed = f" (observed: {show_observed(seen, unit)})"
+        if room - len(observed) < _LONGEST_NAME:
+            observed = f" (observed: {show_value(seen.median, unit)})"
+    why = textwrap.shorten(why, max(room - len(observed), 1), placeholder="…")
+    return escaped(f"{name}  no number: {why}{observed}")
