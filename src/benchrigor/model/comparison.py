@@ -140,6 +140,7 @@ class Comparison(OneLine):
                 unit=self.readings_in,
                 direction=self.direction,
                 ending=_broken_off(self.reason),
+                median=self.median_ratio,
             )
         broken = _broken_off(self.reason)
         ending = f" ({broken})" if broken else ""

@@ -41,10 +41,12 @@ def sentence(
     unit: str = "",
     direction: Direction | None = None,
     ending: str = "",
+    median: Estimate | None = None,
 ) -> str:
     """Say how the candidate, which is named second, compares with the baseline.
 
-    ``ending`` is what broke the comparison off.
+    ``ending`` is what broke the comparison off, ``median`` the ratio that a few slow pairs do not
+    carry.
     """
     change, interval = _change(ratio)
     in_times = change.endswith("x")
@@ -61,6 +63,9 @@ def sentence(
         form = f"{{1}} {verb} {change} than {{0}} {interval}"
         if verdict == "undecided":
             form += f", perhaps within the margin of {percent(margin)}"
+    if median is not None:
+        typical = show_change(median, unit, direction).partition(" [")[0]
+        form += f"; median {typical}"
     if ending:
         form = f"{{1}} against {{0}}: {change} {interval} ({ending})"
     return fitted(form, names)
