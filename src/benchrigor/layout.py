@@ -236,7 +236,7 @@ def _widths(part: Table, rows: Sequence[Sequence[Text]], room: int) -> list[int]
         return widths
     last = len(widths) - 1
     least = {0: _SHORT_NAME, last: _NARROWEST if part.sides[last] == "<" else widths[last]}
-    for column, fewest in (*least.items(), (0, _NARROWEST)):
+    for column, fewest in (*least.items(), (0, rows[0][0].cell_len)):
         if excess <= 0:
             break
         narrowed = min(widths[column], max(widths[column] - excess, fewest))
