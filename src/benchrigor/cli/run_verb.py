@@ -53,7 +53,7 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
 @click.command(
     cls=Verb,
     usual="--target --statistic --budget --work --read --timeout --fresh "
-    "--against --name --no-store --store --json",
+    "--against --name --no-store --store --details --json",
     # What follows the command belongs to it: `benchrigor run gzip -k file`.
     context_settings={"allow_interspersed_args": False},
 )
@@ -202,6 +202,7 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
 @shared.count_option("--seed", text="Seed of the plans; drawn, and kept, when not given.", least=0)
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
+@shared.details_option
 @shared.json_option
 def run(words: tuple[str, ...], **given: Any) -> None:
     """Measure a command or a function until its interval is narrow enough.
