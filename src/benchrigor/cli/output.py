@@ -187,6 +187,7 @@ class LiveLine:
         self._drawn_at = 0.0
         self._name, self._options = "", Options()
         self._before: Callable[[], str] = str
+        self._warned: set[str] = set()  # names
 
     def follow(self, name: str, options: Options, before: Callable[[], str] = str) -> None:
         """Say what is measured, empty where several things are in turn, and what is wanted.
@@ -198,6 +199,10 @@ class LiveLine:
     def __call__(self, progress: Progress) -> None:
         """Redraw, unless that was done a moment ago: drawing may take longer than a round."""
         now = time.monotonic()
+        reachable = out_of_reach(progress, self._options)
+        if self._draw is None and reachable and progress.name not in self._warned:
+            self._warned.add(progress.name)
+            remark(f"{progress.name}: {reachable}")
         if self._draw is not None and now - self._drawn_at >= _REDRAWN_EVERY_S:
             name = shortened(self._name or progress.name, _NAME)
             self._draw(self._before() + _line(name, progress, self._options))
@@ -254,7 +259,19 @@ def _line(name: str, progress: Progress, options: Options) -> str:
         parts.append(f"at most {show_value(progress.seconds_left, 's')}")
     if not (wanted and wanted[0].kind is Kind.WORK):  # a narrow terminal cuts off the end
         parts.append(many(progress.readings, "reading"))
+    parts += filter(None, (out_of_reach(progress, options),))
     return (f"{name}: " if name else "") + " · ".join(parts)
+
+
+def out_of_reach(progress: Progress, options: Options) -> str:
+    """Say that the target cannot be reached within the budget, and what can; empty if it can."""
+    if progress.reachable is None or progress.decision is not None:
+        return ""
+    goal = "the target" if options.target is None else f"±{percent(options.target)}"
+    sentence = f"{goal} cannot be reached within {show_duration(options.budget_s)} here"
+    if math.isinf(progress.reachable) or progress.reachable <= (options.target or 0.0):
+        return f"{sentence}, which hold too few readings"
+    return f"{sentence}; about ±{percent(progress.reachable, digits=2)} can"
 
 
 def _figure(progress: Progress, wanted: Sequence[Analysis]) -> list[str]:
