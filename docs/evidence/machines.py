@@ -2,11 +2,13 @@
 
     python docs/evidence/machines.py record --folder F [--runs 12] [--seconds 10] [--minutes M]
     python docs/evidence/machines.py --folder F
+    python docs/evidence/machines.py record --folder F --quick
 
 The first measures, in rotation and each in a process of its own, and goes on where it was ended;
 the second prints every bar from what is recorded so far. Full pace is that of the recording, kept
 in F/data. ``--rivals PYTHON`` is an interpreter that has pyperf, pytest-benchmark and numpy;
-``--only`` chooses doors, workloads and conditions by name. Make sure that the machine does
+``--only`` chooses doors, workloads and conditions by name; ``--quick`` two runs of 3 s for the
+headlines of two functions, idle and beside one hog and two. Make sure that the machine does
 nothing else.
 """
 
@@ -21,6 +23,7 @@ from machines_recording import Recording, record, run_cell
 from machines_runs import CONDITIONS, DOORS, Cell, Machine
 
 SEED = 20271207
+QUICK = ("run", "run, fresh", "sort", "json", "idle", "one hog", "two hogs")
 
 
 def main() -> int:
@@ -42,7 +45,10 @@ def main() -> int:
     workloads = {each for door in DOORS.values() for each in door.workloads}
     known = [*DOORS, *CONDITIONS, *sorted(workloads)]
     parser.add_argument("--only", nargs="+", default=(), choices=known, metavar="NAME")
+    parser.add_argument("--quick", action="store_true")
     asked = parser.parse_args()
+    if asked.quick:
+        asked.runs, asked.seconds, asked.only = 2, 3.0, QUICK
     if asked.what == "record":
         given = {name: getattr(asked, name) for name in Recording._fields}
         missing = record(Recording(**given))

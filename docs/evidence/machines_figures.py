@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from coverage_tables import Setting, heading, row
 from machine import describe, wilson
+from machines_headlines import print_headlines
 from machines_recording import SETTING, kept_rows
 from machines_runs import CONDITIONS, DOORS, Row
 from machines_work import INTERPRETER, PLANTED, UNITS, WORKLOADS
@@ -77,6 +78,7 @@ def evaluate(folder: Path, seed: int) -> int:
     parts: dict[str, Callable[[], None]] = {
         "At full pace": lambda: _at_full(setting, runs),
         "Spread between runs": lambda: _spreads(setting, runs, rows),
+        "Headlines": lambda: print_headlines(setting, folder, rows),
         "The time measured here": lambda: _here(setting, runs),
         "Stored runs compared": lambda: _stored(setting, folder, runs),
         "Pairs measured in turn": lambda: _in_turn(setting, rows),

@@ -20,7 +20,7 @@ import benchrigor as br
 from benchrigor.clocks import WallClock
 from benchrigor.instrument import RunDelay
 from benchrigor.testing import cpu_hog, memory_hog
-from benchrigor.workloads import CommandWorkload
+from benchrigor.workloads import CommandWorkload, InterpreterWorkload
 
 __all__ = ["CONDITIONS", "DOORS", "Cell", "Door", "Machine", "Row"]
 
@@ -82,6 +82,14 @@ def _single(cell: Cell, machine: Machine, *, units: int) -> list[Row]:
         func = work(cell.workload, units)
         record = br.measure(func, name=cell.workload, budget_s=machine.seconds)
     return [_kept(record, cell, machine, cell.workload, units)]
+
+
+def _fresh(cell: Cell, machine: Machine) -> list[Row]:
+    """Measure once in fresh interpreters, with defaults."""
+    here = str(Path(__file__).parent)
+    workload = InterpreterWorkload(f"machines_work:run_{cell.workload}", cwd=here)
+    record = br.Session(br.Options(budget_s=machine.seconds)).run(workload)
+    return [_kept(record, cell, machine, cell.workload, BASE)]
 
 
 def _pieces(cell: Cell, machine: Machine) -> list[Row]:
@@ -198,6 +206,7 @@ def _pytest(cell: Cell, machine: Machine) -> list[Row]:
 _IN_TURN = len(FUNCTIONS) * 2.0
 DOORS: dict[str, Door] = {
     "run": Door(partial(_single, units=BASE), 1.0, WORKLOADS),
+    "run, fresh": Door(_fresh, 1.0),
     "run, 20 % more": Door(partial(_single, units=FIFTH), 0.25),
     "pieces": Door(_pieces, 0.25, (ALL_FUNCTIONS,), lengths=_IN_TURN),
     "pair": Door(partial(_pair, units=BASE), 0.3),

@@ -8,7 +8,14 @@ import pytest
 
 from benchrigor.errors import StoreFailed
 from benchrigor.storage import full_pace
-from benchrigor.storage.full_pace import believed, full_pace_path, keep_full_pace, kept_full_pace
+from benchrigor.storage.full_pace import (
+    believed,
+    full_pace_path,
+    keep_full_pace,
+    keep_quiet_run,
+    kept_full_pace,
+    kept_quiet_runs,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -87,3 +94,36 @@ def test_processes_that_keep_their_times_at_once_lose_none(folder):
     assert all(kept_full_pace(f"machine {number}") for number in range(40))
     assert stat.S_IMODE((folder / "full_pace.json").stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_the_median_references_of_quiet_runs_are_kept_beside_it(folder):
+    assert kept_quiet_runs("here") == {}
+    keep_quiet_run("here", {})
+    assert not folder.exists()
+    keep_quiet_run("here", {"interpreter": 4e-6})
+    keep_quiet_run("there", {"interpreter": 5e-6})
+    keep_quiet_run("here", {"interpreter": 4.1e-6, "command": 0.01})
+    assert kept_quiet_runs("here") == {"interpreter": [4e-6, 4.1e-6], "command": [0.01]}
+    assert stat.S_IMODE((folder / "quiet_pace.json").stat().st_mode) == 0o600
+    for number in range(100):
+        keep_quiet_run("here", {"interpreter": 1.0 + number})
+    assert kept_quiet_runs("here")["interpreter"][-1] == 100.0
+    assert len(kept_quiet_runs("here")["interpreter"]) == 50
+
+
+@pytest.mark.parametrize(
+    "content", ["{", '{"here": {"interpreter": 4e-6}}', '{"here": {"a": [-1]}}']
+)
+def test_what_is_no_median_is_as_good_as_none(folder, content):
+    folder.mkdir()
+    (folder / "quiet_pace.json").write_text(content)
+    assert kept_quiet_runs("here") == {}
+    keep_quiet_run("here", {"interpreter": 4e-6})
+    assert kept_quiet_runs("here") == {"interpreter": [4e-6]}
+
+
+def test_a_quiet_run_that_cannot_be_kept_is_an_error(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(full_pace, "full_pace_path", lambda: tmp_path / "file" / "pace.json")
+    with pytest.raises(StoreFailed, match="cannot be written"):
+        keep_quiet_run("here", {"interpreter": 4e-6})

@@ -33,7 +33,7 @@ from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
 from benchrigor.session.pairs.stored_runs import StoredRuns
 from benchrigor.session.replays.recorded_run import FILE
-from benchrigor.stats.estimators.pace import AT_FULL_PACE
+from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 
 _LABEL = 11
 _CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.TARGET_MISSED}
@@ -239,8 +239,8 @@ def reported(comparison: Comparison, labels: Sequence[str]) -> list[str]:
 
 
 def _shown(estimate: Estimate, unit: str) -> str:
-    """Show an estimate, and say of one that was not measured so that it is at full pace."""
-    label = f" {AT_FULL_PACE}" if estimate.method.startswith(AT_FULL_PACE) else ""
+    """Show an estimate, and say of one that was not measured so that it is at quiet pace."""
+    label = f" {AT_QUIET_PACE}" if estimate.method.startswith(AT_QUIET_PACE) else ""
     return f"{show_estimate(estimate, unit)}{label}"
 
 

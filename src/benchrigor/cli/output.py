@@ -131,7 +131,7 @@ def _compared(baseline: RunRecord, candidate: RunRecord) -> str:
     except BenchrigorError as error:
         return f"no comparison: {error}"
     is_paced = any(each.code is Code.AT_FULL_PACE for each in found.notices)
-    return f"{found}{' · at full pace' if is_paced else ''}"
+    return f"{found}{' · at quiet pace' if is_paced else ''}"
 
 
 def summary(record: RunRecord) -> dict[str, Any]:

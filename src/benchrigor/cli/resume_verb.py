@@ -19,7 +19,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Options, Progress, StopReason
 from benchrigor.model.checks import refuse
 from benchrigor.session import Session
-from benchrigor.session.pairs.kept_sides import AGAIN, PAIR
+from benchrigor.session.pairs.stored_runs import AGAIN, PAIR
 
 
 @click.command(cls=Verb)

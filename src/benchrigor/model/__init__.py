@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from benchrigor.model.options import Options as Options
     from benchrigor.model.options import check_work as check_work
     from benchrigor.model.pace import Pace as Pace
+    from benchrigor.model.pace import QuietPace as QuietPace
     from benchrigor.model.pipeline import Bottleneck as Bottleneck
     from benchrigor.model.pipeline import BufferSize as BufferSize
     from benchrigor.model.pipeline import PipelineAdvice as PipelineAdvice
@@ -108,7 +109,7 @@ __getattr__, __dir__ = lazy_names(
         "metric": "Metric quantile_named",
         "notice": "Code Notice Severity",
         "options": "Options check_work",
-        "pace": "Pace",
+        "pace": "Pace QuietPace",
         "pipeline": (
             "Bottleneck BufferSize PipelineAdvice PipelineStage ReplicaCount StageAdvice StageLoad"
         ),

@@ -471,6 +471,8 @@ class Analysis(OneLine):
         Pace of the machine during the readings that count; None without enough references.
     at_full_pace
         Estimate of a time or speed at the full pace of the machine; None without a pace.
+    headline
+        Estimate of what a quiet machine shows, as wide as runs differ; None without a pace.
     disturbed
         Readings that were left out because of delay, and the estimate of all readings; None if no
         reading was left out.
@@ -496,6 +498,7 @@ class Analysis(OneLine):
     observed: Observed | None = None
     pace: Pace | None = None
     at_full_pace: Estimate | None = None
+    headline: Estimate | None = None
     disturbed: Disturbed | None = None
 
     def _line(self) -> str:

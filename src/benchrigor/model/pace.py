@@ -25,6 +25,25 @@ def reference_s(full_s: Mapping[str, float]) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuietPace(OneLine):
+    """What the reference takes on a machine while nothing else runs there.
+
+    Parameters
+    ----------
+    seconds
+        By kind of that work.
+    sd
+        Standard deviation of their logarithm.
+    runs
+        How many quiet runs show it; 0 where the run's own references stand in for them.
+    """
+
+    seconds: Mapping[str, float]
+    sd: float
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pace(OneLine):
     """How fast a machine was during a run, by fixed work timed in turn with the readings.
 
@@ -54,7 +73,7 @@ class Pace(OneLine):
         Relative standard deviation between runs that the reference does not explain, assumed; of
         runs in pieces, between processes.
     by_piece
-        The level of each piece, or invocation, at full pace; None for one with too few references.
+        The level of each piece, or invocation, at full pace; None for one without references.
         Empty for a run in one, and where not all invocations that count have enough.
     level
         The mean at full pace, in the unit of the readings; None of commands, of rounds of various
@@ -71,6 +90,12 @@ class Pace(OneLine):
         Share of the readings, without their waiting, during which a processor worked, 0 to 1. The
         pace changes that part alone. 1 of commands, whose parts are told apart elsewhere, and where
         it was not measured.
+    quiet
+        The quiet pace of the machine, to which the headline is brought.
+    widening
+        Factor by which the spread of stored runs widens the headline, or below 1 narrows it.
+    reducible
+        Share of the variance of the headline that more readings reduce, 0 to 1.
     """
 
     full_s: Mapping[str, float]
@@ -91,6 +116,9 @@ class Pace(OneLine):
     fastest_reference: float | None = None
     at_full: int = 0
     busy: float = 1.0
+    quiet: QuietPace | None = None
+    widening: float = 1.0
+    reducible: float = 1.0
 
     @property
     def away(self) -> float:

@@ -214,6 +214,24 @@ class RunRecord(OneLine):
         analysis = self.analysis(metric)
         return None if analysis is None else analysis.at_full_pace
 
+    def headline(self, metric: str | None = None) -> Estimate | None:
+        """Return what this machine shows when it is quiet; None if there is no number.
+
+        Its interval holds what other runs of the same code on this machine find. A time or speed
+        without references, any other metric, and a record from before there were headlines have
+        their estimate; ``metric`` as in `analysis`.
+
+        Examples
+        --------
+        >>> import benchrigor as br
+        >>> record = br.measure(lambda: sorted(range(1000)), budget_s=1)
+        >>> headline = record.headline()
+        >>> headline.low <= headline.value <= headline.high
+        True
+        """
+        analysis = self.analysis(metric)
+        return None if analysis is None else analysis.headline or analysis.estimate
+
     @property
     def throughput(self) -> tuple[Estimate, str] | None:
         """What is done per second and its unit, where `measure` was told what a call gets done.

@@ -20,6 +20,7 @@ from benchrigor.model import (
     Notice,
     Options,
     Progress,
+    QuietPace,
     Round,
     RoundPlan,
     RunRecord,
@@ -50,7 +51,7 @@ from benchrigor.session.outcomes import (
 )
 from benchrigor.session.schedule.pacing import Pace, next_readings
 from benchrigor.session.schedule.work_schedule import NextWork, with_work
-from benchrigor.session.stop_rules import default_rules, wanted_half_width
+from benchrigor.session.stop_rules import LITTLE, default_rules, wanted_half_width
 from benchrigor.session.traces import Traces
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.proportion import whole_of
@@ -109,6 +110,7 @@ class Engine(Controller[RoundPlan, Round]):
         self._next_work = next_work
         self._traces = Traces(self.options, metrics, detector, recorded=recorded, seed=seed)
         self.full_pace: dict[str, float] = {}  # of the reference, known before
+        self.quiet_pace: QuietPace | None = None  # likewise
         self._rounds: list[Round] = []
         self._piece = 0  # under way; their number when all are over
         self._red: dict[int, None] = {}
@@ -281,8 +283,14 @@ class Engine(Controller[RoundPlan, Round]):
         return self._traces.rough_figure(FIGURE_READINGS)
 
     def _stop_rules(self) -> Sequence[StopRule]:
-        known = self._rules
-        return default_rules(self.options) if known is None else known
+        if self._rules is not None:
+            return self._rules
+        return default_rules(self.options, no_narrower=self._is_headline_settled)
+
+    def _is_headline_settled(self, _progress: Progress) -> bool:
+        """Whether more readings would narrow no headline by a tenth."""
+        paces = [each.pace for each in self.result().analyses if each.metric.must_satisfy]
+        return all(pace is not None and pace.reducible <= LITTLE for pace in paces)
 
     def _current(self, *, fresh: bool) -> Progress:
         traces = self._traces.by_name.values()
@@ -323,7 +331,8 @@ class Engine(Controller[RoundPlan, Round]):
         counted = with_stops(counted, restarted=restarted)
         full_s = full_pace_of(counted, self.full_pace)
         analyses = tuple(
-            with_pace(each, counted, full_s, self.options.statistic) for each in analyses
+            with_pace(each, counted, full_s, self.options.statistic, quiet=self.quiet_pace)
+            for each in analyses
         )
         delayed = None if self._recorded else measured_interference(counted or self._rounds)
         interference = vouched_for(delayed, analyses)

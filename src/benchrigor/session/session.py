@@ -41,7 +41,7 @@ from benchrigor.protocols import (
     Store,
     Workload,
 )
-from benchrigor.session.conditions.pace_of_rounds import full_pace_of
+from benchrigor.session.conditions.pace_of_rounds import full_pace_of, quiet_medians
 from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
 from benchrigor.session.fitness.status_watch import watch_for
@@ -55,11 +55,19 @@ from benchrigor.session.loop import (
     performer,
 )
 from benchrigor.session.outcomes import begun, decided, earlier_numbers
+from benchrigor.session.pairs.stored_runs import with_history
 from benchrigor.session.schedule.work_schedule import NextWork
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
+from benchrigor.stats.estimators.headline import quiet_of_runs
 from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal, as_store
-from benchrigor.storage.full_pace import believed, keep_full_pace, kept_full_pace
+from benchrigor.storage.full_pace import (
+    believed,
+    keep_full_pace,
+    keep_quiet_run,
+    kept_full_pace,
+    kept_quiet_runs,
+)
 from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.processes import reference_command
@@ -342,6 +350,7 @@ class Session(Engine):
                 host.start()
             if self._is_paced:
                 self.full_pace = kept_full_pace(self._machine)
+                self.quiet_pace = quiet_of_runs(kept_quiet_runs(self._machine))
             watch = watch_for(self.options, self._clock, self._alarms)
             if watch is None:
                 yield performer(adapted, self._clock, host)
@@ -446,8 +455,9 @@ class Session(Engine):
         self._finished = True
         if self._provenance is not None:
             self._provenance = replace(self._provenance, load_after=instrument.load_average())
-        self._keep_full_pace()
-        self._final = record = self._record()
+        self._keep_pace()
+        record = self._record()
+        self._final = record = with_history(record, self._store) if self._store else record
         _LOG.info("%s", record)
         if self._store is not None and self._run_id is not None:
             try:
@@ -464,8 +474,8 @@ class Session(Engine):
         versions = f"reference {VERSION}, command {reference_command.VERSION}"
         return f"{known.host}, {known.cpu}, {known.python}, {versions}"
 
-    def _keep_full_pace(self) -> None:
-        """Keep the full pace for later runs; note where it cannot be kept, or is not believed."""
+    def _keep_pace(self) -> None:
+        """Keep full and quiet pace for later runs; note where that fails or is not believed."""
         own = full_pace_of(self._rounds, {})
         if not own or not self._is_paced:
             return
@@ -476,6 +486,7 @@ class Session(Engine):
         ]
         try:
             keep_full_pace(self._machine, own)
+            keep_quiet_run(self._machine, quiet_medians(self._rounds))
         except StoreFailed as error:
             why.append(str(error))
         if why:

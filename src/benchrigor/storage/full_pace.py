@@ -1,17 +1,19 @@
-"""The full pace of a machine, kept from run to run in the user's data folder."""
+"""Full and quiet paces of machines, kept from run to run in the user's data folder."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from benchrigor.errors import StoreFailed
 from benchrigor.files import locked, make_private_folder, write_whole
 from benchrigor.model.checks import is_number
 from benchrigor.model.pace import COMMAND_REST
 
-_FILE = "full_pace.json"
+_FILE, _QUIET_FILE = "full_pace.json", "quiet_pace.json"
+_MOST_QUIET_RUNS = 50  # of each kind, the newest
 # A run's fastest tenth differs by about so much from the next one's on an idle machine.
 _ALIKE = 0.01
 # No machine is so many times as fast as in the fastest tenth of a run: the file is wrong, or of a
@@ -32,7 +34,7 @@ def kept_full_pace(machine: str) -> dict[str, float]:
 
     Empty where none are known, or the file holds something else.
     """
-    return _kept().get(machine, {})
+    return _kept(full_pace_path(), _is_time).get(machine, {})
 
 
 def believed(kept: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
@@ -55,16 +57,56 @@ def keep_full_pace(machine: str, seconds: Mapping[str, float]) -> None:
     StoreFailed
         When they cannot be written.
     """
-    path = full_pace_path()
     if not _better(machine, seconds):
         return
+
+    def keep(paces: dict[str, dict[str, Any]]) -> None:
+        known = believed(paces.get(machine, {}), seconds)
+        paces[machine] = known | _better(machine, seconds)
+
+    _change(full_pace_path(), _is_time, keep)
+
+
+def kept_quiet_runs(machine: str) -> dict[str, list[float]]:
+    """Return the median references of a machine's quiet runs, in seconds by kind of work."""
+    return _kept(_quiet_path(), _are_times).get(machine, {})
+
+
+def keep_quiet_run(machine: str, medians: Mapping[str, float]) -> None:
+    """Add the median references of a quiet run to those of its machine.
+
+    Raises
+    ------
+    StoreFailed
+        When they cannot be written.
+    """
+    if not medians:
+        return
+
+    def keep(runs: dict[str, dict[str, Any]]) -> None:
+        of_machine = runs.setdefault(machine, {})
+        for kind, median in medians.items():
+            of_machine[kind] = [*of_machine.get(kind, ()), median][-_MOST_QUIET_RUNS:]
+
+    _change(_quiet_path(), _are_times, keep)
+
+
+def _quiet_path() -> Path:
+    return full_pace_path().with_name(_QUIET_FILE)
+
+
+def _change(
+    path: Path,
+    fits: Callable[[object], bool],
+    change: Callable[[dict[str, dict[str, Any]]], None],
+) -> None:
+    """Change what a file holds, while no other process does."""
     try:
         make_private_folder(path.parent)
         with locked(path):
-            paces = _kept()
-            known = believed(paces.get(machine, {}), seconds)
-            paces[machine] = known | _better(machine, seconds)
-            write_whole(path, json.dumps(paces, indent=1, sort_keys=True), private=True)
+            contents = _kept(path, fits)
+            change(contents)
+            write_whole(path, json.dumps(contents, indent=1, sort_keys=True), private=True)
     except OSError as error:
         raise StoreFailed(f"{path}: cannot be written: {error.strerror or error}") from error
 
@@ -79,19 +121,24 @@ def _better(machine: str, seconds: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def _kept() -> dict[str, dict[str, float]]:
+def _kept(path: Path, fits: Callable[[object], bool]) -> dict[str, dict[str, Any]]:
+    """Return what a file holds by machine and kind, without values that do not fit."""
     try:
-        found = json.loads(full_pace_path().read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):
         return {}
     return {
-        machine: {kind: float(value) for kind, value in seconds.items() if _is_time(value)}
-        for machine, seconds in found.items()
-        if isinstance(seconds, dict)
+        machine: {kind: value for kind, value in by_kind.items() if fits(value)}
+        for machine, by_kind in found.items()
+        if isinstance(by_kind, dict)
     }
 
 
 def _is_time(value: object) -> bool:
     return is_number(value) and _LEAST_S <= value <= _MOST_S
+
+
+def _are_times(values: object) -> bool:
+    return isinstance(values, list) and all(map(_is_time, values))

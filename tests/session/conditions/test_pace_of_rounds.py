@@ -231,13 +231,22 @@ def test_each_invocation_tells_its_level_at_full_pace_without_its_warm_up():
     assert "Levels of the invocations at full pace" in explain(record)
 
 
-def test_without_a_level_of_each_invocation_all_have_a_factor_alone():
+def without_references(count):
+    """Return a run of ten invocations, so many of which have no reference."""
     whole = restarted(20310902)
-    rounds = [replace(whole.rounds[0], references=None), *whole.rounds[1:]]
+    rounds = [replace(each, references=None) for each in whole.rounds[:count]]
     session = br.Session(whole.options, seed=1)
-    for each in rounds:
+    for each in [*rounds, *whole.rounds[count:]]:
         session.tell(replace(each, plan=session.ask()))
-    analysis = session.result().analysis()
+    return session.result().analysis()
+
+
+def test_most_invocations_tell_the_level():
+    assert without_references(2).at_full_pace.n == 8
+
+
+def test_without_a_level_of_most_invocations_all_have_a_factor_alone():
+    analysis = without_references(3)
     assert analysis.pace.level is None
     assert analysis.pace.by_piece == ()
     assert analysis.at_full_pace.value == pytest.approx(TRUE_S, rel=0.05)

@@ -22,7 +22,6 @@ from benchrigor.stats.estimators.pace import (
     Segments,
     at_full_pace,
     common_sensitivity,
-    moved,
     pace_of,
     pieces_at_full_pace,
 )
@@ -247,15 +246,6 @@ def test_runs_of_unlike_work_do_not():
     assert common_sensitivity(*paces) is None
 
 
-@pytest.mark.parametrize("slower", [1.1, 1.2, 1.4])
-def test_a_figure_moves_to_a_full_pace_that_is_found_later(slower):
-    given = slower_throughout(segments(1), slower)
-    early, late = (pace_of(given, full, version=1) for full in (slower * FULL_S, FULL_S))
-    found = moved(at_full_pace(estimate_of(given), early), early, FULL_S)
-    wanted = at_full_pace(estimate_of(given), late)
-    assert found.value == pytest.approx(wanted.value, rel=0.01)
-
-
 def test_pieces_have_the_spread_of_their_levels_at_full_pace():
     pieces = [segments(each, slow_share=each / 7.0, piece=each - 1) for each in range(1, 7)]
     whole = joined(pieces)
@@ -269,8 +259,8 @@ def test_pieces_have_the_spread_of_their_levels_at_full_pace():
     assert found.n == 6
 
 
-def test_a_piece_with_few_references_does_not_count():
-    pieces = [segments(each, piece=each, n=2 if each == 1 else 500) for each in range(3)]
+def test_a_piece_without_references_does_not_count():
+    pieces = [segments(each, piece=each, n=500) for each in (0, 2)]
     whole = joined(pieces)
     pace = pace_of(whole, FULL_S, version=1, pieces=3)
     assert pace.by_piece[1] is None
@@ -315,9 +305,6 @@ def test_a_run_that_was_never_near_full_pace_counts_by_the_whole_distance():
     assert pace.fastest_reference == pytest.approx(math.log(1.4), abs=0.03)
     assert pace.level == pytest.approx(1e-4, rel=0.03)
     assert pace.between > 0.9 * SD_OF_FASTEST * pace.fastest_reference
-    full = at_full_pace(estimate_of(slower), pace)
-    further = moved(full, pace, FULL_S / 1.1)
-    assert further.value == pytest.approx(full.value * 1.1**-SENSITIVITY)
 
 
 def test_the_level_changes_steadily_as_the_machine_gets_slower():
@@ -374,7 +361,6 @@ def test_a_sleep_is_neither_corrected_nor_uncertain_nor_called_unlike_the_refere
     assert (found.value, found.low, found.high) == pytest.approx((4e-3, 4e-3, 4e-3))
     assert pace.mean < 0.8
     assert not found.notices
-    assert moved(found, pace, FULL_S / 1.2).value == pytest.approx(4e-3)
 
 
 def test_a_quantile_is_corrected_by_the_share_of_work_near_it():

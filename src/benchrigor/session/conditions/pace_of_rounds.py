@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from benchrigor.model import (
     Floats,
     Kind,
     Pace,
+    QuietPace,
     References,
     Round,
     quantile_named,
@@ -26,6 +27,16 @@ from benchrigor.stats.estimators.command_pace import (
     FEWEST_STARTS,
     Invocations,
     command_pace,
+)
+from benchrigor.stats.estimators.headline import (
+    MOST_DELAY,
+    NEAR,
+    between_runs,
+    of_quiet_run,
+    quiet_of_references,
+    reducible_share,
+    with_doubt,
+    with_spread,
 )
 from benchrigor.stats.estimators.pace import (
     AT_FULL_PACE,
@@ -40,6 +51,7 @@ from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.series.undisturbed import groups_of
 
 _MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without
+_MOST_OF_THEM = 0.75  # of the invocations: few are no choice that matters
 _BEST = 0.1  # the fastest share of references is at full pace
 _OF_COMMANDS = (COMMAND, COMMAND_CPU, COMMAND_REST)
 _LEAST_S = 1e-6  # what the kernel counts in
@@ -66,65 +78,177 @@ def with_pace(
     full_s: Mapping[str, float],
     statistic: str,
     *,
+    quiet: QuietPace | None = None,
     sensitivity: Sensitivity | None = None,
 ) -> Analysis:
-    """Add to the analysis of a time or a speed the pace of its rounds, and what it is at full pace.
+    """Add to the analysis of a time or a speed the pace of its rounds, and what it is at others.
 
-    Without an estimate, references or enough segments between them, it is returned unchanged. So it
-    is where other threads or processes did part of the work: the pace is that of one thread.
+    At full pace and, as its headline, at the quiet pace: ``quiet``, or what the rounds show of it.
+    Without an estimate, references or enough segments between them, the headline is the estimate.
+    So it is where other threads or processes did part of the work: the pace is that of one thread.
     """
-    estimate, full = analysis.estimate, full_s.get(INTERPRETER)
-    if analysis.kind is Kind.READINGS and analysis.metric.name == "time":
-        return _with_command_pace(analysis, rounds, full_s, statistic, sensitivity)
-    if estimate is None or full is None or not (analysis.metric.is_duration or analysis.wps):
-        return analysis
-    segments = _segments(analysis, rounds)
-    if segments is None or any("other_cpu_s" in each.facts for each in rounds):
-        return analysis
-    several = analysis.kind is Kind.INVOCATIONS
-    pace = pace_of(
-        segments,
-        full,
-        version=_version(rounds),
-        q=quantile_named(statistic),
-        pieces=len(analysis.phases if several else analysis.levels) or 1,
-        processes=several,
-        sensitivity=sensitivity,
+    is_command = analysis.kind is Kind.READINGS and analysis.metric.name == "time"
+    given = _commands if is_command else _readings
+    measured = given(analysis, rounds, full_s, statistic, sensitivity)
+    if measured is None or (pace := measured.pace_at(full_s, None)) is None:
+        return replace(analysis, headline=analysis.estimate)
+    full = measured.corrected(pace)
+    notices = (*analysis.notices, *(full.notices if full else ()))
+    delay = delay_of(rounds)
+    if quiet is None or not measured.references.keys() <= quiet.seconds.keys():
+        quiet = quiet_of_references(measured.references, full_s, delay=delay)
+    headline, share = measured.headline(quiet, delay)
+    return replace(
+        analysis,
+        pace=replace(pace, quiet=quiet, reducible=share),
+        at_full_pace=full,
+        headline=headline,
+        notices=notices,
     )
-    if pace is None or (segments.waited > _MOST_WAITED and quantile_named(statistic) is not None):
-        return analysis  # of a quantile with waiting nobody knows how much it is
-    if analysis.wps is not None or not _tells_invocations(analysis, pace):
-        # Segments hold durations over those of the line, or not all invocations have enough of
-        # them, so that those that have are a choice: they tell a factor alone.
-        pace = replace(pace, level=None, by_piece=())
-    corrected = _corrected(estimate, pace, analysis, statistic)
-    notices = (*analysis.notices, *(corrected.notices if corrected else ()))
-    return replace(analysis, pace=pace, at_full_pace=corrected, notices=notices)
 
 
-def _with_command_pace(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measured:
+    """What tells the pace of rounds, whatever was measured."""
+
+    analysis: Analysis
+    estimate: Estimate
+    statistic: str
+    references: Mapping[str, Floats]
+    pace_at: Callable[[Mapping[str, float], float | None], Pace | None]
+    """Its pace relative to these times of the reference, with an sd between runs that is not the
+    usual one."""
+
+    def corrected(self, pace: Pace) -> Estimate | None:
+        """Return the figure at the pace that this one is relative to."""
+        is_mean = quantile_named(self.statistic) is None
+        if self.analysis.kind is Kind.PIECES or (is_mean and pace.by_piece):
+            return pieces_at_full_pace(self.estimate, pace)
+        return self.moved(pace, is_mean=is_mean)
+
+    def moved(self, pace: Pace, *, is_mean: bool) -> Estimate:
+        """Return the estimate at that pace, as a whole."""
+        if self.analysis.wps is not None:  # a speed is the reciprocal of a time per work
+            speed = reciprocal(at_full_pace(reciprocal(self.estimate), pace))
+            return replace(speed, method=AT_FULL_PACE)
+        return at_full_pace(self.estimate, pace, is_mean=is_mean)
+
+    def headline(self, quiet: QuietPace, delay: float) -> tuple[Estimate | None, float]:
+        """Return the figure at the quiet pace, and the share of its variance from readings."""
+        several = self.analysis.kind is Kind.INVOCATIONS
+        pace = self.pace_at(quiet.seconds, between_runs(quiet, processes=several))
+        kind = COMMAND_CPU if COMMAND_CPU in self.references else INTERPRETER
+        away = math.log(float(np.median(self.references[kind])) / quiet.seconds[kind])
+        if pace is None:
+            return self.estimate, 1.0
+        pace = with_doubt(pace)
+        if delay < MOST_DELAY and abs(away) <= NEAR:
+            pace = of_quiet_run(pace, away, self.estimate)
+            figure: Estimate | None = self.moved(pace, is_mean=False)
+        else:
+            figure = self.corrected(pace)
+        if figure is None:
+            return self.estimate, 1.0
+        return with_spread(figure), reducible_share(figure, pace)
+
+
+def delay_of(rounds: Sequence[Round]) -> float:
+    """Return the share of their time that rounds waited; infinite where nothing measured that."""
+    delays = [each.delays for each in rounds if each.delays is not None]
+    elapsed_s = sum(each.elapsed_ns for each in rounds) / 1e9
+    if len(delays) < len(rounds) or not elapsed_s:
+        return math.inf
+    waited_s = sum(float(seconds.sum()) for each in delays for seconds in each.seconds.values())
+    return waited_s / elapsed_s
+
+
+def quiet_medians(rounds: Sequence[Round]) -> dict[str, float]:
+    """Return the median reference of quiet rounds by kind; empty of busy ones."""
+    if delay_of(rounds) >= MOST_DELAY:
+        return {}
+    times = {kind: [each.seconds[kind] for each in _references(rounds, kind)] for kind in _FEWEST}
+    return {
+        kind: float(np.median(np.concatenate(each)))
+        for kind, each in times.items()
+        if sum(map(len, each)) >= _FEWEST[kind]
+    }
+
+
+def _readings(
     analysis: Analysis,
     rounds: Sequence[Round],
     full_s: Mapping[str, float],
     statistic: str,
     sensitivity: Sensitivity | None,
-) -> Analysis:
-    """Add to the analysis of the wall time of commands what it is at full pace."""
-    estimate, found = analysis.estimate, _invocations(rounds)
-    of_starts = {kind: full_s[kind] for kind in _OF_COMMANDS if kind in full_s}
-    if estimate is None or found is None or len(of_starts) < len(_OF_COMMANDS):
-        return analysis
-    pace = command_pace(
-        found,
-        of_starts,
-        estimate.value,
-        version=_version(rounds, COMMAND),
-        q=quantile_named(statistic),
-        sensitivity=sensitivity,
+) -> _Measured | None:
+    """Gather what tells the pace of readings in turn with references."""
+    estimate, q = analysis.estimate, quantile_named(statistic)
+    is_paced = INTERPRETER in full_s and (analysis.metric.is_duration or analysis.wps)
+    if estimate is None or not is_paced:
+        return None
+    segments = _segments(analysis, rounds)
+    if segments is None or any("other_cpu_s" in each.facts for each in rounds):
+        return None
+    if q is not None and segments.waited > _MOST_WAITED:
+        return None  # nobody knows how much of a quantile is waiting
+    several = analysis.kind is Kind.INVOCATIONS
+
+    def pace_at(times: Mapping[str, float], between: float | None) -> Pace | None:
+        pace = pace_of(
+            segments,
+            times[INTERPRETER],
+            version=_version(rounds),
+            q=q,
+            pieces=len(analysis.phases if several else analysis.levels) or 1,
+            processes=several,
+            sensitivity=sensitivity,
+            between=between,
+        )
+        if pace is not None and (analysis.wps or not _tells_invocations(analysis, pace)):
+            # Segments hold durations over those of the line, or too few invocations have any, so
+            # that those that have are a choice: they tell a factor alone.
+            pace = replace(pace, level=None, by_piece=())
+        return pace
+
+    return _Measured(
+        analysis=analysis,
+        estimate=estimate,
+        statistic=statistic,
+        references={INTERPRETER: np.append(segments.before, segments.after)},
+        pace_at=pace_at,
     )
-    if pace is None:
-        return analysis
-    return replace(analysis, pace=pace, at_full_pace=at_full_pace(estimate, pace))
+
+
+def _commands(
+    analysis: Analysis,
+    rounds: Sequence[Round],
+    full_s: Mapping[str, float],
+    statistic: str,
+    sensitivity: Sensitivity | None,
+) -> _Measured | None:
+    """Gather what tells the pace of commands in turn with bare starts of the interpreter."""
+    estimate, found = analysis.estimate, _invocations(rounds)
+    if estimate is None or found is None or not full_s.keys() >= set(_OF_COMMANDS):
+        return None
+
+    def pace_at(times: Mapping[str, float], between: float | None) -> Pace | None:
+        return command_pace(
+            found,
+            {kind: times[kind] for kind in _OF_COMMANDS},
+            estimate.value,
+            version=_version(rounds, COMMAND),
+            q=quantile_named(statistic),
+            sensitivity=sensitivity,
+            between=between,
+        )
+
+    return _Measured(
+        analysis=analysis,
+        estimate=estimate,
+        statistic=statistic,
+        references=found.starts,
+        pace_at=pace_at,
+    )
 
 
 def _invocations(rounds: Sequence[Round]) -> Invocations | None:
@@ -165,25 +289,13 @@ def _switches(finished: Round) -> float:
     return math.inf if found is None else float(found)
 
 
-def _corrected(
-    estimate: Estimate, pace: Pace, analysis: Analysis, statistic: str
-) -> Estimate | None:
-    is_mean = quantile_named(statistic) is None
-    if analysis.kind is Kind.PIECES or (is_mean and pace.by_piece):
-        return pieces_at_full_pace(estimate, pace)
-    if analysis.wps is not None:  # a speed is the reciprocal of a time per work
-        speed = reciprocal(at_full_pace(reciprocal(estimate), pace))
-        return replace(speed, method=AT_FULL_PACE)
-    return at_full_pace(estimate, pace, is_mean=is_mean)
-
-
 def _tells_invocations(analysis: Analysis, pace: Pace) -> bool:
-    """Return whether each invocation that counts has a level at full pace; True of other runs."""
+    """Return whether most invocations that count have a level at full pace; True of other runs."""
     if analysis.kind is not Kind.INVOCATIONS:
         return True
     told = zip(analysis.phases, pace.by_piece, strict=True) if pace.by_piece else ()
     known = [level is not None for phase, level in told if phase.start is not None]
-    return len(known) > 1 and all(known)
+    return sum(known) > 1 and sum(known) >= _MOST_OF_THEM * len(known)
 
 
 def _references(rounds: Sequence[Round], kind: str = INTERPRETER) -> Iterator[References]:
@@ -200,6 +312,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
     """Gather the undisturbed readings between references, from the start of the stable phase on."""
     firsts, done = _firsts(analysis, rounds), 0
     rows: list[Floats] = []
+    kept = np.empty(0, dtype=np.int64) if analysis.disturbed is None else analysis.disturbed.indices
     last: float | None = None  # time of the reference before
     for place, (each, first) in enumerate(zip(rounds, firsts, strict=True)):
         values = _values(analysis, each)
@@ -213,7 +326,9 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
             seconds = np.array([each.duration_s])
         groups = groups_of(each.delays, seconds)
         waited_s = np.repeat(groups.delay_s / groups.sizes, groups.sizes)
+        # Where hardly any is undisturbed all readings of a round count, with their waiting.
         hit = np.repeat(groups.are_hit, groups.sizes)
+        hit &= ~np.isin(np.arange(done, done + values.size), kept)
         total, whole_s, wait_s, hits = (
             np.add.reduceat(per_reading, edges[:-1])
             for per_reading in (values, seconds, waited_s, hit.astype(np.float64))

@@ -15,17 +15,14 @@ from benchrigor.model import (
     Options,
     Progress,
     RunRecord,
-    quantile_named,
 )
 from benchrigor.model.text import percent
 from benchrigor.protocols import Store
 from benchrigor.session.pairs.run_comparison import compare_named, label_of
 from benchrigor.session.pairs.stored_runs import StoredRuns
 from benchrigor.session.session import Session
-from benchrigor.session.stop_rules import caution, default_rules
-from benchrigor.stats.estimators.pace import AT_FULL_PACE
-
-_LITTLE = 0.2  # share of the variance, without which an interval is a tenth narrower
+from benchrigor.session.stop_rules import LITTLE, caution, default_rules
+from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 
 
 class Against:
@@ -113,7 +110,7 @@ class Against:
         if self._session is None or self._latest is None:
             return False
         share = _share_of_readings(self._latest, self._session.result())
-        return share <= _LITTLE and _at_best(self._latest, share) > self._target
+        return share <= LITTLE and _at_best(self._latest, share) > self._target
 
     def _out_of_reach(self, options: Options) -> Notice | None:
         """Say if the target is out of reach of a run like the baseline, of a version of its own."""
@@ -142,12 +139,8 @@ def _share_of_readings(comparison: Comparison, run: RunRecord) -> float:
     baseline, candidate, analysis = comparison.baseline, comparison.candidate, run.analysis()
     if baseline is None or candidate is None or analysis is None or analysis.estimate is None:
         return 1.0
-    pace, part = analysis.pace, 1.0
-    if pace is not None and candidate.method.startswith(AT_FULL_PACE) and candidate.standard_error:
-        own = pace.error
-        if quantile_named(comparison.statistic) is not None:
-            own = max(own, analysis.estimate.relative_half_width / 2.0)
-        part = min(own * candidate.value / candidate.standard_error, 1.0) ** 2
+    is_paced = analysis.pace is not None and candidate.method.startswith(AT_QUIET_PACE)
+    part = analysis.pace.reducible if is_paced and analysis.pace else 1.0
     fixed, all_of_it = baseline.relative_half_width**2, candidate.relative_half_width**2
     return part * all_of_it / (fixed + all_of_it) if all_of_it else 0.0
 

@@ -18,11 +18,10 @@ from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.controller import seed_of
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
+from benchrigor.session.pairs.stored_runs import AGAIN, PAIR
 from benchrigor.session.session import Session
 from benchrigor.stats.series.undisturbed import groups_of, undisturbed
 
-PAIR = "pair"  # in the subjects of both sides the same, and of no other run
-AGAIN = "command line"  # likewise in their subjects: measures both again
 _TIME = "time"
 STOPPED_PAIR = Notice.warning(
     Code.STOPPED,

@@ -21,11 +21,11 @@ from benchrigor.model import (
     Light,
     Notice,
     Pace,
+    QuietPace,
     Ranked,
     RunRecord,
 )
 from benchrigor.model.checks import refuse
-from benchrigor.model.pace import reference_s
 from benchrigor.model.text import ended, percent, show_observed
 from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
@@ -38,7 +38,8 @@ from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.samples import refuse_zeros
 from benchrigor.stats.comparison.two_sample import compare_samples
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS, notice_of
-from benchrigor.stats.estimators.pace import AT_FULL_PACE, Sensitivity, common_sensitivity
+from benchrigor.stats.estimators.headline import AT_QUIET_PACE, common_quiet
+from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.storage import as_store
 from benchrigor.units import Quantity
@@ -273,8 +274,8 @@ class _Source:
         return analysis
 
     def of_processes(self, estimate: Estimate) -> Estimate:
-        """Mark an estimate as of one process or of several; at full pace it is of any."""
-        if estimate.method.startswith(AT_FULL_PACE):
+        """Mark an estimate as of one process or of several; a headline is of any."""
+        if estimate.method.startswith(AT_QUIET_PACE):
             return estimate
         if self.recorded.kind is Kind.WORK:
             notices = () if self.by_process else (_ONE_PROCESS,)
@@ -323,7 +324,7 @@ def _at_one_pace(
     statistic: str,
     stored: StoredRuns | None = None,
 ) -> tuple[list[Estimate], tuple[Notice, ...]]:
-    """Return the estimates at full pace where each run tells its pace, else as measured.
+    """Return the headlines at one quiet pace where each run tells its pace, else as measured.
 
     Full pace is the best that any of them knows. Two runs are of like work: they share a
     sensitivity, with those of the store.
@@ -338,28 +339,34 @@ def _at_one_pace(
         return measured, apart
     full_s = {kind: min(each.full_s[kind] for each in known) for kind in known[0].full_s}
 
-    def paced(sensitivity: Sensitivity | None = None) -> list[Analysis]:
+    def paced(quiet: QuietPace | None, sensitivity: Sensitivity | None = None) -> list[Analysis]:
         return [
-            with_pace(analysis, run.counted_rounds, full_s, statistic, sensitivity=sensitivity)
+            with_pace(
+                analysis,
+                run.counted_rounds,
+                full_s,
+                statistic,
+                quiet=quiet,
+                sensitivity=sensitivity,
+            )
             for run, analysis in zip(runs, analyses, strict=True)
         ]
 
-    at_pace = paced()
-    paces = [each.pace for each in at_pace if each.pace is not None]
+    paces = [each.pace for each in paced(None) if each.pace is not None]
+    if len(paces) < len(sources):
+        return measured, ()
+    own = (kept.quiet or pace.quiet for kept, pace in zip(known, paces, strict=True))
+    quiet = common_quiet([each for each in own if each is not None])
     beside, common = None, None
-    if len(paces) == len(sources) == 2:
+    if len(paces) == 2:
         name = sources[0].recorded.metric.name
         beside = stored.beside(runs, paces, statistic, name) if stored else None
         common = common_sensitivity(paces[0], paces[1], beside.paces if beside else ())
-    if common is not None:
-        at_pace = paced(common)
-    at_full = [each.at_full_pace for each in at_pace if each.at_full_pace is not None]
-    if len(at_full) < len(sources):
-        return measured, ()
+    headlines = [each.headline for each in paced(quiet, common) if each.headline is not None]
     told = (_at_paces(paces),)
     if beside is None or common is None:
-        return at_full, told
-    means, more = beside.means(at_full, reference_s(full_s), common.value)
+        return headlines, told
+    means, more = beside.means(headlines, quiet)
     return means, (*told, *more)
 
 
@@ -380,8 +387,8 @@ def _no_common_pace(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> tuple[N
 def _at_paces(paces: Sequence[Pace]) -> Notice:
     shown = " and ".join(percent(each.share) for each in paces)
     sentence = (
-        f"Compared at full pace: the machine ran at {shown} of it. The interval "
-        "allows for the difference between runs."
+        f"Compared at the quiet pace of the machine, which ran at {shown} of full pace. The "
+        "interval allows for the difference between runs."
     )
     return Notice.note(Code.AT_FULL_PACE, sentence)
 

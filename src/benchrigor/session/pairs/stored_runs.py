@@ -5,19 +5,37 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 
-from benchrigor.model import Code, Estimate, Notice, Pace, Provenance, RunRecord, codec
+from benchrigor.errors import StoreFailed
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Estimate,
+    Notice,
+    Pace,
+    Provenance,
+    QuietPace,
+    RunRecord,
+    codec,
+)
 from benchrigor.protocols import Store
-from benchrigor.session.pairs.kept_sides import AGAIN, PAIR
-from benchrigor.stats.estimators.pace import moved
-from benchrigor.stats.series.interval import StandardError, t_interval
+from benchrigor.stats.estimators.headline import (
+    Told,
+    at_quiet,
+    one_of_each_cluster,
+    spread_of,
+    widening,
+    with_spread,
+)
 
-_MOST = 30  # runs of a name that are loaded, the newest first: they may hold many readings
-_ENOUGH = 5  # degrees of freedom of the spread between runs, from which on nothing is assumed
+PAIR = "pair"  # in the subjects of both sides of a comparison the same, and of no other run
+AGAIN = "command line"  # likewise in their subjects: measures both again
+_MOST = 12  # runs of a name that are loaded, the newest first: they may hold many readings
 _LENGTH = {  # options that say how long a run lasts and what is told, not what its number is of
     *("target", "confidence", "preset", "budget_readings", "budget_s", "min_seconds"),
     *("quick_s", "quick_rounds", "readings_per_round", "min_rounds", "max_rounds", "max_rejected"),
@@ -27,12 +45,48 @@ _LENGTH = {  # options that say how long a run lasts and what is told, not what 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """A run at full pace; ``version`` is that of the code."""
+    """A run and its headline; ``version`` is that of the code."""
 
     work: str
     version: tuple[str, str]
     pace: Pace
     figure: Estimate
+
+    def told(self, quiet: QuietPace) -> Told:
+        """Return what its headline, at a quiet pace, shows of the spread between runs."""
+        error = (self.figure.standard_error or 0.0) / self.pace.widening / self.figure.value
+        return Told(math.log(at_quiet(self.figure, self.pace, quiet).value), error**2)
+
+
+def with_history(record: RunRecord, store: Store) -> RunRecord:
+    """Return a record whose headlines have the spread that like runs of a store show.
+
+    Runs that a store cannot give show nothing.
+    """
+    stored, statistic = StoredRuns(store), record.options.statistic
+    try:
+        analyses = [_with_spread(record, each, stored, statistic) for each in record.analyses]
+    except StoreFailed:
+        return record
+    return replace(record, analyses=tuple(analyses))
+
+
+def _with_spread(
+    record: RunRecord, analysis: Analysis, stored: StoredRuns, statistic: str
+) -> Analysis:
+    pace, figure = analysis.pace, analysis.headline
+    if pace is None or figure is None:
+        return analysis
+    work, groups = _work(record, pace, statistic), defaultdict[object, list[Told]](list)
+    for run in stored.apart([record], record.name, analysis.metric.name):
+        if run.work == work and pace.quiet is not None:
+            groups[run.version].append(run.told(pace.quiet))
+    spread = spread_of(groups.values())
+    return replace(
+        analysis,
+        pace=replace(pace, widening=widening(spread)),
+        headline=with_spread(figure, spread, pace.widening),
+    )
 
 
 class StoredRuns:
@@ -51,24 +105,33 @@ class StoredRuns:
         interpreter and version of the reference.
         """
         works = [_work(each, pace, statistic) for each, pace in zip(runs, paces, strict=True)]
-        others = [each for each in self._others(runs, metric) if each.work in works]
+        names = dict.fromkeys(each.name for each in runs)
+        found = (each for name in names for each in self.apart(runs, name, metric))
+        others = [each for each in found if each.work in works]
         return LikeRuns(
             versions=tuple((work, _version(each)) for work, each in zip(works, runs, strict=True)),
             others=tuple(others),
         )
 
-    def _others(self, runs: Sequence[RunRecord], metric: str) -> Iterator[_Run]:
+    def apart(self, runs: Sequence[RunRecord], name: str, metric: str) -> Iterator[_Run]:
+        """Return other runs of a name, one of each ten minutes; few, for loading is slow."""
         known = {each.run_id for each in runs}
-        for name in dict.fromkeys(each.name for each in runs):
-            listed = [str(run["run_id"]) for run in self._store.runs(name) if run["name"] == name]
-            for run_id in listed[:_MOST]:
-                if run_id in known:
-                    continue
-                if (run_id, metric) not in self._loaded:
-                    self._loaded[run_id, metric] = _told(self._store.load(run_id), metric)
-                found = self._loaded[run_id, metric]
-                if found is not None:
-                    yield found
+        listed = [
+            run
+            for run in self._store.runs(name)
+            if run["name"] == name
+            and run["run_id"] not in known
+            and run.get("started_at")
+            and not run.get("damage")
+        ]
+        began = [datetime.fromisoformat(run["started_at"]).timestamp() for run in listed]
+        for index in one_of_each_cluster(began)[:_MOST]:
+            run_id = str(listed[index]["run_id"])
+            if (run_id, metric) not in self._loaded:
+                self._loaded[run_id, metric] = _told(self._store.load(run_id), metric)
+            found = self._loaded[run_id, metric]
+            if found is not None:
+                yield found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,25 +150,20 @@ class LikeRuns:
         return [each.pace for each in self.others]
 
     def means(
-        self, own: Sequence[Estimate], full_s: float, sensitivity: float
+        self, own: Sequence[Estimate], quiet: QuietPace
     ) -> tuple[list[Estimate], tuple[Notice, ...]]:
-        """Return the mean of each of two, by its figure at full pace, and of those like it.
+        """Return the mean of each of two, by its headline, and of those like it.
 
-        Two that are alike stand alone: neither has the other's like runs for itself. The variance
-        between runs is pooled over the versions of the work; with fewer than five degrees of
-        freedom each run's own is taken, with the component between runs that it assumes.
+        Two that are alike stand alone: neither has the other's like runs for itself. The spread
+        between runs is pooled over the versions of the work, and with what is assumed.
         """
-        groups: dict[object, list[Estimate]] = defaultdict(list)
+        groups: dict[object, list[Told]] = defaultdict(list)
         for each in self.others:
-            figure = moved(each.figure, each.pace, full_s, sensitivity)
-            groups[each.work, each.version].append(figure)
+            groups[each.work, each.version].append(each.told(quiet))
+        spread = spread_of(groups.values())
         is_alone = self.versions[0] == self.versions[1]
-        alike = [[] if is_alone else [*groups[key]] for key in self.versions]
-        for key, figure in zip(self.versions, own, strict=True):
-            if key[1] is not None:
-                groups[key].append(figure)
-        spread = _between(groups.values())
-        means = [_mean([one, *more], spread) for one, more in zip(own, alike, strict=True)]
+        alike = [[] if is_alone else groups[key] for key in self.versions]
+        means = [_mean(one, more, spread) for one, more in zip(own, alike, strict=True)]
         counts = [len(more) for more in alike]
         return means, (_told_of(counts),) if any(counts) else ()
 
@@ -118,43 +176,26 @@ def _told_of(counts: Sequence[int]) -> Notice:
     return Notice.note(Code.STORED_RUNS, sentence)
 
 
-def _mean(figures: Sequence[Estimate], between: tuple[float, float]) -> Estimate:
-    """Return the mean of a run's own figure, the first, and of others."""
-    own, (spread, freedom) = figures[0], between
-    if freedom < _ENOUGH:
-        if len(figures) == 1:
-            return own
-        errors = [(each.standard_error or 0.0) / each.value for each in figures]
-        spread = math.sqrt(float(np.mean(np.square(errors))))
-        freedom = min(each.degrees_of_freedom or math.inf for each in figures)
-    value = math.exp(float(np.mean([math.log(each.value) for each in figures])))
-    mean = t_interval(
-        value,
-        StandardError(value * spread / math.sqrt(len(figures)), freedom),
-        own.confidence,
-        n=sum(each.n for each in figures),
-        n_effective=sum(each.n_effective for each in figures),
-        method=own.method,
-    )
-    return replace(mean, notices=own.notices)
-
-
-def _between(groups: Iterable[Sequence[Estimate]]) -> tuple[float, float]:
-    """Return the standard deviation between like runs, relative, and its degrees of freedom."""
-    logs = [np.log([each.value for each in group]) for group in groups if group]
-    freedom = sum(each.size - 1 for each in logs)
-    squares = sum(float(((each - each.mean()) ** 2).sum()) for each in logs)
-    return (math.sqrt(squares / freedom) if freedom else 0.0), float(freedom)
+def _mean(own: Estimate, others: Sequence[Told], spread: tuple[float, float]) -> Estimate:
+    """Return the mean of a run's own headline and of others, weighted by their variances."""
+    error = (own.standard_error or 0.0) / own.value
+    if not others or not error:
+        return with_spread(own, spread)
+    values, variances = np.array([(math.log(own.value), error**2), *others]).T
+    value = math.exp(float(np.average(values, weights=1.0 / variances)))
+    error = float((1.0 / variances).sum()) ** -0.5
+    mean = replace(own, value=value, standard_error=value * error, n=own.n + len(others))
+    return with_spread(mean, spread)
 
 
 def _told(run: RunRecord, metric: str) -> _Run | None:
-    """Return what a run of a known version tells at full pace, if it does."""
+    """Return a run of a known version with its headline, if it has one."""
     analysis = next((each for each in run.analyses if each.metric.name == metric), None)
     version = _version(run)
     if analysis is None or analysis.pace is None or version is None:
         return None
-    pace, figure = analysis.pace, analysis.at_full_pace
-    if figure is None:
+    pace, figure = analysis.pace, analysis.headline
+    if figure is None or pace.quiet is None or not figure.standard_error or figure.value <= 0.0:
         return None
     work = _work(run, pace, run.options.statistic)
     return _Run(work=work, version=version, pace=pace, figure=figure)

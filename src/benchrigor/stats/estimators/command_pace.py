@@ -92,6 +92,7 @@ def command_pace(
     version: int,
     q: float | None = None,
     sensitivity: Sensitivity | None = None,
+    between: float | None = None,
 ) -> Pace | None:
     """Return the pace of the machine during commands, with the factor of their level to full pace.
 
@@ -107,6 +108,8 @@ def command_pace(
         Of the reference.
     sensitivity
         Of the wall time; None for that of most commands.
+    between
+        Relative standard deviation between runs that is left; None for the usual one.
 
     Returns
     -------
@@ -139,7 +142,7 @@ def command_pace(
         sensitivity_sd=share * sd,
         factor=min(whole / value, 1.0),
         error=math.hypot(part * error, rest_error),
-        between=part * BETWEEN,
+        between=part * (BETWEEN if between is None else between),
         busy=share,
     )
 

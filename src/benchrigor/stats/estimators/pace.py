@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Code, Estimate, Floats, Notice, Pace
-from benchrigor.model.pace import INTERPRETER, reference_s
+from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Ints
 from benchrigor.model.text import percent
 from benchrigor.stats.estimators.estimation import PIECE_MEANS
-from benchrigor.stats.series.interval import satterthwaite, scaled, student_t
+from benchrigor.stats.series.interval import satterthwaite, student_t
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
 # By how many per cent a reading takes longer where the reference takes 1 % longer, before a run
@@ -120,6 +120,7 @@ def pace_of(
     pieces: int = 1,
     processes: bool = False,
     sensitivity: Sensitivity | None = None,
+    between: float | None = None,
 ) -> Pace | None:
     """Return the pace of the machine during segments, and how sensitive they are to it.
 
@@ -139,6 +140,8 @@ def pace_of(
     Pieces are parts of one process, or with ``processes`` one each.
 
     A ``sensitivity`` that is known from elsewhere is taken as it is; it is that of whole readings.
+    ``between`` is the relative standard deviation between runs in place of the usual one.
+
     None with fewer than 3 segments whose references were not interrupted.
     """
     segments = _uninterrupted(segments)
@@ -153,8 +156,7 @@ def pace_of(
     blocks = _blocks(log_ends, segments.duration_s)
     whole, in_pieces = _level(busy, beyond, slope, sd), pieces > 1
     machine, unsure = _of_machine(fastest)
-    between = BETWEEN_UNLIKE if _is_unlike(slope, sd) else BETWEEN
-    between = BETWEEN_PROCESSES if in_pieces and not processes else between
+    between = between or _between(_is_unlike(slope, sd), in_pieces and not processes)
     between = math.hypot(between, SENSITIVITY * unsure, machine * sd_of_fastest)
     to_full, rest = math.exp(-SENSITIVITY * machine), _of_group(level - busy, 0.0)
     part = share * to_full * whole.value / max(float(busy.mean()), 1e-300)
@@ -224,6 +226,13 @@ def of_busy(sensitivity: Sensitivity | None, share: float) -> Sensitivity | None
     return Sensitivity(sensitivity.value / share, sensitivity.sd / share, sensitivity.sd_of_fastest)
 
 
+def _between(is_unlike: bool, is_one_process: bool) -> float:
+    """Return the relative sd between runs, or between pieces of one process."""
+    if is_one_process:
+        return BETWEEN_PROCESSES
+    return BETWEEN_UNLIKE if is_unlike else BETWEEN
+
+
 def _of_machine(fastest: float) -> tuple[float, float]:
     """Return how far the machine was from full pace, as the fastest references were, and its sd."""
     either = min(fastest, _NEARLY) * min(max(2.0 - fastest / _NEARLY, 0.0), 1.0)
@@ -268,7 +277,8 @@ def _of_group(moved_level: Floats, distance: float, at_full: int = 0) -> _Level:
     value, size = float(moved_level.mean()), moved_level.size
     count = size if size < _ENOUGH else min(_MOST_BLOCKS, size // _IN_BLOCK)
     means = np.array([each.mean() for each in np.array_split(moved_level, count)])
-    error = float(means.std(ddof=1)) / math.sqrt(count) / value if value > 0.0 else 0.0
+    can_tell = value > 0.0 and count > 1
+    error = float(means.std(ddof=1)) / math.sqrt(count) / value if can_tell else 0.0
     return _Level(value=value, distance=distance, error=error, blocks=count, at_full=at_full)
 
 
@@ -304,7 +314,7 @@ def _by_piece(
     """Return the level of each piece at full pace, by ``to_full`` from the fastest moments."""
     for piece in range(pieces):
         mine = segments.piece == piece
-        if mine.sum() < FEWEST:
+        if not mine.any():
             yield None
             continue
         level = segments.level[mine]
@@ -396,23 +406,6 @@ def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace
     )
 
 
-def moved(
-    estimate: Estimate, pace: Pace, full_s: float, sensitivity: float | None = None
-) -> Estimate:
-    """Return an estimate at full pace as it is at another full pace, found by a later run.
-
-    And with another ``sensitivity``, which several runs told together.
-    """
-    slope = pace.sensitivity if sensitivity is None else sensitivity
-    further = math.log(reference_s(pace.full_s) / full_s)
-    if (fastest := pace.fastest_reference) is None:
-        further *= slope
-    else:
-        before, after = (_of_machine(max(each, 0.0))[0] for each in (fastest, fastest + further))
-        further = pace.busy * SENSITIVITY * (after - before)
-    return scaled(estimate, math.exp(-pace.away * (slope - pace.sensitivity) - further))
-
-
 def pieces_at_full_pace(estimate: Estimate, pace: Pace) -> Estimate | None:
     """Return the estimate of a run in pieces, from their levels at full pace.
 
@@ -433,11 +426,15 @@ def _is_unlike(sensitivity: float, sd: float) -> bool:
     return sensitivity + sd < UNLIKE
 
 
+def is_unlike(pace: Pace) -> bool:
+    """Whether something else limits work than the pace of the interpreter."""
+    slope, sd = pace.sensitivity, pace.sensitivity_sd
+    return pace.busy >= UNLIKE and _is_unlike(slope / pace.busy, sd / pace.busy)
+
+
 def _unlike(pace: Pace) -> tuple[Notice, ...]:
     """Say where work is limited by something else than the pace of the interpreter."""
-    if pace.busy < UNLIKE or not _is_unlike(
-        pace.sensitivity / pace.busy, pace.sensitivity_sd / pace.busy
-    ):
+    if not is_unlike(pace):
         return ()
     sentence = (
         f"Where the interpreter takes 10% longer, this takes {percent(0.1 * pace.sensitivity)} ± "

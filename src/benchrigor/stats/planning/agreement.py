@@ -20,9 +20,8 @@ from benchrigor.model import (
     TrackRecord,
 )
 from benchrigor.model.checks import refuse
-from benchrigor.model.pace import reference_s
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
-from benchrigor.stats.estimators.pace import moved
+from benchrigor.stats.estimators.headline import at_quiet, common_quiet
 from benchrigor.stats.estimators.proportion import estimate_proportion
 
 _TAIL = 0.025  # less likely counts, on one side, contradict the nominal coverage
@@ -135,10 +134,10 @@ def pair_runs(records: Iterable[RunRecord]) -> tuple[RunPair, ...]:
     """Pair runs of the same thing, in order of time, on the same machine.
 
     The first is paired with the second, the third with the fourth, so that the pairs are
-    independent. Figures are at full pace where both runs tell their pace. Only runs that reached
-    their target count, each with the first metric that must be satisfied. Runs are the same when
-    name, subject, machine, interpreter, commit, metric, statistic, method, confidence, work amount
-    and kind of rounds are.
+    independent. Figures are headlines at one quiet pace where both runs tell it. Only runs that
+    reached their target count, each with the first metric that must be satisfied. Runs are the same
+    when name, subject, machine, interpreter, commit, metric, statistic, method, confidence, work
+    amount and kind of rounds are.
 
     Parameters
     ----------
@@ -195,12 +194,12 @@ def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
 
 
 def _at_one_pace(one: Analysis, other: Analysis) -> tuple[Estimate, Estimate]:
-    """Return what two runs estimate: at full pace, the better of theirs, where both tell it."""
-    full_s = min(reference_s(each.pace.full_s) if each.pace else 0.0 for each in (one, other))
+    """Return what two runs show: their headlines at one quiet pace, where both have one."""
+    quiet = [each.pace.quiet for each in (one, other) if each.pace and each.pace.quiet]
     figures = [
-        moved(each.at_full_pace, each.pace, full_s)
+        at_quiet(each.headline, each.pace, common_quiet(quiet))
         for each in (one, other)
-        if full_s > 0.0 and each.pace is not None and each.at_full_pace is not None
+        if len(quiet) == 2 and each.pace is not None and each.headline is not None
     ]
     measured = tuple(each.estimate for each in (one, other) if each.estimate is not None)
     earlier, later = figures if len(figures) == 2 else measured

@@ -1,0 +1,204 @@
+"""What a machine shows when it is quiet, of rounds with references and a known level there."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+from simulated.paced import FULL_S, TRUE_S, paced_round
+
+import benchrigor as br
+from benchrigor.model import Delays, QuietPace, References
+from benchrigor.session.conditions.pace_of_rounds import delay_of, quiet_medians, with_pace
+from benchrigor.storage import full_pace
+from benchrigor.storage.full_pace import keep_quiet_run, kept_quiet_runs
+
+QUIET = QuietPace(seconds={"interpreter": FULL_S}, sd=0.002, runs=9)
+"""The simulated machine takes this in the median while it is quiet."""
+
+
+def run(seed, *, slow_share=0.0, delay=0.0, quiet=QUIET, busy=None, slept_s=0.0, **given):
+    """Return a run whose readings wait for that share of the time, each group by itself."""
+    session = br.Session(br.Options(target=1e-4, max_rounds=3), name="work", seed=1)
+    session.quiet_pace = quiet
+    rng = np.random.default_rng(seed)
+    while (plan := session.ask()) is not None:
+        made = paced_round(plan, rng, slow_share=slow_share, **given)
+        references = made.references
+        values = made.unit_readings["time"] + slept_s
+        work_s = np.add.reduceat(values, np.append(0, references.stops[:-1]))
+        waits = np.where(rng.random(work_s.size) < delay, work_s, 0.0)
+        session.tell(
+            replace(
+                made,
+                unit_readings={"time": values + np.repeat(waits / 5.0, 5)},
+                elapsed_ns=int(1e9 * (values.sum() + waits.sum())),
+                delays=Delays(stops=references.stops, seconds={"run queue": waits}),
+                references=references
+                if busy is None
+                else References(
+                    stops=references.stops,
+                    seconds=references.seconds,
+                    busy=work_s * busy,
+                ),
+            )
+        )
+    return session.result()
+
+
+def test_on_a_quiet_machine_the_headline_is_what_was_measured():
+    own = run(1, quiet=None)
+    assert own.headline().value == own.estimate().value
+    quiet = own.analysis().pace.quiet
+    assert quiet.runs == 0
+    known = run(1)
+    assert known.headline().value == pytest.approx(known.estimate().value, rel=0.003)
+    assert known.analysis().pace.quiet == QUIET
+    assert 0.02 < known.headline().relative_half_width < 0.04
+
+
+def test_on_a_busy_machine_it_is_corrected_by_the_pace():
+    record = run(1, slow_share=0.7, delay=0.3)
+    assert record.estimate().value > 1.2 * TRUE_S
+    headline = record.headline()
+    assert headline.value == pytest.approx(TRUE_S, rel=0.02)
+    assert headline.low < TRUE_S < headline.high
+    assert headline.relative_half_width < 0.08
+    assert record.headline("time") == headline
+
+
+def told_until_it_ends(slow_share, **options):
+    """Return a run of rounds of a hundred readings each, and how many more it could have had."""
+    options = br.Options(budget_s=1e9, max_rounds=2000, **options)
+    session, rng = br.Session(options, seed=1), np.random.default_rng(3)
+    while (plan := session.ask()) is not None:
+        session.tell(paced_round(plan, rng, n=100, slow_share=slow_share))
+    return session.result()
+
+
+@pytest.mark.slow
+def test_a_session_ends_when_more_readings_would_hardly_narrow_the_headline():
+    record = told_until_it_ends(0.5, target=1e-4)
+    assert record.decision.reason is br.StopReason.OUT_OF_REACH
+    assert len(record.rounds) < 1000
+    reducible = record.analysis().pace.reducible
+    assert 0.0 < reducible <= 0.2
+    headline = record.headline()
+    error = headline.standard_error / headline.value
+    more = told_until_it_ends(0.5, target=None, budget_readings=100_000, min_rounds=1000)
+    assert more.headline().standard_error / more.headline().value > 0.85 * error
+
+
+def test_a_target_that_is_met_comes_first():
+    assert told_until_it_ends(0.0, target=0.02).decision.satisfied
+
+
+def test_what_sleeps_is_not_corrected():
+    record = run(1, slow_share=0.7, delay=0.3, slept_s=100 * TRUE_S, busy=0.01)
+    assert record.headline().value == pytest.approx(record.estimate().value, rel=0.01)
+    assert record.headline().relative_half_width < 0.01
+
+
+def test_the_headline_has_the_scale_of_the_readings():
+    one, two = (run(1, slow_share=0.5, delay=0.1, level_s=each) for each in (TRUE_S, 8 * TRUE_S))
+    for end in ("value", "low", "high"):
+        ratio = getattr(two.headline(), end) / getattr(one.headline(), end)
+        assert ratio == pytest.approx(8.0, rel=1e-6)
+
+
+def test_without_references_and_with_other_threads_it_is_the_estimate():
+    record = run(1, slow_share=0.5, facts={"other_cpu_s": 0.2})
+    assert record.analysis().pace is None
+    assert record.headline() == record.estimate()
+    session = br.Session(br.Options(max_rounds=1), seed=1)
+    values = np.random.default_rng(1).normal(1.0, 0.1, 500)
+    plan = session.ask()
+    session.tell(br.Round(plan=plan, elapsed_ns=10**9, unit_readings={"time": values}))
+    assert session.result().headline() == session.result().estimate()
+    with pytest.raises(br.InvalidInput, match="unknown"):
+        session.result().headline("unknown")
+
+
+def test_a_record_keeps_it_and_an_old_one_has_its_estimate(tmp_path):
+    record = run(1, slow_share=0.5, delay=0.1)
+    record.save(tmp_path / "record.json")
+    assert br.RunRecord.load(tmp_path / "record.json").headline() == record.headline()
+    plain = json.loads((tmp_path / "record.json").read_text())
+    assert plain["analyses"][0]["headline"]["value"] == record.headline().value
+    del plain["analyses"][0]["headline"]
+    del plain["analyses"][0]["pace"]["quiet"]
+    assert br.RunRecord.from_dict(plain).headline() == record.estimate()
+
+
+@pytest.mark.parametrize("statistic", ["median", "p90"])
+def test_of_a_quantile_there_is_one_too(statistic):
+    record = run(1)
+    analysis = record.analysis()
+    found = with_pace(analysis, record.rounds, {"interpreter": FULL_S}, statistic, quiet=QUIET)
+    assert found.headline.value == pytest.approx(record.estimate().value, rel=0.01)
+
+
+def test_quiet_runs_tell_their_median_references_and_busy_ones_nothing():
+    quiet, busy = run(1), run(2, slow_share=0.5, delay=0.1)
+    assert delay_of(quiet.rounds) == 0.0
+    assert delay_of(busy.rounds) > 0.01
+    assert quiet_medians(quiet.rounds) == pytest.approx({"interpreter": FULL_S}, rel=0.01)
+    assert quiet_medians(busy.rounds) == {}
+    unknown = [replace(each, delays=None) for each in quiet.rounds]
+    assert delay_of(unknown) == math.inf
+    assert quiet_medians(unknown) == {}
+
+
+@pytest.mark.slow
+def test_headlines_hold_the_level_of_a_quiet_machine():
+    """Of runs that differ by 1.2 %, quiet and busy, whoever knows the quiet pace."""
+    rng, trials, held, widths = np.random.default_rng(20271127), 36, 0, []
+    for seed in range(trials):
+        level_s = TRUE_S * math.exp(rng.normal(0.0, 0.012))
+        slow_share, delay = ((0.0, 0.0), (0.4, 0.1), (0.8, 0.4))[seed % 3]
+        found = run(seed, slow_share=slow_share, delay=delay, level_s=level_s, n=1_000).headline()
+        held += found.low <= TRUE_S <= found.high
+        widths.append(found.relative_half_width)
+    assert held >= scipy_stats.binom.ppf(0.001, trials, 0.95)
+    assert np.median(widths) < 0.05
+
+
+@pytest.mark.slow
+def test_the_quiet_pace_of_this_machine_is_used(tmp_path, monkeypatch):
+    """Kept beside full pace, and without a store."""
+    path = tmp_path / "full_pace.json"
+    monkeypatch.setattr(full_pace, "full_pace_path", lambda: path)
+    br.measure(lambda: sum(range(200)), budget_s=0.5, disturbed="keep")
+    (machine,) = json.loads(path.read_text())
+    before = len(kept_quiet_runs(machine).get("interpreter", ()))
+    for _ in range(5):
+        keep_quiet_run(machine, {"interpreter": 7e-6})
+    record = br.measure(lambda: sum(range(200)), budget_s=1.0, disturbed="keep")
+    assert record.analysis().pace.quiet.runs == before + 5
+    assert record.analysis().pace.quiet.seconds == {"interpreter": 7e-6}
+
+
+def test_waiting_of_fresh_processes_is_in_no_headline():
+    """Where hardly any reading of a process is undisturbed, all count as measured."""
+    options = br.Options(rounds="restarted", target=1e-4, max_rounds=10)
+    session, rng = br.Session(options, seed=1), np.random.default_rng(20271128)
+    while (plan := session.ask()) is not None:
+        made = paced_round(plan, rng, slow_share=0.0, n=200)
+        stops = made.references.stops
+        share = 1.0 if plan.index % 3 == 0 else 0.1  # of groups that wait as long again, nine times
+        waits = np.where(rng.random(stops.size) < share, 45.0 * TRUE_S, 0.0)
+        values = made.unit_readings["time"] + np.repeat(waits / 5.0, 5)
+        session.tell(
+            replace(
+                made,
+                unit_readings={"time": values},
+                elapsed_ns=int(1e9 * values.sum()),
+                delays=Delays(stops=stops, seconds={"run queue": waits}),
+            )
+        )
+    record = session.result()
+    assert record.estimate().value > 2.0 * TRUE_S
+    assert record.headline().value == pytest.approx(TRUE_S, rel=0.05)
+    assert record.at_full_pace().value == pytest.approx(TRUE_S, rel=0.05)
