@@ -4,9 +4,9 @@ Four tools compare a function with itself, and with one that does 15% more, with
 each. They take turns, in an order that rotates. The recorded ones are of a virtual machine with 2
 processors of an AMD EPYC, on which test suites ran meanwhile: each row has the load.
 
-    python docs/pictures/comparing.py                   # draw the recorded ones, print their figures
-    python docs/pictures/comparing.py record PYTHON     # take new ones first; PYTHON is an
-                                                        # interpreter with pyperf, pytest-benchmark
+    python docs/pictures/comparing.py                 # draw the recorded ones, print their figures
+    python docs/pictures/comparing.py record PYTHON   # take new ones first; PYTHON is one
+                                                      # that has pyperf and pytest-benchmark
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ HERE = Path(__file__).parent
 RECORDED = HERE / "comparing.json"
 RUNS = 10
 MORE = {"same": 1.0, "slower": 1.15}
-COLORS = {"same": (NUMBER, "the same code"), "slower": (CHANGE, "15% slower code")}
+COLORS = {
+    "same": (NUMBER, "the same code ", "right"),
+    "slower": (CHANGE, " 15% more work", "left"),
+}
 WORK = """
 import json
 
@@ -99,7 +102,19 @@ def by_pyperf(folder: Path, python: str) -> Compared:
         path = folder / f"{name}.json"
         path.unlink(missing_ok=True)
         setup = f"import sys; sys.path.insert(0, {str(folder)!r}); import work"
-        run(folder, python, "-m", "pyperf", "timeit", "-q", "-o", path, "-s", setup, f"work.{name}()")
+        run(
+            folder,
+            python,
+            "-m",
+            "pyperf",
+            "timeit",
+            "-q",
+            "-o",
+            path,
+            "-s",
+            setup,
+            f"work.{name}()",
+        )
         runs = json.loads(path.read_text(encoding="utf-8"))["benchmarks"][0]["runs"]
         means[name] = statistics.mean(value for each in runs for value in each.get("values", ()))
     shown = run(folder, python, "-m", "pyperf", "compare_to", "old.json", "new.json")
@@ -119,7 +134,9 @@ def by_timeit(folder: Path, python: str) -> Compared:
     """Compare what timeit prints, the best of five; there is no verdict."""
     times = []
     for name in ("old", "new"):
-        shown = run(folder, python, "-m", "timeit", "-u", "usec", "-s", "import work", f"work.{name}()")
+        shown = run(
+            folder, python, "-m", "timeit", "-u", "usec", "-s", "import work", f"work.{name}()"
+        )
         (best,) = re.findall(r"best of 5: ([\d.e+]+) usec", shown)
         times.append(float(best))
     return Compared(times[1] / times[0] - 1.0)
@@ -146,7 +163,12 @@ def record(python: str) -> None:
                 began = time.monotonic()
                 found = TOOLS[tool](folder, python)
                 took_s, load = time.monotonic() - began, os.getloadavg()[0]
-                row = {"tool": str(tool), "case": case, "took_s": round(took_s, 1), "load": round(load, 1)}
+                row = {
+                    "tool": str(tool),
+                    "case": case,
+                    "took_s": round(took_s, 1),
+                    "load": round(load, 1),
+                }
                 rows.append({**row, **found._asdict()})
                 sys.stderr.write(f"{rows[-1]}\n")
                 text = json.dumps(rows, indent=0)
@@ -158,12 +180,12 @@ def draw(rows: list[dict[str, Any]]) -> Figure:
     figure = Figure(figsize=(8.0, 3.9), dpi=150, facecolor="white", layout="constrained")
     axes = figure.add_subplot()
     at = axes.get_xaxis_transform()
-    for case, (color, words) in COLORS.items():
+    for case, (color, words, side) in COLORS.items():
         true = 100.0 * (MORE[case] - 1.0)
         axes.axvline(true, color=color, linewidth=1.0, alpha=0.6, zorder=0.0)
-        axes.annotate(words, (true, 1.0), (0, 4), at, "offset points", color=color, ha="center")
+        axes.annotate(words, (true, 1.0), (0, 4), at, "offset points", color=color, ha=side)
     for line, tool in enumerate(reversed(TOOLS)):
-        for case, (color, _) in COLORS.items():
+        for case, (color, *_) in COLORS.items():
             found = [row for row in rows if (row["tool"], row["case"]) == (tool, case)]
             draw_changes(axes, found, line + (0.17 if case == "same" else -0.17), color)
     axes.set_yticks(range(len(TOOLS)), list(reversed(TOOLS)))
@@ -181,7 +203,10 @@ def draw_changes(axes: Axes, rows: list[dict[str, Any]], line: float, color: str
 
 
 def figures(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Return the cells of each tool: changes found and called so in each case, and the time."""
+    """Return the cells of each tool: changes found, how many are called so, and the time.
+
+    Only a change in the right direction counts when there is one.
+    """
     table = {}
     for tool in TOOLS:
         cells = []
@@ -189,8 +214,11 @@ def figures(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
             found = [row for row in rows if (row["tool"], row["case"]) == (tool, case)]
             changes = [100.0 * row["change"] for row in found]
             cells.append(f"{min(changes):+.1f} to {max(changes):+.1f}%".replace("-", "−"))
-            called = [row["called"] for row in found]
-            cells.append("-" if None in called else f"{sum(called)} of {len(called)}")
+            if found[0]["called"] is None:
+                cells.append("no verdict")
+                continue
+            called = [row["called"] and (case == "same" or row["change"] > 0.0) for row in found]
+            cells.append(f"{sum(called)} of {len(called)}")
         took_s = statistics.median(row["took_s"] for row in rows if row["tool"] == tool)
         table[tool] = [*cells, f"{took_s:.0f} s"]
     return table
