@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "comparing.json"
-RUNS = 10
+RUNS, NEAR = 10, 0.05
 MORE = {"same": 1.0, "slower": 1.15}
 COLORS = {
     "same": (NUMBER, "the same code ", "right"),
@@ -203,25 +203,28 @@ def draw_changes(axes: Axes, rows: list[dict[str, Any]], line: float, color: str
 
 
 def figures(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Return the cells of each tool: changes found, how many are called so, and the time.
+    """Return the cells of each tool: its verdicts, how near its changes are, and its time."""
+    return {tool: cells([row for row in rows if row["tool"] == tool]) for tool in TOOLS}
 
-    Only a change in the right direction counts when there is one.
-    """
-    table = {}
-    for tool in TOOLS:
-        cells = []
-        for case in MORE:
-            found = [row for row in rows if (row["tool"], row["case"]) == (tool, case)]
-            changes = [100.0 * row["change"] for row in found]
-            cells.append(f"{min(changes):+.1f} to {max(changes):+.1f}%".replace("-", "−"))
-            if found[0]["called"] is None:
-                cells.append("no verdict")
-                continue
-            called = [row["called"] and (case == "same" or row["change"] > 0.0) for row in found]
-            cells.append(f"{sum(called)} of {len(called)}")
-        took_s = statistics.median(row["took_s"] for row in rows if row["tool"] == tool)
-        table[tool] = [*cells, f"{took_s:.0f} s"]
-    return table
+
+def cells(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the cells of a tool. A change that is called so counts if its direction is right."""
+
+    def share(found: list[bool], otherwise: str) -> str:
+        return f"{sum(found)} of {len(found)}" if found else otherwise
+
+    true = [MORE[row["case"]] - 1.0 for row in rows]
+    same, slower = (
+        [row for row in rows if row["case"] == case and row["called"] is not None] for case in MORE
+    )
+    bounded = [(row, each) for row, each in zip(rows, true, strict=True) if row["low"] is not None]
+    return [
+        share([row["called"] for row in same], "no verdict"),
+        share([row["called"] and row["change"] > 0.0 for row in slower], "no verdict"),
+        share([abs(row["change"] - each) < NEAR for row, each in zip(rows, true, strict=True)], ""),
+        share([row["low"] <= each <= row["high"] for row, each in bounded], "no interval"),
+        f"{statistics.median(row['took_s'] for row in rows):.0f} s",
+    ]
 
 
 def main() -> None:
@@ -230,8 +233,8 @@ def main() -> None:
         record(sys.argv[2])
     rows = json.loads(RECORDED.read_text(encoding="utf-8"))
     draw(rows).savefig(HERE / "comparing.png")
-    for tool, cells in figures(rows).items():
-        sys.stdout.write(f"| {tool} | {' | '.join(cells)} |\n")
+    for tool, row in figures(rows).items():
+        sys.stdout.write(f"| {tool} | {' | '.join(row)} |\n")
 
 
 if __name__ == "__main__":
