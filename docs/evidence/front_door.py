@@ -60,3 +60,13 @@ def print_sections(
     for each in setting.missed:
         print(f"* {each}")
     return 1 if options.quick and setting.missed else 0
+
+
+SECTIONS = {
+    "defaults": ("Runs with defaults", "front_door_defaults"),
+    "against": ("Suites against a revision", "front_door_against"),
+}
+
+
+if __name__ == "__main__":
+    raise SystemExit(print_sections(SECTIONS, "What is met first.", seed=35))

@@ -105,6 +105,20 @@ def test_the_newest_saved_run_counts_and_none_of_this_suite(pytester):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("margin", "hides"), [(0.01, False), (0.1, True)])
+def test_a_comparison_that_hides_large_changes_names_the_way_out(pytester, margin, hides):
+    before = suite_of(pytester, "--bench-save=it")
+    measured(before, "test_work", 1e-3, seed=1)
+    now = suite_of(pytester, "--bench-compare=it")
+    measured(now, "test_work", 1e-3, seed=2)
+    now.records[0][0].margin = margin  # no smaller change is visible
+    now.ended()
+    shown = " ".join(now.lines())
+    advice = "unseen in test_work: measure both versions in turn with --bench-against REVISION"
+    assert (advice in " ".join(shown.split())) is hides
+
+
+@pytest.mark.slow
 def test_runs_without_a_number_are_named_and_not_compared(pytester):
     before = suite_of(pytester, "--bench-save=it")
     measured(before, "test_work", 1e-3, seed=1)

@@ -56,6 +56,9 @@ SLOW = replace(BEGUN, readings=50, elapsed_s=3.0, invocations=5, busy_s=2.5)
         (SLOW, {}, 18),
         (replace(SLOW, split=SPLIT), {}, 18),
         (SLOW, {"budget_s": 1.0}, 2),
+        (replace(SLOW, least_invocations=40), {"budget_s": 11.0}, 3),
+        # Starts take 0.62 s, more than a fortieth of the time: readings take as long.
+        (replace(SLOW, least_invocations=40, elapsed_s=5.6), {}, 12),
         (replace(STARTED, split=SPLIT), {"readings_per_round": 30}, 30),
         (replace(STARTED, split=SPLIT), {"budget_readings": 2_510}, 10),
     ],

@@ -253,7 +253,7 @@ def test_functions_without_a_name_to_import_are_refused_with_the_way_out():
     with pytest.raises(br.InvalidInput, match="of 'test_of_nothing'"):
         InterpreterWorkload(main)
     with pytest.raises(br.InvalidInput, match="expected a function"):
-        InterpreterWorkload(partial(print))
+        InterpreterWorkload(object())
 
 
 @pytest.mark.parametrize(
@@ -351,6 +351,13 @@ def test_a_function_is_called_with_what_it_is_given(folder: Path):
     assert finished.unit_readings["time"].shape == (20,)
     reverse = InterpreterWorkload(sorted, args=([1, 2],), kwargs={"reverse": True})
     assert run(reverse, readings=20).unit_readings["time"].shape == (20,)
+
+
+def test_a_method_brings_its_object_and_a_partial_function_its_arguments():
+    for call in (Path().exists, partial(sorted, [1, 2], reverse=True), Path.cwd):
+        finished = run(InterpreterWorkload(call), readings=20)
+        assert finished.unit_readings["time"].shape == (20,)
+    assert InterpreterWorkload(Path().exists).name == "pathlib:Path.exists"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
@@ -14,10 +15,9 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.compare_verb import code_of, fail_on_option, reported
 from benchrigor.cli.driving import gentle_interrupt
 from benchrigor.cli.exits import leave
-from benchrigor.cli.output import live_line, print_result
+from benchrigor.cli.output import live_line, print_result, remark
 from benchrigor.cli.targets import imported, names_function
 from benchrigor.cli.verb_help import Verb
-from benchrigor.cli.worktrees import words_of, worktrees
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
@@ -30,6 +30,7 @@ from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
+from benchrigor.workloads.processes.worktrees import Checkout, is_changed, words_of, worktrees
 
 
 @click.command(
@@ -164,10 +165,11 @@ _Make = Callable[[Any, dict[str, Any]], Comparison]
 def _labelled(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[list[str], _Make]]:
     """Give the names of both sides, and what measures them."""
     if given["rev"]:
-        with worktrees(given["rev"], build=given["build"]) as places:
-            sides = [(words[0], {"cwd": str(place)}) for place in places]
+        with worktrees(given["rev"], build=given["build"]) as checkouts:
+            if is_changed():
+                remark("what is not committed here is in neither revision")
             python = given["python"][0] if given["python"] else None
-            made = [_process(word, given, python=python, inside=True, **own) for word, own in sides]
+            made = [_process(words[0], given, python=python, at=each) for each in checkouts]
             yield [f"{words[0]} at {each}" for each in given["rev"]], _in_turn(made, given)
         return
     if len(given["python"]) == 2:
@@ -194,10 +196,10 @@ def _process(
     given: dict[str, Any],
     *,
     python: str | None = None,
-    cwd: str | None = None,
-    inside: bool = False,
+    at: Checkout | None = None,
 ) -> Workload:
     """Make a workload whose rounds are processes."""
+    cwd = None if at is None else str(at.folder)
     if not names_function(word):
         clock, argv = WallClock(), words_of(word)
         if not argv:
@@ -208,7 +210,8 @@ def _process(
         word,
         python=python,
         cwd=cwd,
-        inside=cwd if inside else None,
+        inside=None if at is None else at.top,
+        path=None if at is None else [str(at.folder), *at.path([re.split("[.:]", word)[0]])],
         inherit_env=given["inherit_env"],
         cpus=given["cpus"],
         inner=given["batch"],

@@ -20,7 +20,6 @@ from benchrigor.cli.driving import driven_in_turn
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_result, summary
 from benchrigor.cli.verb_help import Verb
-from benchrigor.cli.worktrees import words_of
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
@@ -52,6 +51,7 @@ from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_s
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
+from benchrigor.workloads.processes.worktrees import words_of
 
 _MOST_COMMANDS = 10_000  # with all values of parameters
 _PLACE = re.compile(r"(?<!\$)\{(\w+)\}")

@@ -15,7 +15,8 @@ from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.verb_help import Verb
 from benchrigor.control_characters import escaped, page
-from benchrigor.model import RunRecord, StopReason, TrackRecord, codec
+from benchrigor.model import RunRecord, TrackRecord, codec
+from benchrigor.model.decision import COMPLETE
 from benchrigor.model.text import WIDTH, counted, shortened
 from benchrigor.stats.planning.agreement import pair_runs, track_records
 from benchrigor.storage import Journal
@@ -23,7 +24,7 @@ from benchrigor.storage import Journal
 _COUNTS = 14  # Columns of the counts before a name
 _NOTHING = (
     "no two stored runs{of} can be compared: it takes two that measured the same thing on one "
-    "machine, from the same commit, each to its target"
+    "machine, from the same commit, each until its target was met or out of reach"
 )
 
 
@@ -35,13 +36,13 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
     """Show how often the intervals of stored runs held.
 
     Runs of the same thing on one machine are taken in pairs, the first with the second, the
-    third with the fourth. An interval held if it agrees with the estimate of the later run,
+    third with the fourth. An interval held if it agrees with the headline of the later run,
     given the error of both. 95% intervals should hold 95 times in 100; if yours hold less often,
     runs differ by more than one run can see.
 
     Runs are the same when name, command or function, interpreter, commit, metric, statistic, method
-    and confidence are; only runs that reached their target count. What changed in between without a
-    commit counts against the intervals.
+    and confidence are; only runs that met their target or found it out of reach count. What changed
+    in between without a commit counts against the intervals.
 
     \b
     Examples:
@@ -49,7 +50,7 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
       benchrigor track-record --name gzip
       benchrigor track-record --store ci.sqlite --json
     """  # noqa: D301  # click wants the backspace itself
-    records = track_records(pair_runs(_satisfied(shared.existing_store(store), name)))
+    records = track_records(pair_runs(_complete(shared.existing_store(store), name)))
     if records or as_json:
         documents = [{**codec.encode(each), "share": each.share} for each in records]
         text = partial("\n\n".join, map(_section, records))
@@ -61,10 +62,10 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
         leave(ExitCode.NOTHING_MEASURED)
 
 
-def _satisfied(opened: Journal, name: str) -> Iterator[RunRecord]:
-    """Load the runs that reached their target, one at a time: they may hold many readings."""
+def _complete(opened: Journal, name: str) -> Iterator[RunRecord]:
+    """Load the complete runs, one at a time: they may hold many readings."""
     for run in opened.runs(name):
-        if name in run["name"] and run["reason"] == StopReason.SATISFIED:
+        if name in run["name"] and run["reason"] in COMPLETE:
             yield opened.load(run["run_id"])
 
 

@@ -171,6 +171,9 @@ class Family(OneLine):
         By name: BETTER and WORSE only where ``adjusted`` is at most ``rate``.
     rate
         Expected share of false ones among the verdicts BETTER and WORSE, at most.
+    visible
+        By name: the smallest relative change that is called one in 80 % of such families, where the
+        other comparisons show none; None without an interval.
     summary
         Geometric mean of the ratios; None when there is no ratio.
     """
@@ -181,14 +184,17 @@ class Family(OneLine):
     rate: float
     summary: Estimate | None
     notices: tuple[Notice, ...] = ()
+    visible: Mapping[str, float | None] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        rows = [("name", "change [interval]", "p adj.", "verdict")]
+        rows = [("name", "change [interval]", "visible", "p adj.", "verdict")]
         for name, each in self.comparisons.items():
             change = "no ratio" if each.ratio is None else show_change(each.ratio)
             chance = show_chance(self.adjusted[name]).lstrip("=")
-            rows.append((name, change, chance, self.verdicts[name]))
-        return page([*aligned(rows, "<<><"), *_footer(self)])
+            visible = self.visible.get(name)
+            least = "-" if visible is None else percent(visible)
+            rows.append((name, change, least, chance, self.verdicts[name]))
+        return page([*aligned(rows, "<<>><"), *_footer(self)])
 
     def _line(self) -> str:
         counts = Counter(self.verdicts.values())

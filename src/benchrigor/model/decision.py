@@ -30,6 +30,9 @@ class StopReason(enum.StrEnum):
     ALARM_STANDS = "alarm-stands"
 
 
+COMPLETE = frozenset({StopReason.SATISFIED, StopReason.OUT_OF_REACH})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision(OneLine):
     """Whether to stop, and why; ``reason`` is None while the session goes on.
@@ -49,6 +52,11 @@ class Decision(OneLine):
     def satisfied(self) -> bool:
         """Whether every metric that must be satisfied is."""
         return self.reason is StopReason.SATISFIED
+
+    @property
+    def complete(self) -> bool:
+        """Whether more readings would tell little: the target is met, or out of reach."""
+        return self.reason in COMPLETE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

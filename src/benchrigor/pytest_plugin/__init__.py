@@ -86,6 +86,12 @@ def _add_what_becomes_of_it(add: Callable[..., None]) -> None:
         help="compare the suite with the last one that was saved as NAME, or in the file NAME",
     )
     add(
+        "--bench-against",
+        metavar="REV",
+        help="measure each function in turn with what it is in this revision of the repository, "
+        "in fresh interpreters",
+    )
+    add(
         "--bench-margin",
         type=_share,
         metavar="SHARE",
@@ -94,9 +100,9 @@ def _add_what_becomes_of_it(add: Callable[..., None]) -> None:
     add(
         "--bench-fail-on",
         choices=("worse", "undecided", "never"),
-        default="never",
-        help="which verdicts of --bench-compare fail the run: worse; undecided or worse; none "
-        "(default: never). A test that only one side has is undecided",
+        help="the verdicts of --bench-against or --bench-compare that fail the run: worse; "
+        "undecided or worse; none (default: worse with --bench-against, else never). A test that "
+        "only one side has is undecided",
     )
     add("--bench-json", metavar="FILE", help="write all that was measured to this file")
 
@@ -189,6 +195,10 @@ def pytest_configure(config: pytest.Config) -> None:
         from benchrigor.pytest_plugin.suite import check_files  # noqa: PLC0415  # only then
 
         check_files(config)
+    if config.getoption("bench_against") is not None:
+        from benchrigor.pytest_plugin.revision import check_revision  # noqa: PLC0415  # only then
+
+        check_revision(config)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,7 +54,7 @@ class Bench(Benchmarked):
     @property
     def enabled(self) -> bool:
         """Whether functions are measured, and not only called."""
-        return self._suite.measures
+        return self._suite.measures and self._suite.revision is None
 
     @property
     def disabled(self) -> bool:
@@ -141,7 +142,7 @@ class Bench(Benchmarked):
         """
         __tracebackhide__ = True
         name = self._next_name()
-        if not self.enabled:
+        if not self._suite.measures:
             old(), new()
             self._suite.skip(name)
             pytest.skip("nothing is measured, so there is no comparison")
@@ -187,6 +188,7 @@ class Bench(Benchmarked):
         """Measure a function with what it is called with, and return its first result."""
         __tracebackhide__ = True
         name = self._next_name()
+        self._measure_in_both(name, partial(func, *args, **kwargs), setup)
         if not self.enabled:
             self._suite.skip(name)
             return _called_once(func, (args, kwargs), setup, teardown)
@@ -207,12 +209,31 @@ class Bench(Benchmarked):
         kept: T = first[0]
         return kept
 
+    def _measure_in_both(
+        self, name: str, call: partial[Any], setup: Callable[[], _Arguments] | None = None
+    ) -> None:
+        """Compare a call with what it is in the revision, if the run has one."""
+        __tracebackhide__ = True
+        revision = self._suite.revision
+        if revision is None or not self._suite.measures:
+            return
+        if setup is not None:
+            revision.left_out[name] = "it has a setup, which is of this process"
+            return
+        timing = {"inner": self._settings.get("batch"), **self._chosen("gc")}
+        options = self._chosen(*_OPTIONS[1:]) | {"margin": self.margin}
+        options |= {"budget_s": self._settings["budget"], "store": self._suite.store}
+        comparison = _as_raised(lambda: revision.compare(name, call, timing, **options))
+        if comparison is not None:
+            self._suite.revised.append((self, name, comparison))
+
     async def _awaited(
         self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """Measure a coroutine function in the loop that runs, and return its first result."""
         __tracebackhide__ = True
         name = self._next_name()
+        self._measure_in_both(name, partial(func, *args, **kwargs))
         if not self.enabled:
             self._suite.skip(name)
             return await func(*args, **kwargs)

@@ -36,7 +36,9 @@ def settings_of(node: pytest.Item) -> tuple[dict[str, Any], set[str]]:
     project = defaults(config.rootpath)
     found: dict[str, Any] = {name: project[name] for name in _OURS if name in project}
     if "budget" not in found:
-        found["budget"] = _FRESH_BUDGET_S if config.getoption("bench_fresh") else _BUDGET_S
+        found["budget"] = _BUDGET_S
+        if config.getoption("bench_fresh") or config.getoption("bench_against"):
+            found["budget"] = _FRESH_BUDGET_S
     given = {name: config.getoption(f"bench_{name}") for name in _OPTIONS}
     found |= {name: value for name, value in given.items() if value is not None}
     ignored: set[str] = set()

@@ -16,16 +16,19 @@ from benchrigor.errors import BenchrigorError
 from benchrigor.files import write_whole
 from benchrigor.model import Comparison, Family, RunRecord, Verdict, codec
 from benchrigor.model.codec import is_there
-from benchrigor.model.text import first_few, many, wrapped
+from benchrigor.model.text import first_few, many, percent, wrapped
 from benchrigor.pytest_plugin.marks import settings_of
+from benchrigor.pytest_plugin.revision import Revision
 from benchrigor.report import tabulate
 from benchrigor.session.pairs.suites import compare_suite
+from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.storage import Journal
 from benchrigor.storage.project_settings import defaults
 
 T = TypeVar("T")
 
 _MARGIN = 0.01
+_COARSE = 0.1  # a smallest visible change that hides what people look for
 _FAILING = {"worse": {Verdict.WORSE}, "undecided": {Verdict.WORSE, Verdict.UNDECIDED}}
 
 
@@ -68,6 +71,9 @@ class Suite:
         path = path or defaults(self.root).get("store")
         self.store = None if path is None else Journal(path)
         self._is_parallel = hasattr(config, "workerinput")
+        is_revised = config.getoption("bench_against") is not None
+        self.revision = Revision(config) if is_revised else None
+        self.revised: list[tuple[Benchmarked, str, Comparison]] = []  # from the revision to here
 
     @property
     def measures(self) -> bool:
@@ -92,9 +98,13 @@ class Suite:
         path = saved_at(self._config, "bench_compare")
         if path is not None and self.records:
             self._compare(Journal(path), collected)
+        if self.revision is not None:
+            self._judge(self.revision)
         if target := self._config.getoption("bench_json"):
             write_whole(Path(target), json.dumps(self._plain(), allow_nan=False, default=str))
-        failing = _FAILING.get(self._config.getoption("bench_fail_on"), set())
+        fail_on = self._config.getoption("bench_fail_on")
+        fail_on = fail_on or ("never" if self.revision is None else "worse")
+        failing = _FAILING.get(fail_on, set())
         return bool(failing & self._verdicts)
 
     def lines(self) -> list[str]:
@@ -108,9 +118,11 @@ class Suite:
         for group, family in self._groups().items():
             lines += ["", f"group {group}", *str(family).splitlines()]
         if self._family is not None:
-            title = f"against {self._config.getoption('bench_compare')}"
+            other = self._config.getoption("bench_against" if self.revision else "bench_compare")
+            title = f"against {other}"
             lines += ["", title, *str(self._family).splitlines()]
-        for said in (*self._told, *self._said()):
+            lines += wrapped(_counted(self._family), width=width)
+        for said in (*self._told, *self._said_of_changes(), *self._said()):
             lines += wrapped(said, width=width, hanging=2)
         return lines
 
@@ -142,6 +154,14 @@ class Suite:
                 self._verdicts |= {*self._family.verdicts.values()}
         except BenchrigorError as error:
             self._told.append(f"Not compared: {error}")
+            self._verdicts.add(Verdict.UNDECIDED)
+
+    def _judge(self, revision: Revision) -> None:
+        """Judge what was compared with the revision as one family."""
+        if self.revised:
+            self._family = family_of(_by_label(self.revised))
+            self._verdicts |= {*self._family.verdicts.values()}
+        if revision.left_out:
             self._verdicts.add(Verdict.UNDECIDED)
 
     def _not_measured(
@@ -227,6 +247,22 @@ class Suite:
                 "workers: -n 0."
             )
 
+    def _said_of_changes(self) -> Iterator[str]:
+        """Say where only large changes could be seen, and what the revision was not compared in."""
+        visible = {} if self._family is None else self._family.visible
+        hidden = [name for name, least in visible.items() if least is None or least > _COARSE]
+        if hidden:
+            cure = "raise --bench-budget, or stop other work on the machine"
+            if self.revision is None:
+                cure = "measure both versions in turn with --bench-against REVISION"
+            yield (
+                f"Changes up to {percent(_COARSE)} or more may go unseen in "
+                f"{first_few(hidden, 5)}: {cure}."
+            )
+        if self.revision is not None:
+            for name, why in self.revision.left_out.items():
+                yield f"{name} is not compared with {self.revision.name}: {why}."
+
     def _plain(self) -> Mapping[str, Any]:
         """Return all that was measured, for JSON."""
         benchmarks = [
@@ -247,7 +283,19 @@ class Suite:
             "comparisons": codec.encode(self._comparisons()),
             "against": codec.encode(self._family),
             "missing": self._missing,
+            "revision": self.revision and self.revision.name,
+            "not_compared": self.revision and self.revision.left_out,
         }
+
+
+def _counted(family: Family) -> str:
+    """Say how many became slower, how many faster, and in how many no change was seen."""
+    verdicts = [*family.verdicts.values()]
+    slower, faster = (verdicts.count(each) for each in (Verdict.WORSE, Verdict.BETTER))
+    return (
+        f"{many(len(verdicts), 'benchmark')}: {slower} slower, {faster} faster, "
+        f"{len(verdicts) - slower - faster} without a visible change"
+    )
 
 
 def _by_label(measured: Sequence[tuple[Benchmarked, str, T]]) -> dict[str, T]:

@@ -51,7 +51,7 @@ from benchrigor.session.outcomes import (
 )
 from benchrigor.session.schedule.pacing import Pace, next_readings
 from benchrigor.session.schedule.work_schedule import NextWork, with_work
-from benchrigor.session.stop_rules import LITTLE, default_rules, wanted_half_width
+from benchrigor.session.stop_rules import LITTLE, SETTLED_S, default_rules, wanted_half_width
 from benchrigor.session.traces import Traces
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.proportion import whole_of
@@ -287,8 +287,10 @@ class Engine(Controller[RoundPlan, Round]):
             return self._rules
         return default_rules(self.options, no_narrower=self._is_headline_settled)
 
-    def _is_headline_settled(self, _progress: Progress) -> bool:
+    def _is_headline_settled(self, progress: Progress) -> bool:
         """Whether more readings would narrow no headline by a tenth."""
+        if progress.elapsed_s < SETTLED_S:
+            return False
         paces = [each.pace for each in self.result().analyses if each.metric.must_satisfy]
         return all(pace is not None and pace.reducible <= LITTLE for pace in paces)
 

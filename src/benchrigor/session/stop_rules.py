@@ -32,6 +32,7 @@ HOPELESS = 1e6  # an interval that is so many times too wide takes "very many" r
 # (0.11 kB each, measured at 4 million), and at least 200 s of the fastest functions.
 MOST_READINGS = 10_000_000
 LITTLE = 0.2  # share of a variance, without which an interval is a tenth narrower
+SETTLED_S = 3.0  # a busy machine changes from one second to the next
 EFFECTIVE_ROUNDS = 20.0  # needed when there are enough to see autocorrelation
 
 

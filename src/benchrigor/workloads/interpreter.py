@@ -12,9 +12,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.machinery import PathFinder
 from pathlib import Path
+from types import MethodType
 from typing import Any, Self
 
 import numpy as np
@@ -89,6 +90,9 @@ class InterpreterWorkload:
         What it is called with, pickled, at most 64 kB of it.
     inside
         Folder that the module of the function must come from; None for any.
+    path
+        Folders that it imports from first; None for ``cwd``, and for those of this process where
+        the target is a function.
 
     Raises
     ------
@@ -125,7 +129,9 @@ class InterpreterWorkload:
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
         inside: str | os.PathLike[str] | None = None,
+        path: Sequence[str] | None = None,
     ) -> None:
+        target, args, kwargs = _unbound(target, args, kwargs or {})
         named_so = not isinstance(target, str) or all(target.partition(":"))
         whole = inner is None or (type(inner) is int and inner >= 1)
         in_time = timeout_s is None or 0 < timeout_s <= threading.TIMEOUT_MAX
@@ -144,7 +150,8 @@ class InterpreterWorkload:
         self._target = target if isinstance(target, str) else named(target)
         self._folder = str(Path(cwd or ".").absolute())
         # A function at hand was found by the path of this process; a name is looked up afresh.
-        self._path = [self._folder] if isinstance(target, str) else [*filter(None, sys.path)]
+        own = [self._folder] if isinstance(target, str) else filter(None, sys.path)
+        self._path = [*(path or own)]
         self._python = _program(python)
         self._env, self._inherited = dict(env or {}), tuple(inherit_env)
         self._task: dict[str, Any] = {
@@ -153,7 +160,7 @@ class InterpreterWorkload:
             "gc": gc,
             "cpus": None if cpus is None else sorted(cpus),
             "inside": None if inside is None else str(Path(inside).absolute()),
-            "given": _pickled(args, kwargs or {}) if args or kwargs else None,
+            "given": _pickled(args, kwargs) if args or kwargs else None,
         }
         self._timeout_s = timeout_s
         self._clock = WallClock()
@@ -341,6 +348,18 @@ class InterpreterWorkload:
         self._stopwatch.report(recorder, (readings_s * inner * 1e9).astype(np.int64).tolist())
         for name, fact in facts.items():
             recorder.fact(name, fact)
+
+
+def _unbound(
+    target: str | Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[str | Callable[..., object], Sequence[Any], Mapping[str, Any]]:
+    """Return the function of a partial one, or of an object's method, and its whole arguments."""
+    while isinstance(target, partial):
+        args, kwargs = (*target.args, *args), {**target.keywords, **kwargs}
+        target = target.func
+    if isinstance(target, MethodType) and not isinstance(target.__self__, type):
+        return target.__func__, (target.__self__, *args), kwargs
+    return target, args, kwargs
 
 
 def named(function: Callable[..., object]) -> str:

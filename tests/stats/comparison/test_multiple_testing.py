@@ -23,6 +23,26 @@ def test_chances_are_adjusted_as_benjamini_and_hochberg_say() -> None:
     assert sorted(found.adjusted.values()) == pytest.approx(wanted)
 
 
+def test_a_visible_change_is_seen_in_four_of_five_families() -> None:
+    rng = np.random.default_rng(4)
+
+    def sides(ratio: float) -> tuple[list, list]:
+        return tuple([[level] for level in rng.normal(mean, 0.03, 12)] for mean in (1.0, ratio))
+
+    def judged(ratio: float):
+        return compare_family({"changed": sides(ratio), **{f"n{i}": sides(1.0) for i in range(3)}})
+
+    change = float(np.median([judged(1.0).visible["changed"] for _ in range(20)]))
+    assert 0.03 < change < 0.08
+    seen = [judged(1.0 + change).verdicts["changed"] is Verdict.WORSE for _ in range(60)]
+    assert 0.6 < np.mean(seen) < 0.95
+
+
+def test_no_change_is_visible_without_an_interval() -> None:
+    found = compare_family({"near zero": ([[-1.0], [1.0], [0.1]], [[1.0], [1.1], [1.2]])})
+    assert found.visible == {"near zero": None}
+
+
 @pytest.mark.slow
 def test_verdicts_stand_only_where_the_family_bears_them() -> None:
     rng = np.random.default_rng(2)

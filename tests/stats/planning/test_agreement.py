@@ -244,11 +244,15 @@ def test_runs_are_paired_in_order_of_time_each_once() -> None:
     ],
     ids=str,
 )
-def test_only_runs_of_the_same_thing_that_reached_their_target_are_paired(
+def test_only_complete_runs_of_the_same_thing_are_paired(
     other: dict[str, Any],
 ) -> None:
     assert pair_runs([run(0), run(1, **other)]) == ()
     assert len(pair_runs([run(0), run(1, **other), run(2)])) == 1
+
+
+def test_a_run_whose_target_is_out_of_reach_counts() -> None:
+    assert len(pair_runs([run(0), run(1, reason=StopReason.OUT_OF_REACH)])) == 1
 
 
 def test_each_machine_and_each_confidence_has_a_record_of_its_own() -> None:

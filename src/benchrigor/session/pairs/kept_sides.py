@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +13,12 @@ import numpy as np
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Code, Comparison, Floats, Notice, Round, RoundPlan, RunRecord
+from benchrigor.model.pace import INTERPRETER
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.controller import seed_of
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
-from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
+from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE, Paces
 from benchrigor.session.pairs.stored_runs import AGAIN, PAIR
 from benchrigor.session.session import Session
 from benchrigor.stats.series.undisturbed import groups_of, undisturbed
@@ -104,8 +105,24 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -
             engine.note(STOPPED_PAIR)
             continue
         one, two = ([series_of(each)] if by_round else values_of(each) for each in pair)
-        engine.add(one, two, pair[0].delays)
+        engine.add(one, two, pair[0].delays, paces_of([pair]) if by_round else ())
     return replace(engine.result(), elapsed_s=None)
+
+
+def paces_of(pairs: Iterable[Sequence[Round]]) -> Paces:
+    """Return the median times of the reference in both rounds of each pair that has them."""
+    times = ([*map(_reference_of, pair)] for pair in pairs)
+    return [
+        (float(np.median(one)), float(np.median(two)))
+        for one, two in times
+        if one.size and two.size
+    ]
+
+
+def _reference_of(finished: Round) -> Floats:
+    references = finished.references
+    none = np.empty(0)
+    return none if references is None else references.seconds.get(INTERPRETER, none)
 
 
 def values_of(finished: Round) -> Floats:

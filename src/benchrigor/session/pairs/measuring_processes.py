@@ -16,6 +16,7 @@ from benchrigor.session.loop import Hooks, drive, ended_by_errors
 from benchrigor.session.pairs.kept_sides import (
     STOPPED_PAIR,
     Performers,
+    paces_of,
     series_of,
     sides_of,
     values_of,
@@ -109,7 +110,7 @@ class _Processes:
         """Run the processes of a block; a pair counts if both ran to their ends without a stop."""
         began_ns = self._clock.now_ns()
         series: dict[str, list[Floats]] = {name: [] for name in self._sessions}
-        stopped: dict[str, list[bool]] = {name: [] for name in self._sessions}
+        rounds: dict[str, list[Round]] = {name: [] for name in self._sessions}
         notices: dict[tuple[str, Code], Notice] = {}
         busy_s, cut = 0.0, False
         for place, name in enumerate(plan.order):
@@ -119,16 +120,17 @@ class _Processes:
                 break
             left_s = None if plan.seconds is None else max(plan.seconds - passed_s, 1e-3)
             with naming(name):
-                finished = self._round(name, left_s)
+                finished = self._round(name, plan.readings or 1, left_s)
             if finished.cut:
                 cut = True
                 break
             busy_s += float(values_of(finished).sum()) * calls_per_reading(finished)
             series[name].append(series_of(finished))
-            stopped[name].append(was_stopped(finished))
+            rounds[name].append(finished)
             notices |= {(name, each.code): each for each in finished.notices}
-        whole = list(map(any, zip(*stopped.values(), strict=False)))
-        counted = [place for place, is_stopped in enumerate(whole) if not is_stopped]
+        pairs = [*zip(*rounds.values(), strict=False)]
+        stopped = [any(map(was_stopped, pair)) for pair in pairs]
+        counted = [place for place, is_stopped in enumerate(stopped) if not is_stopped]
         cut |= len(counted) < plan.pairs
 
         def finish(elapsed_ns: int) -> PairRound:
@@ -139,18 +141,21 @@ class _Processes:
                 candidate=[series[CANDIDATE][place] for place in counted],
                 cut=cut,
                 busy_s=busy_s,
-                notices=(*notices.values(), *([STOPPED_PAIR] if any(whole) else [])),
+                notices=(*notices.values(), *([STOPPED_PAIR] if any(stopped) else [])),
+                paces=paces_of(pairs[place] for place in counted),
             )
 
         return finish
 
-    def _round(self, name: str, left_s: float | None) -> Round:
-        """Carry out the next round of a session, in the time that is left for both."""
+    def _round(self, name: str, readings: int, left_s: float | None) -> Round:
+        """Carry out the next round of a session, of the size and in the time that both share."""
         session, began_ns = self._sessions[name], self._clock.now_ns()
         planned = session.ask()
         finish = None
         if planned is not None:
-            finish = self._perform[name](replace(planned, seconds=left_s))
+            # In a first block only the session knows how long its readings take.
+            size = min(readings, planned.readings)
+            finish = self._perform[name](replace(planned, readings=size, seconds=left_s))
         if planned is None or finish is None:
             raise WorkloadFailed("it has no more to give")
         finished = replace(finish(self._clock.now_ns() - began_ns), plan=planned)

@@ -39,6 +39,7 @@ from benchrigor.session.pairs.pairs_so_far import (
     CANDIDATE,
     RATIO,
     Look,
+    Paces,
     PairsOfInvocations,
     PairsOfReadings,
 )
@@ -65,6 +66,7 @@ _BLOCKS = (
     (BASELINE, CANDIDATE, CANDIDATE, BASELINE),
     (CANDIDATE, BASELINE, BASELINE, CANDIDATE),
 )
+_LEAST_INVOCATIONS = 40  # so that the time holds two looks, the second of which may agree
 _CLASSICAL = 0.005  # default half-width without a margin
 _RATIO = Metric(name=RATIO)  # candidate over baseline; its readings are pairs
 
@@ -99,6 +101,7 @@ class PairRound:
     notices: tuple[Notice, ...] = ()
     delays: Delays | None = None  # measured, of groups of successive pairs
     busy_s: float = 0.0  # of invocations: how long the calls of their readings took
+    paces: Paces = ()  # of invocations, where all have a reference
 
     def __post_init__(self) -> None:
         problems: list[str] = []
@@ -206,6 +209,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             last_s=self._last[1] / 1e9,
             to_next_check=self._next_check - self.pairs,
             invocations=2 * self.pairs if self._by_round else 0,
+            least_invocations=_LEAST_INVOCATIONS,
             busy_s=self._busy_s,
         )
 
@@ -231,16 +235,16 @@ class PairEngine(Controller[PairPlan, PairRound]):
         """Add the readings of a plan and decide whether to go on."""
         plan = finished.plan
         self._check_plan(plan)
-        added = self.add(finished.baseline, finished.candidate, finished.delays)
+        added = self.add(finished.baseline, finished.candidate, finished.delays, finished.paces)
         self._busy_s += finished.busy_s
         for each in finished.notices:
             self.note(each)
         self._last = added, finished.elapsed_ns
         return self._decide(finished.elapsed_ns)
 
-    def add(self, baseline: Any, candidate: Any, delays: Delays | None) -> int:
+    def add(self, baseline: Any, candidate: Any, delays: Delays | None, paces: Paces = ()) -> int:
         """Add pairs, as of a `PairRound`, that nobody asked for; return how many readings."""
-        return self._so_far.add(baseline, candidate, delays)
+        return self._so_far.add(baseline, candidate, delays, paces)
 
     def result(self) -> Comparison:
         """Return the comparison of all pairs so far, also while it runs.

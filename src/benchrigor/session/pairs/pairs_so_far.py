@@ -26,6 +26,7 @@ from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
 
 BASELINE, CANDIDATE = "baseline", "candidate"
+Paces = Sequence[tuple[float, float]]  # times of the reference beside both invocations of a pair
 RATIO = "ratio"
 
 
@@ -52,7 +53,9 @@ class PairsOfReadings:
         self._groups: list[Groups] = []
         self.taken = 0
 
-    def add(self, baseline: Floats, candidate: Floats, delays: Delays | None) -> int:
+    def add(
+        self, baseline: Floats, candidate: Floats, delays: Delays | None, _paces: Paces = ()
+    ) -> int:
         """Add pairs, and return how many there are."""
         self._chunks[0].append(baseline)
         self._chunks[1].append(candidate)
@@ -117,6 +120,7 @@ class PairsOfInvocations:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._series: tuple[list[Floats], list[Floats]] = ([], [])
+        self._paces: list[tuple[float, float]] = []
 
     @property
     def taken(self) -> int:
@@ -124,11 +128,16 @@ class PairsOfInvocations:
         return len(self._series[0])
 
     def add(
-        self, baseline: Sequence[Floats], candidate: Sequence[Floats], _delays: Delays | None
+        self,
+        baseline: Sequence[Floats],
+        candidate: Sequence[Floats],
+        _delays: Delays | None,
+        paces: Paces = (),
     ) -> int:
         """Add pairs, and return how many there are."""
         self._series[0].extend(baseline)
         self._series[1].extend(candidate)
+        self._paces.extend(paces)
         return len(baseline)
 
     @property
@@ -166,7 +175,7 @@ class PairsOfInvocations:
             whole = replace(question.policy, trim=False)
             return compare_pairs(one, two, replace(question, policy=whole))[0]
         return compare_samples(
-            *self._series,
+            *self._at_one_pace(),
             statistic=question.statistic,
             confidence=question.policy.confidence,
             margin=question.margin,
@@ -175,6 +184,30 @@ class PairsOfInvocations:
             trim=are_series,
             positive=True,
         )
+
+    def _at_one_pace(self) -> tuple[Sequence[Floats], Sequence[Floats]]:
+        """Return the invocations as at the same pace, if pairs then differ less from the next ones.
+
+        The machine changes its pace from one process to the next; most code follows it as the
+        reference does. What decides is the product of both sides of a pair, which is independent of
+        their ratio where noise is normal: a choice by the spread of the ratio would make intervals
+        too narrow (8 % of them miss, of 95 %).
+        """
+        if len(self._paces) != self.taken:
+            return self._series
+        paces = np.array(self._paces).T
+        levels = np.array([[series.mean() for series in side] for side in self._series])
+        factors = np.median(paces) / paces
+        plain, paced = (
+            np.sum(np.diff(np.log(sides).sum(axis=0)) ** 2) for sides in (levels, levels * factors)
+        )
+        if paced >= plain:
+            return self._series
+        one, two = (
+            [series * factor for series, factor in zip(*side, strict=True)]
+            for side in zip(self._series, factors, strict=True)
+        )
+        return one, two
 
 
 def observed_of(baseline: Floats, candidate: Floats) -> dict[str, Observed]:

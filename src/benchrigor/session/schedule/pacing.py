@@ -18,7 +18,6 @@ _MOST_OF_A_ROUND = 1_000_000
 # Unit readings of the first restarted rounds: enough to tell their warm-up from their stable phase.
 _INVOCATION = 500
 _LEAST_OF_AN_INVOCATION, _MOST_OF_AN_INVOCATION = 100, 10_000
-_INVOCATIONS = 10  # at least, for which there must be time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +31,7 @@ class Pace:
     to_next_check: int  # further unit readings until the next analysis is due
     piece: int = 0  # of which the next round is
     invocations: int = 0  # restarted rounds with unit readings
+    least_invocations: int = 10  # for which there must be time
     busy_s: float = 0.0  # how long all readings took
     split: VarianceSplit | None = None  # of the invocations, at the last look
 
@@ -48,7 +48,7 @@ def next_readings(pace: Pace, options: Options) -> int:
     until the next analysis is due, but at most one second, and at most what is left of the
     budgets: no reading is planned that ends more than a tenth beyond the budget of time, or beyond
     the piece that it is of, if it can be helped. Rounds of a given size are limited
-    by the budget of readings only, restarted ones also so that there is time for ten of them.
+    by the budget of readings only, restarted ones also so that there is time for enough of them.
     """
     most = _MOST_OF_A_ROUND
     if options.budget_readings is not None:
@@ -83,8 +83,9 @@ def _of_an_invocation(pace: Pace, options: Options) -> int:
     start_s = max(pace.elapsed_s - pace.busy_s, 0.0) / pace.invocations
     longest = _MOST_OF_AN_INVOCATION
     if math.isfinite(options.budget_s):
-        in_time = (options.budget_s / _INVOCATIONS - start_s) / reading_s
-        longest = max(2, min(longest, int(in_time)))
+        # Readings take at least as long as starts: a few would tell nothing.
+        in_time_s = max(options.budget_s / pace.least_invocations - start_s, start_s)
+        longest = max(2, min(longest, int(in_time_s / reading_s)))
     if pace.split is None:
         return min(_INVOCATION, longest)
     cut = max(pace.readings / pace.invocations - pace.split.readings, 0.0)

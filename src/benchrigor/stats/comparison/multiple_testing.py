@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Ranked, Verdict
@@ -36,10 +37,12 @@ from benchrigor.stats.series.interval import (
     StandardError,
     check_confidence,
     satterthwaite,
+    student_t,
     t_interval,
 )
 from benchrigor.units import Direction
 
+_POWER = 0.8  # with which the smallest visible change is seen
 _OF_A_PAIR = ("baseline", "candidate", "paired")
 
 
@@ -85,9 +88,9 @@ def compare_family(
     ...     return [rng.normal(level, 0.05, 100) for level in rng.normal(mean, 0.01, 10)]
     >>> print(compare_family({"parse": (invocations(1.0), invocations(1.05)),
     ...                       "render": (invocations(2.0), invocations(2.0))}))
-    name    change [interval]               p adj.  verdict
-    parse   4.50% higher [+3.58%, +5.44%]  <0.0001  worse
-    render  0.02% lower [-0.40%, +0.37%]         1  equivalent
+    name    change [interval]              visible   p adj.  verdict
+    parse   4.50% higher [+3.58%, +5.44%]    2.41%  <0.0001  worse
+    render  0.02% lower [-0.40%, +0.37%]     1.61%        1  equivalent
     geometric mean of 2 ratios: 2.22% higher [+1.73%, +2.71%] 95%
     95% intervals, margin 1%, false discoveries at most 5%
     """
@@ -115,9 +118,28 @@ def family_of(
         adjusted=adjusted,
         verdicts=verdicts,
         rate=float(rate),
+        visible={
+            name: _visible(each, rate / len(comparisons)) for name, each in comparisons.items()
+        },
         summary=summary,
         notices=(*notices, *left_out),
     )
+
+
+def _visible(comparison: Comparison, rate: float) -> float | None:
+    """Return the smallest change whose interval lies beyond the margin in 80 % of cases.
+
+    By the noncentral t distribution, as a plan of sizes finds it. ``rate`` is the chance of error
+    of a single change among comparisons that show none.
+    """
+    ratio = comparison.ratio
+    if ratio is None or not math.isfinite(ratio.relative_half_width):
+        return None
+    freedom = ratio.degrees_of_freedom or max(ratio.n_effective - 1.0, 1.0)
+    error = ratio.relative_half_width / student_t(freedom, comparison.confidence)
+    critical = student_t(freedom, max(comparison.confidence, 1.0 - rate))
+    beyond = float(scipy.special.nctdtrinc(freedom, 1.0 - _POWER, critical))
+    return comparison.margin + error * beyond
 
 
 def rank(

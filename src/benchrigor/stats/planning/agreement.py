@@ -134,10 +134,10 @@ def pair_runs(records: Iterable[RunRecord]) -> tuple[RunPair, ...]:
     """Pair runs of the same thing, in order of time, on the same machine.
 
     The first is paired with the second, the third with the fourth, so that the pairs are
-    independent. Figures are headlines at one quiet pace where both runs tell it. Only runs that
-    reached their target count, each with the first metric that must be satisfied. Runs are the same
-    when name, subject, machine, interpreter, commit, metric, statistic, method, confidence, work
-    amount and kind of rounds are.
+    independent. Figures are headlines at one quiet pace where both runs tell it. Only complete runs
+    count, which met their target or found it out of reach, each with the first metric that must be
+    satisfied. Runs are the same when name, subject, machine, interpreter, commit, metric,
+    statistic, method, confidence, work amount and kind of rounds are.
 
     Parameters
     ----------
@@ -166,10 +166,10 @@ def pair_runs(records: Iterable[RunRecord]) -> tuple[RunPair, ...]:
 
 
 def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
-    """Add a run that reached its target to those that it may be paired with."""
+    """Add a complete run to those that it may be paired with."""
     where, analysis, decision = record.provenance, record.analysis(), record.decision
-    satisfied = decision is not None and decision.satisfied
-    if where is None or analysis is None or analysis.estimate is None or not satisfied:
+    complete = decision is not None and decision.complete
+    if where is None or analysis is None or analysis.estimate is None or not complete:
         return
     metric, options = analysis.metric, record.options
     key = (

@@ -1,0 +1,176 @@
+"""Revisions of a git repository, each checked out in a folder of its own for a while."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import mkdtemp
+
+from benchrigor.clocks import WallClock
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model.secret_values import hide_secrets
+from benchrigor.workloads.processes.command_line import CommandLine, with_stderr
+from benchrigor.workloads.processes.output_file import OutputFile
+from benchrigor.workloads.processes.own_signals import not_interrupted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """A revision in a folder of its own.
+
+    ``top`` is that folder, ``folder`` the one in it that stands for the current one, and
+    ``original`` the top of the tree at hand.
+    """
+
+    top: Path
+    folder: Path
+    original: Path
+
+    def path(self, modules: Iterable[str] = ()) -> list[str]:
+        """Return the folders here that this process imports from in the tree at hand.
+
+        ``modules`` are names of which some may be found by other means than the path, as those of
+        some editable installations are.
+        """
+        places = [*filter(None, sys.path), *(place for name in modules for place in _roots(name))]
+        inside = [
+            self.top / resolved.relative_to(self.original)
+            for resolved in (Path(place).resolve() for place in dict.fromkeys(places))
+            if resolved.is_relative_to(self.original)
+        ]
+        return [str(place) for place in inside if place.exists()]
+
+
+def _roots(module: str) -> list[str]:
+    """Return the folders that a module at the top is imported from."""
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError, AttributeError):  # some set up no spec
+        return []
+    if spec is None:
+        return []
+    places = spec.submodule_search_locations or [spec.origin or ""]
+    return [str(Path(place).parent) for place in places]
+
+
+@contextmanager
+def worktrees(
+    revisions: Sequence[str], *, folder: Path | None = None, build: str | None = None
+) -> Iterator[list[Checkout]]:
+    """Check revisions out beside each other.
+
+    They are gone afterwards, also after a signal, and the tree at hand is left as it is. ``folder``
+    lies in the repository, None for the current one. ``build`` is a command that is run in each
+    revision first.
+
+    Raises
+    ------
+    InvalidInput
+        When this is no repository, or it has no such revision.
+    WorkloadFailed
+        When the command fails.
+    """
+    folder = (folder or Path.cwd()).resolve()
+    top = _top(folder)
+    commits = [commit_of(revision, top) for revision in revisions]
+    here = folder.relative_to(top)
+    with ExitStack() as stack:
+        with not_interrupted():
+            shelter = Path(mkdtemp(prefix="benchrigor-")).resolve()
+            stack.callback(_git, "worktree", "prune", cwd=top)
+            stack.callback(shutil.rmtree, shelter, ignore_errors=True)
+        checkouts = []
+        for index, (revision, commit) in enumerate(zip(revisions, commits, strict=True)):
+            place = shelter / str(index)
+            # One that is killed while it is added stays locked, which keeps it from being pruned.
+            stack.callback(_unlock, place, top)
+            _git("worktree", "add", "--quiet", "--detach", str(place), commit, cwd=top)
+            if not (place / here).is_dir():
+                raise InvalidInput(f"revision {revision} has no folder {here}, expected one")
+            if build is not None:
+                _build(build, place / here, revision)
+            checkouts.append(Checkout(top=place, folder=place / here, original=top))
+        yield checkouts
+
+
+def is_changed() -> bool:
+    """Return whether the tree at hand differs from its last commit."""
+    return bool(_git("status", "--porcelain", "--untracked-files=no"))
+
+
+def _top(folder: Path) -> Path:
+    try:
+        return Path(_git("rev-parse", "--show-toplevel", cwd=folder)).resolve()
+    except _GitFailed:
+        raise InvalidInput(
+            f"{folder} is in no git repository, expected one to take the revision from"
+        ) from None
+
+
+def commit_of(revision: str, folder: Path) -> str:
+    """Return the commit of a revision of the repository that a folder lies in."""
+    top = _top(folder)
+    try:
+        return _git("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}", cwd=top)
+    except _GitFailed:
+        raise InvalidInput(
+            f"the repository {top} has no revision {revision!r}, expected a branch, tag or commit; "
+            "a shallow clone has few: fetch it first"
+        ) from None
+
+
+class _GitFailed(InvalidInput):
+    """A command of git failed; the message has what it printed."""
+
+
+def _git(*words: str, cwd: Path | None = None) -> str:
+    """Return what a command of git prints; InvalidInput says why it failed."""
+    try:
+        done = subprocess.run(  # noqa: S603  # git, without a shell
+            ["git", *words],  # noqa: S607  # by its place in the path, as users run it
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise InvalidInput("revisions need git, and there is no such program") from None
+    if done.returncode:
+        told = done.stderr.strip().removeprefix("fatal: ")
+        raise _GitFailed(f"git {words[0]} {words[-1]}: {told}")
+    return done.stdout.strip()
+
+
+def _unlock(place: Path, top: Path) -> None:
+    with suppress(InvalidInput):  # it is not locked, as a rule
+        _git("worktree", "unlock", str(place), cwd=top)
+
+
+def _build(build: str, place: Path, revision: str) -> None:
+    """Run a command in a revision; the end of what it prints is in the error where it fails."""
+    line = CommandLine(words_of(build), cwd=place)
+    with OutputFile(keeps_end=True) as output:
+        try:
+            group = line.start(words_of(build), stdout=output, stderr=output, clock=WallClock())
+        except WorkloadFailed as error:
+            raise WorkloadFailed(f"--build {error}") from None
+        failure = line.failure(group.wait(None).code)
+        if failure:
+            failure = f"--build {hide_secrets(build)!r} in revision {revision} {failure}"
+            raise WorkloadFailed(*with_stderr(failure, output.end()))
+
+
+def words_of(command: str) -> list[str]:
+    """Split a command as a shell would; InvalidInput where a quotation does not end."""
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        shown = hide_secrets(command)
+        raise InvalidInput(f"{shown!r} cannot be read as a command: {error}") from None
