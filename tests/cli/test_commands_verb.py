@@ -267,3 +267,11 @@ def test_one_that_fails_does_not_stop_the_others(cli):
     assert result.exit_code == 5
     assert "true: " in result.stdout
     assert "false exited with code 1" in result.stderr
+
+
+def test_a_round_that_its_hook_used_up_says_so(cli):
+    words = ("true", "--prepare", "sleep 60", "--budget", "0.3", "--no-store")
+    result = cli("commands", *words)
+    assert result.exit_code == 4
+    shown = " ".join(result.output.split())
+    assert "the budget was spent while prepare sleep 60 ran" in shown

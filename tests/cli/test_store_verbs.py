@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import sqlite3
 import subprocess
@@ -340,3 +341,35 @@ def test_a_log_that_cannot_be_written_does_not_end_the_run(cli):
     assert ran.exit_code in {0, 3, 4}
     assert "lines of the log are missing" in ran.stderr
     assert "Traceback" not in ran.output
+
+
+@pytest.mark.parametrize("words", [["list"], ["show", "3f"], ["explain", "3f"], ["resume", "3f"]])
+def test_a_store_that_may_not_be_read_is_not_called_missing(cli, store, words):
+    store.write_text("no folder")
+    result = cli(*words, "--store", store / "below.sqlite")
+    assert result.exit_code == 6
+    assert f"the store at {store / 'below.sqlite'} cannot be read: Not a directory" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["list"], ["show", "3f"], ["explain", "3f"], ["export", "3f", "o"]]
+)
+def test_an_empty_file_is_not_made_a_store_by_reading(cli, store, words):
+    store.touch()
+    cli(*words)
+    assert store.read_bytes() == b""
+    assert [path.name for path in store.parent.glob("*.sqlite*")] == [store.name]
+
+
+@pytest.mark.parametrize(
+    "name", ["plain.sqlite", "two words.sqlite", "it's \x1b[2J\n\udcff\\.sqlite"]
+)
+def test_the_command_line_of_a_hint_works_when_it_is_pasted(cli, store, name):
+    path = store.with_name(name)
+    result = cli("run", "--max-rounds", "2", "--store", path, "true")
+    (hint,) = [line for line in result.stdout.splitlines() if "kept as" in line]
+    command = hint.partition(": ")[2]
+    words = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {command}"], stdout=subprocess.PIPE, check=True
+    ).stdout.split(b"\0")
+    assert words[-2] == os.fsencode(path)

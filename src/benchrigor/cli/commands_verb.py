@@ -41,7 +41,6 @@ from benchrigor.model.text import (
     show_interval,
     show_peak_memory,
     show_value,
-    with_full_pace,
 )
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
@@ -100,10 +99,18 @@ class _Command(NamedTuple):
     help="From one number of -P to the next.  [default: 1]",
 )
 @click.option("--baseline", type=click.IntRange(min=1), metavar="N", help="Compare with the Nth.")
-@click.option("--setup", metavar="COMMAND", help="Run once before all runs of each command.")
-@click.option("--prepare", metavar="COMMAND", help="Run before each run; not timed.")
+@click.option(
+    "--setup",
+    metavar="COMMAND",
+    help="Run once before all runs of each command, up to an hour; outside of the budget.",
+)
+@click.option(
+    "--prepare", metavar="COMMAND", help="Run before each run; not timed. It ends with the budget."
+)
 @click.option("--conclude", metavar="COMMAND", help="Run after each run; not timed.")
-@click.option("--cleanup", metavar="COMMAND", help="Run once after all runs of each command.")
+@click.option(
+    "--cleanup", metavar="COMMAND", help="Run once after all runs of each command, up to a minute."
+)
 @click.option("--shell", is_flag=True, help="Have sh read the commands; its start is timed too.")
 @click.option(
     "--input",
@@ -360,8 +367,8 @@ def _ranked(records: Mapping[str, RunRecord], told: dict[str, Any]) -> Iterator[
             yield from row("-", [str(record), *_beside(record)], width=_LABEL)
     for notice in ranking.notices:
         yield from marked(notice)
-    for place in ranking.places:
-        yield from _refused(records[place.name])
+    for record in records.values():
+        yield from _refused(record)
 
 
 def _refused(record: RunRecord) -> Iterator[str]:
@@ -389,7 +396,9 @@ def _shown(label: str, estimate: Estimate, ratio: Estimate | None = None) -> str
 def _beside(record: RunRecord) -> list[str]:
     """Tell what is known beside the time of a command."""
     analysis = record.analysis()
-    at_full = "" if analysis is None else with_full_pace(analysis)
+    full = None if analysis is None else analysis.at_full_pace
+    # With its number also where it is that of the time: lines stand below each other.
+    at_full = "" if full is None else f"at full pace {show_interval(full, TIME.unit)}"
     known = ((each.name, record.estimate(each.name)) for each in _CPU)
     spent = ", ".join(
         f"{name.removesuffix('_time')} {show_value(estimate.value, 's')}"

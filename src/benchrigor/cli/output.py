@@ -89,6 +89,9 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
     say(render(record))
     if record.run_id:
         say(escaped(f"  kept as {record.run_id}: {hint('explain', record.run_id)}"))
+        if record.decision is None:
+            go_on = hint("resume", record.run_id)
+            say(escaped(f"  has no end: it is under way, or its process was killed: {go_on}"))
 
 
 def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:

@@ -51,7 +51,13 @@ from benchrigor.session.outcomes import (
 )
 from benchrigor.session.schedule.pacing import Pace, next_readings
 from benchrigor.session.schedule.work_schedule import NextWork, with_work
-from benchrigor.session.stop_rules import LITTLE, SETTLED_S, default_rules, wanted_half_width
+from benchrigor.session.stop_rules import (
+    FEWEST_BLOCKS,
+    LITTLE,
+    SETTLED_S,
+    default_rules,
+    wanted_half_width,
+)
 from benchrigor.session.traces import Traces
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.proportion import whole_of
@@ -292,7 +298,10 @@ class Engine(Controller[RoundPlan, Round]):
         if progress.elapsed_s < SETTLED_S:
             return False
         paces = [each.pace for each in self.result().analyses if each.metric.must_satisfy]
-        return all(pace is not None and pace.reducible <= LITTLE for pace in paces)
+        return all(
+            pace is not None and pace.blocks >= FEWEST_BLOCKS and pace.reducible <= LITTLE
+            for pace in paces
+        )
 
     def _current(self, *, fresh: bool) -> Progress:
         traces = self._traces.by_name.values()

@@ -32,7 +32,7 @@ HOPELESS = 1e6  # an interval that is so many times too wide takes "very many" r
 # (0.11 kB each, measured at 4 million), and at least 200 s of the fastest functions.
 MOST_READINGS = 10_000_000
 LITTLE = 0.2  # share of a variance, without which an interval is a tenth narrower
-SETTLED_S = 3.0  # a busy machine changes from one second to the next
+SETTLED_S, FEWEST_BLOCKS = 3.0, 10  # a busy machine changes from one second to the next
 EFFECTIVE_ROUNDS = 20.0  # needed when there are enough to see autocorrelation
 
 
@@ -224,10 +224,10 @@ def default_rules(
     """
     criteria = [
         lambda progress: progress.rounds >= options.min_rounds,
-        minimum_effective(min_evidence(options, by_round=False).effective),
         mostly_stable(STABLE_SHARE),
     ]
-    rules = [satisfied(*criteria, narrow or narrow_enough(options))]
+    enough = minimum_effective(min_evidence(options, by_round=False).effective)
+    rules = [satisfied(*criteria, enough, narrow or narrow_enough(options))]
     if no_narrower is not None:
         rules.append(satisfied(*criteria, no_narrower, reason=StopReason.OUT_OF_REACH))
     limits = {

@@ -258,9 +258,10 @@ class InterpreterWorkload:
         # It would wait for ever for somebody to read more than a pipe holds.
         reader = threading.Thread(target=drain, daemon=True)
         reader.start()
+        arguments = [worker.__file__, str(sink), ascii(task)]
         try:
             group = ProcessGroup(
-                [self._python, "-c", _START, worker.__file__, str(sink), ascii(task)],
+                [self._python, "-X", "faulthandler", "-c", _START, *arguments],
                 name=self._python,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,

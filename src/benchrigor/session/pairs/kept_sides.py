@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from benchrigor.errors import WorkloadFailed
+from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model import Code, Comparison, Floats, Notice, Round, RoundPlan, RunRecord
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.protocols import Clock, Store, Workload
@@ -58,12 +58,16 @@ def sides_of(
             clock=clock,
             store=store,
         )
-    with ExitStack() as stack:
-        perform = {
-            role: stack.enter_context(sessions[role].performing(each))
-            for role, each in workloads.items()
-        }
-        yield sessions, perform
+    try:
+        with ExitStack() as stack:
+            perform = {
+                role: stack.enter_context(sessions[role].performing(each))
+                for role, each in workloads.items()
+            }
+            yield sessions, perform
+    except (BenchrigorError, KeyboardInterrupt) as error:
+        error.records = {role: each.result() for role, each in sessions.items()}  # type: ignore[union-attr]
+        raise
     for each in sessions.values():
         if engine.decision is not None and engine.decision.reason is not None:
             each.end(engine.decision.reason)
