@@ -26,7 +26,11 @@ def test_the_help_of_a_verb_fits_the_screen_and_gives_examples(cli, verb):
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_begins_with_its_question_and_shows_about_a_dozen_options(cli, verb):
     command = main.get_command(click.Context(main), verb)
-    flags = [each.opts[-1] for each in command.params if isinstance(each, click.Option)]
+    flags = [
+        each.opts[-1]
+        for each in command.params
+        if isinstance(each, click.Option) and not each.hidden
+    ]
     shown, whole = cli(verb, "--help").stdout, cli(verb, "--help-all").stdout
     for text in (shown, whole):
         assert " ".join(text.split("\n\n")[1].split()) == VERBS[verb]

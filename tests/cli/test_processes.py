@@ -204,7 +204,7 @@ def finished(started, tmp_path):
 
     def run(module, *options):
         (tmp_path / "job.py").write_text(module)
-        process = started("run", "--budget", 1, *options, "job:work", cwd=tmp_path)
+        process = started("run", "--in-process", "--budget", 1, *options, "job:work", cwd=tmp_path)
         _, process.printed = process.communicate(timeout=PATIENCE_S)
         return process
 
