@@ -107,7 +107,8 @@ def test_version_and_help_load_no_verb_and_nothing_heavy(word):
 def test_before_its_first_call_a_run_loads_only_what_it_needs(cli, store):
     probe = "import sys\ndef f():\n    raise ValueError(' '.join(sys.modules))"
     (store.parent / "first_call.py").write_text(probe)
-    command = [sys.executable, "-m", "benchrigor", "run", "--budget", "0.01", "first_call:f"]
+    command = [sys.executable, "-m", "benchrigor", "run", "--budget", "0.01"]
+    command += ["--in-process", "first_call:f"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=store.parent)  # noqa: PLW1510  # it fails
     loaded = set(done.stderr.split())
     assert "numpy" in loaded
