@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate
 from benchrigor.queues import Monitor, Stage, Tap
 
 SERVICE_S = 0.002
@@ -147,8 +148,28 @@ def test_it_begins_once_and_ends_as_often_as_one_likes(pipeline: Pipeline) -> No
 def test_nothing_is_suggested_before_anything_is_known(pipeline: Pipeline) -> None:
     monitor = Monitor(*pipeline.stages)
     assert monitor.rates() == {"source": [], "serve": [], "sink": []}
-    with pytest.raises(InvalidInput, match="too little is known of 'serve' yet"):
+    with pytest.raises(NotEstimable, match="Too little is known of 'serve' yet"):
         monitor.advice()
+
+
+def test_advice_can_be_asked_for_once_the_source_has_stopped() -> None:
+    """The source fills the queue, and ends; then the stage works off what is left, slower."""
+    with (
+        Tap(queue.Queue(), name="work") as work,
+        Monitor(Stage("serve", reads=[work]), period_s=0.02) as monitor,
+    ):
+        for item in range(400):
+            work.queue.put(item)
+            if item % 2:
+                work.queue.get()
+                time.sleep(0.002)
+        for _ in range(190):
+            work.queue.get()
+            time.sleep(0.008)
+        found = monitor.advice()
+    assert isinstance(found.source_rate, Estimate)
+    assert found.source_rate.value > 0.0
+    assert Code.SOURCE_STOPPED in {each.code for each in found.notices}
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,7 @@ class Code(enum.StrEnum):
     DROPPED_PERIODS = "dropped-periods"
     RESTLESS_RATE = "restless-rate"
     SATURATED = "saturated-stage"
+    SOURCE_STOPPED = "source-stopped"
     PROCESSORS_LIMIT = "processors-limit"
     QUEUE_MODEL = "queue-model-assumed"
     HUGE_BUFFER = "huge-buffer"
