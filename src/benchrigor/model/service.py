@@ -97,6 +97,9 @@ class ServiceRate(OneLine):
         known; else None.
     moments
         Of the service time; None with too little data.
+    item_bytes, byte_rate
+        Mean bytes of an item, and the rate in bytes per second with an item of so many; None where
+        bytes are not counted.
     """
 
     estimate: Estimate | None
@@ -114,6 +117,8 @@ class ServiceRate(OneLine):
     cpu_rate: Estimate | None = None
     delay_share: float | None = None
     moments: ServiceMoments | None = None
+    item_bytes: float | None = None
+    byte_rate: Estimate | None = None
     notices: tuple[Notice, ...] = ()
 
     @property

@@ -270,5 +270,7 @@ def _qualifications(stage: WatchedStage) -> Iterator[str]:
             f"{stage.rates.index(rate) + 1} of {len(stage.rates)} phases, from "
             f"{rate.start_s:.3g} to {rate.stop_s:.3g} s"
         )
+    if rate.byte_rate is not None:
+        yield f"serves {show_value(rate.byte_rate.value, 'B/s')}"
     if (rate.delay_share or 0.0) >= _DELAYED:
         yield f"waited {percent(rate.delay_share or 0.0)} of its busy time for a processor"

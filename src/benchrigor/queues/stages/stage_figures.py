@@ -16,7 +16,7 @@ from benchrigor.model import Estimate, Floats, ServiceRate
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import percent, show_estimate, show_value
 from benchrigor.queues.periods import Periods, PooledPeriods
-from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator
+from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator, in_bytes
 from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.service.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
@@ -24,7 +24,7 @@ from benchrigor.stats.service.rate_arithmetic import filter_ratio, sum_rates, ut
 # Periods of which such a time must have had more, or as many, for its rate to be kept.
 _FEWEST_PERIODS = 10
 _HELD = 1024  # periods that are held back one by one; more are joined
-_START, _WALL, _TAKEN, _GIVEN, _ARRIVED = range(5)
+_START, _WALL, _TAKEN, _GIVEN, _BYTES, _ARRIVED = range(6)
 _ROUNDING_S = 1e-9  # of the times of rates, which are sums of periods
 
 
@@ -198,17 +198,23 @@ class StageFigures:
             self._servers, self._began_s = periods.servers, float(periods.start_s[0])
             self._rate = self.watching.estimator(periods.servers)
         periods.tell(self._rate)
-        flows = (periods.start_s, periods.period_s, periods.items, periods.given, periods.arrived)
-        self._flows.add(np.vstack(flows))
+        own = (periods.start_s, periods.period_s, periods.items, periods.given, periods.bytes)
+        self._flows.add(np.vstack([*own, periods.arrived]))
 
     def _current(self) -> list[ServiceRate]:
         """Return the rates with as many servers as now, in seconds since watching began."""
         if self._rate is None:
             return []
-        return [
-            replace(each, start_s=each.start_s + self._began_s, stop_s=each.stop_s + self._began_s)
-            for each in self._rate.rates
-        ]
+        flows = self._flows.all()
+        rates = []
+        for each in self._rate.rates:
+            start_s, stop_s = each.start_s + self._began_s, each.stop_s + self._began_s
+            window = flows[:, np.searchsorted(flows[_START], start_s - _ROUNDING_S) :]
+            window = window[:, window[_START] < stop_s]
+            size = window[_BYTES].sum() / max(window[_TAKEN].sum(), 1.0)
+            item_bytes = float(size) if size > 0.0 else None  # unknown is not greater
+            rates.append(in_bytes(replace(each, start_s=start_s, stop_s=stop_s), item_bytes))
+        return rates
 
     def _sum(self, inputs: Mapping[str, Estimate]) -> Estimate | None:
         """Return what enters all queues; None where one of them is not known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter
@@ -37,7 +38,7 @@ PATIENCE_S = 5.0  # longest wait for the end of a thread, or a process, that sam
 # How often it is checked who has gone: asking takes as long as half a sample.
 _GLANCE_NS = 100_000_000
 
-_COLUMNS = ("end", "servers", "period_s", "items", "blocked_s", "cpu_s", "delay_s")
+_COLUMNS = ("end", "servers", "period_s", "items", "blocked_s", "cpu_s", "delay_s", "bytes")
 
 Record = Callable[[str, Periods], None]  # takes the name of a stage, and periods of it that count
 
@@ -240,8 +241,9 @@ def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record]
             is_usual = servers == usual.setdefault(stage, servers)
             end = stage if is_usual else f"{stage} ({servers} servers)"
             columns = [getattr(periods, name).tolist() for name in _COLUMNS[2:]]
-            for wall_s, items, *times in zip(*columns, strict=True):
-                rows.add(end, servers, wall_s, int(items), *times)
+            for wall_s, items, *times, size in zip(*columns, strict=True):
+                known = 0 if math.isnan(size) else int(size)  # 0 if bytes are not counted
+                rows.add(end, servers, wall_s, int(items), *times, known)
 
         yield record
 
