@@ -73,14 +73,13 @@ def told_of(readings: Iterable[ProbeReading], elapsed_s: float) -> tuple[Notice,
             )
         )
     if lost:
-        names = [each.name for each in given if each.samples_lost]
-        kept = sum(each.samples for each in given)
+        sampled = [each for each in given if each.samples_lost]
+        names, kept = [each.name for each in sampled], sum(each.samples for each in sampled)
         notices.append(
-            Notice.warning(
+            Notice.note(
                 Code.SAMPLES_LOST,
-                f"{counted(lost)} raw samples found no room beside the {counted(kept)} kept "
-                f"({first_few(names, 3)}): quantiles are of those kept. Read more often, or ask "
-                "for more samples.",
+                f"Quantiles are of a random sample of {counted(kept)} of {counted(kept + lost)} "
+                f"events ({first_few(names, 3)}). Ask for more samples if rare events matter.",
                 lost=lost,
                 kept=kept,
             )
