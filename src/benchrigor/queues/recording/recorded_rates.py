@@ -10,7 +10,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import ServiceRate
 from benchrigor.model.one_line import OneLine
 from benchrigor.queues.periods import Periods
-from benchrigor.queues.rates import METHODS, ServiceRateEstimator, in_bytes
+from benchrigor.queues.rates import METHODS, ServiceRateEstimator
 from benchrigor.queues.recording.outlines import Outline
 from benchrigor.queues.recording.recording_head import RecordingHead
 from benchrigor.queues.recording.recordings import Recording
@@ -93,10 +93,7 @@ def rate_recording(
     return [
         RecordedEnd(
             name=name,
-            rates=tuple(
-                in_bytes(each, outlines[name].throughput(each.start_s, each.stop_s)[1])
-                for each in (estimators[name].rates if name in estimators else ())
-            ),
+            rates=tuple(estimators[name].rates) if name in estimators else (),
             outline=outlines.get(name, Outline()),
         )
         for name in recording.ends
