@@ -26,6 +26,7 @@ class RateReason(enum.StrEnum):
     APART = "readings-apart"
     UNSTABLE_PERIOD = "unstable-period"  # hardly any period has the width that is wanted
     NO_ITEMS = "no-items"  # the stage was busy and finished no item
+    PROVISIONAL = "provisional"  # the sampling period is sought; the rate is by "busy-time"
     NEVER_BUSY = "never-busy"  # the stage waited all of the time
     # The interval is wider than the target, or the quantile is not steady yet.
     NOT_CONVERGED = "not-converged"
