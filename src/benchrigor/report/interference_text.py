@@ -85,6 +85,7 @@ def render_interference(
             *_row(
                 "unclustered", [f"{unclustered:.1f}% of the time, in groups of too few segments"]
             ),
+            *_row("computation", _compared_by(interference.groups)),
             *_segment_groups(interference.groups),
             *_notices(interference.notices),
         ]
@@ -118,6 +119,21 @@ def render_composite(composite: Composite, *, name: str = "", runs: Sequence[str
             *_notices((*composite.duration.notices, *composite.notices)),
         ]
     )
+
+
+def _compared_by(groups: Sequence[SegmentGroup]) -> Iterator[str]:
+    """Yield by which features segments count as equal work, and what these hide."""
+    if not groups:
+        return
+    names = tuple(groups[0].computation)
+    yield ", ".join(names) or "not recorded: segments of equal labels count as equal work"
+    if any(name.endswith("_s") for name in names):
+        yield (
+            "slowdowns that cost processor time are hidden: a neighbour on the core, a cache or "
+            "memory makes a segment count as more work"
+        )
+    elif "instructions" in names:
+        yield "to wait in a loop, asking again and again, counts as work, too"
 
 
 def show_total(interference: Interference) -> str:
