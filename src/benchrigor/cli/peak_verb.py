@@ -33,10 +33,7 @@ from benchrigor.workloads.loadgen.http_requests import HttpRequest
 from benchrigor.workloads.loadgen.load_command import scale_of
 
 _LOADS = {"rate": "req/s", "users": "users", "connections": "connections"}
-_SEARCH = (
-    *("width", "accuracy", "confidence", "policy", "seed_load", "min_load", "max_load"),
-    *("trial_s", "budget_s"),
-)
+_SEARCH = ("accuracy", "confidence", "policy", "seed_load", "min_load", "max_load", "width")
 _BUDGET_S, _PUBLISHED_ACCURACY = 240.0, 0.10
 _OFFERED = ("arrivals", "timeout_s", "processes", "prepare", "recover", "read")
 
@@ -185,6 +182,7 @@ def peak(
     search = {
         **{name: given[name] for name in _SEARCH},
         "budget_s": _budget(given["budget_s"], given["policy"]),
+        "trial_s": given["trial_s"],
         "limits": limits,
         "whole": load != "rate",
         "unit": _LOADS[load],

@@ -7,7 +7,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -101,29 +101,20 @@ def planned_lengths(search: PeakSearch, generator: Prepared, *, as_json: bool) -
     finally:
         generator.close()
     trials = search.result().trials
-    refuse(f"a trial at {load} is invalid: {each.invalid}" for each in trials if each.invalid)
-    refuse(
-        f"the server broke down at {load}: give a lower --seed-load"
-        for each in trials
-        if each.result.crashed
-    )
+    invalid = (each.invalid or "the server broke down" * each.result.crashed for each in trials)
+    refuse({f"a trial at {load} tells nothing: {each}" for each in invalid if each})
     pilots: dict[float, list[float]] = {}
     for each in trials:
         pilots.setdefault(each.asked.duration_s, []).append(each.ratio or 0.0)
-    extra_s = [each.cost_s - each.asked.duration_s for each in trials]
-    setup_s = max(0.0, sum(extra_s) / len(extra_s))
-    accuracy, confidence = search.goal.accuracy, search.goal.confidence
-    plan = plan_runlength(pilots, accuracy, confidence, setup_s=setup_s)
-    wanted = f"the response at {load} within {percent(accuracy)} at {percent(confidence)}"
+    setup_s = max(0.0, sum(each.cost_s for each in trials) - sum(lengths)) / len(trials)
+    wanted = {"accuracy": search.goal.accuracy, "confidence": search.goal.confidence}
+    plan = plan_runlength(pilots, **wanted, setup_s=setup_s)
+    accuracy, confidence = map(percent, wanted.values())
+    said = f"the response at {load} within {accuracy} at {confidence}; near the peak it takes more"
     print_result(
-        lambda: page([*str(plan).splitlines(), f"{wanted}; nearer to the peak it takes more"]),
+        lambda: page([*str(plan).splitlines(), said]),
         as_json=as_json,
-        load=first.load,
-        accuracy=accuracy,
-        confidence=confidence,
-        setup_s=setup_s,
-        lengths=plan.lengths,
-        best=plan.best,
+        **{**wanted, "load": first.load, "setup_s": setup_s, **asdict(plan)},
     )
 
 

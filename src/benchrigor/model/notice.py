@@ -124,7 +124,6 @@ class Code(enum.StrEnum):
     NO_DIRECTION = "no-direction"
     RATE_OF_0 = "rate-of-0"
     PROBE_COST = "probe-cost"
-    SAMPLES_LOST = "samples-lost"
     ALARM_STANDS = "alarm-stands"
 
 

@@ -125,15 +125,11 @@ class PeriodCalibrator:
         InvalidInput
             When the width is no finite number above 0, or items none from 0 on.
         """
-        refuse(
-            wrong_number("realised_s", realised_s),
-            wrong_number("items", items, zero=True),
-            wrong_number("cost_s", cost_s, zero=True),
-        )
+        refuse(wrong_number("realised_s", realised_s), wrong_number("items", items, zero=True))
         if self._result is not None:
             return
-        kept = abs(realised_s - self._period_s) <= _TOLERANCE * self._period_s
-        kept = kept and cost_s <= _MOST_COST * self._period_s
+        deviation = abs(realised_s - self._period_s)
+        kept = max(deviation / _TOLERANCE, cost_s / _MOST_COST) <= self._period_s
         self._kept.append(kept)
         self._free.append(kept and not blocked)
         self._items.append(items)

@@ -121,19 +121,15 @@ def render_composite(composite: Composite, *, name: str = "", runs: Sequence[str
     )
 
 
-def _compared_by(groups: Sequence[SegmentGroup]) -> Iterator[str]:
-    """Yield by which features segments count as equal work, and what these hide."""
-    if not groups:
-        return
-    names = tuple(groups[0].computation)
-    yield ", ".join(names) or "not recorded: segments of equal labels count as equal work"
-    if any(name.endswith("_s") for name in names):
-        yield (
-            "slowdowns that cost processor time are hidden: a neighbour on the core, a cache or "
-            "memory makes a segment count as more work"
-        )
-    elif "instructions" in names:
-        yield "to wait in a loop, asking again and again, counts as work, too"
+def _compared_by(groups: Sequence[SegmentGroup]) -> list[str]:
+    """Return by which features segments count as equal work, and what these hide."""
+    names = ", ".join(groups[0].computation) if groups else ""
+    labels = "not recorded: segments of equal labels count as equal work" if groups else ""
+    hidden = (
+        "slowdowns that cost processor time are hidden: a neighbour on the core, a cache or "
+        "memory makes a segment count as more work"
+    )
+    return [names or labels, hidden if names.endswith("_s") else ""]
 
 
 def show_total(interference: Interference) -> str:

@@ -300,7 +300,6 @@ def test_quantiles_are_of_the_samples_that_were_kept(
     assert (second.samples, second.samples_lost) == (100, 30)
     assert (probe.read().samples, probe.read().samples_lost) == (200, 30)
     assert registry.reader().read()["kernel"].p99_s == pytest.approx(125e-9, rel=0.2)
-    assert [each.code for each in registry.read().notices][-1] == "samples-lost"
 
 
 @pytest.mark.parametrize("reads", [1, 7])

@@ -75,12 +75,8 @@ class Watched:
         self.program = Program(self.cell, self.clock)
         self.head = End(page, "work.head")
         self.cost_s = 0.0  # processor time so far
-        self.sampler = Sampler(
-            [Stage("hash", reads=[self.head])],
-            watching,
-            owners=self.owners,
-            thread_time=lambda: self.cost_s,
-        )
+        self.sampler = Sampler([Stage("hash", reads=[self.head])], watching, owners=self.owners)
+        self.sampler.thread_time = lambda: self.cost_s  # type: ignore[method-assign]
         self.at_ms: list[float] = []
 
     def run(self, samples: int) -> list[ServiceRate]:

@@ -10,6 +10,7 @@ import unicodedata
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from heapq import nsmallest
 from typing import Any
 
 from benchrigor.errors import InvalidInput
@@ -18,7 +19,7 @@ from benchrigor.instrument.probing.own_cost import calibrated, told_of
 from benchrigor.instrument.probing.probe_books import Book, new_sketch
 from benchrigor.instrument.probing.probe_cell import Bounds
 from benchrigor.instrument.probing.probes import Probe, ThreadsProbe
-from benchrigor.instrument.probing.reservoir import durations_of, merged_samples
+from benchrigor.instrument.probing.reservoir import durations_of
 from benchrigor.model.probe_reading import ProbeReading, ProbeReadings
 
 _LONGEST, _MOST_SAMPLES = 200, 1_000_000
@@ -144,7 +145,7 @@ class ProbeRegistry:
                     sketch = new_sketch(samples, lost) if samples else None
                     for each in readers:
                         each.book(probe.name).add(taken, sketch)
-                    probe.latest = merged_samples(probe.latest + samples, probe.most_samples)
+                    probe.latest = nsmallest(probe.most, probe.latest + samples)
 
     def readings(self, books: Mapping[str, Book], since_ns: int) -> ProbeReadings:
         """Return readings of some books, of the time since then."""
@@ -182,7 +183,7 @@ class ProbeRegistry:
             work = self._probes.get(name)
             if work is None:
                 work = self._made(name, probe.clock)
-                work.keep(probe.most_samples)
+                work.keep(probe.most)
             return work
 
 

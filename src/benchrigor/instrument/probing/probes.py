@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import cache
+from heapq import nsmallest
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Never, Protocol, Self, TypeVar, cast
 
@@ -19,7 +20,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.instrument.probing.nesting import CLOCKS, nest_of_caller, new_nest
 from benchrigor.instrument.probing.probe_books import new_sketch
 from benchrigor.instrument.probing.probe_cell import Bounds, Cell, ThreadCells
-from benchrigor.instrument.probing.reservoir import Entry, merged_samples
+from benchrigor.instrument.probing.reservoir import Entry
 from benchrigor.instrument.probing.timed_functions import timed
 
 if TYPE_CHECKING:
@@ -81,17 +82,7 @@ class Probe(_Methods):  # type: ignore[misc]
 
     # The methods here are those of a probe that is off.
 
-    __slots__ = (
-        "cell",
-        "clock",
-        "cost_form",
-        "inner",
-        "keeper",
-        "latest",
-        "most_samples",
-        "name",
-        "on",
-    )
+    __slots__ = ("cell", "clock", "cost_form", "inner", "keeper", "latest", "most", "name", "on")
 
     name: str
     clock: str
@@ -100,7 +91,7 @@ class Probe(_Methods):  # type: ignore[misc]
     inner: Probe | None  # of the work
     cost_form: str  # the dearest that it was used in, but for `again`
     latest: list[Entry]  # samples that were not returned yet
-    most_samples: int
+    most: int  # of them
     on: bool
 
     def __new__(cls, *, clock: str, **_others: object) -> Self:
@@ -112,7 +103,7 @@ class Probe(_Methods):  # type: ignore[misc]
 
     def __init__(self, *, name: str, clock: str, keeper: Keeper, bounds: Bounds, on: bool) -> None:
         self.name, self.clock, self.keeper = name, clock, keeper
-        self.inner, self.cost_form, self.latest, self.most_samples = None, "held", [], 0
+        self.inner, self.cost_form, self.latest, self.most = None, "held", [], 0
         self.make_cells(bounds)
         self.on = on
 
@@ -213,7 +204,7 @@ class Probe(_Methods):  # type: ignore[misc]
         """Keep so many raw samples in each cell until they are read."""
         if most:
             new_sketch()  # says so if it is not installed
-        self.most_samples, self.latest = most, merged_samples(self.latest, most)
+        self.most, self.latest = most, nsmallest(most, self.latest)
         for each in self.cells:
             each.most_samples = most
 

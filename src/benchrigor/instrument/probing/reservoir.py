@@ -18,7 +18,8 @@ _random = random.Random().random  # noqa: S311  # not that of the program, which
 class Reservoir:
     """Keeps the events with the least of random keys.
 
-    Random sampling with a reservoir (Vitter, 1985). A key is drawn only for an event that gets in:
+    Random sampling with a reservoir (Vitter, 1985). The entries with the least keys of several
+    samples are a sample of all. A key is drawn only for an event that gets in:
     how many events do not is geometric (Li, 1994, Algorithm L), so that most events cost nothing.
     """
 
@@ -48,11 +49,6 @@ class Reservoir:
     def entries(self) -> list[Entry]:
         """Return the sample."""
         return [(-key, at_ns, value) for key, at_ns, value in self._heap]
-
-
-def merged_samples(entries: Iterable[Entry], most: int) -> list[Entry]:
-    """Return a sample of what several samples are of."""
-    return heapq.nsmallest(most, entries)
 
 
 def durations_of(entries: Iterable[Entry]) -> list[int]:

@@ -63,12 +63,10 @@ def _packages(root: Path) -> Iterator[Sample]:
 
 def _layout(root: Path) -> Iterator[Sample]:
     """Yield where each logical processor is; a thread is numbered within its core."""
-    folders = {
-        int(path.parent.name.removeprefix("cpu")): path
-        for path in (root / _CPUS).glob("cpu[0-9]*/topology")
-    }
+    pattern = f"{_CPUS}/cpu[0-9]*/topology"
+    folders = {int(path.parent.name[3:]): path for path in root.glob(pattern)}
     if not folders:
-        raise Unavailable(f"{root / _CPUS}: no cpu*/topology is there")
+        raise Unavailable(f"{root / pattern}: none is there")
     threads = Counter[tuple[str, ...]]()
     for number, folder in sorted(folders.items()):
         package, core = (read_text(folder / each) for each in ("physical_package_id", "core_id"))

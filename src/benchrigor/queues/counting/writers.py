@@ -109,11 +109,10 @@ class Writer:
     def _bytes_of(self, item: Any) -> float:
         """Return the size of an item; of one whose size is not known 0, and `failure` says so."""
         size: Any = self.item_bytes
-        if callable(size):
-            try:
-                size = size(item)
-            except Exception as error:  # noqa: BLE001  # counting never ends a program
-                size = error
+        try:
+            size = size(item) if callable(size) else size
+        except Exception as error:  # noqa: BLE001  # counting never ends a program
+            size = error
         if is_size(size):
             return float(size)
         problem = f"item_bytes gave {size!r:.60} for an item of {self._name!r}"

@@ -171,11 +171,9 @@ class MonitorReport(OneLine):
                 f"Nothing has arrived at {first.name!r} since it began to serve: watch while the "
                 "source runs, or pass source_rate=, the items per second to serve"
             )
-        silence = (
-            f"Nothing has arrived at {first.name!r} for {first.silent_s:.3g} s: what is to be "
-            "served is what arrived before, in the last phase with arrivals."
-        )
-        stopped = Notice.note(Code.SOURCE_STOPPED, silence, silent_s=first.silent_s)
+        silence = f"Nothing has arrived at {first.name!r} for {first.silent_s:.3g} s"
+        sentence = f"{silence}: what is to be served is what arrived before."
+        stopped = Notice.note(Code.SOURCE_STOPPED, sentence, silent_s=first.silent_s)
         return first.last_arrivals, pipeline, (stopped,) if first.silent_s else ()
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ _SAMPLES = 256  # samples that are worked off together
 _SOUGHT = 5  # the same while a period is sought: fewer in a row decide nothing
 # Of that search: below this period sampling takes more than 1 % of a processor; so few tries end
 # within two seconds there.
-_SHORTEST_S, _TRIES = 0.05, 40
+_LIMITS: dict[str, Any] = {"shortest_s": 0.05, "tries": 40}
 PATIENCE_S = 5.0  # longest wait for the end of a thread, or a process, that samples
 # How often it is checked who has gone: asking takes as long as half a sample.
 _GLANCE_NS = 100_000_000
@@ -50,15 +51,12 @@ Record = Callable[[str, Periods], None]  # takes the name of a stage, and period
 class Sampler:
     """Samples the cells of all stages at once, and works the samples off some at a time."""
 
+    thread_time = staticmethod(time.thread_time)
+
     def __init__(
-        self,
-        stages: Sequence[Stage],
-        watching: Watching,
-        *,
-        owners: Owners | None = None,
-        thread_time: Callable[[], float] = time.thread_time,
+        self, stages: Sequence[Stage], watching: Watching, *, owners: Owners | None = None
     ) -> None:
-        self._watching, self._stages, self._thread_time = watching, stages, thread_time
+        self._watching, self._stages = watching, stages
         # Know the processes and threads that count.
         self.owners = Owners() if owners is None else owners
         # Separates reports and samples; the program that counts knows nothing of it.
@@ -68,7 +66,8 @@ class Sampler:
         self.period_s = watching.period_s
         self.failure: str | None = None  # why there is to be none
         self.nobody_left = False
-        self._pairs = [(StageReader(stage), StageFigures(stage, watching)) for stage in stages]
+        by_time = watching if watching.period_s else replace(watching, method="busy-time")
+        self._pairs = [(StageReader(stage), StageFigures(stage, by_time)) for stage in stages]
         self._cells = Cells(end for reader, _ in self._pairs for end in reader.ends)
         self._items = PooledPeriods(1 + len(stages))
         self._first = next((number for number, stage in enumerate(stages) if stage.reads), None)
@@ -79,24 +78,20 @@ class Sampler:
         self._due_ns = 0
         self._gone: frozenset[int] = frozenset()
         self._blocked_ns = np.zeros(0, dtype=np.int64)
-        self._method, self._by_time = watching.method, watching.method == "busy-time"
+        self._by_time = watching.method == "busy-time"
         self._search: PeriodCalibrator | None = None
         self._provisional: list[WatchedStage] = []  # by "busy-time", until the method has a rate
         self._spent_s = self._told_s = 0.0  # processor time by the last sample, and by that told of
         if watching.period_s is None:
-            unblocked = not self._by_time
-            self._search = PeriodCalibrator(
-                shortest_s=_SHORTEST_S, tries=_TRIES, unblocked=unblocked
-            )
+            self._search = PeriodCalibrator(unblocked=not self._by_time, **_LIMITS)
             self.period_s = self._search.ask()
-            self._watch_by(replace(watching, method="busy-time"))
         self._first_ns: int | None = None
         self._last_ns = 0
 
     def sample(self, now_ns: int) -> None:
         """Copy the cells at a time of the clock, which was looked at just before."""
         with self.lock:
-            self._spent_s = self._thread_time()
+            self._spent_s = self.thread_time()
             copies = self._cells.copy()
             self._first_ns, self._last_ns = self._first_ns or now_ns, now_ns
             if now_ns >= self._due_ns or list(map(len, copies)) != self._sizes:
@@ -141,14 +136,6 @@ class Sampler:
                 failure=self.failure,
                 seeking=self._search is not None,
             )
-
-    def _watch_by(self, watching: Watching) -> None:
-        """Begin to estimate anew; a stage that is watched no more stays so."""
-        self._watching = watching
-        self._pairs = [
-            (reader, StageFigures(stage, watching) if figures.failure is None else figures)
-            for (reader, figures), stage in zip(self._pairs, self._stages, strict=True)
-        ]
 
     def _known(self) -> list[WatchedStage]:
         """Return what is known; rates are provisional while a period is sought, or none is known.
@@ -210,13 +197,11 @@ class Sampler:
         blocked = np.min([each.blocked_s for each in blocks], axis=0) > 0.0
         items = np.sum([each.items for each in blocks], axis=0)
         cost_s, self._told_s = (self._spent_s - self._told_s) / max(len(widths), 1), self._spent_s
-        for realised_s, waited, passed in zip(
-            widths, blocked.tolist(), items.tolist(), strict=True
-        ):
-            # What follows the last one was sampled with the old period; what says nothing of
-            # waiting is no reason to end the search.
-            if search.ask() == self.period_s and (passed or not self._by_time):
-                search.tell(realised_s, waited, passed, cost_s=cost_s)
+        for period in zip(widths, blocked.tolist(), items.tolist(), strict=True):
+            # What follows the last one was sampled with the old period; where nothing passes it is
+            # not known whether the stage would wait.
+            if search.ask() == self.period_s and (period[-1] or not self._by_time):
+                search.tell(*period, cost_s=cost_s)
         self.period_s = search.ask()
         if search.result is not None:
             self._settle(search.result)
@@ -226,13 +211,16 @@ class Sampler:
         self._tell()
         self._search, self.period_s = None, found.period_s
         if self._by_time:
-            self.period_s = found.period_s or _SHORTEST_S
+            self.period_s = found.period_s or _LIMITS["shortest_s"]
         else:
             self._provisional = [_provisional(figures.known()) for _, figures in self._pairs]
-            self._watch_by(replace(self._watching, period_s=self.period_s, method=self._method))
+            watching = replace(self._watching, period_s=self.period_s)
+            self._pairs = [
+                (reader, StageFigures(stage, watching) if figures.failure is None else figures)
+                for (reader, figures), stage in zip(self._pairs, self._stages, strict=True)
+            ]
             if found.notice is not None:
-                shorter = f"A period_s below {_SHORTEST_S} takes more than 1% of a processor."
-                self.failure = f"{found.notice.sentence} {shorter}"
+                self.failure = f"{found.notice.sentence} Shorter ones take more of a processor."
 
     def _with_visits(self, number: int, known: WatchedStage) -> WatchedStage:
         """Add how many items the stage served for each that the first one served that reads."""
