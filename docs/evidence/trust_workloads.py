@@ -210,7 +210,9 @@ def measured(name: str) -> dict[str, Any]:
             is_hang = any(
                 word in what for word in ("hang", "for ever", "waits", "never ends", "catches")
             )
-            call_s = 2.0 if "long" in what else 0.0
+            call_s = (
+                2.0 if "long" in what else 5.0 if "locks" in what else 0.0
+            )  # it waits for itself
             bound_s = HANG_S + SLACK_S if is_hang else BUDGET_S + call_s + SLACK_S
         argv = (
             "-m",

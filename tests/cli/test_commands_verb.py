@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import sys
 from collections import Counter
 from contextlib import nullcontext
@@ -188,7 +189,7 @@ def test_peak_memory_that_is_not_above_its_floor_is_at_most_that(cli, monkeypatc
     Path("launcher.py").write_text(report)
     monkeypatch.setattr(launcher, "__file__", str(Path("launcher.py").absolute()))
     result = cli("commands", "true", "--memory", "--max-rounds", "2", "--no-store")
-    assert "peak memory at most 9 MB" in " ".join(result.stdout.split())
+    assert "at most 9 MB" in " ".join(result.stdout.split())
 
 
 def test_a_run_for_the_peak_memory_that_fails_has_none(cli):
@@ -265,5 +266,23 @@ def test_what_cannot_be_run_is_named(cli, words, code, phrase):
 def test_one_that_fails_does_not_stop_the_others(cli):
     result = cli("commands", "true", "false", *QUICK)
     assert result.exit_code == 5
-    assert "true: " in result.stdout
+    assert "1. true  " in result.stdout
     assert "false exited with code 1" in result.stderr
+
+
+def test_a_round_that_its_hook_used_up_says_so(cli):
+    words = ("true", "--prepare", "sleep 60", "--budget", "0.3", "--no-store")
+    result = cli("commands", *words)
+    assert result.exit_code == 4
+    shown = " ".join(result.output.split())
+    assert "the budget was spent while prepare sleep 60 ran" in shown
+
+
+def test_the_first_interrupt_ends_a_setup(store):
+    """No round is under way that could be finished."""
+    setup = "sh -c 'kill -INT $PPID; sleep 600'"
+    argv = [sys.executable, "-m", "benchrigor", "commands", "true", "--setup", setup]
+    argv += ["--cleanup", "touch cleaned"]
+    done = subprocess.run(argv, capture_output=True, cwd=store.parent, check=False, timeout=120)
+    assert done.returncode == 130
+    assert (store.parent / "cleaned").exists()

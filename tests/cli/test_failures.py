@@ -1,5 +1,6 @@
 """What an error looks like, for people and for programs, and what is left of the run."""
 
+import re
 import subprocess
 import sys
 
@@ -25,6 +26,15 @@ def at_fifty(calls=[]):
     steady()
     if len(calls) > 50:
         own_part()
+
+def to_count():
+    steady()
+    with open("count", "a+") as count:
+        if not hasattr(to_count, "began"):
+            to_count.began = count.write("x")
+        count.seek(0)
+        if len(count.read()) > 3:
+            own_part()
 
 def own_part():
     raise ValueError("no more")
@@ -125,7 +135,7 @@ def test_what_only_makes_a_coroutine_is_not_timed(cli, store, module, name, phra
 def test_coroutine_functions_are_awaited(cli, module, name):
     result = cli("run", "--budget", "0.2", f"{module}:{name}")
     assert result.exit_code in {0, 4}
-    assert "rounds" in result.stdout
+    assert " readings" in result.stdout
 
 
 @pytest.mark.parametrize("words", [["sleep 0.1"], ["/no/such/program"], ["false"], ["/dev/null"]])
@@ -188,3 +198,55 @@ def test_a_fresh_function_that_raises_shows_its_own_frames_alone(tmp_path):
     assert done.returncode == 5
     assert "in work" in done.stderr
     assert "worker.py" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["late"], ["--fresh", "to_count"], ["sh count.sh"]])
+def test_a_comparison_that_failed_says_what_is_kept_and_how_to_see_it(cli, store, module, words):
+    (store.parent / "count.sh").write_text("echo x >> $0.$1; [ $(wc -l < $0.$1) -lt 9 ]")
+    *more, failing = words
+    sides = [f"{module}:steady", f"{module}:{failing}"]
+    if failing == "sh count.sh":
+        sides = [f"{failing} {name}" for name in "ab"]
+    result = cli("ab", *more, *sides, "--budget", "20")
+    assert result.exit_code == 5
+    runs = {run["run_id"]: run for run in Journal(store).runs()}
+    line = re.search(r"(\d+) and (\d+) finished rounds kept: benchrigor (.*)", result.stderr)
+    hint = line[3].split()
+    assert hint[:2] == ["compare", "--paired"]
+    assert [runs[name]["rounds"] for name in hint[2:]] == [int(line[1]), int(line[2])]
+    assert cli(*hint).exit_code in {0, 3, 4, 7}
+
+
+def test_a_side_that_is_kept_alone_can_be_shown(cli, store):
+    result = cli("ab", "true", "false")
+    if runs := [run for run in Journal(store).runs() if run["rounds"]]:
+        hint = f"1 finished round of true kept: benchrigor show {runs[0]['run_id']}"
+        assert hint in result.stderr
+
+
+@pytest.mark.parametrize("more", [[], ["--fresh"]])
+@pytest.mark.parametrize("how", ["os.abort()", "ctypes.string_at(0)"])
+@pytest.mark.slow
+def test_a_crash_shows_the_lines_that_led_to_it(store, more, how):
+    (store.parent / "crash.py").write_text(
+        f"import ctypes, os\ncalls = []\ndef work():\n  if len(calls) > 200: {how}\n"
+        "  calls.append(1)\n"
+    )
+    argv = [sys.executable, "-m", "benchrigor", "run", *more, "--no-store", "crash:work"]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=store.parent, check=False)
+    assert 'crash.py", line 4 in work' in done.stderr
+    assert done.returncode == (5 if more else -6 if "abort" in how else -11)
+
+
+@pytest.mark.slow
+def test_a_function_that_limits_the_open_files_makes_no_traceback_of_ours(store):
+    pytest.importorskip("resource")
+    (store.parent / "limits.py").write_text(
+        "import resource, time\ndef work():\n  time.sleep(0.002)\n"
+        "  resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))\n"
+    )
+    argv = [sys.executable, "-m", "benchrigor", "run", "--budget", "0.5", "limits:work"]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=store.parent, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 5
+    assert "Too many open files" in done.stderr

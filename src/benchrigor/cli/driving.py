@@ -19,6 +19,7 @@ from benchrigor.session import Session
 from benchrigor.session.controller import Controller
 from benchrigor.session.turns.rotation import Runs, records_of, rotate
 from benchrigor.workloads import CommandWorkload, StreamWorkload
+from benchrigor.workloads.processes.command_hooks import setting_up
 from benchrigor.workloads.processes.own_signals import end, handled
 
 if TYPE_CHECKING:  # it loads what compares
@@ -155,11 +156,15 @@ def gentle_interrupt(
 ) -> Iterator[None]:
     """Let the first Ctrl-C finish the round under way; a second one ends at once.
 
-    A round of a stream is finished with what there is.
+    A round of a stream is finished with what there is. A setup comes before all rounds: the first
+    Ctrl-C ends it.
     """
 
-    def on_interrupt(_number: int, _frame: FrameType | None) -> None:
+    def on_interrupt(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, end)
+        if setting_up:
+            end(number, frame)
+            return
         if isinstance(workload, _Patient):
             workload.interrupted = True
         for session in sessions:

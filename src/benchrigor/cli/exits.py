@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -22,8 +22,10 @@ from benchrigor.errors import (
     WorkloadFailed,
     without_our_frames,
 )
-from benchrigor.model import Analysis, Options, RunRecord
+from benchrigor.model import Analysis, Options, RunRecord, StopReason
 from benchrigor.model.text import many
+from benchrigor.session.pairs.kept_sides import are_in_turn
+from benchrigor.session.pairs.stored_runs import PAIR
 from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.workloads.processes.own_signals import ExitedAtOnce
 
@@ -50,6 +52,13 @@ _BY_ERROR: tuple[tuple[Any, ExitCode], ...] = (
     (NotComparable, ExitCode.NOT_COMPARABLE),
     (BenchrigorError, ExitCode.BAD_INPUT),
 )
+_WHOLE = {
+    StopReason.SATISFIED,
+    StopReason.TIME_BUDGET,
+    StopReason.READINGS_BUDGET,
+    StopReason.ROUND_LIMIT,
+    StopReason.EXHAUSTED,
+}
 
 
 def code_for(record: RunRecord, *, target_given: bool) -> ExitCode:
@@ -82,6 +91,31 @@ def leave(code: ExitCode) -> NoReturn:
     click.get_current_context().exit(code)
 
 
+def _unfinished(error: BaseException) -> list[RunRecord]:
+    """Return the stored runs that an error cut short."""
+    records: Any = getattr(error, "records", None) or {"": getattr(error, "record", None)}
+    return [
+        each
+        for each in records.values()
+        if isinstance(each, RunRecord) and each.run_id and each.rounds
+        if each.decision is None or each.decision.reason not in _WHOLE
+    ]
+
+
+def _kept(unfinished: Sequence[RunRecord]) -> Iterator[str]:
+    """Say how to go on with runs, or how to look at sides of a comparison, which do not go on."""
+    if are_in_turn(unfinished):
+        rounds = " and ".join(str(len(each.rounds)) for each in unfinished)
+        ids = [str(each.run_id) for each in unfinished]
+        yield f"{rounds} finished rounds kept: {hint('compare', '--paired', *ids)}"
+        return
+    for each in unfinished:
+        rounds = f"{many(len(each.rounds), 'finished round')} "
+        is_side = PAIR in each.subject
+        rounds += f"of {each.name} " if len(unfinished) > 1 or is_side else ""
+        yield f"{rounds}kept: {hint('show' if is_side else 'resume', str(each.run_id))}"
+
+
 def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> int:
     """Say on stderr what went wrong, with --json also as JSON on stdout; return the exit code.
 
@@ -91,11 +125,12 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
     """
     usage = error if isinstance(error, click.UsageError) else None
     message = usage.format_message() if usage else as_typed(str(error), params) or "interrupted"
-    record: Any = getattr(error, "record", None)
-    rounds = len(record.rounds) if isinstance(record, RunRecord) and record.run_id else 0
+    unfinished = _unfinished(error)
     if awaits_json():
         fields: dict[str, Any] = {"error": {"type": type(error).__name__, "message": message}}
-        print_result(str, as_json=True, **fields, **({"run_id": record.run_id} if rounds else {}))
+        ids = [each.run_id for each in unfinished]
+        fields |= {"run_id": ids[0]} if len(ids) == 1 else {"run_ids": ids} if ids else {}
+        print_result(str, as_json=True, **fields)
     if usage:
         raise escaped_usage(usage)
     # Where `os._exit` was called is a frame of ours, and the message says it.
@@ -103,8 +138,8 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
         raised = traceback.format_exception(without_our_frames(error.__cause__))
         say("\n".join(map(_marked, raised)), err=True)
     say(f"benchrigor: {message}", err=True)
-    if rounds:
-        remark(f"{many(rounds, 'finished round')} kept: {hint('resume', record.run_id)}")
+    for line in _kept(unfinished):
+        remark(line)
     by_signal: int | None = getattr(error, "code", None)  # of `own_signals.EndedBySignal`
     return by_signal or next(code for kind, code in _BY_ERROR if isinstance(error, kind))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -12,8 +13,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from benchrigor.control_characters import escaped
 from benchrigor.errors import StoreFailed
-from benchrigor.model.codec import is_there
 from benchrigor.model.options import CHOICES, Options
 from benchrigor.storage import Journal, default_path
 from benchrigor.units import positive_seconds_of, share_of, time_limit_of
@@ -21,6 +22,7 @@ from benchrigor.units import positive_seconds_of, share_of, time_limit_of
 _STORE = "benchrigor.store"
 _IGNORED = "benchrigor.ignored_lines"
 _JSON = "benchrigor.json"
+_DETAILS = "benchrigor.details"
 
 
 def share(text: str) -> float:
@@ -273,6 +275,25 @@ json_option = click.option(
 )
 
 
+def _remember_details(context: click.Context, _option: click.Parameter, details: bool) -> None:
+    context.meta[_DETAILS] = details
+
+
+def wants_details() -> bool:
+    """Return whether the verb at hand was asked for the whole report."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_DETAILS))
+
+
+details_option = click.option(
+    "--details",
+    is_flag=True,
+    expose_value=False,  # whoever prints a report asks for it
+    callback=_remember_details,
+    help="Print all that is known, not one page.",
+)
+
+
 def budget_options(budget: str | None) -> Decorator:
     """Add --budget with this default, --max-rounds and --max-readings, named as in `Options`."""
     return _together(
@@ -316,19 +337,42 @@ def open_store(path: Path | None) -> Journal:
 def existing_store(path: Path | None) -> Journal:
     """Open a store to read from it, which must not make one."""
     store = open_store(path)
-    if not is_there(store.path):
+    try:
+        store.path.stat()
+    except FileNotFoundError:
         raise StoreFailed(
             f"there is no store at {store.path} yet; the first run that is kept makes it"
-        )
+        ) from None
+    except OSError as error:
+        raise StoreFailed(
+            f"the store at {store.path} cannot be read: {error.strerror}; expected a file in a "
+            "folder that you may enter"
+        ) from None
     return store
 
 
 def command_line() -> str:
     """Return the command line that was typed."""
-    return shlex.join(["benchrigor", *click.get_current_context().meta.get("benchrigor.typed", ())])
+    return _line(click.get_current_context().meta.get("benchrigor.typed", ()))
 
 
-def hint(verb: str, run_id: str) -> str:
+def hint(verb: str, *words: str) -> str:
     """Return the command line by which to go on with a run, in the store at hand."""
     store = click.get_current_context().meta.get(_STORE)
-    return shlex.join(["benchrigor", verb, run_id, *(["--store", str(store)] if store else [])])
+    return _line([verb, *words, *(["--store", str(store)] if store else [])])
+
+
+def _line(words: Iterable[str]) -> str:
+    return " ".join(map(_pasted, ["benchrigor", *words]))
+
+
+def _pasted(word: str) -> str:
+    """Quote a word for a shell; what a terminal would obey, or is not UTF-8, as escapes in $''."""
+    if escaped(word) == word:
+        return shlex.quote(word)
+    return "$'" + "".join(map(_byte, os.fsencode(word))) + "'"
+
+
+def _byte(code: int) -> str:
+    plain = 0x20 <= code < 0x7F and chr(code) not in "'\\"
+    return chr(code) if plain else f"\\x{code:02x}"

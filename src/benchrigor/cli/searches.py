@@ -6,19 +6,19 @@ import math
 import shlex
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import hint
+from benchrigor.cli.options import hint, wants_details
 from benchrigor.cli.output import print_result, say
 from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import imported, refuse_hidden
 from benchrigor.clocks import WallClock
-from benchrigor.control_characters import page
-from benchrigor.errors import BenchrigorError, InvalidInput
+from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
+from benchrigor.layout import page, row, wrapped
 from benchrigor.model import (
     Limit,
     LoadResult,
@@ -31,7 +31,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.text import percent, row, show_duration, show_value, wrapped
+from benchrigor.model.text import percent, show_duration, show_value
 from benchrigor.model.trial import show_ratio
 from benchrigor.report import plot_peak
 from benchrigor.stats import plan_runlength
@@ -41,7 +41,7 @@ from benchrigor.workbench.expected_cost import expected_costs
 from benchrigor.workbench.peak_run import KIND, search_of
 from benchrigor.workloads import Pick
 from benchrigor.workloads.loadgen import HttpRequest, HttpRequests, LoadCommand, OpenLoop
-from benchrigor.workloads.processes.command_hooks import run_hook
+from benchrigor.workloads.processes.command_hooks import LONGEST_S, run_hook
 from benchrigor.workloads.processes.command_line import CommandLine
 
 _FAILURES_SHOWN = 3
@@ -136,6 +136,9 @@ def carry_out(
     picture: Path | None = None,
 ) -> NoReturn:
     """Carry out a search, with a line for each trial on stderr, and end with its exit code."""
+    budget_s = search.goal.budget_s
+    if budget_s is not None:
+        generator.left_s = lambda: budget_s - search.result().cost_s
     generator.check()
     try:
         found = run.carry_out(generator, after=lambda trial, peak: _tell(trial, peak, search))
@@ -172,7 +175,7 @@ def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
 
     def text() -> str:
         kept = [] if run_id is None else [f"  kept as {run_id}: {hint('explain', run_id)}"]
-        return page([*found.lines(), *kept])
+        return page([*found.lines(whole=wants_details()), *kept])
 
     fields = {name: getattr(found, name) for name in found.__dataclass_fields__}
     if found.load is not None and found.load.is_bracket:
@@ -218,6 +221,7 @@ class Prepared:
         self, generator: OpenLoop | LoadCommand, *, prepare: str | None, recover: str | None
     ) -> None:
         self._generator, self._prepare, self._recover = generator, prepare, recover
+        self.left_s: Callable[[], float] = lambda: math.inf  # of the budget
         self._broken: BenchrigorError | None = None  # why the server is not there any more
         self._checked_s: float | None = None  # what the check took, which prepared the first trial
 
@@ -259,7 +263,11 @@ class Prepared:
     def _run(self, command: str | None, option: str) -> None:
         if command is not None:
             words = _words(command, option)
-            run_hook(option, words, CommandLine(words), WallClock())
+            left_s = max(self.left_s(), LONGEST_S["cleanup"])
+            seconds = None if math.isinf(left_s) else left_s
+            if not run_hook(option, words, CommandLine(words), WallClock(), seconds=seconds):
+                ended = f"{option} {hide_secrets(command)} was ended, because the budget was spent"
+                raise WorkloadFailed(ended)
 
 
 def _words(command: str, option: str) -> list[str]:

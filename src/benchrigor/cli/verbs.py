@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -11,7 +12,7 @@ import click
 
 from benchrigor.cli.standard_streams import CannotWrite, secure_streams
 from benchrigor.cli.verb_help import TASKS, VERBS, HelpContext
-from benchrigor.errors import BenchrigorError, InvalidInput
+from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
 
 _OWN_SIGNALS = "benchrigor.workloads.processes.own_signals"  # only verbs that measure load it
 
@@ -102,6 +103,13 @@ class Verbs(click.Group):
             return super().invoke(ctx)
         except (BenchrigorError, KeyboardInterrupt, click.UsageError) as error:
             ctx.exit(self._told(error, ctx))
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            message = (
+                f"{error.strerror}: what is measured may keep files open, or limit their number"
+            )
+            ctx.exit(self._told(WorkloadFailed(message), ctx))
 
     def _told(self, error: BaseException, ctx: click.Context) -> int:
         """Say what went wrong, unless a signal ends that; return the exit code."""

@@ -95,11 +95,14 @@ def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
     if seconds is None:
         return Notice.refusal(Code.NO_DATA, sentence, metric=metric)
     index, budget = rounds[-1].plan.index, counted(math.ceil(_MORE_TIME * lasted_s))
+    hooks = [each.sentence for each in rounds[-1].notices if "hook" in each.evidence]
     sentence += (
-        f" Round {index} was still running when it was ended after {show_value(lasted_s, 's')}, "
-        "since the budget was spent; expected a reading by then. Give it more time, such as "
-        f"--budget {budget} (budget_s={budget})."
+        f" {hooks[0]}"
+        if hooks
+        else f" Round {index} was still running when it was ended after "
+        f"{show_value(lasted_s, 's')}, since the budget was spent; expected a reading by then."
     )
+    sentence += f" Give it more time, such as --budget {budget} (budget_s={budget})."
     return Notice.refusal(
         Code.NO_DATA, sentence, metric=metric, rounds=len(rounds), seconds=seconds
     )

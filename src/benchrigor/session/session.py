@@ -68,7 +68,7 @@ from benchrigor.storage.full_pace import (
     kept_full_pace,
     kept_quiet_runs,
 )
-from benchrigor.workloads import AmountWorkload, CallableWorkload, StepwiseWorkload
+from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.processes import reference_command
 from benchrigor.workloads.processes.own_signals import stops_noted
@@ -342,7 +342,7 @@ class Session(Engine):
         _LOG.info("%s", escaped(begun(self.name, self.options, len(self._rounds))))
         with (
             ended_by_errors(self, self._rescued),
-            closing(adapted) if isinstance(adapted, LastingWorkload) else nullcontext(),
+            _set_up(adapted),
             closing(host) if host else nullcontext(),
             stops_noted(),
         ):
@@ -505,6 +505,15 @@ class Session(Engine):
             return self.result()
         except StoreFailed:
             return self._record()
+
+
+@contextmanager
+def _set_up(workload: Workload) -> Iterator[None]:
+    """Set a workload up before the clock of its first round starts, and close it at the end."""
+    with closing(workload) if isinstance(workload, LastingWorkload) else nullcontext():
+        if isinstance(workload, CommandWorkload):
+            workload.set_up()
+        yield
 
 
 def as_workload(

@@ -69,7 +69,9 @@ class CommandWorkload:
         Variables added to the environment of this process. They are part of the description.
     hooks
         Arguments of commands by when they run, untimed: "setup" and "cleanup" once around all
-        rounds, "prepare" and "conclude" around each run.
+        rounds, "prepare" and "conclude" around each run. When the seconds of a plan are up, a
+        "prepare" is killed, a "conclude" two seconds later, and nothing of the round counts. A
+        "setup" may take an hour, which counts for no round; a "cleanup" may take a minute.
     stdin, stdout
         Files that it reads from and writes to, anew in each run; "inherit" lets its output go where
         that of this process goes. None for nothing.
@@ -146,7 +148,8 @@ class CommandWorkload:
         }
         self._flags = {"ignore_failure": ignore_failure, "cpu_times": cpu_times, "memory": memory}
         self._failed_ns: list[int] = []  # of runs that failed, and are ignored
-        self._clock = clock
+        self._clock, self._now_ns = clock, clock.now_ns
+        self._until_ns: float | None = None  # of the round under way
         self._meter = meter
         self._reference: ReferenceCommand | None = None
 
@@ -195,6 +198,8 @@ class CommandWorkload:
         accepted, or prints no number where one is picked.
         """
         argv = self._line.argv_for(plan)
+        self._hooks.set_up()
+        self._until_ns = None if plan.seconds is None else self._now_ns() + 1e9 * plan.seconds
         for left in reversed(range(_MOST_FAILURES if self._flags["ignore_failure"] else 1)):
             if self._once(argv, plan, recorder, is_last=not left):
                 break
@@ -202,15 +207,27 @@ class CommandWorkload:
             recorder.fact("failed_runs", len(self._failed_ns))
             recorder.fact("failed_time_s", float(np.median(self._failed_ns)) / 1e9)
 
+    def set_up(self) -> None:
+        """Run the setup, as the first round does otherwise."""
+        self._hooks.set_up()
+
     def close(self) -> None:
         """Clean up."""
         self._hooks.close()
+
+    def _left_s(self) -> float | None:
+        """Return the seconds that are left of the round, at least a millisecond."""
+        if self._until_ns is None:
+            return None
+        return max((self._until_ns - self._now_ns()) / 1e9, 1e-3)
 
     def _once(
         self, argv: Sequence[str], plan: RoundPlan, recorder: Recorder, *, is_last: bool
     ) -> bool:
         """Run the command once; return whether that is the round's run, else it failed."""
-        self._hooks.begin()
+        if not self._hooks.prepare(self._left_s()):
+            self._record_no_end("prepare", plan, recorder)
+            return True
         with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr, ExitStack() as stack:
             group = self._line.start(
                 argv,
@@ -219,10 +236,12 @@ class CommandWorkload:
                 stdin=self._opened_stdin(stack),
                 clock=self._clock,
                 timeout_s=self._timeout_s,
-                seconds=plan.seconds,
+                seconds=self._left_s(),
             )
             ended = group.wait(self._meter)
-            self._hooks.conclude()
+            if not self._hooks.conclude(self._left_s()):
+                self._record_no_end("conclude", plan, recorder)
+                return True
             failure = None if ended.cut else self._failure(ended)
             if failure or self._line.picks:
                 stdout.check_room()
@@ -240,7 +259,7 @@ class CommandWorkload:
                     f"the clock moved by {ended.elapsed_ns} ns while {shown(argv)} ran, "
                     "expected more than 0; use a monotonic clock"
                 )
-            picked = self._picked(ended, stdout, plan)
+            picked = self._picked(ended, stdout)
             for notice in ended.left_behind(self.name):
                 recorder.notice(notice)
             if ended.cut or not picked.is_whole:
@@ -249,15 +268,14 @@ class CommandWorkload:
             self._record(ended, picked, recorder)
             self._pace(ended, recorder)
         if self._flags["memory"] and plan.index == 0:
-            self._record_memory(argv, plan, recorder)
+            self._record_memory(argv, recorder)
         return True
 
-    def _picked(self, ended: Ended, stdout: OutputFile, plan: RoundPlan) -> OutputSearch:
+    def _picked(self, ended: Ended, stdout: OutputFile) -> OutputSearch:
         """Search the output, or what can be searched until soon after the time of the round."""
-        now_ns, latest_ns = self._clock.now_ns, math.inf
-        if plan.seconds is not None:
-            left_ns = 1e9 * plan.seconds - ended.elapsed_ns
-            latest_ns = now_ns() + max(left_ns + _SEARCH_NS, _SEARCH_NS / 4)
+        now_ns, latest_ns = self._now_ns, math.inf
+        if self._until_ns is not None:
+            latest_ns = max(self._until_ns + _SEARCH_NS, now_ns() + _SEARCH_NS / 4)
         return read_picks(
             stdout.file,
             [pick for pick in self._line.picks if pick.unit_readings or not ended.cut],
@@ -276,10 +294,12 @@ class CommandWorkload:
             return subprocess.DEVNULL if file is None else None
         return stack.enter_context(_opened(file, "wb"))
 
-    def _record_memory(self, argv: Sequence[str], plan: RoundPlan, recorder: Recorder) -> None:
+    def _record_memory(self, argv: Sequence[str], recorder: Recorder) -> None:
         """Record the peak memory of a run that does not fail, and the least that would show."""
         for _ in range(_MOST_FAILURES if self._flags["ignore_failure"] else 1):
-            ended, report = self._launched(argv, plan.seconds)
+            ended, report = self._launched(argv)
+            if ended is None:
+                return
             *memory, code = [int(each) for each in report.split()] or [ended.code]
             failure = self._failure(replace(ended, code=code))
             if memory and not failure:
@@ -290,10 +310,14 @@ class CommandWorkload:
         why = failure or "cannot be started"
         raise WorkloadFailed(f"{shown(argv)} {why}, in the run for its peak memory")
 
-    def _launched(self, argv: Sequence[str], seconds: float | None) -> tuple[Ended, bytes]:
-        """Run the command by the launcher, and return what the launcher reports."""
+    def _launched(self, argv: Sequence[str]) -> tuple[Ended | None, bytes]:
+        """Run the command by the launcher, and return what the launcher reports.
+
+        Without an end if there is no time to prepare it, or to conclude.
+        """
+        if not self._hooks.prepare(self._left_s()):
+            return None, b""
         source, sink = os.pipe()
-        self._hooks.begin()
         with os.fdopen(source, "rb") as pipe, ExitStack() as stack:
             try:
                 group = self._line.start(
@@ -303,15 +327,14 @@ class CommandWorkload:
                     stdin=self._opened_stdin(stack),
                     clock=self._clock,
                     timeout_s=self._timeout_s,
-                    seconds=seconds,
+                    seconds=self._left_s(),
                     pass_fds=(sink,),
                 )
             finally:
                 os.close(sink)
             ended = group.wait(None)
             report = pipe.read()
-        self._hooks.conclude()
-        return ended, report
+        return (ended if self._hooks.conclude(self._left_s()) else None), report
 
     def _pace(self, ended: Ended, recorder: Recorder) -> None:
         """Time the reference, if it is due, where the wall time of the command is a reading."""
@@ -353,6 +376,16 @@ class CommandWorkload:
             Code.CUT_ROUND, sentence, round=plan.index, seconds=plan.seconds, readings=readings
         )
         recorder.notice(notice)
+        recorder.cut()
+
+    def _record_no_end(self, place: str, plan: RoundPlan, recorder: Recorder) -> None:
+        """Record that a hook of the round was killed, so that nothing of the round counts."""
+        sentence = (
+            f"Round {plan.index} was ended, because the budget was spent while {place} "
+            f"{shown(self._hooks.argvs[place])} ran: nothing of it counts."
+        )
+        evidence = {"round": plan.index, "seconds": plan.seconds, "readings": 0}
+        recorder.notice(Notice.note(Code.CUT_ROUND, sentence, hook=place, **evidence))
         recorder.cut()
 
     def _record(self, ended: Ended, picked: OutputSearch, recorder: Recorder) -> None:

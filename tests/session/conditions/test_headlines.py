@@ -102,7 +102,7 @@ def test_what_sleeps_is_not_corrected():
 
 
 def test_the_headline_has_the_scale_of_the_readings():
-    one, two = (run(1, slow_share=0.5, delay=0.1, level_s=each) for each in (TRUE_S, 8 * TRUE_S))
+    one, two = (run(1, slow_share=0.5, delay=0.1, level_s=each) for each in (TRUE_S / 8, TRUE_S))
     for end in ("value", "low", "high"):
         ratio = getattr(two.headline(), end) / getattr(one.headline(), end)
         assert ratio == pytest.approx(8.0, rel=1e-6)

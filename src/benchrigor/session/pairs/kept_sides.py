@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from benchrigor.errors import WorkloadFailed
+from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model import Code, Comparison, Floats, Notice, Round, RoundPlan, RunRecord
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.protocols import Clock, Store, Workload
@@ -58,16 +58,29 @@ def sides_of(
             clock=clock,
             store=store,
         )
-    with ExitStack() as stack:
-        perform = {
-            role: stack.enter_context(sessions[role].performing(each))
-            for role, each in workloads.items()
-        }
-        yield sessions, perform
+    try:
+        with ExitStack() as stack:
+            perform = {
+                role: stack.enter_context(sessions[role].performing(each))
+                for role, each in workloads.items()
+            }
+            yield sessions, perform
+    except (BenchrigorError, KeyboardInterrupt) as error:
+        error.records = {role: each.result() for role, each in sessions.items()}  # type: ignore[union-attr]
+        raise
     for each in sessions.values():
         if engine.decision is not None and engine.decision.reason is not None:
             each.end(engine.decision.reason)
         each.result()
+
+
+def names_of(workloads: Mapping[str, Workload]) -> tuple[str, ...]:
+    """Return the names of both sides for people; none if neither has one, as lambdas."""
+    names = {role: str(getattr(each, "name", "<")) for role, each in workloads.items()}
+    own = {role: name.rpartition("<locals>.")[2] for role, name in names.items()}
+    if all("<" in name for name in own.values()):
+        return ()
+    return tuple(f"the {role}" if "<" in name else name for role, name in own.items())
 
 
 def tell_sides(
@@ -106,7 +119,8 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -
             continue
         one, two = ([series_of(each)] if by_round else values_of(each) for each in pair)
         engine.add(one, two, pair[0].delays, paces_of([pair]) if by_round else ())
-    return replace(engine.result(), elapsed_s=None)
+    names = (baseline.name, candidate.name)
+    return replace(engine.result(), elapsed_s=None, names=names)
 
 
 def paces_of(pairs: Iterable[Sequence[Round]]) -> Paces:

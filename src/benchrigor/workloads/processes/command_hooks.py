@@ -7,11 +7,16 @@ from subprocess import DEVNULL
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model.checks import refuse
+from benchrigor.model.text import show_duration
 from benchrigor.protocols import Clock
-from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
+from benchrigor.workloads.processes.command_line import GRACE_S, CommandLine, shown, with_stderr
 from benchrigor.workloads.processes.output_file import OutputFile
 
 PLACES = ("setup", "prepare", "conclude", "cleanup")
+LONGEST_S = {"cleanup": 60.0}  # of those that no round limits
+_SETUP_S = 3600.0  # a build takes long, and not for ever
+_LAST_S = 0.5  # for what concludes a round that took all of its time, and the grace behind it
+setting_up: list[str] = []  # while a setup runs: no round is under way that could be finished
 
 
 class CommandHooks:
@@ -36,16 +41,23 @@ class CommandHooks:
         self._line, self._clock = line, clock
         self._is_set_up = False
 
-    def begin(self) -> None:
-        """Run the setup before the first round, and what prepares each."""
+    def set_up(self) -> None:
+        """Run the setup, if it did not run yet."""
         if not self._is_set_up:
             self._is_set_up = True
-            self._run("setup")
-        self._run("prepare")
+            setting_up.append("setup")
+            try:
+                self._run("setup")
+            finally:
+                setting_up.pop()
 
-    def conclude(self) -> None:
-        """Run what concludes a round."""
-        self._run("conclude")
+    def prepare(self, left_s: float | None) -> bool:
+        """Run what prepares a round; return whether it ended within the time that is left."""
+        return self._run("prepare", left_s)
+
+    def conclude(self, left_s: float | None) -> bool:
+        """Run what concludes a round, with a grace; return whether it ended by itself."""
+        return self._run("conclude", None if left_s is None else max(left_s + GRACE_S, _LAST_S))
 
     def close(self) -> None:
         """Clean up, if anything was set up."""
@@ -53,20 +65,37 @@ class CommandHooks:
             self._is_set_up = False
             self._run("cleanup")
 
-    def _run(self, place: str) -> None:
-        if place in self.argvs:
-            run_hook(place, self.argvs[place], self._line, self._clock)
+    def _run(self, place: str, seconds: float | None = None) -> bool:
+        argv = self.argvs.get(place)
+        return argv is None or run_hook(place, argv, self._line, self._clock, seconds=seconds)
 
 
-def run_hook(place: str, argv: Sequence[str], line: CommandLine, clock: Clock) -> None:
-    """Run what prepares or concludes; WorkloadFailed when it fails, naming its place."""
+def run_hook(
+    place: str,
+    argv: Sequence[str],
+    line: CommandLine,
+    clock: Clock,
+    *,
+    seconds: float | None = None,
+) -> bool:
+    """Run a hook, and return False if it was killed after the ``seconds`` of its round.
+
+    WorkloadFailed when it fails, or exceeds the limit of its place.
+    """
+    limit_s = LONGEST_S.get(place, _SETUP_S) if seconds is None else seconds
     with OutputFile(keeps_end=True) as stderr:
         try:
-            group = line.start(argv, stdout=DEVNULL, stderr=stderr, clock=clock)
+            group = line.start(argv, stdout=DEVNULL, stderr=stderr, clock=clock, timeout_s=limit_s)
         except WorkloadFailed as error:
             raise WorkloadFailed(f"{place}: {error}") from None
-        code = group.wait(None).code
-        if code != 0:
+        ended = group.wait(None)
+        if ended.overran and seconds is not None:
+            return False
+        if ended.code != 0:
             stderr.check_room()
+            code = ended.code
             how = f"exited with code {code}" if code > 0 else f"was killed by signal {-code}"
+            if ended.overran:
+                how = f"ran longer than {show_duration(limit_s)} and was killed"
             raise WorkloadFailed(*with_stderr(f"{place} {shown(argv)} {how}", stderr.end()))
+    return True
