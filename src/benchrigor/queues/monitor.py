@@ -41,9 +41,9 @@ class Monitor:
     *what
         Stages, in the order of the stream; or taps, each of whose ends is watched as a stage.
     period_s
-        Sampling period, in seconds. None for the widest that the machine can keep to and the stage
-        goes through without waiting, from 50 ms, so that it takes at most 1% of a processor, to
-        1 s. While it is sought the rates are provisional.
+        Sampling period, in seconds. None for the widest from 50 to 200 ms that the machine can
+        keep to and the stage goes through without waiting, so that sampling takes at most 1% of a
+        processor. While it is sought the rates are provisional.
     method, guards, confidence, target
         As of `ServiceRateEstimator`.
     where

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import RateReason, ServiceRate
-from benchrigor.queues import End, Page, PeriodCalibrator, Stage
+from benchrigor.queues import End, Page, Stage
 from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.owners import Owner, Owners, Used
 from benchrigor.queues.periods import Periods
@@ -251,10 +250,12 @@ def test_cells_that_are_claimed_later_are_found(watched: Make, page: Page) -> No
 def test_the_widest_period_that_is_kept_to_wins_where_the_stage_never_waits(watched: Make) -> None:
     program = watched(period_s=None)
     program.program.busy_ms, program.program.idle_ms = 1_000_000, 0
-    program.run(20)
+    program.run(10)
     assert program.sampler.report().seeking
+    program.run(30)
+    assert not program.sampler.report().seeking
     (rate,) = program.run(60)
-    assert program.sampler.period_s == 1.0
+    assert program.sampler.period_s == 0.2
     assert not program.sampler.report().seeking
     assert rate.estimate is not None
     assert rate.estimate.value == pytest.approx(4000.0)
@@ -292,27 +293,27 @@ def test_while_nothing_passes_the_search_goes_on(watched: Make) -> None:
 
 def test_the_period_of_the_published_method_ends_where_the_stage_waits(watched: Make) -> None:
     program = watched(period_s=None, method="quantile", guards=False)
-    program.program.busy_ms, program.program.idle_ms = 1_200, 30
+    program.program.busy_ms, program.program.idle_ms = 600, 30
     program.run(200)
-    # Six of 200 ms fit into what it works in a row, three of 400 ms.
-    assert program.sampler.period_s == 0.2
+    # Six of 100 ms fit into what it works in a row, three of 200 ms.
+    assert program.sampler.period_s == 0.1
     assert program.sampler.failure is None
 
 
 def test_rates_are_provisional_until_the_method_has_one_of_its_own(watched: Make) -> None:
     program = watched(period_s=None, method="quantile")
     program.program.busy_ms, program.program.idle_ms = 1_000_000, 0
-    (rate,) = program.run(15)
+    (rate,) = program.run(12)
     assert (rate.method, rate.converged) == ("busy-time", False)
     assert rate.reason is RateReason.PROVISIONAL
     assert rate.estimate is not None
     assert rate.estimate.value == pytest.approx(4000.0, rel=0.01)
     assert "provisional" in str(program.sampler.report())
-    (rate,) = program.run(45)
+    (rate,) = program.run(30)
     assert not program.sampler.report().seeking
     assert rate.reason is RateReason.PROVISIONAL
     (rate, *_) = program.run(150)
-    assert (rate.method, program.sampler.period_s) == ("quantile", 1.0)
+    assert (rate.method, program.sampler.period_s) == ("quantile", 0.2)
     assert rate.estimate is not None
     assert rate.estimate.value == pytest.approx(4000.0, rel=0.01)
 
@@ -321,8 +322,8 @@ def test_rates_are_provisional_until_the_method_has_one_of_its_own(watched: Make
 def test_where_no_period_is_kept_to_only_the_published_method_ends(
     watched: Make, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    shorter = partial(PeriodCalibrator, longest_s=0.1)
-    monkeypatch.setattr(module, "PeriodCalibrator", shorter)
+    limits = {"shortest_s": 0.05, "longest_s": 0.1, "tries": 40}
+    monkeypatch.setattr(module, "_LIMITS", limits)
     program = watched(period_s=None, method=method)
     turns = iter(range(10_000))
 

@@ -31,7 +31,7 @@ from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, run_sampler
 LOADING_S, _GLANCE_S = 10.0, 0.005
 COMMAND = (sys.executable, "-P", "-c", f"from {__name__} import main; main()")
 _EACH_NS = 1_000_000_000
-_LEAST_BETWEEN = 200  # publishing takes a 200th of the time at most, however much there is
+_LEAST_BETWEEN = 50  # publishing takes a 50th of the time at most, however much there is
 _NICE = 5
 
 

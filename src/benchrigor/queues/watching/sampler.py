@@ -36,9 +36,9 @@ from benchrigor.stats.service.rate_arithmetic import filter_ratio
 
 _SAMPLES = 256  # samples that are worked off together
 _SOUGHT = 5  # the same while a period is sought: fewer in a row decide nothing
-# Of that search: below this period sampling takes more than 1 % of a processor; so few tries end
-# within two seconds there.
-_LIMITS: dict[str, Any] = {"shortest_s": 0.05, "tries": 40}
+# Of that search: shorter periods take more than 1 % of a processor; of longer ones it takes minutes
+# to have enough; so few tries end within seconds.
+_LIMITS: dict[str, Any] = {"shortest_s": 0.05, "longest_s": 0.2, "tries": 40}
 PATIENCE_S = 5.0  # longest wait for the end of a thread, or a process, that samples
 # How often it is checked who has gone: asking takes as long as half a sample.
 _GLANCE_NS = 100_000_000
