@@ -10,8 +10,8 @@ import pytest
 from simulated.estimates import within
 
 from benchrigor import clocks
-from benchrigor.errors import InvalidInput
-from benchrigor.model import RateReason, ServiceRate
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, RateReason, ServiceRate
 from benchrigor.model.codec import decode, encode
 from benchrigor.queues import MonitorReport, WatchedStage
 
@@ -53,6 +53,7 @@ def stage(
         rates=(rate(value, servers=servers),),
         inputs={reads[0]: arrivals} if arrivals else {},
         arrivals=arrivals,
+        last_arrivals=arrivals,
         visits=None if visits is None else within(visits, 0.05),
     )
 
@@ -108,18 +109,32 @@ def test_advice_is_for_the_processors_that_this_process_may_use(
 @pytest.mark.parametrize(
     ("stages", "words"),
     [
-        ((), "no stage reads a queue"),
-        ((SOURCE,), "no stage reads a queue"),
-        ((WatchedStage(name="idle", reads=("b",), inputs={}),), "too little is known of 'idle'"),
-        ((HASH, stage("odd", 3.0, reads=("a",))), "too little is known of 'odd'"),
-        ((stage("odd", 3.0, reads=("a",)),), "nobody counts what arrives, expected source_rate"),
+        ((WatchedStage(name="idle", reads=("b",), inputs={}),), "Too little is known of 'idle'"),
+        ((HASH, stage("odd", 3.0, reads=("a",))), "Too little is known of 'odd'"),
+        ((stage("odd", 3.0, reads=("a",)),), "Nothing has arrived at 'odd'"),
     ],
 )
 def test_nothing_is_suggested_while_something_is_not_known(
     stages: tuple[WatchedStage, ...], words: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=words):
+    with pytest.raises(NotEstimable, match=words):
         MonitorReport(stages=stages).advice()
+
+
+@pytest.mark.parametrize("stages", [(), (SOURCE,)])
+def test_advice_needs_a_stage_that_reads(stages: tuple[WatchedStage, ...]) -> None:
+    with pytest.raises(InvalidInput, match="no stage reads a queue"):
+        MonitorReport(stages=stages).advice()
+
+
+def test_after_the_source_has_stopped_advice_is_for_what_arrived_before() -> None:
+    stopped = replace(HASH, arrivals=within(0.0, 0.0), silent_s=3.0)
+    report = replace(REPORT, stages=(SOURCE, stopped, SINK))
+    found = report.advice()
+    assert found.source_rate == HASH.last_arrivals
+    assert found.notices[0].code is Code.SOURCE_STOPPED
+    assert "for 3 s" in found.notices[0].sentence
+    assert Code.SOURCE_STOPPED not in {each.code for each in report.advice(source_rate=9.0).notices}
 
 
 def test_advice_is_for_the_time_in_which_all_served() -> None:
