@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -207,7 +208,9 @@ def _from_csv(
     first = [cell.strip() for cell in rows[0][1]]
     has_header = _is_header(first)
     if has_header and len(rows) == 1:
-        raise InvalidInput(f"{name} has {','.join(first)!r} and no line after it, expected numbers")
+        raise InvalidInput(
+            f"{name} has {short(','.join(first))} and no line after it, expected numbers"
+        )
     if not has_header and not all(first):
         raise InvalidInput(
             f"{name} line {rows[0][0]} has an empty cell, expected a name or a number in each; "
@@ -215,8 +218,9 @@ def _from_csv(
         )
     numbers = [str(number) for number in range(len(first))]
     # Of columns of the same name only the number tells which is meant.
+    times = Counter(first)
     columns = [
-        cell if has_header and first.count(cell) == 1 else number
+        cell if has_header and times[cell] == 1 else number
         for number, cell in zip(numbers, first, strict=True)
     ]
     numbered = dict(zip(numbers, columns, strict=True))
@@ -355,7 +359,10 @@ def _delimiter(lines: Sequence[str], name: str) -> str:
     sample = list(islice(filter(str.strip, lines), _SAMPLE))
 
     def fit(mark: str) -> tuple[bool, float]:
-        rows = [row for _, row in rows_of(sample, name, delimiter=mark, skipinitialspace=True)]
+        try:
+            rows = [row for _, row in rows_of(sample, name, delimiter=mark, skipinitialspace=True)]
+        except InvalidInput:  # quotes that are closed by another mark
+            return False, -1.0
         widths = set(map(len, rows))
         numbers = (sum(map(_is_like_number, row)) / len(row) for row in rows)
         return len(widths) == 1 and widths != {1}, sum(numbers)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import io
 import json
 import math
 import re
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal, Self
 
@@ -61,7 +63,8 @@ class Pick(OneLine):
         whole match when it has none, is the reading. A part of a number is refused, such as the 1
         of 1,5 or of 1e-05, unless the pattern names the mark (a comma) that parts two numbers.
         For "column", the number of a column, counted from 0. Lines with a comma are split at
-        commas, others at white space; lines without a number there, such as headers, are skipped.
+        commas outside of quotes, others at white space; a quote that its line does not close is
+        refused; lines without a number there, such as headers, are skipped.
         A number with a comma among words, as in 1,234 ms, is refused.
         Of unit readings those lines count that are rows of a table: the most that have the same
         number of cells, and words in the same ones of them (all but fewer than half).
@@ -382,6 +385,13 @@ class _Part(str):
     expected = "a number picked whole, with a decimal point and without commas or marks"
 
 
+class _OpenQuote(_Part):
+    """Where a quoted cell goes on in the next line, or never ends."""
+
+    __slots__ = ()
+    expected = "each quoted cell whole in one line"
+
+
 def _whole(line: str, match: re.Match[str], meant: set[str], is_duration: bool) -> str:
     """Return what was picked; the whole number as a `_Part` where only a part of it was.
 
@@ -438,6 +448,12 @@ def _in_column(where: str, *, is_duration: bool) -> Finder:
         if 1 < len(words) > column and _WITH_COMMA.fullmatch(words[column]):
             return [_Part(words[column])]
         cells = line.split(",") if "," in line else words
+        if '"' in line and ("," in line or _is_number(line.strip().strip('"'))):
+            reader = csv.reader([line.strip(), ""], skipinitialspace=True)
+            with suppress(csv.Error):  # a cell too long for a number
+                cells = next(reader)
+            if reader.line_num > 1:
+                return [_OpenQuote(line.strip())]
         try:
             cell = cells[column]
             return [cell.strip() if is_duration and has_time_unit(cell) else float(cell)]
