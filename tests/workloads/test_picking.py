@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import signal
 import tracemalloc
 from typing import Any
 
@@ -315,3 +316,11 @@ def test_a_quote_that_its_line_does_not_close_is_refused(rows: str) -> None:
         WorkloadFailed, match=r"line 2 of .* expected each quoted cell whole in one"
     ):
         picked(rows, f"x=column:{int(',' in rows)}", unit_readings=True)
+
+
+def test_a_pattern_that_tries_all_ways_to_match_is_named_and_left() -> None:
+    with pytest.raises(
+        WorkloadFailed, match=r"line 2 of .* was ended after 0.5 s.*regex:\(a\+\)\+\$"
+    ):
+        picked(f"b\n{'a' * 40}b\n", "x=regex:(a+)+$", unit_readings=True)
+    assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0

@@ -8,18 +8,23 @@ import io
 import json
 import math
 import re
+import signal
 from array import array
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import Any, BinaryIO, Literal, Self
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Metric
 from benchrigor.model.metric import A_DURATION, describe_metric
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import many, show_value
 from benchrigor.units import Quantity, has_time_unit, rest_of_duration, time_in
+from benchrigor.workloads.processes.own_signals import handled
 from benchrigor.workloads.table_rows import TableRows
 
 # Returns what a line holds where a pick looks, not yet checked to be a number.
@@ -39,6 +44,7 @@ _LONGEST_NUMBER = 40
 
 _LONGEST_LINE = 2**20
 _PIECE = 2**16
+_LONGEST_SEARCH_S = 0.5  # of one piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +160,14 @@ class Pick(OneLine):
         return find(self.where, is_duration=self.measured.kind is Quantity.TIME)
 
 
+class _TakesLong(Exception):
+    """A search goes on and on."""
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    raise _TakesLong
+
+
 class OutputSearch:
     """Finds readings in the output of a command, given in pieces of any size.
 
@@ -184,6 +198,7 @@ class OutputSearch:
         self._begun = ""  # of the last line
         self._is_too_long = False
         self._size = self._lines = self._too_long = 0
+        self._searching: Pick | None = None
 
     def feed(self, output: bytes) -> None:
         """Search the lines that end in this piece.
@@ -191,14 +206,16 @@ class OutputSearch:
         WorkloadFailed when something picked is not a finite number.
         """
         self._size += len(output)
-        self._add(self._decoder.decode(output))
+        with self._limited():
+            self._add(self._decoder.decode(output))
 
     def finish(self) -> None:
         """Search the last line too, which has no end."""
-        self._add(self._decoder.decode(b"", final=True))
-        if self._begun or self._is_too_long:
-            self._search(self._begun)
-            self._begun = ""
+        with self._limited():
+            self._add(self._decoder.decode(b"", final=True))
+            if self._begun or self._is_too_long:
+                self._search(self._begun)
+                self._begun = ""
         for line in self._objects.rest():
             self._pick(line, of_json=True)
         for metric, rows in self._tables.items():
@@ -235,6 +252,30 @@ class OutputSearch:
             skipped = f" ({self._too_long} longer than 1 MiB, not searched)"
         return f"{show_value(self._size, 'B')} in {many(self._lines, 'line')}{skipped}"
 
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """End a search that takes long, as by a pattern that tries all ways to part a text.
+
+        It can be ended in the main thread only. Its processor time counts: a busy machine or a
+        stopped process is no reason.
+        """
+        if not hasattr(signal, "setitimer") or current_thread() is not main_thread():
+            yield
+            return
+        try:
+            with handled({signal.SIGVTALRM: _leave}):
+                signal.setitimer(signal.ITIMER_VIRTUAL, _LONGEST_SEARCH_S)
+                try:
+                    yield
+                finally:
+                    signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        except _TakesLong:
+            raise WorkloadFailed(
+                f"the search in line {self._lines} of what {self._name} printed was ended after "
+                f"{_LONGEST_SEARCH_S:g} s, expected a pattern that matches or fails at once: "
+                f"repeat no group whose content repeats, as (a+)+ does (pick: {self._searching})"
+            ) from None
+
     def _add(self, text: str) -> None:
         *lines, self._begun = (self._begun + text).split("\n")
         for line in lines:
@@ -258,6 +299,7 @@ class OutputSearch:
         for pick, find in self._finders:
             if (pick.how == "json") != of_json:
                 continue
+            self._searching = pick
             for item in find(text):
                 where = f"line {self._lines} of what {self._name} printed"
                 number, rows = self._number(item, pick, where), self._tables.get(pick.metric)
@@ -497,7 +539,7 @@ def _number(item: Any, pick: Pick, line: str) -> float:
 
 
 def _misprinted(item: Any, pick: Pick, line: str, expected: str) -> WorkloadFailed:
+    shown = hide_secrets(str(item)[:80])
     return WorkloadFailed(
-        f"{line}: {str(item)[:80]!r} is picked for metric {pick.metric!r}, expected {expected} "
-        f"(pick: {pick})"
+        f"{line}: {shown!r} is picked for metric {pick.metric!r}, expected {expected} (pick: {pick})"
     )

@@ -141,6 +141,8 @@ def ratio_of(
     unit = abs(candidate.value) or max(candidate.below, candidate.above) or 1.0
     in_units = contrast.scaled(baseline.value, unit)
     value, back = in_units.candidate.value, unit / baseline.value
+    if not 0.0 < back < math.inf:  # no float holds it
+        return None
 
     def excess(place: float) -> float:
         return _excess(in_units, _weights(place), confidence)
