@@ -541,5 +541,6 @@ def _number(item: Any, pick: Pick, line: str) -> float:
 def _misprinted(item: Any, pick: Pick, line: str, expected: str) -> WorkloadFailed:
     shown = hide_secrets(str(item)[:80])
     return WorkloadFailed(
-        f"{line}: {shown!r} is picked for metric {pick.metric!r}, expected {expected} (pick: {pick})"
+        f"{line}: {shown!r} is picked for metric {pick.metric!r}, expected {expected} "
+        f"(pick: {pick})"
     )
