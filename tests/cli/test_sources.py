@@ -291,6 +291,8 @@ CUT = {
     "decimals": ("1.25\n2.5\n12\n", 3),  # its line has an end
     "no decimals": ("1.25\n2.5\n1", 2),
     "a point at the end": ("1.25\n2.5\n1.", 2),
+    "a point at the end, behind whole numbers": ("1\n2\n3.", 2),
+    "points at the ends of all": ("1.\n2.\n3.", 3),
     "half of an exponent": ("1.25\n2.5\n1.0e-", 2),
     "few digits": ("1025\n" * 25 + "10", 25),
     "few digits among few": ("10\n12\n9", 3),
@@ -301,10 +303,29 @@ CUT = {
 
 
 @pytest.mark.parametrize(("text", "n"), CUT.values(), ids=CUT.keys())
-def test_an_unfinished_last_line_is_reported_and_not_used(tmp_path, capsys, text, n):
+def test_a_last_line_without_its_end_is_reported_and_not_used_where_it_was_cut(
+    tmp_path, capsys, text, n
+):
     (tmp_path / "file").write_text(text)
     column = "t" if "t" in text else None
     assert read_rounds(str(tmp_path / "file"), column).series[0].size == n
     lines = text.count("\n") + (not text.endswith("\n"))
-    reported = f"file line {lines} is unfinished and not used: {text.splitlines()[-1]!r}"
-    assert (reported in capsys.readouterr().err) is (n + ("a,t" in text) < lines)
+    is_used = n + ("a,t" in text) == lines
+    how = (
+        "has no line break, is perhaps unfinished, but used"
+        if is_used
+        else "is unfinished and not used"
+    )
+    reported = f"file line {lines} {how}: {text.splitlines()[-1]!r}"
+    assert (reported in capsys.readouterr().err) is not text.endswith("\n")
+
+
+def test_a_last_line_with_its_end_is_not_reported(cli):
+    for text in (
+        "1\n2\n3\n",
+        "1\n2\n3\n ",
+        "1\n2\n3\r\n",
+        "[1, 2, 3]",
+        '{"t": 1}\n{"t": 2}\n{"t": 3}',
+    ):
+        assert not cli("analyze", input=text).stderr

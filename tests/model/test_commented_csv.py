@@ -107,7 +107,16 @@ def test_a_last_line_that_is_not_finished_counts_unless_lines_are_whole() -> Non
         table = CommentedCsv(lines, name="run.csv", whole_lines=whole_lines)
         (part,) = table.parts({"a": Numbers()})
         assert part.columns["a"].tolist() == expected
-        assert table.unfinished == (3 if whole_lines else None)
+        assert table.unfinished == 3
+
+
+def test_a_last_line_that_ends_within_a_number_is_refused() -> None:
+    with pytest.raises(
+        InvalidInput, match=r"run.csv line 3 is unfinished: '6,2\.' ends in a point"
+    ):
+        read("a,b\n1.5,2.5\n6,2.", a=Numbers(), b=Numbers())
+    assert read("a,b\n1.5,2.\n", a=Numbers(), b=Numbers())["b"] == [2.0]
+    assert read("a,b\n1.5,end.", a=Numbers(), b=Labels())["b"] == ["end."]
 
 
 def test_a_text_is_kept_to_one_line() -> None:

@@ -81,7 +81,8 @@ class CommentedCsv:
         self.comments: dict[str, str] = {}
         self.header: tuple[str, ...] = ()
         self.line = 0  # Number of the last line read; at first that of the header
-        # Number of a last line without its line break; with ``whole_lines`` it does not count.
+        # Number of a last line without its line break; with ``whole_lines`` it does not count, else
+        # it must not end within a number.
         self.unfinished: int | None = None
         self._lines, self._whole_lines = iter(lines), whole_lines
         self._line_of: dict[str, int] = {}
@@ -96,9 +97,9 @@ class CommentedCsv:
         """Yield successive rows; columns are keyed as the header names them."""
         first = self.line + 1
         while lines := self._next_lines(LINES_AT_ONCE):
-            if self._whole_lines and not lines[-1].endswith("\n"):
+            if not lines[-1].endswith("\n"):
                 self.unfinished = self.line
-                lines.pop()
+                self._end(lines, ends_in_number=isinstance([*columns.values()][-1], Numbers))
             if not all(map(str.isspace, lines)):
                 yield Part(lines, columns, name=self.name, first=first)
             first = self.line + 1
@@ -123,6 +124,16 @@ class CommentedCsv:
             raise InvalidInput(f"{self.name} cannot be read: {error.strerror}") from error
         self.line += len(lines)
         return lines
+
+    def _end(self, lines: list[str], *, ends_in_number: bool) -> None:
+        """Drop a last line without its line break, or refuse one that shows that it was cut."""
+        if self._whole_lines:
+            lines.pop()
+        elif ends_in_number and lines[-1].rstrip().endswith("."):
+            raise InvalidInput(
+                f"{self.name} line {self.line} is unfinished: {short(lines[-1])} ends in a point "
+                "and has no line break; leave the line out, or write the file again"
+            )
 
 
 class Part:
