@@ -94,7 +94,7 @@ def test_after_the_target_is_reached_no_more_readings_are_needed(name: str) -> N
 def test_a_missed_target_says_what_to_do() -> None:
     text = " ".join(run_page(RUNS["missed"]()).split())
     assert "±0.001 % of what was measured: missed" in text
-    assert "The interval is wider than asked for. Measure longer (--budget)." in text
+    assert "The number is less sure than asked for. Measure longer (--budget)." in text
 
 
 def test_one_cause_is_told_once() -> None:
