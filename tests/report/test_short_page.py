@@ -170,7 +170,7 @@ def test_the_page_of_a_comparison_is_one_page(verdict: Verdict) -> None:
     assert len(rows_of(text)) <= MOST_ROWS
     assert str(verdict) in text
     is_open = verdict is Verdict.UNDECIDED
-    assert ("wider than asked for" in text) == is_open
+    assert ("less sure than asked for" in text) == is_open
     assert ("would decide" in " ".join(text.split())) == is_open
 
 
