@@ -430,3 +430,57 @@ def test_reading_makes_no_store(tmp_path: Path, is_there: bool) -> None:
         assert not is_there or path.stat().st_size == 0
         run_id = journal.begin(HEADER)
         assert journal.load(run_id).name == "sort"
+
+
+on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc/locks")
+
+
+@on_linux
+def test_a_lock_of_code_in_this_process_is_not_waited_for(store: Journal) -> None:
+    """Such code does not run while the journal waits."""
+    store.begin(HEADER)
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as measured:
+        measured.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreFailed, match="is locked by code of this process"):
+            store.begin(HEADER)
+        measured.execute("COMMIT")
+    store.begin(HEADER)
+
+
+def test_a_lock_of_another_journal_in_this_process_is_waited_for(store: Journal) -> None:
+    store.begin(HEADER)
+    writer = database.open_to_write(store.path, 30.0)
+    writer.begin("IMMEDIATE")
+    ending = threading.Timer(2.0, writer.rollback)
+    ending.start()
+    store.begin(HEADER)
+    ending.join()
+    writer.close()
+
+
+def test_a_lock_of_another_process_is_waited_for(store: Journal) -> None:
+    store.begin(HEADER)
+    code = (
+        "import sqlite3, sys, time\nother = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "other.execute('BEGIN EXCLUSIVE'); print('locked', flush=True); time.sleep(2)"
+    )
+    argv = [sys.executable, "-c", code, str(store.path)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        store.begin(HEADER)
+
+
+def test_closed_descriptors_are_told_at_once(tmp_path: Path) -> None:
+    code = (
+        "import os, sys, time\nfrom benchrigor.model import Options, RunRecord\n"
+        "from benchrigor.storage import Journal\njournal = Journal(sys.argv[1])\n"
+        "header = RunRecord(name='f', options=Options(), metrics=(), seed=1, rounds=(),"
+        " analyses=())\njournal.begin(header)\nos.closerange(3, 4096)\nbegan = time.monotonic()\n"
+        "try: journal.begin(header)\nfinally: print(time.monotonic() - began)"
+    )
+    argv = [sys.executable, "-c", code, str(tmp_path / "runs.sqlite")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert "its descriptors were closed by code of this process" in done.stderr
+    assert float(done.stdout) < 5.0
+    assert len(Journal(tmp_path / "runs.sqlite").runs()) == 1

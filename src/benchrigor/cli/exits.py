@@ -24,7 +24,8 @@ from benchrigor.errors import (
 )
 from benchrigor.model import Analysis, Options, RunRecord, StopReason
 from benchrigor.model.text import many
-from benchrigor.session.pairs.kept_sides import PAIR, are_in_turn
+from benchrigor.session.pairs.kept_sides import are_in_turn
+from benchrigor.session.pairs.stored_runs import PAIR
 from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.workloads.processes.own_signals import ExitedAtOnce
 
@@ -51,8 +52,13 @@ _BY_ERROR: tuple[tuple[Any, ExitCode], ...] = (
     (NotComparable, ExitCode.NOT_COMPARABLE),
     (BenchrigorError, ExitCode.BAD_INPUT),
 )
-_WHOLE = (StopReason.SATISFIED, StopReason.TIME_BUDGET, StopReason.READINGS_BUDGET)
-_WHOLE += (StopReason.ROUND_LIMIT, StopReason.EXHAUSTED)
+_WHOLE = {
+    StopReason.SATISFIED,
+    StopReason.TIME_BUDGET,
+    StopReason.READINGS_BUDGET,
+    StopReason.ROUND_LIMIT,
+    StopReason.EXHAUSTED,
+}
 
 
 def code_for(record: RunRecord, *, target_given: bool) -> ExitCode:

@@ -263,8 +263,8 @@ class Prepared:
     def _run(self, command: str | None, option: str) -> None:
         if command is not None:
             words = _words(command, option)
-            seconds = max(self.left_s(), LONGEST_S["cleanup"])
-            seconds = None if math.isinf(seconds) else seconds
+            left_s = max(self.left_s(), LONGEST_S["cleanup"])
+            seconds = None if math.isinf(left_s) else left_s
             if not run_hook(option, words, CommandLine(words), WallClock(), seconds=seconds):
                 ended = f"{option} {hide_secrets(command)} was ended, because the budget was spent"
                 raise WorkloadFailed(ended)

@@ -7,8 +7,10 @@ import shutil
 import sqlite3
 import tempfile
 import time
+import weakref
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from benchrigor.errors import StoreFailed
@@ -66,7 +68,100 @@ _STANDING = """SELECT (SELECT application_id FROM pragma_application_id),
     (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"""
 
 
-def open_to_write(path: Path, timeout_s: float) -> sqlite3.Connection:
+_WAL_WRITE_LOCK = 120  # the byte of the -shm file that a writer locks, by SQLite's file format
+_LOOK_MS = 200
+_FUTILE_S = 1.0  # of a lock that code of this process holds, which does not run while we wait
+
+
+class Connection(sqlite3.Connection):
+    """A connection that fails soon if code of this process closed its descriptors or locked it.
+
+    SQLite would try again for ten seconds, and for the whole timeout. Locks of other processes, and
+    of other journals in this one, are waited for as ever.
+    """
+
+    def __init__(self, place: Path | str, **given: Any) -> None:
+        super().__init__(place, **given)
+        self._place, self._timeout_s = place, given["timeout"]
+        self._witness, unused = os.pipe()  # what closes all descriptors closes this one, too
+        os.close(unused)
+        self._before = os.fstat(self._witness)
+        self._release = weakref.finalize(self, _close_same, self._witness, self._before)
+        _connections.add(self)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._release()
+        super().close()
+
+    def begin(self, kind: str) -> None:
+        """Begin a transaction, when other writers have ended theirs; else StoreFailed."""
+        if not self._is_whole():
+            raise StoreFailed(
+                f"journal {self._place}: its descriptors were closed by code of this process, such "
+                "as what is measured: let it close only what it has opened"
+            )
+        timeout_ms = int(min(1000 * self._timeout_s, 2**31 - 1))
+        self.execute(f"PRAGMA busy_timeout = {min(_LOOK_MS, timeout_ms)}")
+        try:
+            self._wait_to_begin(kind)
+        finally:
+            self.execute(f"PRAGMA busy_timeout = {timeout_ms}")
+
+    def _wait_to_begin(self, kind: str) -> None:
+        began_s = free_s = time.monotonic()
+        while True:
+            try:
+                self.execute(f"BEGIN {kind}")
+            except sqlite3.OperationalError as error:
+                now_s = time.monotonic()
+                is_busy = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+                if not is_busy or now_s - began_s >= self._timeout_s:
+                    raise
+                if not self._is_locked_here():
+                    free_s = now_s
+                elif now_s - free_s > _FUTILE_S:
+                    raise StoreFailed(
+                        f"journal {self._place} is locked by code of this process, such as what is "
+                        "measured: let it end its transaction"
+                    ) from error
+            else:
+                return
+
+    def _is_whole(self) -> bool:
+        """Whether the witness is still the file that was opened."""
+        return _is_same(self._witness, self._before)
+
+    def _is_locked_here(self) -> bool:
+        """Whether this process, but no journal of it, holds the lock of a writer; for Linux."""
+        if any(other.in_transaction for other in [*_connections]):
+            return False
+        try:
+            number = os.stat(f"{os.path.realpath(self._place)}-shm").st_ino  # noqa: PTH116
+            lines = Path("/proc/locks").read_text().splitlines()
+        except OSError:
+            return False
+        ours = f" WRITE {os.getpid()} "
+        place = f":{number} {_WAL_WRITE_LOCK} {_WAL_WRITE_LOCK}"
+        return any(ours in line and line.endswith(place) for line in lines)
+
+
+def _is_same(descriptor: int, before: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), before)
+    except OSError:
+        return False
+
+
+def _close_same(descriptor: int, before: os.stat_result) -> None:
+    if _is_same(descriptor, before):
+        os.close(descriptor)
+
+
+_connections = weakref.WeakSet[Connection]()
+
+
+def open_to_write(path: Path, timeout_s: float) -> Connection:
     """Open a journal, or make one that only its owner can read, and bring it up to date."""
     make_private_folder(path.parent)
     # Only a new file: closing one that is there would take the locks of other connections away.
@@ -85,7 +180,7 @@ def open_to_write(path: Path, timeout_s: float) -> sqlite3.Connection:
     return connection
 
 
-def copy_of_outdated(path: Path, timeout_s: float) -> sqlite3.Connection | None:
+def copy_of_outdated(path: Path, timeout_s: float) -> Connection | None:
     """Return a copy in memory, up to date, of a journal that is not; an empty one without a file.
 
     None for a journal that is up to date. The file stays as it is: who reads changes nothing.
@@ -99,7 +194,7 @@ def copy_of_outdated(path: Path, timeout_s: float) -> sqlite3.Connection | None:
         return _in_memory(empty, path)
 
 
-def open_to_read(path: Path, timeout_s: float) -> sqlite3.Connection:
+def open_to_read(path: Path, timeout_s: float) -> Connection:
     """Open a journal that may not be written, or lies where nothing may be written beside it.
 
     Where its schema is older, or SQLite cannot read it without writing, this is a copy in memory.
@@ -124,7 +219,7 @@ def open_to_read(path: Path, timeout_s: float) -> sqlite3.Connection:
             return _in_memory(copied, path)
 
 
-def _in_memory(source: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+def _in_memory(source: sqlite3.Connection, path: Path) -> Connection:
     """Copy a database into memory, and bring the copy up to date."""
     memory = _connected(":memory:", 0.0)
     try:
@@ -137,9 +232,10 @@ def _in_memory(source: sqlite3.Connection, path: Path) -> sqlite3.Connection:
     return memory
 
 
-def _connected(place: Path | str, timeout_s: float) -> sqlite3.Connection:
+def _connected(place: Path | str, timeout_s: float) -> Connection:
     connection = sqlite3.connect(
         place,
+        factory=Connection,
         timeout=timeout_s,
         isolation_level=None,
         check_same_thread=False,

@@ -21,10 +21,15 @@ from benchrigor.model import Round, RunRecord, codec
 from benchrigor.model.series import short
 from benchrigor.protocols import Store
 from benchrigor.storage.checksums import checksum, wrong_in
-from benchrigor.storage.database import copy_of_outdated, open_to_read, open_to_write
+from benchrigor.storage.database import (
+    Connection,
+    copy_of_outdated,
+    open_to_read,
+    open_to_write,
+)
 from benchrigor.storage.packing import pack, unpack
 
-_Connections = dict[tuple[int, int], sqlite3.Connection]
+_Connections = dict[tuple[int, int], Connection]
 _Part = TypeVar("_Part")
 
 _LOST = "its entry in the list of runs is lost"
@@ -319,10 +324,10 @@ class Journal:
         with self._explained():
             connection = self._connection(is_reading=kind == "DEFERRED")
             with connection:
-                connection.execute(f"BEGIN {kind}")
+                connection.begin(kind)
                 yield connection
 
-    def _connection(self, *, is_reading: bool) -> sqlite3.Connection:
+    def _connection(self, *, is_reading: bool) -> Connection:
         """Return the connection of this thread; one that only reads where no other can be had."""
         key = (os.getpid(), threading.get_ident())
         if key in self._connections:
