@@ -270,3 +270,17 @@ def test_threads_that_a_function_leaves_do_not_keep_a_fresh_interpreter(finished
         "--fresh",
     )
     assert run.returncode in {0, 3}
+
+
+@pytest.mark.slow
+def test_threads_that_keep_the_program_are_named(finished):
+    run = finished(
+        "import threading, time\n"
+        "def work():\n"
+        "    if threading.active_count() < 3:\n"
+        "        threading.Thread(target=time.sleep, args=(600,), name='poller').start()\n"
+        "    time.sleep(0.001)\n",
+        "--in-process",
+    )
+    assert run.returncode in {0, 3}
+    assert "left threads running: poller" in run.printed

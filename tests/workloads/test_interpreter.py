@@ -75,6 +75,18 @@ def tell():
 def big():
     bytearray(200_000_000)
 
+def copies():
+    os.fork()
+
+def copies_that_leave():
+    if os.fork() == 0:
+        raise SystemExit(0)
+
+def lingers():
+    import atexit
+    atexit.unregister(time.sleep)
+    atexit.register(time.sleep, 60)
+
 class Job:
     @staticmethod
     def go():
@@ -217,6 +229,22 @@ def test_one_under_way_when_the_budget_is_spent_does_not_count(folder: Path):
     assert finished.cut
     assert not finished.unit_readings
     assert [each.code for each in finished.notices] == ["cut-round"]
+
+
+@pytest.mark.parametrize("target", ["job:copies", "job:copies_that_leave"])
+def test_only_the_original_of_a_process_that_forks_answers(folder: Path, target: str):
+    finished = run(InterpreterWorkload(target, cwd=folder, inner=1), readings=4)
+    assert finished.unit_readings["time"].size == 4
+
+
+@pytest.mark.slow
+def test_what_goes_on_at_exit_is_left_and_its_readings_count(folder: Path):
+    finished = run(
+        InterpreterWorkload("job:lingers", cwd=folder, inner=1), readings=4, seconds=30.0
+    )
+    assert finished.unit_readings["time"].size == 4
+    (notice,) = (each for each in finished.notices if each.code == "cut-round")
+    assert "does at exit was ended after 2 s" in notice.message
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchrigor.cli.output import remark
+from benchrigor.model.text import first_few
 from benchrigor.workloads.processes import kinship, own_signals
 from benchrigor.workloads.processes.process_group import end_all
 
@@ -41,8 +42,11 @@ def left_clean() -> Iterator[None]:
 
 def end_program(code: int) -> None:
     """End this program at once if it would wait for threads or killed processes; else soon."""
-    threads = [thread for thread in threading.enumerate() if not thread.daemon]
-    if own_signals.left_calls or _spared or len(threads) > 1:
+    main = threading.main_thread()
+    threads = [each.name for each in threading.enumerate() if each is not main and not each.daemon]
+    if threads:
+        remark(f"ended although the measured code left threads running: {first_few(threads, 3)}")
+    if own_signals.left_calls or _spared or threads:
         own_signals.refuse_forks()  # a pool replaces those of its processes that were killed
         kinship.kill_descendants(spared=set().union(*_spared))
         own_signals.end_at_once(code)
