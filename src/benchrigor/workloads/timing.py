@@ -29,6 +29,7 @@ from benchrigor.model.checks import is_number
 from benchrigor.model.options import LATEST
 from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
+from benchrigor.workloads.processes import own_signals
 from benchrigor.workloads.processes.own_signals import end_copy, handled, left_calls
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.reading_delays import ReadingDelays
@@ -220,15 +221,83 @@ class CallOverran(BaseException):
     """Raised inside a call that lasts too long; no Exception, since functions catch those."""
 
 
-class TimeLimit:
+class _Alarm:
+    """The timer of this process, which each tick sets again, and what ends a call that hangs.
+
+    A SIGALRM while the timer runs came from elsewhere, and means what it means elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self._is_set, self._tick_s = False, 0.0
+        self._raised_s: float | None = None  # when a call under way was asked to end first
+
+    @contextmanager
+    def _set(self, first_s: float, tick_s: float) -> Iterator[tuple[float, float]]:
+        """Have it tick inside; give what was left of a timer before, and its interval."""
+        self._is_set, self._tick_s, self._raised_s = True, tick_s, None
+        trace = sys.gettrace()
+        with handled({signal.SIGALRM: self._tick}):
+            try:
+                yield signal.setitimer(signal.ITIMER_REAL, first_s)
+            finally:
+                self.end()
+                if self._raised_s and sys.gettrace() is not trace:
+                    sys.settrace(trace)
+
+    def end(self) -> None:
+        """Let what comes last as long as it likes."""
+        if self._is_set:
+            self._is_set = False  # a tick that is still to be handled must not set it again
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+    def _tick(self, number: int, frame: FrameType | None) -> None:
+        if not self._is_set:
+            return
+        if signal.getitimer(signal.ITIMER_REAL)[0] > 0.0:
+            own_signals.end_if_asked(number, frame)
+            return
+        signal.setitimer(signal.ITIMER_REAL, self._tick_s)
+        if not self._is_late():
+            return
+        now = time.monotonic()
+        self._raised_s = self._raised_s or now
+        if now - self._raised_s > _GRACE_S:
+            _raise_on_next_line(frame)
+        raise CallOverran
+
+    def _is_late(self) -> bool:
+        """Whether the call under way is to end."""
+        raise NotImplementedError
+
+
+def _raise_on_next_line(frame: FrameType | None) -> None:
+    """Raise in measured code once more: on its next line, which is where it swallows the first."""
+
+    def trace(_frame: FrameType, event: str, _arg: object) -> Any:
+        if event == "line":
+            raise CallOverran
+        return trace
+
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("benchrigor."):
+        frame.f_trace = trace
+        frame = frame.f_back
+    sys.settrace(_trace_no_more)
+
+
+def _trace_no_more(_frame: FrameType, _event: str, _arg: object) -> None:
+    """Trace none of the functions that begin."""
+
+
+class TimeLimit(_Alarm):
     """Ends calls that last too long.
 
-    A repeating timer looks whether the reading under way is the same as before: no call pays for
-    it. Calls end up to a fifth later than at the limit. Code outside of Python is ended when it
-    returns, and a function that swallows BaseException goes on.
+    A timer looks whether the reading under way is the same as before: no call pays for it. Calls
+    end up to a fifth later than at the limit, and those that swallow BaseException two seconds
+    later. Code outside of Python is ended when it returns.
     """
 
     def __init__(self, seconds: float) -> None:
+        super().__init__()
         self.seconds = seconds
         self.calls = 1  # of a reading, each of which may last so long
         self._taken: Sequence[int] | None = None
@@ -241,12 +310,8 @@ class TimeLimit:
         tick_s, began = max(self.seconds / 10.0, _SHORTEST_TICK_S), time.monotonic()
         left_s, interval_s = 0.0, 0.0
         try:
-            with handled({signal.SIGALRM: self._tick}):
-                try:
-                    left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, tick_s, tick_s)
-                    yield
-                finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0.0)
+            with self._set(tick_s, tick_s) as (left_s, interval_s):
+                yield
         except CallOverran as error:
             limit = f"{self.seconds:g} s"
             if self.calls > 1:
@@ -269,18 +334,16 @@ class TimeLimit:
         finally:
             self._taken = None
 
-    def _tick(self, _number: int, _frame: FrameType | None) -> None:
+    def _is_late(self) -> bool:
         if self._taken is None:
-            return
+            return False
         n, now = len(self._taken), time.monotonic()
         if n != self._seen:
-            self._seen, self._since = n, now
-        elif now - self._since >= self.seconds * self.calls:
-            self._since = now  # again after as long, where it is swallowed
-            raise CallOverran
+            self._seen, self._since, self._raised_s = n, now, None
+        return now - self._since >= self.seconds * self.calls
 
 
-class Patience:
+class Patience(_Alarm):
     """Ends a call that goes on long after the time of its round is up, as one that hangs does.
 
     No timer goes off before that time. Then a call has ten times as long as those before, and two
@@ -290,9 +353,10 @@ class Patience:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.taken: Sequence[int] = ()  # readings so far
         self.typical_s = 0.0  # of those before, 0 where there was none
-        self.is_over = self._is_kept = False
+        self.is_over = False
         self._seconds = self._until = self._waited_s = 0.0
 
     @contextmanager
@@ -304,32 +368,21 @@ class Patience:
             return
         self._seconds, time_s = seconds, LATEST * seconds
         self._until = time.monotonic() + time_s
-        with handled({signal.SIGALRM: self._tick}):
-            signal.setitimer(signal.ITIMER_REAL, time_s + _GRACE_S, _GRACE_S / 4.0)
-            self._is_kept = True
-            try:
+        try:
+            with self._set(time_s + _GRACE_S, _GRACE_S / 4.0):
                 yield
-            except CallOverran:
-                if not self.is_over:
-                    raise
-            finally:
-                self.end()
+        except CallOverran:
+            if not self.is_over:
+                raise
 
-    def end(self) -> None:
-        """Let what comes last as long as it likes."""
-        if self._is_kept:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-        self._is_kept = False
-
-    def _tick(self, _number: int, _frame: FrameType | None) -> None:
+    def _is_late(self) -> bool:
         typical_s = max(self.typical_s, max(self.taken, default=0) / 1e9)
         enough_s = max(_FIRST_GRACE_S, _TIMES_FIRST * self._seconds)
         if typical_s:
             enough_s = max(_GRACE_S, _TIMES_TYPICAL * typical_s)
         self._waited_s = time.monotonic() - self._until
-        if self._waited_s > enough_s:
-            self.is_over = True
-            raise CallOverran
+        self.is_over |= self._waited_s > enough_s
+        return self.is_over
 
     def notice(self, name: str) -> Notice:
         """Say that a call was left."""
@@ -348,7 +401,7 @@ def _is_timer_free() -> bool:
         hasattr(signal, "setitimer")
         and threading.current_thread() is threading.main_thread()
         and signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
-        and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+        and signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, own_signals.end)
     )
 
 
