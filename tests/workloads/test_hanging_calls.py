@@ -26,8 +26,8 @@ from benchrigor.workloads import (
     CallableWorkload,
     RoundRecorder,
     StepwiseWorkload,
-    timing,
 )
+from benchrigor.workloads.processes import time_limits
 from benchrigor.workloads.processes.own_signals import (
     EndedBySignal,
     ended_by_signals,
@@ -47,8 +47,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Wait for less time, and forget which calls were left."""
-    monkeypatch.setattr(timing, "_GRACE_S", 0.2)
-    monkeypatch.setattr(timing, "_FIRST_GRACE_S", 0.4)
+    monkeypatch.setattr(time_limits, "_GRACE_S", 0.2)
+    monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", 0.4)
     yield
     left_calls.clear()
 
@@ -152,7 +152,7 @@ def test_a_first_call_that_hangs_leaves_no_reading(make: Callable[[HangingAt], W
 
 def test_behind_a_first_call_none_is_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first one tells how long they take, though it is no reading."""
-    monkeypatch.setattr(timing, "_FIRST_GRACE_S", HANG_S)
+    monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", HANG_S)
     plan, recorder = RoundPlan(index=0, readings=100, seconds=0.3), RoundRecorder()
     began = time.monotonic()
     CallableWorkload(HangingAt(1), clock=WallClock()).run(plan, recorder)
@@ -291,7 +291,7 @@ def test_pools_end_with_the_budget_and_say_nothing(
 ) -> None:
     name, budget = f"pools:{function}", ["--budget", "0.5", "--json"]
     words = {
-        "run": ["run", "--no-store", *budget, name],
+        "run": ["run", "--in-process", "--no-store", *budget, name],
         "fresh": ["run", "--fresh", "--no-store", *budget, name],
         "timeit": ["timeit", *budget, "-s", f"from pools import {function}", f"{function}()"],
         "ab": ["ab", *budget, name, "pools:work_twice"],
