@@ -129,7 +129,7 @@ def test_a_time_at_full_pace_has_its_label(cli):
     shown = " ".join(
         cli("commands", burn, "-L", "n", "1,9", "--budget", "1", "--no-store").stdout.split()
     )
-    assert "times the first" in shown
+    assert " 1. " in shown
     assert "Compared at full pace" not in shown
 
 
@@ -140,8 +140,8 @@ def test_user_and_system_time_stand_beside_the_time(cli, strict):
     (run,) = (each["run"] for each in told["commands"].values())
     found = {each["metric"]["name"]: each for each in run["analyses"]}
     assert set(found) == {"time", "user_time", "system_time"}
-    shown = cli("commands", burn, *QUICK).stdout
-    assert "user " in shown
+    header = cli("commands", burn, *QUICK).stdout.splitlines()[0].split()
+    assert {"user", "system"} & {*header}  # without an estimate one has no column
 
 
 @pytest.mark.slow
@@ -169,7 +169,7 @@ def test_failed_runs_are_counted_apart(cli, strict):
     assert len(run["rounds"]) == 12
     assert run["facts"]["failed_runs"] == 11
     Path("n").unlink()
-    assert "11 runs failed, after " in " ".join(cli(*words).stdout.split())
+    assert "11 runs, after " in " ".join(cli(*words).stdout.split())
 
 
 @pytest.mark.slow
@@ -181,7 +181,7 @@ def test_peak_memory_is_that_of_the_command(cli, strict):
     assert shell["peak_memory"] < 6e6  # where sh is bash
     assert 0 < small["peak_memory_floor"] <= small["peak_memory"]
     assert large["peak_memory"] == pytest.approx(2e8, rel=0.05)
-    assert re.search(r"peak memory 2\d\d MB", " ".join(cli(*words).stdout.split()))
+    assert re.search(r"2\d\d MB", " ".join(cli(*words).stdout.split()))
 
 
 def test_peak_memory_that_is_not_above_its_floor_is_at_most_that(cli, monkeypatch):

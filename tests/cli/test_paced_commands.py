@@ -38,20 +38,22 @@ def test_how_the_time_of_a_command_came_about_is_told_of_the_start_of_the_interp
 
 @pytest.mark.slow
 def test_each_place_tells_the_pace_that_the_figures_have(cli, run_ids, strict):
-    shown = words(cli("show", run_ids[1]).stdout)
+    shown = words(cli("show", run_ids[1], "--details").stdout)
     analysis = strict(cli("show", run_ids[1], "--json").stdout)["analyses"][0]
     share = analysis["at_full_pace"]["value"] / analysis["estimate"]["value"]
     assert 0.2 < share < 0.4
     said = f"the command ran at {100 * share:.0f}% of its full pace, processors at 7"
     assert said in shown
     assert said in words(cli("explain", run_ids[1]).stdout)
-    assert f"and {100 * share:.1f}% of it" in words(cli("compare", *run_ids).stdout)
+    assert f"and {100 * share:.1f}% of full pace" in words(
+        cli("compare", *run_ids, "--details").stdout
+    )
 
 
 @pytest.mark.slow
-def test_times_that_are_compared_at_full_pace_are_called_so(cli, run_ids):
-    shown = words(cli("compare", *run_ids).stdout)
-    assert shown.count("95% at full pace, ") == 2
+def test_times_that_are_compared_at_quiet_pace_are_called_so(cli, run_ids):
+    shown = words(cli("compare", *run_ids, "--details").stdout)
+    assert shown.count("95% at quiet pace, ") == 2
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -453,9 +454,12 @@ def test_a_lock_of_another_journal_in_this_process_is_waited_for(store: Journal)
     writer.begin("IMMEDIATE")
     ending = threading.Timer(2.0, writer.rollback)
     ending.start()
-    store.begin(HEADER)
+    began = time.monotonic()
+    run_id = store.begin(HEADER)
+    assert time.monotonic() - began > 1.0  # it was locked
     ending.join()
     writer.close()
+    assert store.load(run_id).name == "sort"
 
 
 def test_a_lock_of_another_process_is_waited_for(store: Journal) -> None:
@@ -468,7 +472,8 @@ def test_a_lock_of_another_process_is_waited_for(store: Journal) -> None:
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         other.stdout.readline()
-        store.begin(HEADER)
+        run_id = store.begin(HEADER)
+    assert store.load(run_id).name == "sort"
 
 
 def test_closed_descriptors_are_told_at_once(tmp_path: Path) -> None:

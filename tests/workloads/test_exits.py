@@ -157,7 +157,8 @@ def exiting():
 @pytest.mark.parametrize("name", ["returning", "exiting"])
 def test_copies_that_are_forked_neither_tell_nor_store_anything(tmp_path: Path, name: str) -> None:
     (tmp_path / "copies.py").write_text(COPIES)
-    words = ["run", "--budget", "0.3", "--batch", "1", "--max-readings", "6", f"copies:{name}"]
+    words = ["run", "--in-process", "--budget", "0.3", "--batch", "1", "--max-readings", "6"]
+    words.append(f"copies:{name}")
     done = subprocess.run(
         [sys.executable, "-m", "benchrigor", *words],
         cwd=tmp_path,
