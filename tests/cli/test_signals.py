@@ -40,6 +40,25 @@ def test_a_signal_ends_all_that_was_started(tmp_path, mode, name):
         assert found.rounds >= 2
 
 
+OTHERS = (
+    pytest.param("function", "SIGUSR1"),
+    pytest.param("ab revisions", "SIGXCPU", marks=pytest.mark.slow),
+    pytest.param("peak processes", "SIGALRM", marks=pytest.mark.slow),
+    pytest.param("function", "SIGALRM", marks=pytest.mark.slow),
+    pytest.param("fresh", "SIGUSR2", marks=pytest.mark.slow),
+    pytest.param("pooled", "SIGPROF", marks=pytest.mark.slow),
+    pytest.param("timeit", "SIGRTMIN", marks=pytest.mark.slow),
+    pytest.param("pytest", "SIGVTALRM", marks=pytest.mark.slow),
+)
+
+
+@pytest.mark.parametrize(("mode", "name"), OTHERS)
+def test_so_do_all_signals_that_end_programs(tmp_path, mode, name):
+    number = getattr(signal, name)
+    found = signalled.trial(mode, number, tmp_path)
+    assert (found.left, found.files, found.code) == ([], [], 128 + number), found.stderr
+
+
 KILLED = ("run", "stream", "fresh", "ab fresh", "peak", "peak processes", "prepare", "pytest fresh")
 
 

@@ -15,7 +15,7 @@ from benchrigor.workloads.processes import kinship, own_signals
 from benchrigor.workloads.processes.process_group import end_all
 
 _spared: list[set[int]] = []  # by each verb that had to kill descendants, those that were there
-_EXIT_S = 5.0
+_EXIT_S = 2.0
 
 
 @contextmanager

@@ -28,9 +28,10 @@ from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads import CallableWorkload
 from benchrigor.workloads.callable import Call, collector_kept, misfits, wrong_function
 from benchrigor.workloads.processes.own_signals import measuring, stops_noted
+from benchrigor.workloads.processes.time_limits import CallOverran, Patience
 from benchrigor.workloads.processes.worker import FEW_CALLS, SEGMENT_NS
 from benchrigor.workloads.reading_delays import stopped_inside
-from benchrigor.workloads.timing import CallOverran, Patience, Stopwatch, in_seconds
+from benchrigor.workloads.timing import Stopwatch, in_seconds
 
 
 def measure_pair(
