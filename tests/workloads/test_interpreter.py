@@ -207,11 +207,13 @@ def test_an_import_that_fails_shows_where(folder: Path):
         run(InterpreterWorkload("broken:f", cwd=folder))
 
 
+@pytest.mark.slow
 def test_one_that_hangs_is_killed(folder: Path):
     with pytest.raises(br.WorkloadFailed, match=r"longer than 0\.5 s"):
         run(InterpreterWorkload("job:hangs", cwd=folder, timeout_s=0.5))
 
 
+@pytest.mark.slow
 def test_one_under_way_when_the_budget_is_spent_does_not_count(folder: Path):
     finished = run(InterpreterWorkload("job:hangs", cwd=folder), seconds=0.5)
     assert finished.cut
