@@ -60,6 +60,7 @@ def trees(repository: Path) -> int:
     return len(listed.stdout.splitlines())
 
 
+@pytest.mark.slow
 def test_two_functions_are_compared(cli, job):
     result = cli("ab", "--budget", "2", *TWO)
     assert result.exit_code == 7

@@ -59,6 +59,7 @@ def test_parameters_that_fill_a_secret_are_hidden(cli, words):
     assert '"n": "7"' in ran.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "labels"),
     [
@@ -192,6 +193,7 @@ def test_peak_memory_that_is_not_above_its_floor_is_at_most_that(cli, monkeypatc
     assert "at most 9 MB" in " ".join(result.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_run_for_the_peak_memory_that_fails_has_none(cli):
     """The second run of the command fails, which is that by the launcher."""
     script = "test ! -e ran && touch ran"
@@ -270,6 +272,7 @@ def test_one_that_fails_does_not_stop_the_others(cli):
     assert "false exited with code 1" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_round_that_its_hook_used_up_says_so(cli):
     words = ("true", "--prepare", "sleep 60", "--budget", "0.3", "--no-store")
     result = cli("commands", *words)
@@ -278,6 +281,7 @@ def test_a_round_that_its_hook_used_up_says_so(cli):
     assert "the budget was spent while prepare sleep 60 ran" in shown
 
 
+@pytest.mark.slow
 def test_the_first_interrupt_ends_a_setup(store):
     """No round is under way that could be finished."""
     setup = "sh -c 'kill -INT $PPID; sleep 600'"

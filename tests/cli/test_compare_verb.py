@@ -261,6 +261,7 @@ def test_readings_of_other_rounds_speak_for_their_process(cli, store):
     assert "[this-process-only]" in cli("compare", *ids, "--details").stdout
 
 
+@pytest.mark.slow
 def test_the_metric_of_the_runs_says_which_way_is_better(cli, store):
     journal, rate = Journal(store), Metric(name="rate", unit="B/s", direction="higher")
     ids = [
@@ -402,6 +403,7 @@ def test_a_side_without_a_number_is_named_and_ends_with_4(cli, files, tmp_path):
     assert cli("compare", "one.csv", "two.csv", "--paired").exit_code == 4
 
 
+@pytest.mark.slow
 def test_a_run_without_readings_ends_with_4(cli, keep, store, tmp_path):
     metric = Metric(name="time", unit="s")
     plan = (session := Session(metrics=(metric,), name="silent", seed=1)).ask()
@@ -415,6 +417,7 @@ def test_a_run_without_readings_ends_with_4(cli, keep, store, tmp_path):
     assert "silent has no readings" in shown.stderr
 
 
+@pytest.mark.slow
 def test_an_id_without_a_run_ends_with_6(cli, keep):
     assert cli("compare", keep(0.001, 1), "g" * 3).exit_code == 2
     assert cli("compare", "abcdefabcdef", "abcdef").exit_code == 6
@@ -440,6 +443,7 @@ def test_more_than_two_are_ranked(cli, files, strict):
     assert len(document["sides"]) == 4
 
 
+@pytest.mark.slow
 def test_runs_are_ranked_with_what_weakens_each(cli, keep):
     ids = [keep(mean, seed, max_rounds=5) for seed, mean in enumerate((0.001, 0.0011, 0.0012))]
     result = cli("compare", *ids, "--details")

@@ -27,6 +27,7 @@ def words(text):
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_how_the_time_of_a_command_came_about_is_told_of_the_start_of_the_interpreter(cli, run_ids):
     result = cli("explain", run_ids[1])
     assert result.exit_code == 0
@@ -63,11 +64,13 @@ def test_a_busy_and_an_idle_machine_give_no_difference(cli, run_ids, strict):
     assert comparison["ratio"]["low"] <= 1.0 <= comparison["ratio"]["high"]
 
 
+@pytest.mark.slow
 def test_stored_commands_are_exported(cli, run_ids, tmp_path):
     assert cli("export", run_ids[0], "-o", tmp_path / "out").exit_code == 0
     assert (tmp_path / "out" / "summary.csv").read_text().count("time") >= 1
 
 
+@pytest.mark.slow
 def test_each_command_of_a_ranking_has_its_time_and_in_detail_that_at_full_pace(cli, monkeypatch):
     """Also that of a command whose time is as good as it could be."""
     records = {

@@ -36,6 +36,7 @@ def test_pairs_give_the_speed_and_every_pair_counts(pairs: Path) -> None:
     assert abs(found["value"] - 5e7) < 2.0 * (found["high"] - found["low"]) < 0.2 * 5e7
 
 
+@pytest.mark.slow
 def test_pairs_are_shown_explained_and_drawn(pairs: Path, tmp_path: Path) -> None:
     chosen = [str(pairs), "--work", "bytes", "--column", "seconds", "--unit", "B"]
     shown = run(*chosen, "--plot", str(tmp_path / "line.png"))

@@ -63,6 +63,7 @@ def test_the_exit_code_is_the_worst(cli, functions):
     assert "no such thing" in failed.stderr
 
 
+@pytest.mark.slow
 def test_one_function_is_spread_over_minutes(cli, functions, strict):
     result = cli(
         "run", "--budget", "0.2", "--pieces", "4", "--over", "0.01", "--json", "several:small"

@@ -75,6 +75,7 @@ def is_running(pid):
     return True
 
 
+@pytest.mark.slow
 def test_the_first_interrupt_finishes_the_round_and_reports_and_no_line_lives_in_a_pipe(
     started, store
 ):
@@ -252,6 +253,7 @@ def test_background_jobs_of_a_function_are_ended(finished):
     until(lambda: is_gone(run))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["os.execvp('true', ['true'])", "os._exit(status=0)"])
 def test_a_function_that_would_end_the_program_has_failed(finished, call):
     run = finished(f"import os\ndef work():\n    {call}\n")

@@ -236,6 +236,7 @@ ONE_STORY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_STORY)
 def test_changes_and_analyze_tell_the_same_phases(cli, strict, tmp_path, name):
     text = slow_start(*ONE_STORY[name])
@@ -254,6 +255,7 @@ def test_changes_and_analyze_tell_the_same_phases(cli, strict, tmp_path, name):
         assert row in explained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_STORY)
 def test_changes_and_analyze_draw_the_same_picture(cli, tmp_path, monkeypatch, name):
     drawn = []

@@ -436,6 +436,7 @@ def test_reading_makes_no_store(tmp_path: Path, is_there: bool) -> None:
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc/locks")
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_lock_of_code_in_this_process_is_not_waited_for(store: Journal) -> None:
     """Such code does not run while the journal waits."""
@@ -448,6 +449,7 @@ def test_a_lock_of_code_in_this_process_is_not_waited_for(store: Journal) -> Non
     store.begin(HEADER)
 
 
+@pytest.mark.slow
 def test_a_lock_of_another_journal_in_this_process_is_waited_for(store: Journal) -> None:
     store.begin(HEADER)
     writer = database.open_to_write(store.path, 30.0)
@@ -462,6 +464,7 @@ def test_a_lock_of_another_journal_in_this_process_is_waited_for(store: Journal)
     assert store.load(run_id).name == "sort"
 
 
+@pytest.mark.slow
 def test_a_lock_of_another_process_is_waited_for(store: Journal) -> None:
     store.begin(HEADER)
     code = (
@@ -476,6 +479,7 @@ def test_a_lock_of_another_process_is_waited_for(store: Journal) -> None:
     assert store.load(run_id).name == "sort"
 
 
+@pytest.mark.slow
 def test_closed_descriptors_are_told_at_once(tmp_path: Path) -> None:
     code = (
         "import os, sys, time\nfrom benchrigor.model import Options, RunRecord\n"

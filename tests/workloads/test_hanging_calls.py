@@ -92,6 +92,7 @@ def of_amounts(func: HangingAt) -> Workload:
     return AmountWorkload(func, clock=WallClock())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [plain, set_up, awaited, stepwise])
 def test_a_call_that_hangs_ends_the_round_with_what_was_measured(
     make: Callable[[HangingAt], Workload],
@@ -118,6 +119,7 @@ class Swallowing(HangingAt):
         super().__call__()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [plain, awaited, stepwise])
 def test_a_call_that_swallows_what_ends_it_is_left_too(
     make: Callable[[HangingAt], Workload],
@@ -140,6 +142,7 @@ def test_an_alarm_from_elsewhere_is_no_tick() -> None:
             work.run(RoundPlan(index=0, readings=3, seconds=60.0), RoundRecorder())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [plain, set_up, awaited, stepwise, of_amounts])
 def test_a_first_call_that_hangs_leaves_no_reading(make: Callable[[HangingAt], Workload]) -> None:
     plan = RoundPlan(index=0, readings=100, seconds=0.05, work=1.0)
@@ -150,6 +153,7 @@ def test_a_first_call_that_hangs_leaves_no_reading(make: Callable[[HangingAt], W
     assert finished.n_readings == 0
 
 
+@pytest.mark.slow
 def test_behind_a_first_call_none_is_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first one tells how long they take, though it is no reading."""
     monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", HANG_S)
@@ -160,6 +164,7 @@ def test_behind_a_first_call_none_is_waited_for_as_long(monkeypatch: pytest.Monk
     assert recorder.finish(plan, 1).cut
 
 
+@pytest.mark.slow
 def test_a_slow_call_is_waited_for() -> None:
     """It takes five times the budget, or ten times as long as those before."""
     plan, recorder = RoundPlan(index=0, readings=3, seconds=0.1), RoundRecorder()

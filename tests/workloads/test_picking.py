@@ -319,6 +319,7 @@ def test_a_quote_that_its_line_does_not_close_is_refused(rows: str) -> None:
         picked(rows, f"x=column:{int(',' in rows)}", unit_readings=True)
 
 
+@pytest.mark.slow
 def test_a_pattern_that_tries_all_ways_to_match_is_named_and_left() -> None:
     with pytest.raises(
         WorkloadFailed, match=r"line 2 of .* was ended after 0.5 s.*regex:\(a\+\)\+\$"
@@ -327,6 +328,7 @@ def test_a_pattern_that_tries_all_ways_to_match_is_named_and_left() -> None:
     assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0
 
 
+@pytest.mark.slow
 def test_long_output_is_searched_for_as_long_as_its_lines_take(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

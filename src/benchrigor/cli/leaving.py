@@ -16,6 +16,7 @@ from benchrigor.workloads.processes.process_group import end_all
 
 _spared: list[set[int]] = []  # by each verb that had to kill descendants, those that were there
 _EXIT_S = 2.0
+_MOST_NAMED = 10
 
 
 @contextmanager
@@ -35,8 +36,8 @@ def left_clean() -> Iterator[None]:
             if kinship.kill_descendants(spared=before):
                 _spared.append(before)
             kinship.kill_orphans()
-            for each in kinship.escapees(os.getpid()):
-                remark(f"still running: {each}")
+            if escaped := kinship.escapees(os.getpid()):
+                remark(f"still running: {first_few(escaped, _MOST_NAMED)}")
             os.environ.pop(kinship.MARK, None)  # a function may have cleared them
 
 
@@ -45,7 +46,8 @@ def end_program(code: int) -> None:
     main = threading.main_thread()
     threads = [each.name for each in threading.enumerate() if each is not main and not each.daemon]
     if threads:
-        remark(f"ended although the measured code left threads running: {first_few(threads, 3)}")
+        names = first_few(threads, _MOST_NAMED)
+        remark(f"ended although the measured code left threads running: {names}")
     if own_signals.left_calls or _spared or threads:
         own_signals.refuse_forks()  # a pool replaces those of its processes that were killed
         kinship.kill_descendants(spared=set().union(*_spared))

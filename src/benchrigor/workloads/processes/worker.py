@@ -376,6 +376,7 @@ def _nothing() -> int:
 
 EXIT_S = 2.0  # for what the target does at exit, after which the program ends with this code:
 EXIT_TOOK_LONG = 124
+_MOST_WORDS = 2_000  # of the message of an error
 _COROUTINE, _GENERATOR, _ASYNC_GENERATOR = 0x80, 0x20, 0x200  # flags of code, see `inspect`
 
 
@@ -406,12 +407,7 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
         facts = {"refused": str(error)}
     except BaseException as error:
         _end_copy(pid)
-        trace = error.__traceback__
-        while trace and trace.tb_frame.f_code.co_filename == __file__:
-            trace = trace.tb_next
-        # The end of what it prints is part of the message.
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
-        facts = {"failed": f"raised {type(error).__name__}{f': {error}' if str(error) else ''}"}
+        facts = {"failed": _told(error)}
     _end_copy(pid)
     _answer(descriptor, facts, arrays)
     _see_to_the_end()
@@ -441,6 +437,23 @@ def _see_to_the_end() -> None:
     import _thread
 
     _thread.start_new_thread(_end_later, ())
+
+
+def _told(error: BaseException) -> str:
+    """Say what the target raised, and print its own lines: their end is part of the message."""
+    own = trace = error.__traceback__
+    while trace:
+        if trace.tb_frame.f_code.co_filename == __file__:
+            own = trace.tb_next
+        trace = trace.tb_next
+    try:
+        words = str(error)
+    except Exception:  # the error's own code
+        words = ""
+    if len(words) > _MOST_WORDS:
+        words = f"{words[:_MOST_WORDS]}…"
+    sys.excepthook(type(error), error.with_traceback(own), own)
+    return f"raised {type(error).__name__}{f': {words}' if words else ''}"
 
 
 def _end_copy(pid: int) -> None:
