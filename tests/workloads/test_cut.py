@@ -123,7 +123,8 @@ def test_the_grace_is_part_of_the_description() -> None:
     again = CommandWorkload.from_description(described, clock=WallClock())
     assert again.describe() == described
     del described["grace_s"]  # as it was stored before there was one
-    assert CommandWorkload.from_description(described, clock=WallClock()).describe()["grace_s"] == GRACE_S
+    stored = CommandWorkload.from_description(described, clock=WallClock())
+    assert stored.describe()["grace_s"] == GRACE_S
 
 
 @pytest.mark.slow
