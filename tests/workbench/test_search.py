@@ -333,10 +333,10 @@ def test_only_a_whole_report_has_codes_and_notes():
     doubt = Notice.warning(Code.BRACKET, "Responses follow no known curve.")
     remark = Notice.note(Code.BRACKET, "This was published.")
     peak = br.PeakRate(status=None, load=None, at_least=None, at_most=None, notices=(doubt, remark))
-    assert "[bracket]" in page(peak.lines())
+    assert "[bracket-only]" in page(peak.lines())
     short = page(peak.lines(whole=False))
     assert "! Responses follow no known curve." in short
-    assert "[bracket]" not in short
+    assert "[bracket-only]" not in short
     assert "published" not in short
 
 
