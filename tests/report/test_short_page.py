@@ -76,6 +76,25 @@ def test_a_quiet_machine_is_told_only_where_the_numbers_agree(run: RunRecord) ->
         assert abs(estimate.value / headline.value - 1.0) < 0.15
 
 
+def test_a_quiet_machine_did_not_disturb_all_readings() -> None:
+    record = paced(delay=0.005)
+    disturbed = Notice.warning(Code.HARDLY_UNDISTURBED, "3 of 30 readings are undisturbed.")
+    record = replace(record, session_notices=(*record.session_notices, disturbed))
+    assert re.search(r"machine +quiet", run_page(record))
+    assert "disturbed nearly all" not in run_page(record)
+
+
+@pytest.mark.parametrize(("first_s", "kind"), [(0.001, "the first call"), (0.002, "a call")])
+def test_a_page_says_of_which_calls_fresh_processes_tell(first_s: float, kind: str) -> None:
+    record = RUNS["one reading"]()
+    (finished,) = record.rounds
+    facts = {"startup_s": 0.1, "first_call_s": first_s}
+    readings = {"time": np.array([0.001])}
+    rounds = (replace(finished, facts=facts, unit_readings=readings),)
+    record = replace(record, rounds=rounds)
+    assert f"1 reading, each {kind} in a fresh process" in run_page(record)
+
+
 @pytest.mark.parametrize("name", ["satisfied", "restarted", "quiet"])
 def test_after_the_target_is_reached_no_more_readings_are_needed(name: str) -> None:
     """However many a forecast asks for: it is one of another time."""

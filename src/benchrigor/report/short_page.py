@@ -18,6 +18,7 @@ from benchrigor.model import (
     Kind,
     Notice,
     Options,
+    Round,
     RunRecord,
     Severity,
     Verdict,
@@ -80,7 +81,10 @@ def run_page(record: RunRecord) -> Page:
     if PEAK_MEMORY in record.facts:
         rows += row("memory", [f"at its peak {show_peak_memory(record.facts)}"])
     head = Line(str(record), hanging=2, style="bold")
-    return page([head, *rows[:MOST_ROWS], *warnings(chosen_of_run(record))])
+    is_calm = record.interference is not None and not is_disturbed(record.interference)
+    hidden = {Code.HARDLY_UNDISTURBED} if is_calm else set()  # by little
+    shown = [each for each in chosen_of_run(record) if each.code not in hidden]
+    return page([head, *rows[:MOST_ROWS], *warnings(shown)])
 
 
 def comparison_page(comparison: Comparison) -> Page:
@@ -212,10 +216,19 @@ def _data(record: RunRecord) -> str:
         shown += f" of {loop} calls each" if isinstance(loop, int) and loop > 1 else ""
         if analysis.kind is Kind.INVOCATIONS:
             shown += f" in {counted(len(record.rounds))} fresh processes"
+        elif "startup_s" in record.facts:
+            is_first = all(map(_is_first_call, record.rounds))
+            shown += f", each {'the first call' if is_first else 'a call'} in a fresh process"
     if not record.elapsed_s:  # recorded elsewhere
         return shown
     here = next((each.sentence for each in record.session_notices if _is_here(each)), "")
     return "; ".join(filter(None, (shown, show_duration(record.elapsed_s), here)))
+
+
+def _is_first_call(finished: Round) -> bool:
+    """Whether a fresh process gave no reading but its first call, which is often slower."""
+    first = finished.facts.get("first_call_s")
+    return all(readings.tolist() == [first] for readings in finished.unit_readings.values())
 
 
 def _is_here(notice: Notice) -> bool:
