@@ -77,7 +77,7 @@ def test_a_quiet_machine_is_told_only_where_the_numbers_agree(run: RunRecord) ->
 
 
 def test_a_quiet_machine_did_not_disturb_all_readings() -> None:
-    record = paced(delay=0.005)
+    record = paced(slow=1.003, delay=0.005)
     disturbed = Notice.warning(Code.HARDLY_UNDISTURBED, "3 of 30 readings are undisturbed.")
     record = replace(record, session_notices=(*record.session_notices, disturbed))
     assert re.search(r"machine +quiet", run_page(record))
