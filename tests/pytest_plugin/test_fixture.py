@@ -49,6 +49,61 @@ def test_each_function_is_measured_for_two_seconds_at_most(pytester):
     pytester.runpytest(*BARE).assert_outcomes(passed=1)
 
 
+def test_nothing_stands_between_the_loop_that_times_and_the_function(pytester):
+    pytester.makepyfile("""
+        import sys
+        from pathlib import Path
+
+        import pytest
+
+        callers = []
+
+        def note_caller():
+            code = sys._getframe(2).f_code
+            callers.append(f"{Path(code.co_filename).stem}.{code.co_name}")
+            return len(callers)
+
+        def f(*args, **kwargs):
+            return note_caller(), args, kwargs
+
+        async def h():
+            return note_caller(), (), {}
+
+        CASES = {
+            "bare": lambda bench: bench(f),
+            "args": lambda bench: bench(f, 3, x=4),
+            "rounds": lambda bench: bench.pedantic(f, rounds=5, iterations=2),
+            "setup": lambda bench: bench.pedantic(f, setup=lambda: ((5,), {})),
+            "coroutine": lambda bench: bench(h),
+        }
+        LOOPS = {
+            "worker.time_calls", "worker.time_loops", "worker.awaited", "callable._time_given"
+        }
+
+        @pytest.mark.parametrize("case", CASES)
+        def test_bare(bench, case):
+            callers.clear()
+            number, args, kwargs = CASES[case](bench)
+            assert number == 1
+            given = {"args": ((3,), {"x": 4}), "setup": ((5,), {})}
+            assert (args, kwargs) == given.get(case, ((), {}))
+            assert {*callers[2:]} <= LOOPS
+    """)
+    pytester.runpytest(*QUICK).assert_outcomes(passed=5)
+
+
+def test_how_a_generator_is_made_may_be_measured(pytester):
+    pytester.makepyfile("""
+        def count(first, step):
+            yield first
+
+        def test_made(bench):
+            assert [*bench(count, 3, step=1)] == [3]
+            assert [*bench.pedantic(count, setup=lambda: ((4,), {"step": 1}))] == [4]
+    """)
+    pytester.runpytest(*QUICK).assert_outcomes(passed=1)
+
+
 def test_a_call_that_spends_the_budget_alone_is_the_reading(pytester):
     pytester.makepyfile("""
         import time

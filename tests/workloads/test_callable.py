@@ -23,9 +23,10 @@ class Taking:
     def __init__(self, clock: FakeClock, *durations_ns: int) -> None:
         self.clock, self.durations_ns, self.calls = clock, durations_ns, 0
 
-    def __call__(self) -> None:
+    def __call__(self) -> int:
         self.clock.advance(self.durations_ns[min(self.calls, len(self.durations_ns) - 1)])
         self.calls += 1
+        return self.calls
 
 
 def codes(finished: Round) -> list[Code]:
@@ -48,6 +49,20 @@ def test_the_first_call_is_reported_apart() -> None:
     assert "first_call_s" not in second.facts
     assert set(first.unit_readings["time"]) == {0.001}
     assert func.calls == 1 + 3 + 3
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_what_the_first_call_returned_is_taken(apart: bool) -> None:
+    clock = FakeClock()
+    taken: list[object] = []
+    func = Taking(clock, 1_000)
+    workload = CallableWorkload(
+        func, clock=clock, inner=2, first_call_apart=apart, take_first=taken.append
+    )
+    finished = run(workload, 3)
+    assert taken == [1]
+    assert func.calls == 6 + apart
+    assert finished.unit_readings["time"].tolist() == [1e-6] * 3
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
 import os
 import signal
@@ -201,13 +202,17 @@ class Bench(Benchmarked):
             result = _called_once(func, (args, kwargs), setup, teardown)
             _as_raised(lambda: self._keep(self._session(name, fresh).run(fresh)))
             return result
-        call, first = _first_kept(func, *(((), {}) if setup else (args, kwargs)))
+        results: list[T] = []
         workload = self._workload(
-            call, meter_for(None), setup=setup, teardown=teardown, first_call_apart=rounds is None
+            _call_of(func, *(((), {}) if setup else (args, kwargs))),
+            meter_for(None),
+            setup=setup,
+            teardown=teardown,
+            first_call_apart=rounds is None,
+            take_first=results.append,
         )
         _as_raised(lambda: self._keep(self._session(name, workload, rounds).run(workload)))
-        kept: T = first[0]
-        return kept
+        return results[0]
 
     def _measure_in_both(
         self, name: str, call: partial[Any], setup: Callable[[], _Arguments] | None = None
@@ -237,13 +242,13 @@ class Bench(Benchmarked):
         if not self.enabled:
             self._suite.skip(name)
             return await func(*args, **kwargs)
-        call, first = _first_kept(func, args, kwargs)
-        workload = self._workload(call, None)
+        results: list[Any] = []
+        workload = self._workload(_call_of(func, args, kwargs), None, take_first=results.append)
         try:
             self._keep(await run_in_loop(self._session(name, workload), workload))
         except WorkloadFailed as error:
             raise _own(error) from None
-        return first[0]
+        return results[0]
 
     def _workload(
         self, call: Callable[..., object], meter: DelayMeter | None, **options: Any
@@ -359,38 +364,14 @@ def _called_once(
             teardown()
 
 
-def _first_kept(
+def _call_of(
     func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[Callable[..., Any], list[Any]]:
-    """Return a call of a function, and where its first result will be.
-
-    Later calls pay nothing for that: the first one puts the function in its own place.
-    """
-    kept: list[Any] = []
-    called = func
-
-    def first(*args: Any, **kwargs: Any) -> Any:
-        nonlocal called
-        called = func
-        kept.append(func(*args, **kwargs))
-        return kept[0]
-
-    async def first_awaited(*args: Any, **kwargs: Any) -> Any:
-        nonlocal called
-        called = func
-        kept.append(await func(*args, **kwargs))
-
-    async def awaited(*own: Any, **named: Any) -> Any:
-        return await called(*args, *own, **kwargs, **named)
-
-    def call(*own: Any, **named: Any) -> Any:
-        return called(*own, **named)
-
-    if awaits(func):
-        called = first_awaited
-        return awaited, kept
-    called = first
-    return (lambda: called(*args, **kwargs)) if args or kwargs else call, kept
+) -> Callable[..., Any]:
+    """Return what is timed: the function itself, so that nothing adds to it, unless it has args."""
+    if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
+        # No workload takes it as it is. pytest-benchmark times how it makes its object.
+        return lambda *own, **named: func(*args, *own, **kwargs, **named)
+    return partial(func, *args, **kwargs) if args or kwargs else func
 
 
 def _as_raised(measure: Callable[[], T]) -> T:

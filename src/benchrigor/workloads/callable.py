@@ -106,6 +106,8 @@ class CallableWorkload(TimedWorkload):
     first_call_apart
         Whether the first call is timed apart; otherwise, with ``inner``, there is no call that is
         not of a reading.
+    take_first
+        Is given what the first call returned, and is no part of any later call.
 
     Raises
     ------
@@ -139,6 +141,7 @@ class CallableWorkload(TimedWorkload):
         meter: DelayMeter | None = None,
         timeout_s: float | None = None,
         first_call_apart: bool = True,
+        take_first: Callable[[Any], object] | None = None,
         loop_factory: Callable[[], AbstractEventLoop] | None = None,
         sync: Call | None = None,
         memory: bool = False,
@@ -163,6 +166,7 @@ class CallableWorkload(TimedWorkload):
         self._gc = gc
         self._metric = metric
         self._is_first_round = first_call_apart
+        self._take_first = take_first  # None after the first call
         self._calls = 0  # finished before the readings under way
         self._setup, self._teardown = setup, teardown
         self._sync, self._memory, self._instructions = sync, memory, instructions
@@ -262,6 +266,27 @@ class CallableWorkload(TimedWorkload):
             self._func = func
         kept.refuse_coroutine(self.name)
 
+    @contextmanager
+    def _first_taken(self, take: Callable[[Any], object]) -> Iterator[None]:
+        """Have the result of the first call inside taken: later calls are of the bare function."""
+        _, func, self._take_first = self.name, self._func, None  # the name is that of the function
+        results: list[Any] = []
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result: Any = func(*args, **kwargs)
+            results.append(result)
+            return result
+
+        async def awaited(*args: Any, **kwargs: Any) -> None:
+            results.append(await func(*args, **kwargs))  # type: ignore[misc]
+
+        self._func = awaited if self._is_coroutine else call
+        try:
+            yield
+        finally:
+            self._func = func
+        take(results[0])
+
     def _time_first_call(self, seconds: float | None) -> int:
         """Time the first call, which pays for all that is done once.
 
@@ -329,6 +354,9 @@ class CallableWorkload(TimedWorkload):
         until_ns: int = NEVER,
     ) -> list[int]:
         """Return ``n`` readings of ``inner`` calls each, in nanoseconds; none begins after then."""
+        if self._take_first is not None:
+            with self._first_taken(self._take_first):
+                return self._timed(1, done, inner=inner, delays=delays, until_ns=until_ns)
         elapsed_ns: list[int] = []
         taken = elapsed_ns.append
         if delays is not None:
@@ -489,8 +517,9 @@ class _FirstResult:
         self._func = func
         self._result: object = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, *args: Any, **kwargs: Any) -> object:
         self._result = self._func(*args, **kwargs)
+        return self._result
 
     def refuse_coroutine(self, name: str) -> None:
         """Raise InvalidInput if the call only made a coroutine."""
