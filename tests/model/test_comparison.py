@@ -169,6 +169,14 @@ def test_a_family_is_a_table_that_fits() -> None:
     assert lines[1].split()[0] == "a"
     assert "geometric mean of 3 ratios: 1.20% higher [0.80%, 1.60%] 95%" in lines
     assert "95% intervals, margin 1%, false discoveries at most 5%" in lines
+    assert lines[-3].startswith("p adj.: ")
+
+
+def test_a_family_explains_the_columns_that_it_fills() -> None:
+    found = family("a")
+    explained = "visible: the smallest change that would be called one in 4 of 5 cases"
+    assert explained not in str(found)
+    assert explained in str(replace(found, visible={"a": 0.02})).split("\n")
 
 
 def test_a_family_shows_the_verdict_that_stands() -> None:

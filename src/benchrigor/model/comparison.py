@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+import math
 import textwrap
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchrigor.layout import Part, page, table, wrapped
 from benchrigor.model.analysis import Observed
@@ -177,7 +178,8 @@ class Family(OneLine):
         By name: the smallest relative change that is called one in 80 % of such families, where the
         other comparisons show none; None without an interval.
     summary
-        Geometric mean of the ratios; None when there is no ratio.
+        Geometric mean of the ratios; None when there is no ratio. Its interval has no end
+        (``math.inf``) where the ratios depend on each other, as those of two sessions do.
     """
 
     comparisons: Mapping[str, Comparison]
@@ -201,7 +203,7 @@ class Family(OneLine):
     def _line(self) -> str:
         counts = Counter(self.verdicts.values())
         verdicts = ", ".join(f"{counts[each]} {each}" for each in Verdict if counts[each])
-        mean = "" if self.summary is None else f" · geometric mean {show_change(self.summary)}"
+        mean = "" if self.summary is None else f" · geometric mean {_mean_change(self.summary)}"
         return f"{many(len(self.comparisons), 'comparison')}: {verdicts}{mean}"
 
 
@@ -279,14 +281,31 @@ def show_more(comparison: Comparison) -> str:
     return more
 
 
+def _is_alone(summary: Estimate) -> bool:
+    """Whether a summary is a value without an interval."""
+    return math.isinf(summary.high)
+
+
+def _mean_change(summary: Estimate, unit: str = "", direction: Direction | None = None) -> str:
+    """Show the geometric mean of ratios as a change, with its interval if it has one."""
+    if not _is_alone(summary):
+        return show_change(summary, unit, direction)
+    value = round(summary.value, 3) or summary.value
+    exact = replace(summary, value=value, low=value, high=value)
+    return show_change(exact, unit, direction).partition(" [")[0]
+
+
 def _footer(family: Family) -> list[Part]:
     lines: list[Part] = []
     if family.summary is not None:
-        confidence = percent(family.summary.confidence, digits=10)
         ratios = many(family.summary.n, "ratio")
         first = next(iter(family.comparisons.values()))
-        change = show_change(family.summary, first.readings_in, first.direction)
-        lines += wrapped(f"geometric mean of {ratios}: {change} {confidence}", hanging=2)
+        change = _mean_change(family.summary, first.readings_in, first.direction)
+        if _is_alone(family.summary):
+            change += " (no interval: not independent)"
+        else:
+            change += f" {percent(family.summary.confidence, digits=10)}"
+        lines += wrapped(f"geometric mean of {ratios}: {change}", hanging=2)
     each = family.comparisons.values()
     confidences, margins = (
         " or ".join(percent(share, digits=10) for share in sorted(shares))
@@ -297,4 +316,7 @@ def _footer(family: Family) -> list[Part]:
         f"false discoveries at most {percent(family.rate)}",
         hanging=2,
     )
+    if any(least is not None for least in family.visible.values()):
+        lines.append("visible: the smallest change that would be called one in 4 of 5 cases")
+    lines.append("p adj.: the chance of such a change by luck, adjusted for all rows")
     return lines + [line for notice in family.notices for line in marked(notice)]

@@ -10,7 +10,7 @@ from simulated.estimates import estimated
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Verdict
 from benchrigor.stats import estimate_mean
-from benchrigor.stats.comparison.multiple_testing import compare_family, rank
+from benchrigor.stats.comparison.multiple_testing import compare_family, family_of, rank
 from benchrigor.stats.comparison.two_sample import compare
 
 
@@ -68,6 +68,22 @@ def test_the_summary_of_one_is_its_ratio() -> None:
     assert found.summary.value == pytest.approx(ratio.value)
     assert (found.summary.low, found.summary.high) == pytest.approx((ratio.low, ratio.high), 1e-3)
     assert found.adjusted["only"] == found.comparisons["only"].p_beyond
+
+
+def test_the_summary_of_ratios_that_depend_on_each_other_is_a_value_alone() -> None:
+    comparisons = family(np.random.default_rng(5), {"a": 1.2, "b": 1.2}).comparisons
+    found = family_of(comparisons, independent=False)
+    apart = family_of(comparisons)
+    assert found.summary is not None
+    assert apart.summary is not None
+    assert found.summary.value == apart.summary.value
+    assert (found.summary.low, found.summary.high) == (0.0, math.inf)
+    shown = f"{100.0 * (found.summary.value - 1.0):.1f}% higher"
+    line = f"geometric mean of 2 ratios: {shown} (no interval: not independent)"
+    assert line in str(found).splitlines()
+    assert repr(found).endswith(f"geometric mean {shown}")
+    one = {"a": comparisons["a"]}
+    assert family_of(one, independent=False) == family_of(one)
 
 
 @pytest.mark.slow

@@ -23,7 +23,8 @@ def compare_suite(
     """Compare pairs of baseline and candidate, each as `compare_runs` does, as one family.
 
     ``margins`` are by name too; ``store`` holds earlier runs, which tell how far runs are apart.
-    Pairs that cannot be compared are left out with a Notice. NotEstimable when no pair can.
+    Pairs that cannot be compared are left out with a Notice. NotEstimable when no pair can. The
+    runs of a suite share the pace of their session, and members of a group their baseline.
     """
     stored = None if store is None else StoredRuns(store)
     found: dict[str, Comparison] = {}
@@ -39,4 +40,4 @@ def compare_suite(
             refused.append(Notice.warning(Code.NOT_COMPARED, f"{name}: {error}"))
     if not found:
         raise NotEstimable(refused[0])
-    return family_of(found, notices=refused)
+    return family_of(found, notices=refused, independent=False)

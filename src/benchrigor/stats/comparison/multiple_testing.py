@@ -93,6 +93,8 @@ def compare_family(
     render  0.02% lower [-0.40%, +0.37%]    1.61%        1  equivalent
     geometric mean of 2 ratios: 2.22% higher [1.73%, 2.71%] 95%
     95% intervals, margin 1%, false discoveries at most 5%
+    visible: the smallest change that would be called one in 4 of 5 cases
+    p adj.: the chance of such a change by luck, adjusted for all rows
     """
     problems = wrong_share("rate", rate)
     if not isinstance(pairs, Mapping) or not pairs:
@@ -104,15 +106,27 @@ def compare_family(
 
 
 def family_of(
-    comparisons: Mapping[str, Comparison], *, rate: float = 0.05, notices: Sequence[Notice] = ()
+    comparisons: Mapping[str, Comparison],
+    *,
+    rate: float = 0.05,
+    notices: Sequence[Notice] = (),
+    independent: bool = True,
 ) -> Family:
-    """Judge comparisons, at least one, together, as `compare_family` does."""
+    """Judge comparisons, at least one, together, as `compare_family` does.
+
+    Of ratios that are not ``independent`` the summary is a value alone: what they share, such as
+    the pace of the machine in one session, does not average out.
+    """
     adjusted = _benjamini_hochberg(comparisons)
     verdicts = {name: each.verdict for name, each in comparisons.items()}
     for name, verdict in verdicts.items():
         if verdict not in (Verdict.EQUIVALENT, Verdict.UNDECIDED) and adjusted[name] > rate:
             verdicts[name] = Verdict.UNDECIDED
     summary, left_out = _summarise(comparisons)
+    if summary is not None and summary.n > 1 and not independent:
+        summary = replace(
+            summary, low=0.0, high=math.inf, standard_error=None, degrees_of_freedom=None
+        )
     return Family(
         comparisons=comparisons,
         adjusted=adjusted,
