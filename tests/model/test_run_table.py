@@ -6,9 +6,11 @@ from simulated.estimates import estimated
 
 from benchrigor.model import (
     Analysis,
+    Code,
     Decision,
     Kind,
     Metric,
+    Notice,
     Options,
     RunRecord,
     StopReason,
@@ -67,6 +69,40 @@ def test_an_observed_median_is_marked_as_such() -> None:
     ).splitlines()
     assert row.split()[:4] == ["sort", "~2", "ms", "3"]
     assert footnote == "~ observed median, no interval"
+
+
+def test_a_row_without_an_interval_says_why_whatever_else_is_told() -> None:
+    notices = (
+        Notice.warning(Code.NOT_CONVERGED, "Short of the target."),
+        Notice.warning(Code.DISTURBED, "Busy."),
+        Notice.refusal(Code.FEW_IN_TAIL, "No tail."),
+        Notice.refusal(Code.NO_STABLE_PHASE, "No phase."),
+    )
+    analysis = Analysis(
+        metric=TIME,
+        kind=Kind.READINGS,
+        n=3,
+        observed=observe([0.001, 0.002, 0.3]),
+        notices=notices,
+    )
+    shown = words([ended(StopReason.TIME_BUDGET, analyses=(analysis,))])
+    assert "! Few readings are that slow" in shown
+    assert "! The readings do not settle" in shown
+
+
+def test_options_are_worded_as_the_reader_gives_them() -> None:
+    analysis = Analysis(
+        metric=TIME,
+        kind=Kind.READINGS,
+        n=3,
+        observed=observe([0.001, 0.002, 0.3]),
+        notices=(Notice.refusal(Code.TOO_FEW_READINGS, "Too few."),),
+    )
+    records = [ended(StopReason.TIME_BUDGET, analyses=(analysis,))]
+    assert "(--budget)" in tabulate(records)
+    assert "(--bench-budget)" in tabulate(
+        records, worded=lambda text: text.replace("--", "--bench-")
+    )
 
 
 def test_endings_are_broken_for_short_names_and_long_names_give_way() -> None:

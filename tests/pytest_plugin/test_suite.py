@@ -53,6 +53,7 @@ def measured(suite, name, mean, *, seed, group=None, baseline=False):
     bench = SimpleNamespace(
         name=name, fullname=f"a.py::{name}", group=group, baseline=baseline, margin=0.01
     )
+    bench.param, bench.extra_info = None, {}
     suite.records.append((bench, record))
 
 
@@ -91,6 +92,38 @@ def test_what_became_worse_since_it_was_saved_fails_the_run(pytester, fail_on, m
     assert found.keys() == {"test_work"}
     assert (found["test_work"] == "worse") is (mean > 1e-3)
     assert "Not among those saved: test_new." in lines
+
+
+@pytest.mark.slow
+def test_tests_of_one_session_share_its_pace_so_that_their_mean_has_no_interval(pytester):
+    tests = ("test_one", "test_two")
+    before = suite_of(pytester, "--bench-save=before")
+    for seed, name in enumerate(tests):
+        measured(before, name, 1e-3, seed=seed)
+    file = pytester.path / "out.json"
+    after = suite_of(pytester, "--bench-compare=before", f"--bench-json={file}")
+    for seed, name in enumerate(tests, start=10):
+        measured(after, name, 0.9e-3, seed=seed)
+    after.ended()
+    (mean,) = (line for line in after.lines() if line.startswith("geometric mean"))
+    assert "% less time (no interval: " in mean
+    summary = json.loads(file.read_text())["against"]["summary"]
+    assert (summary["low"], summary["high"]) == (0.0, "inf")
+
+
+def test_columns_marks_and_options_are_explained_as_pytest_has_them(pytester):
+    pytester.makepyfile("""
+        import time
+
+        def test_slow(bench):
+            bench(time.sleep, 0.05)
+            bench(time.sleep, 0.05)
+    """)
+    result = pytester.runpytest(*BARE, "--bench-budget=0.05")
+    result.stdout.fnmatch_lines(["! *Allow more time (--bench-budget)*"])
+    result.stdout.fnmatch_lines(["ended: satisfied *--bench-target*", "#2: the second *"])
+    result.stdout.no_fnmatch_line("*(--budget)*")
+    result.stdout.no_fnmatch_line("just now: *")
 
 
 @pytest.mark.slow

@@ -169,6 +169,8 @@ def test_the_table_leads_with_it_too(slow: RunRecord) -> None:
     assert measured is not None
     figures = f"{show_short(headline(slow), 's')} {show_value(measured.value, 's')}"
     assert figures in words(first)
+    explained = "just now: as it ran; mean: estimated for a quiet machine"
+    assert explained in tabulate([slow]).splitlines()
     assert "just now" not in tabulate([paced(references=False)])
     assert second.count("µs") == 1
 

@@ -133,11 +133,15 @@ _ALIKE: tuple[tuple[Code, ...], ...] = (
 
 
 def chosen(notices: Iterable[Notice]) -> list[Notice]:
-    """Return the Notices that a page tells: those that ask for something, each cause once."""
+    """Return the Notices that a page tells: those that ask for something, each cause once.
+
+    A refusal is told always: it says why there is no number.
+    """
     asked = [each for each in one_each(notices) if sentence_of(each)]
     codes = {each.code for each in asked}
     present = [[code for code in alike if code in codes] for alike in _ALIKE]
-    repeated = {code for alike in present for code in alike[1:]}
+    refused = {each.code for each in asked if each.severity is Severity.REFUSAL}
+    repeated = {code for alike in present for code in alike[1:]} - refused
     first = {each.code: each for each in reversed(asked) if each.code not in repeated}
     return [first[code] for code in dict.fromkeys(each.code for each in asked) if code in first]
 

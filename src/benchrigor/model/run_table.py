@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.notice import Code
@@ -16,7 +16,12 @@ _LISTED = 5  # names that a warning is listed with
 _PLUS_MINUS = "±: half of the 95% confidence interval"
 
 
-def tabulate(records: Sequence[RunRecord], *, places: Sequence[int] = ()) -> Page:
+def tabulate(
+    records: Sequence[RunRecord],
+    *,
+    places: Sequence[int] = (),
+    worded: Callable[[str], str] = str,
+) -> Page:
     """Return a table of runs: name, number, readings, how each ended.
 
     Where the machine was busier than usual, a column has what was measured just now. Below the
@@ -28,6 +33,8 @@ def tabulate(records: Sequence[RunRecord], *, places: Sequence[int] = ()) -> Pag
         Of finished runs, in the order in which they are shown.
     places
         Of a ranking, one for each record: they stand before the names.
+    worded
+        Puts the names of options into sentences as the reader gives them.
 
     Examples
     --------
@@ -41,15 +48,16 @@ def tabulate(records: Sequence[RunRecord], *, places: Sequence[int] = ()) -> Pag
     rows = [("name", statistic, "just now", "readings", "ended"), *map(_row, records)]
     for index, place in enumerate(places, start=1):
         rows[index] = (f"{place}. {rows[index][0]}", *rows[index][1:])
-    sides = "<<<><"
+    sides, notes = "<<<><", list[str]()
     if not any(row[2] for row in rows[1:]):
         rows, sides = [(*row[:2], *row[3:]) for row in rows], "<<><"
-    notes = (
-        [f"{_MARK} observed median, no interval"] if any(_is_marked(row) for row in rows) else []
-    )
+    else:
+        notes.append(f"just now: as it ran; {statistic}: estimated for a quiet machine")
     if any("±" in row[1] for row in rows):
-        notes.insert(0, _PLUS_MINUS)
-    return page([*table(rows, sides), *_warnings(records), *notes])
+        notes.append(_PLUS_MINUS)
+    if any(_is_marked(row) for row in rows):
+        notes.append(f"{_MARK} observed median, no interval")
+    return page([*table(rows, sides), *_warnings(records, worded), *notes])
 
 
 def _is_marked(row: tuple[str, ...]) -> bool:
@@ -72,13 +80,13 @@ def _row(record: RunRecord) -> tuple[str, ...]:
     return record.name, shown, "", counted(observed.n), ending
 
 
-def _warnings(records: Sequence[RunRecord]) -> list[Part]:
+def _warnings(records: Sequence[RunRecord], worded: Callable[[str], str]) -> list[Part]:
     """Say once what weakens numbers, but for what their endings say, and which they are."""
     concerned: dict[str, list[str]] = {}
     for record in records:
         for each in chosen_of_run(record):
             if each.code is not Code.NOT_CONVERGED:
-                concerned.setdefault(sentence_of(each), []).append(record.name)
+                concerned.setdefault(worded(sentence_of(each)), []).append(record.name)
     lines: list[Part] = []
     for sentence, names in concerned.items():
         whose = "" if len(names) == len(records) else f"{first_few(names, _LISTED)}: "

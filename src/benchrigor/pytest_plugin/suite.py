@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +31,9 @@ T = TypeVar("T")
 
 _MARGIN = 0.01
 _COARSE = 0.1  # a smallest visible change that hides what people look for
+_ENDED = "ended: satisfied where the number is as sure as --bench-target asks"
+_REPEATED = re.compile(r" #\d+$")  # the name of a second measurement of a test
+_OPTION = re.compile(r"--(?=(?:batch|budget|fresh|statistic|target)\b)")  # also of the command line
 _FAILING = {"worse": {Verdict.WORSE}, "undecided": {Verdict.WORSE, Verdict.UNDECIDED}}
 
 
@@ -113,9 +117,10 @@ class Suite:
         lines = list[Part]()
         if self.records:
             shown = [replace(record, name=name) for name, (_, record) in self._labelled().items()]
-            lines.append(tabulate(shown))
+            lines.append(tabulate(shown, worded=_worded))
+            lines.append(_ENDED)
         for name, comparison in self._comparisons().items():
-            lines += wrapped(f"{name}: {comparison}", hanging=2)
+            lines += wrapped(f"{name}: {_worded(str(comparison))}", hanging=2)
         for group, family in self._groups().items():
             lines += ["", f"group {group}", str(family)]
         if self._family is not None:
@@ -217,6 +222,9 @@ class Suite:
 
     def _said(self) -> Iterator[str]:
         """Say what is missing and what was saved, was ignored, or done otherwise than asked."""
+        family = {} if self._family is None else self._family.comparisons
+        if any(map(_REPEATED.search, (*self._labelled(), *self._comparisons(), *family))):
+            yield "#2: the second measurement of a test"
         for side, tests in self._missing.items():
             if tests:
                 yield f"Not among those {side}: {first_few(tests, 5)}."
@@ -286,6 +294,11 @@ class Suite:
             "revision": self.revision and self.revision.name,
             "not_compared": self.revision and self.revision.left_out,
         }
+
+
+def _worded(sentence: str) -> str:
+    """Return a sentence with the options of the command line as pytest has them."""
+    return _OPTION.sub("--bench-", sentence)
 
 
 def _counted(family: Family) -> str:
