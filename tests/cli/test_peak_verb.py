@@ -364,7 +364,10 @@ def test_a_server_that_is_killed_ends_the_search_with_what_is_known(cli, store, 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--url", "http://x/"), "no limit is given"),
+        (("--url", "http://x/"), "no limit is given, expected"),
+        (("./load.sh", "{load}", "--p95", "50ms"), "no limit is given before COMMAND"),
+        (("m:f", "--p95", "50ms"), "'--p95' follows the function m:f, expected nothing"),
+        (("--p95", "50ms", "m:f", "--budget", "5"), "options stand before them"),
         (("--mean", "40ms"), "expected one of --url"),
         (("--mean", "40ms", "--url", "http://x/", "m:f"), "expected one of --url"),
         (("--mean", "soon", "--url", "http://x/"), "'soon' is no duration"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.targets import function_target, imported, metrics_for, names_function
+from benchrigor.cli.targets import function_target, imported, metrics_for, trailing_words
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Metric, Notice
 from benchrigor.model.checks import refuse
@@ -42,19 +42,13 @@ def chosen_function(
     in_turn: bool = False,
 ) -> Chosen:
     """Return how the function that the words name is measured; a Notice says if it is in here."""
-    target, *rest = words
+    target = words[0]
     problems = [
         f"--{name.replace('_', '-')} is for commands, and {target} is a function"
         for name in _FOR_COMMANDS
         if given[name]
     ]
-    if rest:
-        word = next(each for each in rest if not names_function(each))
-        problems.append(
-            f"{word!r} follows the function {target}, expected nothing but functions: they take no "
-            "arguments, and options stand before them"
-        )
-    refuse(problems)
+    refuse(problems, trailing_words(words))
     given = {**given, "speed": speed, "against": against, "in_turn": in_turn}
     why = None if given["fresh"] and not given["in_process"] else _why_in_process(target, given)
     if why is None:

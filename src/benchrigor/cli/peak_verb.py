@@ -17,12 +17,13 @@ from benchrigor import instrument
 from benchrigor.cli import options as shared
 from benchrigor.cli.picture import plot_option
 from benchrigor.cli.searches import announced, carry_out, generator_of, planned_lengths
-from benchrigor.cli.targets import names_function
+from benchrigor.cli.targets import names_function, trailing_words
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
 from benchrigor.model import Limit, codec
 from benchrigor.model.checks import refuse
+from benchrigor.model.codec import is_there
 from benchrigor.model.trial import FAILED
 from benchrigor.units import Quantity, positive_seconds_of, quantity_of, share_of
 from benchrigor.workbench import PeakRun, PeakSearch
@@ -160,7 +161,7 @@ def peak(
 
     COMMAND is another load generator: {load} and {seconds} are replaced in its arguments. What
     wrk2, vegeta, k6, oha, h2load and fortio print is known; of others, --read says where the
-    values stand.
+    values stand. Options of peak stand before it, or before MODULE:COROUTINE.
 
     Each trial is kept: `benchrigor resume` goes on, `explain` tells why each was run. The exit code
     is 3 where --accuracy was given and not reached, 4 where there is no peak to tell.
@@ -176,7 +177,15 @@ def peak(
         --read 'p95:s=regex:95% in (.+) secs' -- hey -c {load} -z {seconds}s URL
       benchrigor peak --mean 40ms my_client:request
     """  # noqa: D301  # click wants the backspace itself
+    if words and names_function(words[0]) and not is_there(Path(words[0])):
+        refuse(trailing_words(words, several=False))
     limits = _limits(mean_s, p95_s, failed, others, given["read"])
+    if not limits:
+        where = " before COMMAND, to which all that follows belongs" if words else ""
+        raise InvalidInput(
+            f"no limit is given{where}, expected --p95, --mean, --failed or --limit, such as "
+            "--p95 200ms"
+        )
     accuracy_given = shared.is_given("accuracy")  # else to miss it is nobody's loss
     if (plan_only or given["policy"] != ADAPTIVE) and not accuracy_given:
         given["accuracy"] = _PUBLISHED_ACCURACY  # of the response, as it was published
@@ -233,12 +242,7 @@ def _limits(
         if value is not None
     ]
     texts = [*([f"failed={failed}"] if failed is not None else []), *others]
-    found += [_limit(each, units) for each in texts]
-    if not found:
-        raise InvalidInput(
-            "no limit is given, expected --p95, --mean, --failed or --limit, such as --p95 200ms"
-        )
-    return found
+    return found + [_limit(each, units) for each in texts]
 
 
 def _limit(text: str, units: Mapping[str, str]) -> Limit:

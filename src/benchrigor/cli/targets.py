@@ -40,6 +40,17 @@ def names_function(word: str) -> bool:
     return _FUNCTION.fullmatch(word) is not None
 
 
+def trailing_words(words: Sequence[str], *, several: bool = True) -> list[str]:
+    """Return what is wrong with what follows a function: further functions alone may."""
+    wrong = [each for each in words[1:] if not (several and names_function(each))]
+    expected = "nothing but functions" if several else "nothing"
+    return [
+        f"{each!r} follows the function {words[0]}, expected {expected}: functions take no "
+        "arguments, and options stand before them"
+        for each in wrong[:1]
+    ]
+
+
 def function_target(
     target: str,
     *,
