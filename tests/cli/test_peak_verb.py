@@ -89,6 +89,13 @@ def test_further_limits_may_bind(cli):
     assert result.stdout.startswith("  peak 1")
 
 
+def test_after_the_last_trial_no_time_is_left(cli):
+    words = ("--mean", "40ms", "--accuracy", "20%", "--budget", "100")
+    *others, last = cli("peak", *words, *READ, *fake()).stderr.split(" req/s · ")[1:]
+    assert all("left" in each for each in others)
+    assert "left" not in last
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", ["40ms", "40", "0.04s"])
 def test_a_limit_may_be_in_the_unit_of_its_metric(cli, limit):

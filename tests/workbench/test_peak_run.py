@@ -68,6 +68,15 @@ def test_time_between_trials_and_before_their_run_is_of_the_budget(clock):
     assert (found.status, found.cost_s) == (br.PeakStatus.BUDGET_SPENT, 190.0)
 
 
+def test_after_its_last_trial_it_is_known_how_the_search_ended():
+    statuses: list[br.PeakStatus | None] = []
+    run = run_of(PeakSearch(**OPTIONS))
+    found = run.carry_out(
+        SimulatedServer(200.0), after=lambda _trial, peak: statuses.append(peak.status)
+    )
+    assert statuses == [None] * (len(found.trials) - 1) + [br.PeakStatus.FOUND]
+
+
 @pytest.mark.slow
 def test_each_trial_is_a_round_of_its_load():
     store = MemoryStore()

@@ -294,9 +294,21 @@ def test_what_cannot_be_offered_above_a_saturated_load_does_not_matter():
 
 
 def test_a_generator_that_is_late_tells_nothing():
-    found = searched(lambda *_: br.LoadResult(mean_response_s=0.01, lag_p99_s=0.005))
-    assert found.status is br.PeakStatus.NOT_SATURATED
-    assert (found.at_least, found.load) == (None, None)
+    def late(*_: float) -> br.LoadResult:
+        return br.LoadResult(mean_response_s=0.01, lag_p99_s=0.005)
+
+    for options, status, trials in (
+        ({}, br.PeakStatus.FAILED, "all 6 trials were"),
+        ({"policy": "linear"}, br.PeakStatus.FAILED, "all 2 trials were"),
+        ({"budget_s": 100.0, "trial_s": 10.0}, br.PeakStatus.BUDGET_SPENT, "all 3 trials were"),
+        ({"budget_s": 40.0, "trial_s": 10.0}, br.PeakStatus.BUDGET_SPENT, "the only trial was"),
+    ):
+        found = searched(late, **options)
+        assert (found.status, found.at_least, found.load) == (status, None, None)
+        (notice,) = found.notices
+        assert notice.code is Code.GENERATOR_LIMIT
+        assert f"No load could be offered on time: {trials} invalid" in notice.sentence
+        assert "(--processes)" in notice.sentence
 
 
 @pytest.mark.parametrize(("response_s", "is_invalid"), [(0.09, True), (0.11, False)])

@@ -195,7 +195,8 @@ def _code(found: PeakRate, *, accuracy_given: bool) -> ExitCode:
 def _tell(trial: Trial, peak: PeakRate, search: PeakSearch) -> None:
     """Say on stderr what a trial found, and what is known by now."""
     if trial.invalid:
-        verdict = f"invalid: {trial.invalid}"
+        why, _, _cure = trial.invalid.partition(": ")  # what to do stands below the result
+        verdict = f"invalid: {why}"
     elif trial.result.crashed:
         verdict = "broke down"
     else:
@@ -208,7 +209,7 @@ def _tell(trial: Trial, peak: PeakRate, search: PeakSearch) -> None:
     parts = [f"{show_value(trial.asked.load, peak.unit)}", verdict]
     if peak.load is not None:
         parts.append(f"peak {peak.load.low:.3g} to {peak.load.high:.3g}")
-    if search.goal.budget_s is not None:
+    if search.goal.budget_s is not None and peak.status is None:
         left_s = search.goal.budget_s - peak.cost_s
         parts += [f"{show_duration(left_s)} left"] if left_s > 0.0 else []
     say(page(wrapped(" · ".join(parts), hanging=2)), err=True)

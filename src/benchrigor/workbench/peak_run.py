@@ -112,7 +112,7 @@ class PeakRun:
         *,
         after: Callable[[Trial, PeakRate], object] = lambda *_: None,
     ) -> PeakRate:
-        """Run trials until the search is over, and tell of each after it.
+        """Run trials until the search is over, and tell of each once it is clear what follows.
 
         What a generator does beside what it tells of, such as starting processes, is set-up.
 
@@ -122,7 +122,8 @@ class PeakRun:
             self.run_id = self._store.begin(self._header)
         begun_ns = self._now_ns()
         try:
-            while (trial := self._search.ask()) is not None:
+            trial = self._search.ask()
+            while trial is not None:
                 decided_ns = self._now_ns()
                 result = generator.offer(trial)
                 ended_ns = self._now_ns()
@@ -138,7 +139,8 @@ class PeakRun:
                 self._rounds.append(round_of(found.trials[-1]))
                 if self._store is not None and self.run_id is not None:
                     self._store.append(self.run_id, self._rounds[-1])
-                after(found.trials[-1], found)
+                trial = self._search.ask()
+                after(found.trials[-1], found if trial is not None else self._search.result())
         except (BenchrigorError, KeyboardInterrupt) as error:
             error.record = self.record()  # type: ignore[union-attr]
             raise

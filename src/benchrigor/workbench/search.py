@@ -47,6 +47,7 @@ _MOST_TRIALS, _MOST_PUBLISHED = 1_000, 10_000  # a strawman takes 1,200 to 2,500
 _MOST_FAILED = 5
 _STRIDE_DOWN = 4.0  # while no load could be offered
 _LEAST_REQUESTS, _IN_TAIL = 30, 10.0  # of a trial; beyond a quantile that is limited
+_OWN_PROCESSOR = "leave the generator a processor of its own (taskset)"
 _NO_REQUEST = 1e-3  # in a tail
 _FAR, _IN_FAR_TAIL = 0.005, 30.0  # of tails that one busy period of a queue may fill
 
@@ -323,6 +324,8 @@ class PeakSearch:
         return adaptive_search.so_far(self._valid(), self.goal) if self._is_adaptive else None
 
     def _out_of_budget(self) -> Ending:
+        if ending := self._nothing_offered(PeakStatus.BUDGET_SPENT):
+            return ending
         sentence = "The search ended before the interval was as narrow as wanted: allow more."
         load = self._so_far()
         wanted = None if load is None else self.goal.accuracy * load.value
@@ -386,13 +389,14 @@ class PeakSearch:
         if lag_s > _MOST_LAG * least_s and not is_over:
             return (
                 f"requests were sent {show_duration(lag_s)} late (99th percentile), over "
-                "a tenth of the limit: give the generator more processors, or one of its own"
+                f"a tenth of the limit: {_OWN_PROCESSOR}, send from more processes "
+                "(--processes), or let requests wait instead of compute"
             )
         sent, scheduled = self._offered(trial, result)
         if sent < _LEAST_SENT * scheduled:
             return (
                 f"only {sent} of {scheduled:.0f} requests were sent: allow more "
-                "connections, or give the generator more processors"
+                f"connections, or {_OWN_PROCESSOR}"
             )
         return self._too_few_answers(trial, result)
 
@@ -444,8 +448,19 @@ class PeakSearch:
             return
         what = f"A load of {load:.4g} was not" if is_below else "No greater load was"
         notice = Notice.warning(Code.GENERATOR_LIMIT, f"{what} offered: {told.invalid}.")
-        status = PeakStatus.FAILED if is_below else PeakStatus.NOT_SATURATED
-        self._ending = Ending(status, self._so_far() if is_below else None, (notice,))
+        ending = Ending(PeakStatus.NOT_SATURATED, notices=(notice,))
+        if is_below:
+            ending = Ending(PeakStatus.FAILED, self._so_far(), (notice,))
+        self._ending = self._nothing_offered(PeakStatus.FAILED) or ending
+
+    def _nothing_offered(self, status: PeakStatus) -> Ending | None:
+        """Return an ending that says so if trials were run, and all were invalid."""
+        if not self._trials or self._valid():
+            return None
+        n, why = len(self._trials), self._trials[-1].invalid
+        trials = "the only trial was" if n == 1 else f"all {n} trials were"
+        sentence = f"No load could be offered on time: {trials} invalid, since {why}."
+        return Ending(status, notices=(Notice.warning(Code.GENERATOR_LIMIT, sentence),))
 
     def _offered_below(self, load: float) -> float | None:
         """Return the greatest load to go on with, where one was not offered; None for none."""
