@@ -138,9 +138,13 @@ class ProcessGroup:
         # To start a thread takes a twentieth of the shortest command: it starts before the clock.
         watched = (timeout_s, seconds)
         self._watchdog = threading.Thread(target=self._watch, args=watched, daemon=True)
+        try:
+            self._lifeline = os.pipe()
+        except OSError as error:
+            raise WorkloadFailed(f"{name} cannot be started: {error.strerror}") from None
+        self._children = kinship.children()
         if self._outputs or watched != (None, None):
             self._watchdog.start()
-        self._lifeline = os.pipe()
         _running.add(self)
         self._start_ns = clock.now_ns()
         try:
@@ -318,10 +322,13 @@ class ProcessGroup:
 
     def _escaped(self) -> list[str]:
         """Name the processes that left the session, of which the command is not waited for."""
-        if not self._is_held():
+        groups = [each.process.pid for each in _running if hasattr(each, "process")]
+        adopted = kinship.children() - self._children - {*groups}
+        if len(_running) == 1:
+            kinship.let_go(adopted, sessions=groups)
+        if not self._is_held() and not adopted:
             return []
-        sessions = [each.process.pid for each in _running if hasattr(each, "process")]
-        return kinship.escapees(self.process.pid, sessions=sessions)
+        return kinship.escapees(self.process.pid, sessions=groups)
 
     def _signal(self, number: int) -> None:
         """Send a signal to the group, and to other groups of the session, as `timeout` makes."""
