@@ -279,6 +279,7 @@ class ProcessGroup:
                 self._signal(signal.SIGKILL)
                 self.process.wait()
                 self._gone_within(_DYING_S, signal.SIGKILL)
+            self._let_go()
             _running.discard(self)
             os.close(self._lifeline[1])
 
@@ -322,13 +323,16 @@ class ProcessGroup:
 
     def _escaped(self) -> list[str]:
         """Name the processes that left the session, of which the command is not waited for."""
-        groups = [each.process.pid for each in _running if hasattr(each, "process")]
-        adopted = kinship.children() - self._children - {*groups}
-        if len(_running) == 1:
-            kinship.let_go(adopted, sessions=groups)
-        if not self._is_held() and not adopted:
+        if not self._let_go():
             return []
-        return kinship.escapees(self.process.pid, sessions=groups)
+        return kinship.escapees(self.process.pid, sessions=_sessions())
+
+    def _let_go(self) -> bool:
+        """Let children that were adopted go their way; return whether any process escaped."""
+        adopted = kinship.children() - self._children - {*_sessions()}
+        if len(_running) == 1:  # else they may be of another
+            kinship.let_go(adopted, sessions=_sessions())
+        return bool(adopted) or self._is_held()
 
     def _signal(self, number: int) -> None:
         """Send a signal to the group, and to other groups of the session, as `timeout` makes."""
@@ -341,6 +345,10 @@ class ProcessGroup:
 
 
 _running: set[ProcessGroup] = set()
+
+
+def _sessions() -> list[int]:
+    return [each.process.pid for each in _running if hasattr(each, "process")]
 
 
 @atexit.register
