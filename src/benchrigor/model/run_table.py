@@ -86,7 +86,9 @@ def _warnings(records: Sequence[RunRecord], worded: Callable[[str], str]) -> lis
     for record in records:
         for each in chosen_of_run(record):
             if each.code is not Code.NOT_CONVERGED:
-                concerned.setdefault(worded(sentence_of(each)), []).append(record.name)
+                reason = record.decision.reason if record.decision else None
+                sentence = worded(sentence_of(each, reason=reason))
+                concerned.setdefault(sentence, []).append(record.name)
     lines: list[Part] = []
     for sentence, names in concerned.items():
         whose = "" if len(names) == len(records) else f"{first_few(names, _LISTED)}: "
