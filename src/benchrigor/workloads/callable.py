@@ -274,11 +274,14 @@ class CallableWorkload(TimedWorkload):
 
         def call(*args: Any, **kwargs: Any) -> Any:
             result: Any = func(*args, **kwargs)
-            results.append(result)
+            if not results:
+                results.append(result)
             return result
 
         async def awaited(*args: Any, **kwargs: Any) -> None:
-            results.append(await func(*args, **kwargs))  # type: ignore[misc]
+            result: Any = await func(*args, **kwargs)  # type: ignore[misc]
+            if not results:
+                results.append(result)
 
         self._func = awaited if self._is_coroutine else call
         try:
