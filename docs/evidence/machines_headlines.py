@@ -171,7 +171,7 @@ def _in_order(folder: Path, rows: Sequence[Row]) -> list[Headline]:
     for kept in sorted(rows, key=lambda kept: float(kept["at"])):
         record = br.RunRecord.load(folder / kept["record"])
         headline = _headline(kept, record, medians, found)
-        for kind, median in quiet_medians(record.rounds).items():
+        for kind, median in quiet_medians(record.rounds, {}).items():
             medians[kind].append(median)
         if headline is not None:
             found.append(headline)

@@ -486,7 +486,7 @@ class Session(Engine):
         ]
         try:
             keep_full_pace(self._machine, own)
-            keep_quiet_run(self._machine, quiet_medians(self._rounds))
+            keep_quiet_run(self._machine, quiet_medians(self._rounds, self.full_pace))
         except StoreFailed as error:
             why.append(str(error))
         if why:

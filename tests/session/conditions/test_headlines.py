@@ -144,11 +144,11 @@ def test_quiet_runs_tell_their_median_references_and_busy_ones_nothing():
     quiet, busy = run(1), run(2, slow_share=0.5, delay=0.1)
     assert delay_of(quiet.rounds) == 0.0
     assert delay_of(busy.rounds) > 0.01
-    assert quiet_medians(quiet.rounds) == pytest.approx({"interpreter": FULL_S}, rel=0.01)
-    assert quiet_medians(busy.rounds) == {}
+    assert quiet_medians(quiet.rounds, {}) == pytest.approx({"interpreter": FULL_S}, rel=0.01)
+    assert quiet_medians(busy.rounds, {}) == {}
     unknown = [replace(each, delays=None) for each in quiet.rounds]
     assert delay_of(unknown) == math.inf
-    assert quiet_medians(unknown) == {}
+    assert quiet_medians(unknown, {}) == {}
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from benchrigor.stats.estimators.headline import (
     at_quiet,
     between_runs,
     common_quiet,
+    is_quiet,
     one_of_each_cluster,
     quiet_of_references,
     quiet_of_runs,
@@ -72,6 +73,18 @@ def test_until_then_a_quiet_run_shows_it_by_its_median_and_a_busy_one_by_full_pa
     assert busy.sd == ABOVE_FULL_SD
     near = quiet_of_references(times, {"interpreter": 4.9e-6}, delay=0.3)
     assert near.seconds == {"interpreter": 5.0e-6}
+
+
+def test_commands_that_wait_far_longer_than_at_full_pace_are_of_a_busy_machine():
+    """The kernel counts no delay while it starts a process."""
+    full_s = {"command": 0.012, "command cpu": 0.010, "command rest": 0.0003}
+    for rest_s, expected in ((0.0006, True), (0.02, False)):
+        medians = {"command": 0.013 + rest_s, "command cpu": 0.0125, "command rest": rest_s}
+        assert is_quiet(medians, full_s, delay=0.005) is expected
+        times = {kind: np.full(9, each) for kind, each in medians.items()}
+        shown = quiet_of_references(times, full_s, delay=0.005)
+        assert (shown.seconds == medians) is expected
+    assert not is_quiet({"interpreter": 4e-6}, {"interpreter": 4e-6}, delay=0.02)
 
 
 def test_runs_have_the_quiet_pace_that_most_quiet_runs_show_else_the_fastest():

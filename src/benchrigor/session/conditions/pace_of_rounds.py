@@ -33,6 +33,7 @@ from benchrigor.stats.estimators.headline import (
     MOST_DELAY,
     NEAR,
     between_runs,
+    is_quiet,
     of_quiet_run,
     quiet_of_references,
     reducible_share,
@@ -165,16 +166,15 @@ def delay_of(rounds: Sequence[Round]) -> float:
     return waited_s / elapsed_s
 
 
-def quiet_medians(rounds: Sequence[Round]) -> dict[str, float]:
+def quiet_medians(rounds: Sequence[Round], full_s: Mapping[str, float]) -> dict[str, float]:
     """Return the median reference of quiet rounds by kind; empty of busy ones."""
-    if delay_of(rounds) >= MOST_DELAY:
-        return {}
     times = {kind: [each.seconds[kind] for each in _references(rounds, kind)] for kind in _FEWEST}
-    return {
+    medians = {
         kind: float(np.median(np.concatenate(each)))
         for kind, each in times.items()
         if sum(map(len, each)) >= _FEWEST[kind]
     }
+    return medians if is_quiet(medians, full_s, delay=delay_of(rounds)) else {}
 
 
 def _readings(

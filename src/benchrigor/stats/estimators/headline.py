@@ -26,6 +26,7 @@ MOST_DELAY = 0.01  # share of the time of a quiet run
 # Logarithm of a quiet median reference over full pace, and its sd: what busy runs assume. Of the
 # median of one quiet run the sd alone.
 ABOVE_FULL, ABOVE_FULL_SD, SD_OF_QUIET_RUN = 0.06, 0.025, 0.01
+MOST_REST = 4.0  # times the rest of a command at full pace that one of a quiet run may have
 NEAR = 0.05  # log of the pace of a quiet run from the quiet pace, up to which it tells the level
 # Relative sd between runs that the reference does not explain, assumed at first: of one process,
 # whose memory layout is one of many, and of runs of several processes, which show that part.
@@ -63,11 +64,21 @@ def quiet_of_references(
     usual distance above full pace, if its median is not nearer.
     """
     medians = {kind: float(np.median(each)) for kind, each in times.items()}
-    if delay < MOST_DELAY:
+    if is_quiet(medians, full_s, delay=delay):
         return QuietPace(seconds=medians, sd=SD_OF_QUIET_RUN)
     above = math.exp(ABOVE_FULL)
     nearer = {kind: min(each, above * full_s[kind]) for kind, each in medians.items()}
     return QuietPace(seconds=nearer, sd=ABOVE_FULL_SD)
+
+
+def is_quiet(medians: Mapping[str, float], full_s: Mapping[str, float], *, delay: float) -> bool:
+    """Whether a run with these median references had the machine nearly for itself.
+
+    Starts of a command that wait far longer than at full pace tell of others, too: no delay is
+    counted while the kernel starts a process.
+    """
+    rest_s = medians.get(COMMAND_REST, 0.0)
+    return delay < MOST_DELAY and rest_s <= MOST_REST * full_s.get(COMMAND_REST, rest_s)
 
 
 def common_quiet(paces: Iterable[QuietPace]) -> QuietPace:
