@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from benchrigor.model import ChangePoints, as_series
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
+from benchrigor.stats.changepoints.edm import MIN_SEGMENT_BY_MEDIANS
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.stats.changepoints.unsettled import settle_ends
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
@@ -34,7 +35,7 @@ class NamedDetector:
 
     name: str
     search: Callable[[Any], ChangePoints]
-    min_segment: int = MIN_SEGMENT
+    min_segment: int
 
     def __call__(self, values: npt.ArrayLike) -> ChangePoints:
         """Return the change points of readings, shape (n,), at whole multiples of a batch."""
@@ -50,13 +51,15 @@ class NamedDetector:
         return settle_ends(series, points, self.min_segment)
 
 
-def detector_named(name: str, min_segment: int = MIN_SEGMENT) -> NamedDetector | None:
+def detector_named(name: str, min_segment: int | None = None) -> NamedDetector | None:
     """Return the detector of a name in `Options`; None for the built-in one, which trims itself."""
     if name == BUILT_IN:
         return None
     if name == "edm":
+        min_segment = min_segment or MIN_SEGMENT_BY_MEDIANS
         search = partial(detect_changes, method=name, min_segment=min_segment)
         return NamedDetector(name=name, search=search, min_segment=min_segment)
+    min_segment = min_segment or MIN_SEGMENT
     ruptures: Any = import_module("ruptures")  # only who asks for it waits for it
     kind, cost = _SEARCHES[name]
     estimator = getattr(ruptures, kind)(**cost, min_size=min_segment)
