@@ -328,3 +328,22 @@ def test_the_test_is_the_benchmark_whose_source_is_kept(pytester):
             assert bench.record.provenance.function == hash_of_function(test_it)
     """)
     pytester.runpytest(*QUICK).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("fresh", [(), ("--bench-fresh",)])
+def test_the_detector_is_an_option_and_of_the_marker(pytester, fresh):
+    pytester.makepyfile("""
+        import math
+        import pytest
+
+        def test_option(bench):
+            bench(math.sqrt, 2.0)
+            assert bench.record.options.detector == "edm"
+
+        @pytest.mark.bench(detector="ranks")
+        def test_marker(bench):
+            bench(math.sqrt, 2.0)
+            assert bench.record.options.detector == "ranks"
+    """)
+    result = pytester.runpytest(*QUICK, *fresh, "--bench-detector=edm", "--bench-budget=500ms")
+    result.assert_outcomes(passed=2)

@@ -50,6 +50,7 @@ def measure_pair(
     gc: str = "on",
     preset: str | None = None,
     disturbed: str = "leave-out",
+    detector: str = "ranks",
     store: str | Path | Store | None = None,
     began: Callable[[PairEngine], object] | None = None,
     clock: Clock | None = None,
@@ -73,6 +74,8 @@ def measure_pair(
     disturbed
         "leave-out": only pairs count whose readings are both undisturbed, where enough are; or
         "keep".
+    detector
+        What finds the stable pairs, see `benchrigor.model.Options`.
     store
         Where each function is kept as a run, whose subject names the other: `compare_runs` with
         ``paired=True`` compares them again as they were taken. None keeps nothing.
@@ -121,6 +124,7 @@ def measure_pair(
         problems += wrong_function(name, func, "a function without arguments")
     asked: dict[str, Any] = {"margin": margin, "target": target, "confidence": confidence}
     asked |= {"statistic": statistic, "budget_s": budget_s, "preset": preset}
+    asked |= {"detector": detector}
     engine = attempt(problems, lambda: PairEngine(**asked, disturbed=disturbed, seed=seed))
     problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
     if problems or engine is None:

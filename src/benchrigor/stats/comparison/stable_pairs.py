@@ -9,8 +9,9 @@ import numpy as np
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, Notice
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
+from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.phases.changing_pace import is_one_pace
-from benchrigor.stats.phases.trimming import measured_part, measured_phase
+from benchrigor.stats.phases.trimming import measured_part
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, too_few
 
 # Of pairs with a stable ratio in series that move, the first third is left out, since no transient
@@ -31,7 +32,7 @@ class StablePairs:
     notices: tuple[Notice, ...] = ()
 
 
-def stable_pairs(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs:
+def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StablePairs:
     """Choose the pairs that are stable in both series and in their difference.
 
     If those are less than 0.8 of all, since the machine changes its speed under both, the pairs
@@ -48,15 +49,15 @@ def stable_pairs(baseline: Floats, candidate: Floats, confidence: float) -> Stab
         return StablePairs(start=0, stop=n, measured=slice(0, n))
     baseline, candidate = _in_order(baseline, candidate)
     try:
-        both = _stable_in_both(baseline, candidate, confidence)
+        both = _stable_in_both(baseline, candidate, policy)
     except NotEstimable:
-        by_ratio = _stable_ratio(baseline, candidate, confidence)
+        by_ratio = _stable_ratio(baseline, candidate, policy)
         if by_ratio is None:
             raise
         return by_ratio
     if both.stop - both.start >= _MOST * n:
         return both
-    by_ratio = _stable_ratio(baseline, candidate, confidence)
+    by_ratio = _stable_ratio(baseline, candidate, policy)
     longer = by_ratio is not None and by_ratio.stop - by_ratio.start > both.stop - both.start
     return by_ratio if by_ratio is not None and longer else both
 
@@ -73,26 +74,23 @@ def _in_order(one: Floats, two: Floats) -> tuple[Floats, Floats]:
     return (one, two) if first <= second else (two, one)
 
 
-def _stable_in_both(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs:
+def _stable_in_both(baseline: Floats, candidate: Floats, policy: Policy) -> StablePairs:
     """Find stable pairs; the difference shows a warm-up that common noise hides in both series."""
     middle = float(np.median(baseline))
     ratio = float(np.median(candidate)) / middle if middle else 1.0
     difference = candidate - ratio * (baseline - middle)
-    kept = [
-        measured_part(measured_phase(each, confidence))
-        for each in (baseline, candidate, difference)
-    ]
+    kept = [measured_part(policy.phase(each)) for each in (baseline, candidate, difference)]
     start, stop = max(each.start for each in kept), min(each.stop for each in kept)
     if stop - start < MIN_FOR_VARIANCE:
         raise NotEstimable(too_few(max(stop - start, 0), MIN_FOR_VARIANCE))
     return StablePairs(start=start, stop=stop, measured=slice(start, stop), transients=TRANSIENTS)
 
 
-def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs | None:
+def _stable_ratio(baseline: Floats, candidate: Floats, policy: Policy) -> StablePairs | None:
     """Find pairs whose ratio is stable, though both series may move alike."""
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
-    phase = measured_phase(candidate / baseline, confidence)
+    phase = policy.phase(candidate / baseline)
     if phase.start is None or phase.stop is None:
         return None
     if not (is_one_pace(phase) or is_one_pace(phase, rates=True)):

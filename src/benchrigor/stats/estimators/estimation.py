@@ -8,7 +8,7 @@ differences.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -87,6 +87,12 @@ class Policy:
     share: bool = False  # readings are outcomes, 0 or 1, or shares of trials
     higher: bool = False  # readings are higher where the machine is faster
     batch: int = 1  # calls that each reading averages
+    detector: Callable[[Floats], ChangePoints] | None = None  # None for the built-in one
+
+    def phase(self, series: Floats) -> StablePhase:
+        """Find the stable phase of one series to measure."""
+        points = None if self.detector is None else self.detector(series)
+        return measured_phase(series, self.confidence, points)
 
     def transients(self, series: int) -> tuple[float, ...]:
         """Return the time constants of the transients fitted beside the level of each series.
@@ -178,7 +184,7 @@ def trim(
     if not isinstance(policy.trim, bool):
         return tuple(phase_by_shares(each, policy.trim) for each in series)
     if policy.kind is Kind.INVOCATIONS:
-        return _invocation_phases(series, policy.confidence)
+        return _invocation_phases(series, policy)
     if policy.kind is Kind.PIECES:
         one = replace(policy, kind=Kind.UNIT_READINGS)
         first = first_piece(series[0], trim(series[:1], one, change_points))
@@ -200,15 +206,18 @@ def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase,
     return trim(series, policy)
 
 
-def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[StablePhase, ...]:
+def _invocation_phases(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:
     """Cut all invocations alike, or each by itself if only that leaves most of them.
 
-    On a busy machine the start of every round is faster, which is no warm-up of the workload.
+    On a busy machine the start of every round is faster, which is no warm-up of the workload. A
+    detector that the user chose cuts each by itself.
     """
-    common = common_phases(series, confidence)
+    if policy.detector is not None:
+        return tuple(map(policy.phase, series))
+    common = common_phases(series, policy.confidence)
     if len(common) == 1 or any(phase.start is not None for phase in common):
         return common
-    own = tuple(measured_phase(each, confidence) for each in series)
+    own = tuple(map(policy.phase, series))
     if 2 * sum(phase.n >= MIN_FOR_VARIANCE for phase in own) <= len(own):
         return common
     sentence = "The rounds have no steady state in common: each is cut by itself."
