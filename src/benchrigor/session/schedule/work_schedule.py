@@ -104,15 +104,16 @@ class _QuickSet:
 class WorkSchedule:
     """Chooses the work amount of the next round, and the rounds that count.
 
-    Amounts start at ``low`` and double until a round is long enough (``shortest_s``). The first
-    long rounds are pilots: the line duration = overhead + work / speed through them gives the
-    largest amount with which a set of ``quick_rounds`` evenly spaced amounts takes ``quick_s``. The
-    amounts of a set come in bisecting order (1/2, 1/4, 3/4, 1/8 of the range ...) or in random
-    ``order``, so they do not rise with time. Further sets follow with about as much work. The same
-    rounds and arguments give the same amounts, so a resumed session continues alike.
+    Amounts start at ``low`` and double until a round is long enough (``shortest_s``); while rounds
+    last less than an eighth of that, they grow eightfold. The first long rounds are pilots: the
+    line duration = overhead + work / speed through them gives the largest amount with which a set
+    of ``quick_rounds`` evenly spaced amounts takes ``quick_s``. The amounts of a set come in
+    bisecting order (1/2, 1/4, 3/4, 1/8 of the range ...) or in random ``order``, so they do not
+    rise with time. Further sets follow with about as much work. The same rounds and arguments give
+    the same amounts, so a resumed session continues alike.
 
     *Short rounds* do not count, up to the largest short amount for which most rounds, from the
-    amount known before, were short: a slow first round does not end the doubling. Rounds of larger
+    amount known before, were short: a slow first round does not end the growth. Rounds of larger
     amounts count unless they took less than half of ``shortest_s``; those ended early. A selection
     by noise would bias the line.
 
@@ -196,7 +197,7 @@ class WorkSchedule:
             return self._amount(self._low)
         selection, plan = self._selection, self._plan
         if selection is None or plan is None:
-            return self._doubled()
+            return self._grown()
         line, quick = plan
         affordable = line.within(seconds_left)
         low = min(quick.low, max(selection.least, affordable))
@@ -302,10 +303,11 @@ class WorkSchedule:
             return index >= self._pilots
         return index >= (1 if long_enough[1:].sum() >= FEWEST_COLD else 0)
 
-    def _doubled(self) -> float:
+    def _grown(self) -> float:
         """Return the next amount while all were too short."""
         if self._too_short < self._high:
-            return self._amount(max(2.0 * self._too_short, self._low))
+            growth = REACH if self._seconds[-1] < self._shortest_s / REACH else 2.0
+            return self._amount(max(growth * self._too_short, self._low))
         work, seconds = self._work[-1], self._seconds[-1]
         raise WorkTooShort(
             f"a round of work {show_amount(work, '')} took {show_value(seconds, 's')}, expected "
@@ -332,7 +334,7 @@ class WorkSchedule:
         """
         most = min(self._high, REACH * max(self._work))
         low = selection.least
-        if low > self._high / 2.0:  # the last doubling may have skipped smaller amounts
+        if low > self._high / 2.0:  # the last growth may have skipped smaller amounts
             shortest = selection.line.amount(self._shortest_s)
             low = min(low, max(self._low, self._too_short, shortest))
         if most == self._high and selection.small > most / SPAN:
