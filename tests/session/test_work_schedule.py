@@ -59,7 +59,8 @@ def pilots_of(low: float, high: float | None, lasting: Lasting) -> np.ndarray:
 
 
 def notices_of(schedule: WorkSchedule) -> dict[Code, int]:
-    return {notice.code: int(notice.evidence["rounds"]) for notice in schedule.notices}  # type: ignore[arg-type]
+    told = {each.code: each.evidence.get("rounds") for each in schedule.notices}
+    return {code: int(rounds) for code, rounds in told.items() if rounds is not None}  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(
@@ -612,3 +613,46 @@ def test_a_first_answer_takes_the_time_and_the_rounds_asked_for(
     assert sum(counted) == pytest.approx(quick_s, rel=0.15)
     longest = 2.0 * quick_s / quick_rounds - min(counted)  # as published, but for rounding
     assert max(counted) == pytest.approx(longest, rel=0.15)
+
+
+def with_further_rounds(
+    rounds: int, budget_s: float, high: float | None = 10**12
+) -> tuple[WorkSchedule, np.ndarray]:
+    """Drive a schedule that may try larger amounts, in a session of this budget."""
+    schedule = begun(10**7, high)
+    schedule.tries_further = True
+    left_s, amounts = budget_s, list[float]()
+    for _ in range(rounds):
+        amounts.append(schedule.next(left_s))
+        schedule.tell(amounts[-1], amounts[-1] / SPEED)
+        left_s -= amounts[-1] / SPEED
+    return schedule, np.array(amounts)
+
+
+def test_a_few_further_rounds_try_larger_amounts_and_do_not_count() -> None:
+    schedule, work = with_further_rounds(60, 600.0)
+    counted = np.array(schedule.counted)
+    assert len(schedule.further) == notices_of(schedule)[Code.FURTHER_ROUNDS] == 3
+    assert not counted[schedule.further].any()
+    assert work[schedule.further].min() >= 2.0 * work[counted].max()
+    assert work[schedule.further].max() / SPEED <= 600.0 / 8.0
+    plain, _ = drive(begun(10**7, 10**12), line(), rounds=57)
+    assert np.delete(work, schedule.further) == pytest.approx(plain, rel=1e-9)
+
+
+def test_a_range_that_is_tried_whole_needs_no_further_rounds() -> None:
+    schedule, _ = with_further_rounds(60, 600.0, high=2 * 10**8)
+    assert not schedule.further
+    assert Code.RANGE_UNTRIED not in {each.code for each in schedule.notices}
+
+
+def test_a_notice_says_that_a_small_part_of_the_range_was_tried() -> None:
+    (notice,) = [
+        each
+        for each in with_further_rounds(60, 600.0)[0].notices
+        if each.code is Code.RANGE_UNTRIED
+    ]
+    assert notice.evidence["asked"] == 1e12
+    endless, _ = with_further_rounds(60, 600.0, high=None)
+    assert not endless.further
+    assert Code.RANGE_UNTRIED not in {each.code for each in endless.notices}

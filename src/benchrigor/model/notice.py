@@ -68,6 +68,8 @@ class Code(enum.StrEnum):
     OUTLYING_ROUNDS = "outlying-rounds"
     SHORT_ROUNDS = "short-rounds"
     PILOT_ROUNDS = "pilot-rounds"
+    FURTHER_ROUNDS = "further-rounds"
+    RANGE_UNTRIED = "range-untried"
     SMALL_WORK = "small-work"
     OVERHEAD_DOMINATES = "overhead-dominates"
     LONG_ROUNDS = "long-rounds"

@@ -217,7 +217,8 @@ def _line(analysis: Analysis, record: RunRecord) -> list[str]:
         *_full_pace(analysis),
         *row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
         *row("", [_naive(fit, analysis.metric.unit)]),
-        *row("line", [f"each round predicted from the others to {predicted(fit)}"]),
+        *row("line", [_fitted_work(analysis, record)]),
+        *row("", [f"each round predicted from the others to {predicted(fit)}"]),
         *row("", [grown(fit)]),
         *row("", [f"outlying: {rounds_named(outliers)}"] if outliers else []),
     ]
@@ -227,6 +228,18 @@ def _pairs(analysis: Analysis, record: RunRecord) -> str:
     counts = f"{many(analysis.n, 'round')}, {counted(analysis.n_kept)} counted"
     why = ", ".join(why_left_out(analysis, record))
     return f"{counts} ({why})" if why else counts
+
+
+def _fitted_work(analysis: Analysis, record: RunRecord) -> str:
+    """Say of which amounts the rounds are that count, and up to which others were tried."""
+    work = [each.plan.work for each in record.whole_rounds if each.plan.work is not None]
+    fitted = [each for index, each in enumerate(work) if index not in set(analysis.left_out)]
+    if not fitted:
+        return ""
+    unit, largest = analysis.metric.unit, max(work)
+    amounts = f"{show_amount(min(fitted), unit)} to {show_amount(max(fitted), unit)}"
+    further = f", tested up to {show_amount(largest, unit)}" if largest > max(fitted) else ""
+    return f"through amounts of {amounts}{further}"
 
 
 def durations_of(record: RunRecord, unit: str) -> str:
@@ -272,6 +285,7 @@ def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
     reasons = {
         Code.SHORT_ROUNDS: f"under {show_value(record.options.short_round_s, 's')}",
         Code.PILOT_ROUNDS: "as pilots",
+        Code.FURTHER_ROUNDS: "of larger amounts",
         Code.SMALL_WORK: "with too little work",
     }
     numbers = {each.code: each.evidence.get("rounds") for each in analysis.notices}

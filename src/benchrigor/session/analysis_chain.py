@@ -66,6 +66,7 @@ from benchrigor.stats.series.undisturbed import (
     together,
     undisturbed,
 )
+from benchrigor.stats.wps.line_diagnostics import diagnose_further
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction, Quantity
 
@@ -90,6 +91,7 @@ class Material:
     busy_s: float = 0.0  # that the calls of all readings took; 0 where they are no durations
     recorded: bool = False  # no reading will follow: the last ones may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
+    further: tuple[int, ...] = ()  # those of them that test the line at larger amounts
     notices: tuple[Notice, ...] = ()
     disturbed: Disturbed | None = None  # what was left out of the series
     whole: Material | None = None  # with the disturbed readings, where some were left out
@@ -429,6 +431,7 @@ def _counted(material: Material) -> tuple[Floats, Floats]:
 
 
 def _with_fit(fit: WpsFit, material: Material, analysis: Analysis) -> Analysis:
-    notices = (*fit.notices, *material.notices)
+    further = (each[list(material.further)] for each in material.series)
+    notices = (*fit.notices, *diagnose_further(fit, *further), *material.notices)
     speed = fit.speed and replace(fit.speed, notices=notices)
     return replace(analysis, wps=fit, estimate=speed, notices=notices)

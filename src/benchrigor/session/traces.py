@@ -416,6 +416,7 @@ class Traces:
             busy_s=trace.busy_s if trace.metric.is_duration else 0.0,
             recorded=self._recorded,
             left_out=left_out,
+            further=() if trace.schedule is None else tuple(trace.schedule.further),
             notices=notices,
         )
         return selected(material, groups)

@@ -31,6 +31,11 @@ SPREAD = 4.0
 # A planned amount is at most so many times the largest one before: at first the overhead hides the
 # work, and a line through noise could lead to the end of the range.
 REACH = 8.0
+FURTHER = 3  # rounds of larger amounts that test whether the line goes on there
+FURTHER_PLACES = (0.5, 1.0, 0.75)  # on a scale of ratios, from the largest amount planned on
+LEAST_FURTHER = 2.0  # of the largest amount planned
+_FURTHER_TIME = 0.125, 0.25  # of the time left, and of that so far, for the longest of them
+SMALL_PART = 0.25  # of the range of amounts: a Notice says that the rest was not tried
 _LARGEST = (1e300, 10**15)  # amount of a range without end, and of one of whole numbers
 _FIXED_LEVELS = 3  # of `bisecting`
 
@@ -120,6 +125,10 @@ class WorkSchedule:
     *Pilots* do not count once there are `FEWEST_ROUNDS` others, whose amounts the noise of the
     pilots has influenced.
 
+    *Further rounds*: three rounds of larger amounts show whether the line goes on up there, each in
+    an eighth of the time left at most, and a quarter of the time so far. They do not count: of
+    amounts that grow later a drift would look like work.
+
     *Overhead*: rounds of less work than overhead times speed are left out, if ten rounds remain
     and a range of 5 to 1; repeatedly, with the line through the remaining rounds. Work decides,
     never duration.
@@ -143,6 +152,7 @@ class WorkSchedule:
     ) -> None:
         self._whole = isinstance(low, int) and isinstance(high, int | None)
         endless = high is None
+        self._is_bounded = not endless
         if high is None:
             high = max(low, _LARGEST[self._whole])
         self._most = high
@@ -160,9 +170,13 @@ class WorkSchedule:
         self._selection: _Selection | None = None
         self._plan: tuple[_Line, _QuickSet] | None = None
         self._pilots: int | None = None
+        self.tries_further = False  # whether it chooses further rounds
+        self.further: list[int] = []  # indices of further rounds
 
     def tell(self, work: float, duration_s: float) -> None:
         """Add the work and the duration of a round."""
+        if self._is_further_due and work >= LEAST_FURTHER * self._largest_planned:
+            self.further.append(len(self._work))
         self._work.append(float(work))
         self._seconds.append(float(duration_s))
         if self._pilots is None:
@@ -198,6 +212,8 @@ class WorkSchedule:
         selection, plan = self._selection, self._plan
         if selection is None or plan is None:
             return self._grown()
+        if further := self._further_work(seconds_left):
+            return self._amount(further)
         line, quick = plan
         affordable = line.within(seconds_left)
         low = min(quick.low, max(selection.least, affordable))
@@ -208,10 +224,35 @@ class WorkSchedule:
         return self._amount(low + self._place() * (top - low))
 
     @property
+    def _largest_planned(self) -> float:
+        """The largest amount of the set under way; infinity before there is one."""
+        if self._plan is None:
+            return math.inf
+        line, quick = self._plan
+        return min(line.amount(quick.longest), quick.most)
+
+    @property
+    def _is_further_due(self) -> bool:
+        """Whether the next round may be a further one, which come between others that count."""
+        tried = len(self.further)
+        return self.tries_further and tried < FURTHER and self.sample >= FEWEST_ROUNDS + tried
+
+    def _further_work(self, seconds_left: float) -> float | None:
+        """Return an amount beyond those that are planned, if one is due and the time allows it."""
+        if not (self._is_further_due and self._is_bounded) or self._plan is None:
+            return None
+        of_left, of_past = _FURTHER_TIME
+        seconds = min(of_left * seconds_left, of_past * sum(self._seconds))
+        largest, most = self._largest_planned, min(self._high, self._plan[0].within(seconds))
+        place = FURTHER_PLACES[len(self.further)]
+        work = largest * (most / largest) ** place
+        return max(work, LEAST_FURTHER * largest) if most > LEAST_FURTHER * largest else None
+
+    @property
     def _planned(self) -> int:
         """Rounds since the pilots, or, while there are only pilots, since the first long one."""
         if self._pilots is not None:
-            return len(self._work) - self._pilots
+            return len(self._work) - self._pilots - len(self.further)
         if self._selection is None:
             return 0
         return len(self._work) - 1 - int(self._long_enough().argmax())
@@ -243,16 +284,35 @@ class WorkSchedule:
             sentence = f"Left out: {many(short, 'round')} below {limit}, or of too little work."
             notices.append(Notice.note(Code.SHORT_ROUNDS, sentence, rounds=short))
         if selection is not None:
-            if pilots := len(self._work) - short - int(selection.long_enough.sum()):
+            known = int(selection.long_enough.sum()) + len(self.further)
+            if pilots := len(self._work) - short - known:
                 sentence = f"Left out: {many(pilots, 'round')} that found the amounts to run."
                 notices.append(Notice.note(Code.PILOT_ROUNDS, sentence, rounds=pilots))
-            notices += _small_work(selection, np.array(self._work))
+            if self.further:
+                rounds = len(self.further)
+                sentence = (
+                    f"Left out: {many(rounds, 'round')} of larger amounts that test the line."
+                )
+                notices.append(Notice.note(Code.FURTHER_ROUNDS, sentence, rounds=rounds))
+            notices += [*_small_work(selection, np.array(self._work)), *self._untried()]
             quick = self._quick_set(selection)
             if self._planned < quick.rounds and quick.seconds > 1.1 * self._quick_s:
                 whole, each = show_value(quick.seconds, "s"), show_value(quick.shortest, "s")
                 sentence = f"A first rough answer takes {whole}, as rounds take {each} or more."
                 notices.append(Notice.note(Code.LONG_ROUNDS, sentence, rounds=quick.rounds))
         return tuple(notices)
+
+    def _untried(self) -> list[Notice]:
+        """Say what part of the range of amounts was tried, if that is small."""
+        largest = max(self._work)
+        if self._pilots is None or largest >= SMALL_PART * self._most or not self._is_bounded:
+            return []
+        tried, asked = show_amount(largest, ""), show_amount(self._most, "")
+        sentence = (
+            f"Amounts up to {tried} of {asked} were tried: larger ones may have another speed. "
+            "Give more time, or a smaller range."
+        )
+        return [Notice.note(Code.RANGE_UNTRIED, sentence, largest=largest, asked=self._high)]
 
     def _too_short_up_to(self) -> float:
         """Return the amount up to which most rounds, from the one known before, were short."""
@@ -279,6 +339,7 @@ class WorkSchedule:
             return None
         least = min(float(work[long_enough].min()), self._high)
         long_enough &= self._after_pilots(long_enough)
+        long_enough[self.further] = False
         line = _fit_line(work[long_enough], seconds[long_enough])
         whole = _Selection(
             long_enough=long_enough,
@@ -332,7 +393,7 @@ class WorkSchedule:
         If less than half of the range is above the overhead, all of it is used; or the upper half
         of the amounts tried so far, if only those are that small.
         """
-        most = min(self._high, REACH * max(self._work))
+        most = min(self._high, REACH * max(np.delete(self._work, self.further)))
         low = selection.least
         if low > self._high / 2.0:  # the last growth may have skipped smaller amounts
             shortest = selection.line.amount(self._shortest_s)
