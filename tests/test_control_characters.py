@@ -284,7 +284,8 @@ def test_the_log_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_what_a_stream_cannot_encode_is_escaped() -> None:
-    ran = click.testing.CliRunner(charset="ascii").invoke(main, ["analyze", "-"], input="1\n2\n3\n")
+    words = ["analyze", "-", "--details"]
+    ran = click.testing.CliRunner(charset="ascii").invoke(main, words, input="1\n2\n3\n")
     assert ran.exit_code in (0, 3)
     assert "\\u2500" in ran.output
 

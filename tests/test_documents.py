@@ -37,7 +37,7 @@ def test_sessions_shown_in_documents_come_out_as_shown(path: Path) -> None:
         source = example.parsed.source
         example.parsed.source = re.sub(r"budget_s=\d+", "budget_s=0.3", source)  # to save time
         example.evaluate()
-    assert shown or path != ROOT / "README.md"
+    assert shown or path != ROOT / "docs" / "python.md"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
@@ -119,12 +119,11 @@ def test_the_reference_is_as_the_package_has_it() -> None:
     assert "| `--bench-target SHARE` |" in page
 
 
-def test_the_readme_has_one_command_to_run_and_one_to_test() -> None:
+def test_the_readme_has_one_command_to_test() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for mark in ("run", "test"):
-        blocks = re.findall(rf"<!-- {mark} -->\n```sh\n(.*?)```", text, flags=re.DOTALL)
-        assert len(blocks) == 1
-        assert blocks[0].count("\n") == 1
+    blocks = re.findall(r"<!-- test -->\n```sh\n(.*?)```", text, flags=re.DOTALL)
+    assert len(blocks) == 1
+    assert blocks[0].count("\n") == 1
 
 
 def test_the_page_of_the_pace_says_what_its_picture_shows() -> None:
@@ -138,5 +137,11 @@ def test_the_page_of_the_pace_says_what_its_picture_shows() -> None:
     for row in zip(*columns, strict=True):
         cells = " | ".join(percent(each, digits=2) for each in row)
         assert f"| {cells} |" in page
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert all(percent(each, digits=2) in readme for each in next(zip(*columns, strict=True)))
+
+
+def test_the_front_page_says_what_its_picture_shows() -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "pictures" / "comparing.py"))
+    rows = json.loads(script["RECORDED"].read_text(encoding="utf-8"))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for tool, cells in script["figures"](rows).items():
+        assert f"| {tool} | {' | '.join(cells)} |" in text

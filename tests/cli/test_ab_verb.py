@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -62,7 +63,8 @@ def trees(repository: Path) -> int:
 def test_two_functions_are_compared(cli, job):
     result = cli("ab", "--budget", "2", *TWO)
     assert result.exit_code == 7
-    assert "worse (margin 1%)" in result.stdout
+    assert re.match(r"ab_job:slow is [\d.]+x slower than ab_job:quick \[", result.stdout)
+    assert "worse: by more than the margin of 1%" in result.stdout
 
 
 @pytest.mark.slow

@@ -189,7 +189,7 @@ def test_peak_memory_that_is_not_above_its_floor_is_at_most_that(cli, monkeypatc
     Path("launcher.py").write_text(report)
     monkeypatch.setattr(launcher, "__file__", str(Path("launcher.py").absolute()))
     result = cli("commands", "true", "--memory", "--max-rounds", "2", "--no-store")
-    assert "peak memory at most 9 MB" in " ".join(result.stdout.split())
+    assert "at most 9 MB" in " ".join(result.stdout.split())
 
 
 def test_a_run_for_the_peak_memory_that_fails_has_none(cli):
@@ -266,7 +266,7 @@ def test_what_cannot_be_run_is_named(cli, words, code, phrase):
 def test_one_that_fails_does_not_stop_the_others(cli):
     result = cli("commands", "true", "false", *QUICK)
     assert result.exit_code == 5
-    assert "true: " in result.stdout
+    assert "1. true  " in result.stdout
     assert "false exited with code 1" in result.stderr
 
 

@@ -86,7 +86,7 @@ def test_words_that_describe_no_metric_are_refused(cli, program, pick, said):
 
 
 def test_rounds_of_a_file_are_told_by_a_column(cli, strict, starts):
-    whole = cli("analyze", "old.csv", "--column", "u", "--unit", "ms")
+    whole = cli("analyze", "old.csv", "--column", "u", "--unit", "ms", "--details")
     assert "[repeated-warm-ups]" in whole.stdout
     document = strict(cli("analyze", "old.csv", *starts, "--unit", "ms", "--json").stdout)
     analysis = document["analyses"][0]
@@ -182,11 +182,12 @@ def test_a_project_that_describes_nothing_is_named(cli, tmp_path, table):
 def test_rates_of_0_are_averaged_over_time_on_both_sides(cli, tmp_path):
     (tmp_path / "old.csv").write_text("100\n300\n" * 40)
     (tmp_path / "new.csv").write_text("100\n300\n" * 39 + "100\n0\n")
-    result = cli("compare", "old.csv", "new.csv", "--unit", "req/s")
+    words = ("--unit", "req/s", "--details")
+    result = cli("compare", "old.csv", "new.csv", *words)
     assert result.exit_code == 3
     assert "[rate-of-0]" in result.stdout
-    assert "[rate-of-0]" in cli("analyze", "new.csv", "--unit", "req/s").stdout
-    assert "harmonic mean" in cli("analyze", "old.csv", "--unit", "req/s").stdout
+    assert "[rate-of-0]" in cli("analyze", "new.csv", *words).stdout
+    assert "harmonic mean" in cli("analyze", "old.csv", *words).stdout
 
 
 def test_a_side_that_always_fails_is_compared(cli, tmp_path):

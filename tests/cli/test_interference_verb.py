@@ -5,12 +5,12 @@ import re
 import sys
 from dataclasses import replace
 
-import click
 import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.cli import interference_verb
+from benchrigor.cli.output import say
+from benchrigor.layout import page
 from benchrigor.model import Light, SegmentProfile
 from benchrigor.stats import profile_interference
 from benchrigor.storage import Journal
@@ -55,7 +55,7 @@ def test_the_light_of_a_run_comes_first(cli, saved, hit, light):
     title, rule, first, *rest = result.stdout.splitlines()
     assert (title, set(rule)) == ("run.csv: heat", {"─"})
     assert first.startswith(f"  light        ● {light}: ")
-    assert max(map(len, rest)) <= 79
+    assert max(map(len, rest)) <= 80
     assert "\x1b" not in result.stdout
     assert result.stderr == ""
 
@@ -135,7 +135,7 @@ def test_a_composite_is_one_profile_of_all_runs(cli, saved, strict):
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("heat\n────\n  duration ")
     assert "\n  day0.csv: heat  ● " in result.stdout
-    assert max(map(len, result.stdout.splitlines())) <= 79
+    assert max(map(len, result.stdout.splitlines())) <= 80
     document = strict(cli("interference", *saved(**runs), "--composite", "--json").stdout)
     quiet_s = 600 * (0.004 + 0.010 + 0.025) / 3
     assert document["duration"]["value"] == pytest.approx(quiet_s, rel=0.01)
@@ -307,6 +307,8 @@ def test_lights_have_their_colour_on_a_terminal_unless_nobody_wants_it(monkeypat
     monkeypatch.delenv("NO_COLOR", raising=False)
     if no_color:
         monkeypatch.setenv("NO_COLOR", "1")
-    click.echo(interference_verb.coloured("  light  ● red: lost\nthe red line stays"))
-    assert ("\x1b[31m\x1b[1m● red\x1b[0m: lost" in terminal.getvalue()) is not no_color
+    monkeypatch.setenv("TERM", "xterm")
+    say(page(["  light  ● red: lost", "the red line stays"]))
+    assert ("\x1b[1;31m● red\x1b[0m: lost" in terminal.getvalue()) is not no_color
+    assert ("\x1b" in terminal.getvalue()) is not no_color
     assert "\nthe red line stays" in terminal.getvalue()

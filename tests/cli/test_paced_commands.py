@@ -1,5 +1,6 @@
 """What is said of the pace of commands that were stored: one story in each place."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -65,7 +66,7 @@ def test_stored_commands_are_exported(cli, run_ids, tmp_path):
     assert (tmp_path / "out" / "summary.csv").read_text().count("time") >= 1
 
 
-def test_each_line_of_a_ranking_has_the_number_at_full_pace(cli, monkeypatch):
+def test_each_command_of_a_ranking_has_its_time_and_in_detail_that_at_full_pace(cli, monkeypatch):
     """Also that of a command whose time is as good as it could be."""
     records = {
         name: replace(run_of(slower=slower, rest_s=0.0, seed=2), name=name)
@@ -74,5 +75,7 @@ def test_each_line_of_a_ranking_has_the_number_at_full_pace(cli, monkeypatch):
     driven = "benchrigor.cli.commands_verb.driven_in_turn"
     monkeypatch.setattr(driven, lambda *_, **__: (records, None))
     monkeypatch.setattr("benchrigor.cli.commands_verb._CPU", ())
-    shown = words(cli("commands", "true {n}", "-L", "n", "1,2", "--no-store").stdout)
-    assert shown.count("at full pace") == shown.count("ms [") / 2 == 2
+    asked = ("commands", "true {n}", "-L", "n", "1,2", "--no-store")
+    assert len(re.findall(r"\. true \d [\d.]+ ms ", words(cli(*asked).stdout))) == 2
+    shown = words(cli(*asked, "--details").stdout)
+    assert len(re.findall(r" full pace [\d.]+ ms \[", shown)) == 2

@@ -73,7 +73,7 @@ def test_one_function_is_spread_over_minutes(cli, functions, strict):
     assert document["options"]["pieces"] == 4
     assert document["analyses"][0]["kind"] == Kind.PIECES
     assert len(document["analyses"][0]["levels"]) == 4
-    shown = cli("show", document["run_id"])
+    shown = cli("show", document["run_id"], "--details")
     assert "from 4 pieces" in shown.stdout
     assert "4 pieces" in cli("explain", document["run_id"]).stdout
 

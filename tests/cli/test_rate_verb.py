@@ -200,7 +200,7 @@ def test_help_shows_the_columns_and_fits_a_terminal(cli):
     assert max(map(len, shown.splitlines())) <= 79
 
 
-def test_the_readme_shows_what_the_example_shows(cli):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    shown = readme.split("$ benchrigor rate examples/recorded_stage.csv\n")[1].split("\n```")[0]
+def test_the_page_of_queues_shows_what_the_example_shows(cli):
+    page = (Path(__file__).parents[2] / "docs" / "queues.md").read_text(encoding="utf-8")
+    shown = page.split("$ benchrigor rate examples/recorded_stage.csv\n")[1].split("\n```")[0]
     assert cli("rate", str(EXAMPLE)).stdout.rstrip() == shown

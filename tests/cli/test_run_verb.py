@@ -40,14 +40,15 @@ def test_a_command_is_measured_and_kept(cli, store):
     calmly = ("--budget", "60", "--disturbed", "keep")  # the machine may be busy
     result = cli("run", "--target", "1000%", *calmly, "true")
     assert result.exit_code == 0
-    assert result.stdout.startswith("true\n────\n")
+    assert result.stdout.startswith("true  ")
+    assert "±1,000 % of what was measured: reached" in result.stdout
     (run,) = Journal(store).runs()
     record = Journal(store).load(run["run_id"])
     assert record.decision.satisfied
     assert record.provenance.source  # a changed program is another one
     assert record.elapsed_s >= 1.0  # two looks agree at 15 rounds, but `true` takes 2 ms
     assert run["rounds"] > 15
-    assert f"benchrigor explain {run['run_id']}\n" in result.stdout
+    assert f"benchrigor show {run['run_id']} --details\n" in result.stdout
     assert result.stderr == ""
 
 
@@ -74,7 +75,7 @@ def test_the_json_summary_is_a_record_without_raw_readings(cli, strict):
 def test_ending_before_the_target_is_reached_is_told_by_exit_code_3(cli):
     result = cli("run", *TEN_ROUNDS, "--target", "0.0001%", "true")
     assert result.exit_code == 3
-    assert "[not-converged]" in result.stdout
+    assert "±0.0001 % of what was measured: missed" in result.stdout
 
 
 def test_readings_are_picked_from_the_output(cli, script, strict):
@@ -358,7 +359,8 @@ def test_a_function_is_measured(cli, module, strict):
 
 def test_statistic_and_batch_reach_the_options_and_the_stored_subject(cli, module, store, strict):
     module("batched", "def f(): sum(range(50))")
-    words = ("--statistic", "median", "--batch", "3", "--max-readings", "50", "--json")
+    words = ("--in-process", "--statistic", "median", "--batch", "3", "--max-readings", "50")
+    words += ("--json",)
     document = strict(cli("run", *words, "batched:f").stdout)
     assert document["options"]["statistic"] == "median"
     assert document["options"]["method"] == "long-run-variance"
@@ -421,7 +423,7 @@ def test_restarted_rounds_start_a_generator_anew(cli, module):
 
 def test_what_a_function_prints_does_not_reach_the_result(cli, module, strict):
     module("noisy", "print('imported')\ndef f(): print('called')")
-    result = cli("run", "--budget", "0.05", "--json", "noisy:f")
+    result = cli("run", "--in-process", "--budget", "0.05", "--json", "noisy:f")
     assert strict(result.stdout)["name"] == "noisy:f"
     assert result.stderr.startswith("imported\ncalled\n")
 
@@ -582,23 +584,66 @@ def test_thorough_is_short_for_a_budget_of_a_minute(cli, strict):
 def test_a_function_is_measured_in_fresh_interpreters(cli, module, strict, monkeypatch):
     monkeypatch.setenv("WANTED", "1")
     module("fresh_job", "import os, sys\n\ndef go():\n    assert os.environ['WANTED']\n")
-    words = ("--fresh", "--inherit-env", "WANTED", "--batch", "5", "--max-rounds", "6")
+    words = ("--inherit-env", "WANTED", "--batch", "5", "--max-rounds", "6")
     result = cli("run", *words, "--json", "fresh_job:go")
     told = strict(result.stdout)
     assert told["subject"]["kind"] == "interpreter"
     assert told["options"]["rounds"] == "restarted"
     assert told["subject"]["inner"] == 5
     assert len(told["rounds"]) == 6
-    assert "fresh_job" not in sys.modules
+    assert "this-process-only" not in {each["code"] for each in told["session_notices"]}
 
 
 @pytest.mark.slow
 def test_a_run_in_fresh_interpreters_is_taken_up_again(cli, module, store):
     module("fresh_job", "def go():\n    pass\n")
-    assert cli("run", "--fresh", "--max-rounds", "3", "fresh_job:go").exit_code in {0, 4}
+    assert cli("run", "--max-rounds", "3", "fresh_job:go").exit_code in {0, 4}
     (run,) = Journal(store).runs()
     cli("resume", run["run_id"], "--max-rounds", "5")
     assert Journal(store).load(run["run_id"]).rounds[4].facts["startup_s"] > 0.0
+
+
+_KINDS = """
+def steps():
+    while True:
+        yield
+def make():
+    return lambda: None
+closure = make()
+def plain(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("kinds:steps",), "kinds:steps is a generator function"),
+        (("kinds:closure",), "kinds:closure is made inside of another function"),
+        (("--in-process", "kinds:plain"), "--in-process is given"),
+        (("--timeout", "5", "kinds:plain"), "--timeout is for one process"),
+    ],
+)
+def test_what_stays_in_this_process_says_so(cli, module, store, words, why):
+    module("kinds", _KINDS)
+    shown = " ".join(cli("run", "--budget", "0.1", *words).stdout.split())
+    assert f"Measured in this process: {why}. [this-process-only]" in shown
+    (run,) = Journal(store).runs()
+    assert Journal(store).load(run["run_id"]).subject["kind"] == "target"
+
+
+def test_a_run_against_one_in_process_is_measured_so_as_well(cli, module, store):
+    module("kinds", _KINDS)
+    cli("run", "--in-process", "--budget", "0.1", "kinds:plain")
+    (before,) = Journal(store).runs()
+    cli("run", "--budget", "0.2", "--against", before["run_id"], "kinds:plain")
+    assert {each["name"] for each in Journal(store).runs()} == {"kinds:plain"}
+    kinds = {Journal(store).load(each["run_id"]).subject["kind"] for each in Journal(store).runs()}
+    assert kinds == {"target"}
+
+
+def test_a_target_out_of_reach_is_said_while_the_run_goes_on(cli):
+    result = cli("run", "--budget", "2.5", "sleep", "1")
+    assert "±2% cannot be reached within 2.5 s here, which hold too few readings" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -607,7 +652,8 @@ def test_a_run_in_fresh_interpreters_is_taken_up_again(cli, module, store):
         (("--fresh", "--rounds", "continuous", "m:f"), "--fresh goes without --rounds continuous"),
         (("--fresh", "--pieces", "3", "m:f"), "--fresh goes without --pieces"),
         (("--fresh", "--work", "1:10", "m:f"), "--fresh goes without --work"),
-        (("--python", "python3", "m:f"), "--python goes with --fresh"),
+        (("--python", "python3", "--in-process", "m:f"), "--python is for fresh interpreters"),
+        (("--python", "python3", "--pieces", "3", "m:f"), "--pieces is for one process"),
         (("--fresh", "--python", "no-such-python", "m:f"), "python is 'no-such-python'"),
         (("--fresh", "--cpus", "one", "m:f"), "names no processors"),
         (("--fresh", "true"), "--fresh is for functions"),

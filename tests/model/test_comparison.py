@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from simulated.estimates import estimated
 
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Verdict
-from benchrigor.model.comparison import show_difference
-from benchrigor.model.text import show_change
+from benchrigor.model.comparison import show_basis, show_difference, show_more
+from benchrigor.model.sentence import show_change
 from benchrigor.units import Direction
 
 UNDECIDED = Comparison(
@@ -35,47 +35,80 @@ WORSE = replace(
 )
 
 
-def test_a_verdict_says_how_much_how_sure_and_on_what_evidence() -> None:
-    assert str(WORSE) == (
-        "3.1% higher [+2.0%, +4.2%] 95%: worse (margin 1%) · p=0.00031 · 10 vs 10 invocations"
+JSON = ("json", "orjson")
+
+
+def test_the_sentence_names_both_sides_and_says_how_much_and_how_sure() -> None:
+    assert str(WORSE) == "the candidate is 3.1% higher than the baseline [2.0%, 4.2%]"
+    times = replace(WORSE, names=JSON, readings_in="s")
+    assert str(times) == "orjson takes 3.1% more time than json [2.0%, 4.2%]"
+    rates = replace(WORSE, names=JSON, readings_in="req/s", direction=Direction.HIGHER)
+    assert str(rates) == "orjson is 3.1% faster than json [2.0%, 4.2%]"
+
+
+def test_ratios_from_one_and_a_half_on_are_in_times_both_ways() -> None:
+    faster = estimated(1.0 / 12.2, 1.0 / 12.3, 1.0 / 12.1)
+    sides = replace(WORSE, names=JSON, readings_in="s", verdict=Verdict.BETTER)
+    assert str(replace(sides, ratio=faster)) == "orjson is 12.2x faster than json [12.1, 12.3]"
+    slower = replace(sides, ratio=estimated(1.5, 1.45, 1.56))
+    assert str(slower) == "orjson is 1.50x slower than json [1.45, 1.56]"
+    less = replace(sides, ratio=estimated(0.7, 0.69, 0.71))
+    assert str(less) == "orjson takes 30.0% less time than json [29.0%, 31.0%]"
+
+
+def test_what_is_undecided_is_no_difference() -> None:
+    open_ = replace(UNDECIDED, names=JSON, readings_in="s")
+    assert str(open_) == (
+        "no clear difference between orjson and json: 0.8% more time [-0.4%, +2.1%]"
     )
-
-
-def test_what_is_undecided_says_how_much_more_it_takes() -> None:
-    assert str(UNDECIDED) == (
-        "0.8% higher [-0.4%, +2.1%] 95%: undecided (margin 1%) · p=0.21 · "
-        "10 vs 10 invocations, 24 more each"
+    beyond_0 = replace(open_, ratio=estimated(1.0083, 1.0009, 1.0157))
+    assert str(beyond_0) == (
+        "orjson takes 0.83% more time than json [0.09%, 1.57%], perhaps within the margin of 1%"
     )
+    equal = replace(open_, ratio=estimated(1.001, 0.996, 1.006), verdict=Verdict.EQUIVALENT)
+    assert str(equal) == ("orjson and json are equal within 1%: 0.10% more time [-0.40%, +0.60%]")
 
 
-def test_pairs_are_counted_once() -> None:
-    found = replace(UNDECIDED, paired=True, unit="pair")
-    assert str(found).endswith("p=0.21 · 10 pairs, 24 more pairs")
+def test_another_confidence_is_told() -> None:
+    ratio = replace(WORSE.ratio, confidence=0.99)  # type: ignore[type-var]
+    assert str(replace(WORSE, ratio=ratio)).endswith("[2.0%, 4.2%] at 99%")
+
+
+def test_what_is_compared_and_what_it_takes_is_told_beside() -> None:
+    assert show_basis(WORSE) == "10 vs 10 invocations"
+    assert show_more(WORSE) == ""
+    assert show_more(UNDECIDED) == "24 more each"
+    pairs = replace(UNDECIDED, paired=True, unit="pair")
+    assert (show_basis(pairs), show_more(pairs)) == ("10 pairs", "24 more pairs")
+    assert show_basis(replace(WORSE, unit=None)) == "n=10 vs 10"
 
 
 def test_without_a_ratio_the_line_shows_the_difference() -> None:
-    found = replace(UNDECIDED, ratio=None, required=None)
-    assert str(found).startswith("no ratio, difference +0.010 [-0.010, 0.020] 95%: undecided")
-
-
-def test_the_difference_is_shown_in_the_unit_of_the_readings() -> None:
-    found = replace(UNDECIDED, ratio=None, required=None, readings_in="s")
-    assert str(found).startswith("no ratio, difference +10 ms [-10, 20] 95%: undecided")
+    found = replace(UNDECIDED, ratio=None, required=None, names=JSON)
+    assert str(found) == "orjson minus json: +0.010 [-0.010, 0.020] 95%, undecided; no ratio"
+    times = replace(found, readings_in="s")
+    assert str(times) == "orjson minus json: +10 ms [-10, 20] 95%, undecided; no ratio"
     assert show_difference(replace(found, difference=None)) == ""
 
 
-def test_sides_that_count_different_things_are_only_numbered() -> None:
-    assert str(replace(WORSE, unit=None)).endswith("n=10 vs 10")
+def test_without_a_number_the_line_says_why() -> None:
+    why = Notice.refusal(Code.NO_STABLE_PHASE, "No steady {level}: it rises. " * 9)
+    found = replace(UNDECIDED, ratio=None, difference=None, p_value=None, notices=(why,))
+    assert str(found).startswith("no comparison of the candidate and the baseline: No steady {")
+    assert len(str(found)) <= 100
 
 
 @pytest.mark.parametrize(
     ("ratio", "words"),
     [
-        (estimated(0.5, 0.45, 0.56), "50.0% lower [-55.0%, -44.0%]"),
+        (estimated(0.5, 0.45, 0.56), "2.0x lower [1.8, 2.2]"),
+        (estimated(0.8, 0.75, 0.86), "20.0% lower [14.0%, 25.0%]"),
         (estimated(1.0, 0.996, 1.004), "unchanged [-0.40%, +0.40%]"),
         (estimated(1.0, 1.0, 1.0), "unchanged [+0.0%, +0.0%]"),
-        (estimated(1_234.5, 1_200.0, 1_300.0), "1,234 times [1,200, 1,300]"),
-        (estimated(1.99, 1.9, 2.1), "99% higher [+90%, +110%]"),
+        (estimated(1_234.5, 1_200.0, 1_300.0), "1,234x higher [1,200, 1,300]"),
+        (estimated(1.49, 1.4, 1.6), "49% higher [40%, 60%]"),
+        (estimated(5.1, 1.1, float("inf")), "5.1x higher [1.1, no limit]"),
+        (estimated(0.2, 0.0, 0.9), "5.0x lower [1.1, no limit]"),
     ],
 )
 def test_a_ratio_is_told_as_a_change(ratio: Estimate, words: str) -> None:
@@ -106,9 +139,10 @@ def sized(*, value: float, width: float, n: int, unit: str | None) -> Comparison
 def test_the_line_never_grows_beyond_a_hundred_columns(
     found: Comparison, required: int, p: float, verdict: Verdict
 ) -> None:
-    line = str(replace(found, required=required, p_value=p, verdict=verdict))
+    names = ("n" * 90, "json")
+    line = str(replace(found, required=required, p_value=p, verdict=verdict, names=names))
     assert len(line) <= 100
-    assert f": {verdict} (margin 1%)" in line
+    assert "json" in line
 
 
 def family(*names: str) -> Family:
@@ -133,7 +167,7 @@ def test_a_family_is_a_table_that_fits() -> None:
     assert max(map(len, lines)) <= 79
     assert lines[0].split() == ["name", "change", "[interval]", "visible", "p", "adj.", "verdict"]
     assert lines[1].split()[0] == "a"
-    assert "geometric mean of 3 ratios: 1.20% higher [+0.80%, +1.60%] 95%" in lines
+    assert "geometric mean of 3 ratios: 1.20% higher [0.80%, 1.60%] 95%" in lines
     assert "95% intervals, margin 1%, false discoveries at most 5%" in lines
 
 

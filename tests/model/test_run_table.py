@@ -16,6 +16,7 @@ from benchrigor.model import (
 from benchrigor.report import tabulate
 from benchrigor.stats import observe
 
+FOOTNOTE = "±: half of the 95% confidence interval"
 TIME = Metric(name="time", unit="s")
 WIDE = estimated(
     0.001234567, 0.001234445, 0.001234689, n=1_234_567, n_effective=1e6, method="long-run-variance"
@@ -35,8 +36,8 @@ def ended(reason: StopReason | None, name: str = "sort", **given: object) -> Run
     return replace(record, **given)  # type: ignore[arg-type]
 
 
-def words(records: Sequence[RunRecord], width: int = 79) -> str:
-    return " ".join(tabulate(records, width=width).split())
+def words(records: Sequence[RunRecord]) -> str:
+    return " ".join(tabulate(records).split()).removesuffix(f" {FOOTNOTE}")
 
 
 def test_what_is_no_result_never_looks_like_one() -> None:
@@ -71,12 +72,10 @@ def test_an_observed_median_is_marked_as_such() -> None:
 def test_endings_are_broken_for_short_names_and_long_names_give_way() -> None:
     short, long = "test_sorting", "test_sorting_many_words_of_one_language"
     one, two = (
-        tabulate(
-            [ended(StopReason.SATISFIED, "f"), ended(StopReason.STOP_REQUESTED, name)], width=84
-        )
+        tabulate([ended(StopReason.SATISFIED, "f"), ended(StopReason.STOP_REQUESTED, name)]).at(63)
         for name in (short, long)
     )
-    wide = tabulate([ended(StopReason.STOP_REQUESTED, short)], width=100)
+    wide = tabulate([ended(StopReason.STOP_REQUESTED, short)]).at(100)
     assert wide.splitlines()[1].endswith("not converged: stop requested")
     row, more = one.splitlines()[2:4]
     assert row.startswith(f"{short}  1.2")

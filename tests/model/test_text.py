@@ -5,6 +5,7 @@ import re
 import pytest
 from simulated.estimates import estimated
 
+from benchrigor.layout import page
 from benchrigor.model import (
     Analysis,
     Code,
@@ -21,20 +22,16 @@ from benchrigor.model import (
     WpsFit,
 )
 from benchrigor.model.text import (
-    WIDTH,
-    aligned,
     ended,
     many,
     marked,
     percent,
-    row,
     shortened,
     show_amount,
     show_chance,
     show_estimate,
     show_value,
     show_values,
-    wrapped,
 )
 
 SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
@@ -80,9 +77,7 @@ def line(analysis: Analysis, decision: Decision | None = None) -> str:
     ],
 )
 def test_the_headline_says_what_a_round_adds(ends: tuple[float, float, float], said: str) -> None:
-    assert line(analysed(estimated(*ends)), SATISFIED) == (
-        f"gzip: 23.41 MB/s [23.12, 23.74] 95% · n=40 rounds, {said} · satisfied, 43 s"
-    )
+    assert line(analysed(estimated(*ends)), SATISFIED) == (f"gzip  23.41 MB/s ±1.3 %  ({said})")
 
 
 def test_without_a_speed_the_refusal_is_told_before_other_notices() -> None:
@@ -90,10 +85,10 @@ def test_without_a_speed_the_refusal_is_told_before_other_notices() -> None:
     refusal = Notice.refusal(Code.NO_SPEED, "All are alike.")
     overhead = estimated(1.0, 0.9, 1.1)
     assert line(analysed(overhead, note, refusal, speed=False)) == (
-        "gzip: no number · All are alike · still running, 43 s"
+        "gzip  no number: still running: All are alike"
     )
-    assert "no number · 2 were short · " in line(analysed(overhead, note, speed=False))
-    assert "no number · nothing was measured" in line(analysed(overhead, speed=False))
+    assert "no number: still running: 2 were short" in line(analysed(overhead, note, speed=False))
+    assert "no number: still running: nothing was measured" in line(analysed(overhead, speed=False))
 
 
 def test_an_interval_around_0_is_shown_in_the_scale_of_its_ends() -> None:
@@ -148,41 +143,12 @@ def test_numbers_and_names_are_short(shown: str, expected: str) -> None:
     assert shown == expected
 
 
-@pytest.mark.parametrize("length", [1, 9, 10, 11, 20, 38, 39, 40, 77, 78, 100])
-def test_a_label_of_any_length_is_apart_from_its_text(length: int) -> None:
-    label = "latency_ms" * 10
-    lines = row(label[:length], ["53.4 ms [53.1, 53.7] 95%", "word " * 20])
-    assert all(len(line) <= WIDTH for line in lines)
-    words = "\n".join(lines).split()
-    assert "".join(words[: words.index("53.4")]) == label[:length]
-    assert words[words.index("53.4") :][:5] == ["53.4", "ms", "[53.1,", "53.7]", "95%;"]
-
-
-def test_columns_are_aligned_and_a_long_name_stands_on_lines_of_its_own() -> None:
-    rows = [("stage", "used", "note"), ("hash", "7%", ""), ("a very long name", "12%", "busy")]
-    assert aligned(rows, "<><") == [
-        "stage             used  note",
-        "hash                7%",
-        "a very long name   12%  busy",
-    ]
-    assert aligned(rows, "<><", width=20) == [
-        "stage     used  note",
-        "hash        7%",
-        "a very long name",
-        "           12%  busy",
-    ]
-
-
-def test_rows_and_notices_are_wrapped_below_their_text() -> None:
-    assert row("label", ["", ""]) == []
-    assert row("label", ["words", "", "more"]) == ["  label     words; more"]
-    assert row("", ["word " * 20])[1].startswith(" " * 12 + "word")
+def test_a_notice_stands_behind_its_mark() -> None:
     notice = Notice.warning(Code.FEW_EFFECTIVE, "Too few. " * 9)
-    first, second = marked(notice, "time: ")
+    first, second = page(marked(notice, "time: ")).splitlines()
     assert first.startswith("  ! time: Too few.")
     assert second.startswith("    ")
     assert second.endswith("[few-effective-readings]")
-    assert wrapped("a " * 60, hanging=2)[1].startswith("  a")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -32,9 +33,9 @@ def test_the_fixture_returns_the_result_and_measures(pytester):
     result = pytester.runpytest(*QUICK)
     result.assert_outcomes(passed=1)
     header, row, *_ = table_in(result)
-    assert header.split()[:3] == ["name", "mean", "[interval]"]
+    assert header.split()[:2] == ["name", "mean"]
     assert row.startswith("test_summing  ")
-    assert "s [" in row or " ~" in row  # observed only, on a busy machine
+    assert re.search(r"s ±|s \[| ~", row)  # observed only, on a busy machine
 
 
 @pytest.mark.slow
@@ -187,7 +188,7 @@ def test_the_table_shows_the_statistic_of_the_options(pytester):
     result = pytester.runpytest(*QUICK, "--bench-statistic", "median")
     result.assert_outcomes(passed=1)
     header = table_in(result)[0]
-    assert header.split()[:3] == ["name", "median", "[interval]"]
+    assert header.split()[:2] == ["name", "median"]
 
 
 def test_readings_are_averages_of_as_many_calls_as_asked_for(pytester):

@@ -13,7 +13,7 @@ from simulated.paced import TRUE_S, paced
 import benchrigor as br
 from benchrigor.cli.output import summary
 from benchrigor.model import Code, RunRecord
-from benchrigor.model.text import percent, show_estimate, show_interval, show_pace
+from benchrigor.model.text import percent, show_estimate, show_pace, show_short, show_value
 from benchrigor.report import explain, render, tabulate
 
 
@@ -28,53 +28,60 @@ def full_pace(record: RunRecord) -> br.Estimate:
     return found
 
 
+def headline(record: RunRecord) -> br.Estimate:
+    found = record.headline()
+    assert found is not None
+    return found
+
+
 def words(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_the_figure_at_full_pace_stands_behind_the_number_in_the_headline(slow: RunRecord) -> None:
-    number, paced_, readings, *_ = str(slow).split(" · ")
-    found = slow.estimate()
-    assert found is not None
-    assert number == f"json: {show_estimate(found, 's')}"
-    assert paced_ == f"at full pace {show_interval(full_pace(slow), 's')}"
-    assert paced_.endswith("]")  # of the same confidence
-    assert readings == f"n={found.n:,}"
-    low, high = full_pace(slow).low, full_pace(slow).high
-    assert low <= TRUE_S <= high < found.low
+def test_the_line_leads_with_the_quiet_machine_and_tells_what_was_measured(slow: RunRecord) -> None:
+    measured = slow.estimate()
+    assert measured is not None
+    now = show_value(measured.value, "s")
+    assert str(slow) == f"json  {show_short(headline(slow), 's')}  (busy machine: {now} just now)"
+    low, high = headline(slow).low, headline(slow).high
+    assert low <= TRUE_S <= high < measured.low
 
 
-def test_beside_waiting_the_headline_leaves_out_how_many_readings_there_were() -> None:
-    parts = str(paced(delay=0.2)).split(" · ")
-    assert parts[1].startswith("at full pace ")
-    assert parts[2].endswith(" run delay")
-    assert parts[3] == "red light"
+def test_beside_waiting_the_line_tells_what_all_readings_give() -> None:
+    record = paced(delay=0.2)
+    analysis = record.analysis()
+    assert analysis is not None
+    assert analysis.disturbed is not None
+    assert analysis.disturbed.estimate is not None
+    waiting = show_value(analysis.disturbed.estimate.value, "s")
+    assert str(record).endswith(f"  (busy machine: {waiting} just now)")
 
 
-def test_at_a_steady_full_pace_the_headline_does_not_repeat_the_number() -> None:
+def test_on_a_quiet_machine_the_line_has_one_number() -> None:
     record = paced(slow=1.003)
-    assert str(record).split(" · ")[1] == "at full pace"
+    assert str(record) == f"json  {show_short(headline(record), 's')}"
     shown = f"full pace {show_estimate(full_pace(record), 's')}; the machine ran at 99% of its"
     assert shown in words(render(record))
 
 
-def test_the_words_alone_never_hide_another_number() -> None:
+def test_a_number_beyond_the_interval_of_the_other_is_told() -> None:
     """The moments at full pace may tell another level than a run whose mean pace is full."""
     record = paced(slow=1.003)
     analysis = record.analysis()
     assert analysis is not None
-    assert analysis.at_full_pace is not None
-    other = replace(analysis.at_full_pace, value=0.9 * analysis.at_full_pace.value)
-    apart = replace(record, analyses=(replace(analysis, at_full_pace=other),))
-    assert str(apart).split(" · ")[1].startswith("at full pace 9")
+    assert analysis.headline is not None
+    factors = {"value": 0.5, "low": 0.5, "high": 0.5}
+    found = analysis.headline
+    other = replace(found, **{name: by * getattr(found, name) for name, by in factors.items()})
+    apart = replace(record, analyses=(replace(analysis, headline=other),))
+    assert "(busy machine: 1" in str(apart)
 
 
 def test_without_a_reference_nobody_speaks_of_full_pace() -> None:
     record = paced(references=False)
     assert record.at_full_pace() is None
-    for text in (str(record), render(record), explain(record), tabulate([record], width=200)):
+    for text in (str(record), render(record), explain(record), tabulate([record])):
         assert "full pace" not in text
-    assert " effective)" in str(record)
 
 
 def test_the_page_tells_the_pace_over_the_run(slow: RunRecord) -> None:
@@ -125,13 +132,12 @@ def test_a_figure_that_is_hardly_known_is_shown_although_it_is_the_same() -> Non
     assert analysis is not None
     assert analysis.pace is not None
     assert analysis.pace.factor == pytest.approx(1.0, abs=0.009)
-    assert "at full pace 100 µs [" in str(record)
+    assert f"full pace {show_estimate(full_pace(record), 's')}" in words(render(record))
 
 
 def test_of_a_run_in_pieces_the_levels_at_full_pace_are_shown() -> None:
     record = paced(pieces=4, budget_readings=None, budget_s=0.8)
-    assert str(record).split(" · ")[1].startswith("at full pace ")
-    assert " · n=4 pieces · " in str(record)
+    assert str(record).startswith(f"json  {show_short(headline(record), 's')}")
     told = words(explain(record))
     shown = told.split("Levels of the pieces at full pace: ")[1].split(". ")[0]
     levels = [float(each.removesuffix(" µs")) for each in shown.split(", ")]
@@ -148,28 +154,23 @@ def test_a_speed_is_shown_at_full_pace_on_the_page_and_in_the_headline(
     (analysis,), own = record.analyses, slow.analysis()
     assert own is not None
     speed = estimated(26e6, 24e6, 28e6)
-    record = replace(record, analyses=(replace(analysis, pace=own.pace, at_full_pace=speed),))
-    assert str(record).split(" · ")[1] == "at full pace 26.0 MB/s [24.0, 28.0]"
+    record = replace(
+        record, analyses=(replace(analysis, pace=own.pace, at_full_pace=speed, headline=speed),)
+    )
+    assert str(record).split("  ")[1] == "26.0 MB/s ±7.7 %"
     assert "full pace 26.0 MB/s [24.0, 28.0] 95%; the machine ran at 79%" in words(render(record))
     assert "At full pace: 26.0 MB/s [24.0, 28.0] 95%." in words(explain(record))
 
 
-def test_the_table_shows_it_where_there_is_room(slow: RunRecord) -> None:
-    without = paced(references=False)
-    wide = tabulate([slow, without], width=120).splitlines()
-    assert "at full pace" in wide[0]
-    assert show_interval(full_pace(slow), "s") in wide[1]
-    assert max(map(len, wide)) <= 120
-    figure = show_interval(full_pace(slow), "s")
-    less = tabulate([slow, without], width=85).splitlines()
-    assert figure not in less[1]
-    assert figure.partition(" [")[0] in less[1]
-    assert max(map(len, less)) <= 85
-    narrow = tabulate([slow, without]).splitlines()
-    assert figure.partition(" [")[0] in narrow[1]
-    assert "readings" not in narrow[0]
-    assert max(map(len, narrow)) <= 79
-    assert "full pace" not in tabulate([slow, without], width=60)
+def test_the_table_leads_with_it_too(slow: RunRecord) -> None:
+    head, first, second, *_ = tabulate([slow, paced(references=False)]).splitlines()
+    assert head.split() == ["name", "mean", "just", "now", "readings", "ended"]
+    measured = slow.estimate()
+    assert measured is not None
+    figures = f"{show_short(headline(slow), 's')} {show_value(measured.value, 's')}"
+    assert figures in words(first)
+    assert "just now" not in tabulate([paced(references=False)])
+    assert second.count("µs") == 1
 
 
 def test_programs_find_it_in_each_analysis(slow: RunRecord) -> None:

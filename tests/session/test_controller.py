@@ -68,3 +68,19 @@ def test_an_invocation_is_as_long_as_its_start_and_the_spread_between_are_worth(
 ) -> None:
     given = br.Options(rounds="restarted", **options)  # type: ignore[arg-type]
     assert next_readings(pace, given) == wanted
+
+
+SHORT = replace(SLOW, may_be_short=True)
+
+
+@pytest.mark.parametrize(
+    ("pace", "wanted"),
+    [
+        (SHORT, 5),  # a fortieth of ten seconds, by readings of 50 ms
+        (replace(SHORT, elapsed_s=5.0), 10),  # as long as a start
+        (replace(SHORT, readings=5, busy_s=0.5), 1),  # each had one of 100 ms
+        (replace(SHORT, readings=2_500), 500),  # fast ones stay as they are
+    ],
+)
+def test_invocations_of_slow_readings_are_short(pace: Pace, wanted: int) -> None:
+    assert next_readings(pace, br.Options(rounds="restarted")) == wanted

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import benchrigor as br
+from benchrigor.layout import page
 from benchrigor.model import Code, Estimate
 from benchrigor.workbench import PeakSearch
 
@@ -319,8 +320,8 @@ def test_the_limit_that_binds_is_named():
     assert found.load is not None
     assert found.load.value == pytest.approx(154.0, rel=0.05)
     assert found.binding == "p99"
-    assert "p99 at most 100 ms" in "\n".join(found.lines())
-    assert "failed at most 5%" in "\n".join(found.lines())
+    assert "p99 at most 100 ms" in page(found.lines())
+    assert "failed at most 5%" in page(found.lines())
 
 
 def test_a_load_that_could_be_offered_before_is_repeated_while_a_neighbour_is_busy():

@@ -19,7 +19,6 @@ from benchrigor.cli.output import live_line, print_result, remark
 from benchrigor.cli.targets import imported, names_function
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
-from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Comparison, Options
 from benchrigor.model.checks import refuse
@@ -36,7 +35,7 @@ from benchrigor.workloads.processes.worktrees import Checkout, is_changed, words
 @click.command(
     cls=Verb,
     usual="--fresh --python --rev --build --margin --statistic --budget --timeout "
-    "--fail-on --no-store --store --json",
+    "--fail-on --details --no-store --store --json",
 )
 @click.argument("words", nargs=-1, required=True, metavar="OLD NEW | TARGET")
 @click.option(
@@ -85,6 +84,7 @@ from benchrigor.workloads.processes.worktrees import Checkout, is_changed, words
 @shared.count_option("--seed", text="Seed of the order.", least=0)
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
+@shared.details_option
 @shared.json_option
 def ab(words: tuple[str, ...], **given: Any) -> None:
     """Measure two functions or commands in turn, and say whether the new one is better or worse.
@@ -235,7 +235,7 @@ def _store(given: dict[str, Any]) -> Journal | None:
 def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) -> None:
     """Print the comparison, and leave with the exit code of its verdict."""
     print_result(
-        lambda: page(reported(comparison, labels)),
+        lambda: reported(comparison, labels),
         as_json=given["as_json"],
         comparison=comparison,
         baseline=labels[0],

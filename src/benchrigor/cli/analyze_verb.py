@@ -10,7 +10,7 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_for, leave
-from benchrigor.cli.output import print_json, say, summary
+from benchrigor.cli.output import print_json, report_of, say, summary
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import Columns, recorded_file
 from benchrigor.cli.sources import name_of, read_columns
@@ -18,12 +18,16 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Options
 from benchrigor.report import explain as explanation
-from benchrigor.report import plot_trace, render
+from benchrigor.report import plot_trace
 from benchrigor.session.replays.recorded_run import record_of_pairs
 from benchrigor.session.traces import SPEED
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    usual="--column --round --unit --work --target --confidence --statistic --trim --explain "
+    "--details --plot --json",
+)
 @shared.readings_options
 @click.option("--work", metavar="COLUMN", help="Work amount of each round; --unit is theirs.")
 @shared.share_option("--target", None, "Half-width wanted; exit code 3 when it is not reached.")
@@ -32,6 +36,7 @@ from benchrigor.session.traces import SPEED
 @shared.trim_option
 @shared.choice_option("--detector", shared.DETECTOR)
 @click.option("--explain", "explained", is_flag=True, help="Explain how the number came about.")
+@shared.details_option
 @plot_option
 @shared.json_option
 def analyze(
@@ -77,7 +82,7 @@ def analyze(
     if as_json:
         print_json(summary(record))
     else:
-        say(explanation(record) if explained else render(record))
+        say(explanation(record) if explained else report_of(record))
     if picture:
         write_picture(plot_trace(record), picture)
     leave(code_for(record, target_given=True))

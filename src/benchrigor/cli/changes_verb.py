@@ -16,10 +16,10 @@ from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import Columns
 from benchrigor.cli.sources import name_of, read_rounds
 from benchrigor.cli.verb_help import Verb
-from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
+from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Analysis, Notice, Options, StablePhase, codec
-from benchrigor.model.text import counted, false_alarms, many, marked, wrapped
+from benchrigor.model.text import counted, false_alarms, many, marked
 from benchrigor.report import plot_trace
 from benchrigor.report.text import phase_table
 from benchrigor.session.replays.recorded_phases import record_with_changes
@@ -96,7 +96,7 @@ def changes(
     leave(code_for(record, target_given=False))
 
 
-def _report(analysis: Analysis, labels: Sequence[str]) -> Iterator[str]:
+def _report(analysis: Analysis, labels: Sequence[str]) -> Iterator[Part]:
     shown: list[Notice] = []
     for label, stable in zip_longest(labels, analysis.phases):
         if label is not None:
@@ -108,12 +108,12 @@ def _report(analysis: Analysis, labels: Sequence[str]) -> Iterator[str]:
             yield from marked(notice)
 
 
-def _phases(stable: StablePhase, unit: str) -> list[str]:
+def _phases(stable: StablePhase, unit: str) -> list[Part]:
     points = stable.change_points
     where = ", ".join(counted(index) for index in points.indices) or "none"
     size = many(points.n, "reading")
     return [
         *wrapped(f"{where} (of {size}, {false_alarms(points.level)})", "change points: "),
-        *(f"  {line}" for line in phase_table(stable, unit)),
+        *phase_table(stable, unit),
         *(line for notice in stable.notices for line in marked(notice)),
     ]

@@ -9,6 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -18,31 +19,36 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.compare_verb import code_of_family, fail_on_option
 from benchrigor.cli.driving import driven_in_turn
 from benchrigor.cli.exits import code_for, leave
+from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, summary
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
-from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
+from benchrigor.layout import Line, Part, page, table, wrapped
 from benchrigor.model import (
+    Comparison,
     Estimate,
     Family,
     Metric,
+    Notice,
     Options,
     Progress,
     RunRecord,
+    Verdict,
 )
 from benchrigor.model.checks import refuse
+from benchrigor.model.page_notices import chosen, warnings
 from benchrigor.model.secret_values import HIDDEN, hide_secrets
 from benchrigor.model.text import (
     PEAK_MEMORY,
     marked,
-    row,
-    show_estimate,
-    show_interval,
+    no_number,
     show_peak_memory,
+    show_short,
     show_value,
 )
 from benchrigor.protocols import Workload
+from benchrigor.report import render
 from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.measuring import TIME
@@ -59,7 +65,7 @@ _MOST_VALUES, _LARGEST = 1000, Decimal("1e30")
 _CPU = tuple(
     Metric(name=name, unit="s", must_satisfy=False) for name in ("user_time", "system_time")
 )
-_LABEL = 4
+_MOST_SENTENCES = 4
 
 
 class _Command(NamedTuple):
@@ -73,7 +79,7 @@ class _Command(NamedTuple):
 @click.command(
     cls=Verb,
     usual="-L -P --baseline --setup --prepare --shell --ignore-failure --memory "
-    "--target --budget --store --json",
+    "--target --budget --store --details --json",
 )
 @click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
 @click.option(
@@ -139,6 +145,7 @@ class _Command(NamedTuple):
 @shared.count_option("--seed", text="Seed of the order.", least=0)
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
+@shared.details_option
 @shared.json_option
 def commands(commands: tuple[str, ...], **given: Any) -> None:
     """Measure commands in turn, and rank them or compare them with one.
@@ -335,86 +342,98 @@ def _tell(
     whole: bool,
 ) -> Family | None:
     """Print the places of all, or how they compare with the baseline, and return that."""
+    lines: list[Part]
     told: dict[str, Any] = {
         "commands": {
             label: {"values": chosen[label].shown, "run": summary(record)}
             for label, record in records.items()
         }
     }
-    family = None
+    family, estimates, ratios = None, {}, {}
     if given["baseline"] is not None and whole:
         baseline = list(records)[given["baseline"] - 1]
-        compared = compare_with(baseline, records, margin=given["margin"])
-        family = told["family"] = family_of(compared, notices=notices_of_sides(records))
-        estimates = {name: each.candidate for name, each in compared.items()}
-        estimates[baseline] = next(iter(compared.values())).baseline
-        lines = [*_described(records, estimates), "", f"change from {baseline}"]
-        lines += str(family).splitlines()
+        ratios = compare_with(baseline, records, margin=given["margin"])
+        family = told["family"] = family_of(ratios, notices=notices_of_sides(records))
+        estimates = {name: each.candidate for name, each in ratios.items()}
+        estimates[baseline] = next(iter(ratios.values())).baseline
+        notices, rows = family.notices, _rows(records, estimates)
+        lines = [*_table(rows), "", f"change from {baseline}", _shown(family)]
     else:
-        lines = [*_ranked(records, told)]
+        ranking = Ranking()
+        with suppress(NotEstimable):
+            ranking = rank_in_turn(records)
+        ratios, notices = {**ranking.against_first}, ranking.notices
+        told |= {"places": ranking.places}
+        told["ratios"] = {name: each.ratio for name, each in ratios.items()}
+        estimates = {each.name: each.estimate for each in ranking.places}
+        places = {each.name: f"{each.place}." for each in ranking.places}
+        ordered = {name: records[name] for name in [*places, *(records.keys() - places.keys())]}
+        shared_first = {each.name for each in ranking.places if each.place == 1}
+        lines = [*_answers(ratios, shared_first), *_table(_rows(ordered, estimates, places))]
+        if wants_details():
+            lines += [line for notice in notices for line in marked(notice)]
+    lines += _of_each(records, notices)
     print_result(lambda: page(lines), as_json=given["as_json"], **told)
     return family
 
 
-def _ranked(records: Mapping[str, RunRecord], told: dict[str, Any]) -> Iterator[str]:
-    ranking = Ranking()
-    with suppress(NotEstimable):
-        ranking = rank_in_turn(records)
-    told["places"] = ranking.places
-    ratios = {name: each.ratio for name, each in ranking.against_first.items()}
-    told["ratios"] = ratios
-    for each in ranking.places:
-        shown = _shown(each.name, each.estimate, ratios.get(each.name))
-        yield from row(f"{each.place}.", [shown, *_beside(records[each.name])], width=_LABEL)
-    for label, record in records.items():
-        if label not in {each.name for each in ranking.places}:
-            yield from row("-", [str(record), *_beside(record)], width=_LABEL)
-    for notice in ranking.notices:
-        yield from marked(notice)
-    for record in records.values():
-        yield from _refused(record)
+def _shown(family: Family) -> str:
+    """Show the table of a family; a page says below it what to do."""
+    return str(family if wants_details() else replace(family, notices=()))
 
 
-def _refused(record: RunRecord) -> Iterator[str]:
-    """Say why the times of a command by themselves have no number, if so: they may move."""
-    analysis = record.analysis()
-    if analysis is not None and analysis.estimate is None and analysis.notices:
-        yield from marked(analysis.notices[0], f"{record.name}: ")
+def _answers(compared: Mapping[str, Comparison], alike: Collection[str]) -> list[Part]:
+    """Say how the commands compare with the fastest one, from which some do not differ."""
+    sentences = [
+        str(replace(each, verdict=Verdict.UNDECIDED) if name in alike else each)
+        for name, each in compared.items()
+    ]
+    lines = [Line(each, hanging=2, style="bold") for each in sentences[:_MOST_SENTENCES]]
+    more = len(sentences) - _MOST_SENTENCES
+    return [*lines, *([f"and {more} more"] if more > 0 else []), *([""] if lines else [])]
 
 
-def _described(
-    records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate | None]
-) -> Iterator[str]:
+def _rows(
+    records: Mapping[str, RunRecord],
+    estimates: Mapping[str, Estimate | None],
+    places: Mapping[str, str] | None = None,
+) -> list[tuple[str, ...]]:
+    """Return the cells of commands: the times as measured, which the ratios are of."""
+    spent = [each.name.removesuffix("_time") for each in _CPU]
+    rows: list[tuple[str, ...]] = [("", "command", "time", *spent, "memory", "failed")]
     for index, (label, record) in enumerate(records.items(), start=1):
-        estimate = estimates[label]
-        shown = _shown(label, estimate) if estimate else str(record)
-        yield from row(f"{index}.", [shown, *_beside(record)], width=_LABEL)
+        estimate = estimates.get(label)
+        shown = "no number" if estimate is None else show_short(estimate, TIME.unit)
+        known = (record.estimate(each.name) for each in _CPU)
+        seconds = ["" if each is None else show_value(each.value, "s") for each in known]
+        memory = show_peak_memory(record.facts) if PEAK_MEMORY in record.facts else ""
+        failed = ""
+        if "failed_runs" in record.facts:
+            typical = show_value(float(record.facts["failed_time_s"] or 0.0), "s")
+            failed = f"{record.facts['failed_runs']} runs, after {typical}"
+        place = f"{index}." if places is None else places.get(label, "-")
+        rows.append((place, label, shown, *seconds, memory, failed))
+    return rows
 
 
-def _shown(label: str, estimate: Estimate, ratio: Estimate | None = None) -> str:
-    """Show the wall time of a command, and its ratio to that of the first."""
-    shown = f"{label}: {show_estimate(estimate, TIME.unit)}"
-    return shown if ratio is None else f"{shown}, {show_interval(ratio, '')} times the first"
+def _table(rows: Sequence[tuple[str, ...]]) -> list[Part]:
+    """Return the table of commands, without columns that are empty."""
+    columns = [each for each in zip(*rows, strict=True) if any(each[1:])]
+    cells = zip(*columns, strict=True)
+    numbered = [(f"{place} {name}".strip(), *others) for place, name, *others in cells]
+    return table(numbered, "<" * (len(columns) - 1))
 
 
-def _beside(record: RunRecord) -> list[str]:
-    """Tell what is known beside the time of a command."""
-    analysis = record.analysis()
-    full = None if analysis is None else analysis.at_full_pace
-    # With its number also where it is that of the time: lines stand below each other.
-    at_full = "" if full is None else f"at full pace {show_interval(full, TIME.unit)}"
-    known = ((each.name, record.estimate(each.name)) for each in _CPU)
-    spent = ", ".join(
-        f"{name.removesuffix('_time')} {show_value(estimate.value, 's')}"
-        for name, estimate in known
-        if estimate is not None
-    )
-    measured = " measured" if spent and at_full else ""
-    parts = [each for each in (at_full, spent + measured) if each]
-    facts = record.facts
-    if PEAK_MEMORY in facts:
-        parts.append(f"peak memory {show_peak_memory(facts)}")
-    if "failed_runs" in facts:
-        typical = show_value(float(facts["failed_time_s"] or 0.0), "s")
-        parts.append(f"{facts['failed_runs']} runs failed, after {typical} typically")
-    return [", ".join(parts)] if parts else []
+def _of_each(records: Mapping[str, RunRecord], notices: Sequence[Notice]) -> Iterator[Part]:
+    """Say what is to be known of the commands, each with its time at full pace in detail."""
+    if not wants_details():
+        yield from warnings(chosen(notices))
+        for record in records.values():
+            analysis = record.analysis()
+            if analysis is not None and analysis.estimate is None and analysis.notices:
+                why = f"{record.name}: {no_number(analysis.notices)}"
+                yield from wrapped(why, "  ! ", style="yellow")
+        return
+    for each in records.values():
+        yield ""
+        yield render(each)

@@ -11,24 +11,29 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recording
 from benchrigor.cli.verb_help import Verb
-from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput, NotComparable
-from benchrigor.model import Code, Comparison, Estimate, Family, RunRecord, Verdict
+from benchrigor.layout import Page, page, row, table, wrapped
+from benchrigor.model import Code, Comparison, Decision, Estimate, Family, RunRecord, Verdict
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
-from benchrigor.model.comparison import show_difference
+from benchrigor.model.comparison import show_basis, show_difference, show_more
+from benchrigor.model.page_notices import chosen, warnings
+from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
     counted,
+    ended,
     many,
     marked,
-    row,
+    percent,
     show_chance,
+    show_duration,
     show_estimate,
-    wrapped,
 )
+from benchrigor.report import comparison_page
 from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
 from benchrigor.session.pairs.stored_runs import StoredRuns
@@ -102,6 +107,7 @@ class _Side:
 @click.option("--paired", is_flag=True, help="Compare files line by line, runs of ab in pairs.")
 @shared.column_options
 @shared.store_option
+@shared.details_option
 @shared.json_option
 def compare(
     sources: tuple[str, ...],
@@ -176,7 +182,7 @@ def _compare_two(
     """Print the comparison of two sides, and leave with the exit code of its verdict."""
     comparison = compare_named({each.label: each.given for each in sides}, **options)
     print_result(
-        lambda: page(reported(comparison, [each.label for each in sides])),
+        lambda: reported(comparison, [each.label for each in sides]),
         as_json=as_json,
         comparison=comparison,
         baseline=sides[0].origin,
@@ -221,21 +227,35 @@ def _unit(sides: Sequence[_Side]) -> str:
     return next((each.origin["unit"] for each in sides if each.origin["unit"]), "")
 
 
-def reported(comparison: Comparison, labels: Sequence[str]) -> list[str]:
-    """Return the lines that tell a comparison of two sides with these names."""
+def reported(comparison: Comparison, labels: Sequence[str]) -> Page:
+    """Return the page of a comparison of two sides with these names, or all that is known."""
+    comparison = replace(comparison, names=tuple(labels))
+    if not wants_details():
+        return comparison_page(comparison)
     unit, noun = comparison.readings_in, comparison.unit
-    lines = wrapped(str(comparison), hanging=2)
+    lines = wrapped(str(comparison), hanging=2, style="bold")
+    verdict = f"{comparison.verdict} (margin {percent(comparison.margin)})"
+    lines += row("verdict", [verdict], width=_LABEL)
     estimates = (comparison.baseline, comparison.candidate)
     for role, label, each in zip(("baseline", "candidate"), labels, estimates, strict=True):
         if each is not None:
             size = many(each.n, noun) if noun else f"n={counted(each.n)}"
             text = f"{label}: {_shown(each, unit)}, {size}"
             lines += row(role, [text], width=_LABEL)
-    if comparison.difference is not None and comparison.p_value is not None:
+    lines += row("difference", [show_difference(comparison)], width=_LABEL)
+    if comparison.median_ratio is not None:
+        change = show_change(comparison.median_ratio, unit, comparison.direction)
+        lines += row("median", [f"of the ratios of pairs: {change}"], width=_LABEL)
+    if comparison.p_value is not None:
         chance = f"{show_chance(comparison.p_value).lstrip('=')} (of no difference at all)"
-        lines += row("difference", [show_difference(comparison)], width=_LABEL)
         lines += row("p-value", [chance], width=_LABEL)
-    return [*lines, *(line for notice in comparison.notices for line in marked(notice))]
+    lines += row("data", [show_basis(comparison), show_more(comparison)], width=_LABEL)
+    if comparison.reason is not None:
+        ending = ended(Decision(stop=True, reason=comparison.reason))
+        spent = comparison.elapsed_s
+        took = "" if spent is None else f"after {show_duration(spent)}"
+        lines += row("ended", [f"{ending}, {took}" if took else ending], width=_LABEL)
+    return page([*lines, *(line for notice in comparison.notices for line in marked(notice))])
 
 
 def _shown(estimate: Estimate, unit: str) -> str:
@@ -247,14 +267,19 @@ def _shown(estimate: Estimate, unit: str) -> str:
 def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
     """Print the places of more than two sides."""
     places, notices = rank_runs({each.label: each.given for each in sides}, **options)
-    lines = []
+    rows = [("", "name", "estimate", "interval")]
     for each in places:
-        shown = f"{each.name}: {_shown(each.estimate, _unit(sides))}"
-        lines += row(f"{each.place}.", [shown], width=_LABEL)
-    lines += [line for notice in notices for line in marked(notice)]
-    for each in places:
-        for notice in each.estimate.notices:
-            lines += marked(notice, f"{each.name}: ")
+        value, _, interval = _shown(each.estimate, _unit(sides)).partition(" [")
+        rows.append((f"{each.place}.", each.name, value, f"[{interval}"))
+    lines = table(rows, "><<<")
+    every = [*notices, *(notice for each in places for notice in each.estimate.notices)]
+    if wants_details():
+        lines += [line for notice in notices for line in marked(notice)]
+        for each in places:
+            for notice in each.estimate.notices:
+                lines += marked(notice, f"{each.name}: ")
+    else:
+        lines += warnings(chosen(every))
     print_result(
         lambda: page(lines),
         as_json=as_json,

@@ -21,6 +21,7 @@ _CODES = {
 
 
 @click.command(cls=Verb)
+@shared.details_option
 @shared.json_option
 def doctor(*, as_json: bool) -> None:
     """Look whether this machine is fit to be measured on; no setting is changed.
@@ -39,7 +40,7 @@ def doctor(*, as_json: bool) -> None:
     findings = examine()
     verdict = verdict_of(findings)
     print_result(
-        lambda: render_findings(findings),
+        lambda: render_findings(findings, whole=shared.wants_details()),
         as_json=as_json,
         verdict=verdict,
         findings=codec.encode(findings),

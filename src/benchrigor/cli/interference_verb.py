@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,8 @@ from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import recorded_run
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Interference, Light, RunRecord, SegmentProfile, codec
+from benchrigor.layout import joined
+from benchrigor.model import Code, Interference, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
 from benchrigor.report import plot_interference, render_composite, render_interference
 from benchrigor.report.pressure_text import (
@@ -214,7 +214,7 @@ def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference], *, as_j
         for run, each in pairs
     ]
     texts = (render_interference(each, name=run.name, pressure=run.pressure) for run, each in pairs)
-    print_result(lambda: "\n\n".join(texts), as_json=as_json, style=coloured, runs=rows)
+    print_result(lambda: joined(texts), as_json=as_json, runs=rows)
 
 
 def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
@@ -226,13 +226,4 @@ def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
     names = [each.name for each in runs]
     text = partial(render_composite, composite, name=profiles[0].program, runs=names)
     fields = {"names": names, **codec.encode(composite)}
-    print_result(text, as_json=as_json, style=coloured, **fields)
-
-
-def coloured(text: str) -> str:
-    """Colour the lights of a report; `say` takes the colours off outside of a terminal."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    for light in () if plain else Light:
-        color = "bright_black" if light is Light.UNKNOWN else light
-        text = text.replace(f"● {light}", click.style(f"● {light}", fg=color, bold=True))
-    return text
+    print_result(text, as_json=as_json, **fields)

@@ -12,9 +12,10 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_json, say
 from benchrigor.cli.verb_help import Verb
-from benchrigor.control_characters import escaped, page
+from benchrigor.control_characters import escaped
+from benchrigor.layout import Line, Part, page
 from benchrigor.model import Decision
-from benchrigor.model.text import WIDTH, ended, many, shortened
+from benchrigor.model.text import ended, many
 
 _INDENT = 10 * " "
 
@@ -41,32 +42,27 @@ def list_runs(query: str, store: Path | None, as_json: bool) -> None:
         say(escaped(f"no runs in {opened.path}" + (f" match {query!r}" if query else "")))
 
 
-def _entry(run: Mapping[str, Any]) -> list[str]:
-    """Return two lines: what was measured and when, and its result.
-
-    With the figure at full pace where there is room, for which the count of rounds may go.
-    """
-    headline, name = escaped(str(run["headline"])), escaped(str(run["name"]))
+def _entry(run: Mapping[str, Any]) -> list[Part]:
+    """Return two lines: what was measured and when, and its result."""
     head = f"{run['run_id']}  {_shown_time(run['started_at'])}  "
-    revision = _revision(run["commit"])
-    head += shortened(name, WIDTH - len(head) - len(revision)) + revision
+    lines: list[Part] = [Line(f"{run['name']}{_revision(run['commit'])}", head)]
     if "damage" in run:
-        return [head, f"{_INDENT}damaged: {run['damage']}"]
-    # A headline is the name, the number, its evidence and its ending.
-    number, *others = headline.removeprefix(f"{name}: ").split(" · ")
-    if number.startswith("no number:"):  # of runs stored before headlines told what was observed
-        number = "no number"
+        return [*lines, f"{_INDENT}damaged: {run['damage']}"]
     reason = run["reason"]
     ending = ended(Decision(stop=True, reason=reason)) if reason else "unfinished"
-    rounds = many(run["rounds"], "round")
-    shapes = [[number, ending, rounds], [number, ending]]
-    for each in others:
-        if each.startswith("at full pace "):
-            paced = each.removeprefix("at ").partition(" [")[0]
-            shapes = [[number, paced, ending, rounds], [number, paced, ending], *shapes]
-    lines = [_INDENT + " · ".join(filter(None, shape)) for shape in shapes]
-    result = next((line for line in lines if len(line) <= WIDTH), lines[-1])
-    return [head, shortened(result, WIDTH)]
+    parts = (_number(str(run["headline"]), str(run["name"])), ending, many(run["rounds"], "round"))
+    return [*lines, f"{_INDENT}{' · '.join(filter(None, parts))}"]
+
+
+def _number(headline: str, name: str) -> str:
+    """Return the number of a headline without the name before it."""
+    old = headline.removeprefix(f"{name}: ")
+    if old != headline:  # of a run stored before its line was short
+        number = old.partition(" · ")[0]
+        return "no number" if number.startswith("no number:") else number
+    rest = headline.removeprefix(f"{name}  ")
+    number = (rest if rest != headline else headline.partition("  ")[2]).partition("  (")[0]
+    return "no number" if number.startswith("no number") else number
 
 
 def _revision(commit: str | None) -> str:

@@ -22,6 +22,7 @@ from benchrigor.units import positive_seconds_of, share_of, time_limit_of
 _STORE = "benchrigor.store"
 _IGNORED = "benchrigor.ignored_lines"
 _JSON = "benchrigor.json"
+_DETAILS = "benchrigor.details"
 
 
 def share(text: str) -> float:
@@ -271,6 +272,25 @@ json_option = click.option(
     is_eager=True,  # so that what is wrong with another option is told as JSON
     callback=_remember_json,
     help="Print JSON, for programs.",
+)
+
+
+def _remember_details(context: click.Context, _option: click.Parameter, details: bool) -> None:
+    context.meta[_DETAILS] = details
+
+
+def wants_details() -> bool:
+    """Return whether the verb at hand was asked for the whole report."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_DETAILS))
+
+
+details_option = click.option(
+    "--details",
+    is_flag=True,
+    expose_value=False,  # whoever prints a report asks for it
+    callback=_remember_details,
+    help="Print all that is known, not one page.",
 )
 
 

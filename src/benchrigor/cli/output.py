@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,14 +15,14 @@ from typing import Any
 
 import click
 
-from benchrigor.cli.options import hint, json_printed
-from benchrigor.control_characters import escaped, page
+from benchrigor import control_characters
+from benchrigor.cli.options import hint, json_printed, wants_details
+from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
+from benchrigor.layout import Page, Part, page
 from benchrigor.model import (
     Analysis,
-    Code,
     Kind,
-    Notice,
     Options,
     Progress,
     Round,
@@ -30,28 +32,37 @@ from benchrigor.model import (
 from benchrigor.model.text import (
     counted,
     many,
-    marked,
     percent,
     shortened,
     show_duration,
     show_interval,
     show_value,
-    wrapped,
 )
 from benchrigor.session.stop_rules import wanted_half_width
 
 _REDRAWN_EVERY_S = 0.1
+_FEWEST_COLUMNS = 20
 _NAME = 30  # characters of a name, to leave room for figures
 
 
-def say(text: str, *, err: bool = False, style: Callable[[str], str] = str) -> None:
+def say(text: str, *, err: bool = False) -> None:
     """Print lines, with control characters escaped, and what the stream cannot encode.
 
-    What ``style`` adds, such as colours, is kept.
+    A page is as wide as the terminal, and has colours there.
     """
-    encoding = getattr(sys.stderr if err else sys.stdout, "encoding", None) or "utf-8"
-    shown = style(page(text.split("\n"))).encode(encoding, "backslashreplace").decode(encoding)
-    click.echo(shown, err=err)
+    stream = sys.stderr if err else sys.stdout
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    if isinstance(text, Page):
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        shown = text.at(_columns(), coloured=stream.isatty() and not plain)
+    else:
+        shown = control_characters.page(text.split("\n"))
+    click.echo(shown.encode(encoding, "backslashreplace").decode(encoding), err=err)
+
+
+def _columns() -> int:
+    """Return the columns of the terminal; 80 where there is none, unless COLUMNS says otherwise."""
+    return max(shutil.get_terminal_size().columns, _FEWEST_COLUMNS)
 
 
 def remark(sentence: str) -> None:
@@ -69,14 +80,14 @@ def print_result(
     show: Callable[[], object],
     *,
     as_json: bool,
-    style: Callable[[str], str] = str,
     **fields: object,
 ) -> None:
     """Print a result, or its fields as JSON with the versions of its layout and arithmetic."""
     if as_json:
         print_json({**codec.versions(), **fields})
     else:
-        say(str(show()), style=style)
+        shown = show()
+        say(shown if isinstance(shown, str) else str(shown))
 
 
 def print_record(record: RunRecord, *, as_json: bool) -> None:
@@ -84,57 +95,55 @@ def print_record(record: RunRecord, *, as_json: bool) -> None:
     if as_json:
         print_json(summary(record))
         return
-    from benchrigor.report import render  # noqa: PLC0415  # not before the first call
-
-    say(render(record))
+    say(report_of(record))
     if record.run_id:
-        say(escaped(f"  kept as {record.run_id}: {hint('explain', record.run_id)}"))
+        verb = ("explain",) if wants_details() else ("show", "--details")
+        _say_hint(f"kept as {record.run_id}", hint(verb[0], record.run_id, *verb[1:]))
         if record.decision is None:
-            go_on = hint("resume", record.run_id)
-            say(escaped(f"  has no end: it is under way, or its process was killed: {go_on}"))
+            why = "has no end: it is under way, or its process was killed"
+            _say_hint(why, hint("resume", record.run_id))
+
+
+def _say_hint(what: str, command: str) -> None:
+    """Print a command line to go on with, unbroken so that it can be copied."""
+    what, command = escaped(what), escaped(command)
+    fits = len(what) + len(command) + len("  : ") <= _columns()
+    say(f"  {what}: {command}" if fits else f"  {what}:\n  {command}")
+
+
+def report_of(record: RunRecord) -> Page:
+    """Return the page of a run, or the whole report."""
+    from benchrigor.report import render, run_page  # noqa: PLC0415  # not before the first call
+
+    return render(record) if wants_details() else run_page(record)
 
 
 def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
-    """Print the headline of each of several runs, what weakens it, and how it compares.
-
-    With the first, that is; and what is to be known of several is said once, with their names.
-
-    Or their summaries as JSON by name.
-    """
+    """Print a table of several runs, and how each compares with the first; or all as JSON."""
     if as_json:
         print_json({name: summary(each) for name, each in records.items()})
         return
+    from benchrigor.report import render, tabulate  # noqa: PLC0415  # not before the first call
+
     first, *others = records.values()
-    concerned: dict[str, dict[str, None]] = {}  # names by what a Notice says
-    for each in records.values():
-        for notice in filter(_is_untold, each.notices):
-            concerned.setdefault(str(notice), {})[each.name] = None
-    for each in records.values():
-        kept = f" · kept as {each.run_id}" if each.run_id else ""
-        lines = wrapped(f"{each}{kept}", hanging=2)
-        for notice in each.notices:
-            if names := concerned.pop(str(notice), None):  # else told already
-                lines += marked(notice, f"{', '.join(names)}: " if len(names) > 1 else "")
-        say(page(lines))
-    for each in others:
-        line = f"{each.name} against {first.name}: {_compared(first, each)}"
-        say(page(wrapped(line, hanging=2)))
-
-
-def _is_untold(notice: Notice) -> bool:
-    """Whether the headline does not tell it: its light and its half-width do."""
-    return notice.code not in (Code.DISTURBED, Code.NOT_CONVERGED)
+    parts: list[Part] = [_compared(first, each) for each in others]
+    if wants_details():
+        parts += [part for each in records.values() for part in ("", render(each))]
+    else:
+        parts.append(tabulate([*records.values()]))
+    kept = [each.run_id for each in records.values() if each.run_id]
+    say(page(parts))
+    if kept:
+        _say_hint(f"kept as {', '.join(kept)}", hint("show", kept[0], "--details"))
 
 
 def _compared(baseline: RunRecord, candidate: RunRecord) -> str:
     from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # slow to load
 
     try:
-        found = compare_runs(baseline, candidate)
+        return str(compare_runs(baseline, candidate))
     except BenchrigorError as error:
-        return f"no comparison: {error}"
-    is_paced = any(each.code is Code.AT_FULL_PACE for each in found.notices)
-    return f"{found}{' · at quiet pace' if is_paced else ''}"
+        return f"no comparison of {candidate.name} and {baseline.name}: {error}"
 
 
 def summary(record: RunRecord) -> dict[str, Any]:
@@ -178,6 +187,7 @@ class LiveLine:
         self._drawn_at = 0.0
         self._name, self._options = "", Options()
         self._before: Callable[[], str] = str
+        self._warned: set[str] = set()  # names
 
     def follow(self, name: str, options: Options, before: Callable[[], str] = str) -> None:
         """Say what is measured, empty where several things are in turn, and what is wanted.
@@ -189,6 +199,10 @@ class LiveLine:
     def __call__(self, progress: Progress) -> None:
         """Redraw, unless that was done a moment ago: drawing may take longer than a round."""
         now = time.monotonic()
+        reachable = out_of_reach(progress, self._options)
+        if self._draw is None and reachable and progress.name not in self._warned:
+            self._warned.add(progress.name)
+            remark(f"{progress.name}: {reachable}")
         if self._draw is not None and now - self._drawn_at >= _REDRAWN_EVERY_S:
             name = shortened(self._name or progress.name, _NAME)
             self._draw(self._before() + _line(name, progress, self._options))
@@ -245,7 +259,19 @@ def _line(name: str, progress: Progress, options: Options) -> str:
         parts.append(f"at most {show_value(progress.seconds_left, 's')}")
     if not (wanted and wanted[0].kind is Kind.WORK):  # a narrow terminal cuts off the end
         parts.append(many(progress.readings, "reading"))
+    parts += filter(None, (out_of_reach(progress, options),))
     return (f"{name}: " if name else "") + " · ".join(parts)
+
+
+def out_of_reach(progress: Progress, options: Options) -> str:
+    """Say that the target cannot be reached within the budget, and what can; empty if it can."""
+    if progress.reachable is None or progress.decision is not None:
+        return ""
+    goal = "the target" if options.target is None else f"±{percent(options.target)}"
+    sentence = f"{goal} cannot be reached within {show_duration(options.budget_s)} here"
+    if math.isinf(progress.reachable) or progress.reachable <= (options.target or 0.0):
+        return f"{sentence}, which hold too few readings"
+    return f"{sentence}; about ±{percent(progress.reachable, digits=2)} can"
 
 
 def _figure(progress: Progress, wanted: Sequence[Analysis]) -> list[str]:

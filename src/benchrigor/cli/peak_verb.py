@@ -52,7 +52,7 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 @click.command(
     cls=Verb,
     usual="--url --requests --mean --p95 --failed --limit --load --read --accuracy "
-    "--budget --dry-run --json",
+    "--budget --dry-run --details --json",
     context_settings={"allow_interspersed_args": False},
 )
 @click.argument("words", nargs=-1, metavar="MODULE:COROUTINE | -- COMMAND [ARG]")
@@ -117,6 +117,7 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 @click.option("--dry-run", is_flag=True, help="Show what it would take, and offer no load.")
 @plot_option
 @shared.store_option
+@shared.details_option
 @shared.json_option
 def peak(
     *,

@@ -27,6 +27,7 @@ from benchrigor.session.pairs.stored_runs import AGAIN, PAIR
 @shared.budget_options(None)
 @log_option
 @shared.store_option
+@shared.details_option
 @shared.json_option
 def resume(
     run_id: str, *, log: Path | None, store: Path | None, as_json: bool, **limits: Any

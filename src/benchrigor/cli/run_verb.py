@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -15,45 +15,41 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.amounts import amounts
 from benchrigor.cli.driving import drive_against, drive_and_print, drive_in_turn
+from benchrigor.cli.functions import Chosen, chosen_function
 from benchrigor.cli.session_log import log_option, logged_to
-from benchrigor.cli.targets import function_target, metrics_for, names_function
+from benchrigor.cli.targets import (
+    metrics_for,
+    names_function,
+)
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Metric, Options, Progress
+from benchrigor.model import Metric, Notice, Options, Progress
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.text import show_duration
 from benchrigor.protocols import Workload
 from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed, seed_of
-from benchrigor.session.measuring import TIME
 from benchrigor.session.traces import SPEED
 from benchrigor.session.turns.measuring_many import pieces_for
 from benchrigor.storage import Journal
 from benchrigor.workloads import (
-    AmountWorkload,
-    CallableWorkload,
     CommandWorkload,
-    InterpreterWorkload,
     Pick,
-    StepwiseWorkload,
     StreamWorkload,
 )
 
 if TYPE_CHECKING:
     from benchrigor.session.pairs.against import Against
 
-_Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any]]
-
 _THOROUGH_S = 60.0
-_FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
 
 
 @click.command(
     cls=Verb,
-    usual="--target --statistic --budget --work --read --timeout --fresh "
-    "--against --name --no-store --store --json",
+    usual="--target --statistic --budget --work --read --timeout --in-process "
+    "--against --name --no-store --store --details --json",
     # What follows the command belongs to it: `benchrigor run gzip -k file`.
     context_settings={"allow_interspersed_args": False},
 )
@@ -68,8 +64,8 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
 @shared.choice_option("--preset", "Evidence asked for before stopping.  [default: normal]")
 @shared.choice_option(
     "--rounds",
-    "Whether the rounds continue one series, or each has its own warm-up. Those of a function run "
-    "in this process either way; a command starts one for each.",
+    "Whether the rounds continue one series, or each has its own warm-up. Those of a function "
+    "continue one series in this process only; a command starts a process for each.",
 )
 @click.option(
     "--work",
@@ -175,11 +171,13 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
     "[default: as many as the clock needs]",
 )
 @click.option(
-    "--fresh",
+    "--in-process",
     is_flag=True,
-    help="Measure a function in a fresh interpreter for each round, which needs neither benchrigor "
-    "nor numpy: what differs from one process to the next is in the interval.",
+    help="Measure a function in this process. Otherwise each round is a fresh interpreter, which "
+    "needs neither benchrigor nor numpy: what differs from one process to the next is in the "
+    "interval.",
 )
+@click.option("--fresh", is_flag=True, hidden=True)  # the default of most functions
 @shared.fresh_options
 @shared.count_option(
     "--pieces",
@@ -202,14 +200,17 @@ _FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
 @shared.count_option("--seed", text="Seed of the plans; drawn, and kept, when not given.", least=0)
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
+@shared.details_option
 @shared.json_option
 def run(words: tuple[str, ...], **given: Any) -> None:
     """Measure a command or a function until its interval is narrow enough.
 
     Options stand before the command; what follows belongs to it. A function is called without
-    arguments, or with the work amount if it has one; what it prints goes to stderr. Several
-    functions take turns, a piece of each, so that all see the same minutes, and are compared with
-    the first.
+    arguments, or with the work amount if it has one. It is imported and called in a fresh
+    interpreter for each round, where what it prints to stdout is lost. Generator functions,
+    functions made inside of others, and those with --work, --pieces or --timeout stay in this
+    process, and the report says so; what they print goes to stderr. Several functions take turns
+    in it, a piece of each, so that all see the same minutes, and are compared with the first.
 
     A command under way when the budget is spent is asked to end, and killed two seconds later; of
     what it printed, whole lines of --read-units count. Ctrl-C finishes the round under way, ends
@@ -223,7 +224,8 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run mypackage.bench:parse mypackage.bench:parse_fast
       benchrigor run --pieces 6 --over 10 mypackage.bench:parse
       benchrigor run --against 3f2a mypackage.bench:parse
-      benchrigor run --fresh --python .venv/bin/python mypackage.bench:parse
+      benchrigor run --in-process mypackage.bench:parse
+      benchrigor run --python .venv/bin/python mypackage.bench:parse
       benchrigor run --timeout 30 --accept-exit 0 --accept-exit 1 ./bench.sh
       benchrigor run --read 'rate:req/s=regex:rps: ([0-9.]+)' ./load.sh
       benchrigor run --read 'ok:share,higher=regex:ok ([0-9]+/[0-9]+)' ./load.sh
@@ -250,8 +252,11 @@ def run(words: tuple[str, ...], **given: Any) -> None:
         _in_turn(targets, given, options, store, over_s=over_s, **ending)
         return
     speed = _speed(given, options)
-    workload, metrics, subject = (_function if is_function else _command)(words, given, speed)
+    choose = partial(chosen_function, against=against) if is_function else _command
+    workload, metrics, subject, *notices = choose(words, given, speed)
     begin = partial(
+        _noted,
+        notices,
         against.begin if against else Session,
         replace(options, target=None) if against else options,
         _satisfying(metrics, speed, options),
@@ -289,6 +294,16 @@ def _against(given: dict[str, Any], targets: tuple[str, ...], store: Journal | N
     return Against(found, given["target"], store)
 
 
+def _noted(
+    notices: Iterable[Notice], begin: Callable[..., Session], *given: Any, **more: Any
+) -> Session:
+    """Begin a session, and give it notices."""
+    session = begin(*given, **more)
+    for each in notices:
+        session.note(each)
+    return session
+
+
 def _in_turn(
     targets: tuple[str, ...],
     given: dict[str, Any],
@@ -303,81 +318,22 @@ def _in_turn(
         ["--name is for one function, and several are given"] if given["name"] else [],
     )
     seed = check_seed(given["seed"])
-    chosen = {each: _function((each,), given, None) for each in targets}
+    chosen = {each: chosen_function((each,), given, None, in_turn=True) for each in targets}
 
     def begin(line: Callable[[Progress], object]) -> dict[str, tuple[Session, Workload]]:
         runs = {}
-        for index, (name, (workload, metrics, subject)) in enumerate(chosen.items()):
+        for index, (name, (workload, metrics, subject, *notices)) in enumerate(chosen.items()):
             own: dict[str, Any] = {"name": name, "subject": subject, "seed": seed_of(seed, index)}
-            runs[name] = Session(options, metrics, **own, store=store, progress=line), workload
+            own |= {"store": store, "progress": line}
+            runs[name] = _noted(notices, Session, options, metrics, **own), workload
         return runs
 
     with logged_to(given["log"]):
         drive_in_turn(begin, options, seed=seed, **ending)
 
 
-def _function(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
-    target, *rest = words
-    problems = [
-        f"--{name.replace('_', '-')} is for commands, and {target} is a function"
-        for name in _FOR_COMMANDS
-        if given[name]
-    ]
-    if rest:
-        word = next(each for each in rest if not names_function(each))
-        problems.append(
-            f"{word!r} follows the function {target}, expected nothing but functions: they take no "
-            "arguments, and options stand before them"
-        )
-    refuse(problems)
-    if given["fresh"]:
-        return _fresh(target, given, speed)
-    refuse(
-        [f"--{name.replace('_', '-')} goes with --fresh" for name in shared.FRESH if given[name]]
-    )
-    timing = {
-        "gc": given["gc"] or "on",
-        "batch": given["batch"],
-        "timeout_s": given["timeout"],
-        "cwd": str(Path.cwd()),
-    }
-    workload = function_target(target, **timing, fresh=given["rounds"] == "restarted")
-    amount = isinstance(workload, AmountWorkload)
-    if given["batch"] is not None and (amount or not isinstance(workload, CallableWorkload)):
-        timed = "is called once for each work amount" if amount else "is measured step by step"
-        raise InvalidInput(f"--batch is for plain functions, and {target} {timed}")
-    if getattr(workload, "takes_amount", False) and not (given["work"] or speed):
-        module, _, function = target.partition(":")
-        raise InvalidInput(
-            f"{target} takes a work amount: give one, or a range, with --work. To time calls with "
-            f"one argument: benchrigor timeit -s 'import {module}' '{module}.{function}(...)'"
-        )
-    subject = {"kind": "target", "name": target, "target": target, **timing}
-    if speed is not None and isinstance(workload, StepwiseWorkload):
-        return workload, (TIME, replace(speed, must_satisfy=False)), subject
-    return workload, metrics_for((), speed), subject
-
-
-def _fresh(target: str, given: dict[str, Any], speed: Metric | None) -> _Chosen:
-    wrong = {
-        "--rounds continuous": given["rounds"] == "continuous",
-        "--work": given["work"] or speed,
-        "--pieces": given["pieces"],
-        "--over": given["over"],
-    }
-    refuse(f"--fresh goes without {each}" for each, is_given in wrong.items() if is_given)
-    workload = InterpreterWorkload(
-        target,
-        inner=given["batch"],
-        gc=given["gc"] or "on",
-        timeout_s=given["timeout"],
-        **{name: given[name] for name in shared.FRESH},
-    )
-    return workload, metrics_for(()), {**workload.describe(), "name": target}
-
-
-def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> _Chosen:
-    for name in ("gc", "batch", "pieces", "over", "fresh", *shared.FRESH):
+def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None) -> Chosen:
+    for name in ("gc", "batch", "pieces", "over", "fresh", "in_process", *shared.FRESH):
         if given[name]:
             flag = name.replace("_", "-")
             raise InvalidInput(f"--{flag} is for functions, and {words[0]} is a command")

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import hint
+from benchrigor.cli.options import hint, wants_details
 from benchrigor.cli.output import print_result, say
 from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import imported, refuse_hidden
 from benchrigor.clocks import WallClock
-from benchrigor.control_characters import page
 from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
+from benchrigor.layout import page, row, wrapped
 from benchrigor.model import (
     Limit,
     LoadResult,
@@ -30,7 +30,7 @@ from benchrigor.model import (
     codec,
 )
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.text import row, show_duration, show_value, wrapped
+from benchrigor.model.text import show_duration, show_value
 from benchrigor.model.trial import show_ratio
 from benchrigor.report import plot_peak
 from benchrigor.storage import Journal
@@ -140,7 +140,7 @@ def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
 
     def text() -> str:
         kept = [] if run_id is None else [f"  kept as {run_id}: {hint('explain', run_id)}"]
-        return page([*found.lines(), *kept])
+        return page([*found.lines(whole=wants_details()), *kept])
 
     fields = {name: getattr(found, name) for name in found.__dataclass_fields__}
     if found.load is not None and found.load.is_bracket:

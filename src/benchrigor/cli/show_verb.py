@@ -18,6 +18,7 @@ from benchrigor.report import plot_peak, plot_trace
 @click.command(cls=Verb)
 @shared.last_run_argument
 @shared.store_option
+@shared.details_option
 @plot_option
 @shared.json_option
 def show(run_id: str | None, store: Path | None, picture: Path | None, as_json: bool) -> None:

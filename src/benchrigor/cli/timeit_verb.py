@@ -34,6 +34,7 @@ from benchrigor.session.measuring import TIME
 @shared.count_option("--seed", text="Seed of the plans.", least=0)
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
+@shared.details_option
 @shared.json_option
 def timeit(lines: tuple[str, ...], **given: Any) -> None:
     """Measure a statement of Python until its interval is narrow enough.

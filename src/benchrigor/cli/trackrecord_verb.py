@@ -14,10 +14,10 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.verb_help import Verb
-from benchrigor.control_characters import escaped, page
+from benchrigor.layout import Part, joined, page, wrapped
 from benchrigor.model import RunRecord, TrackRecord, codec
 from benchrigor.model.decision import COMPLETE
-from benchrigor.model.text import WIDTH, counted, shortened
+from benchrigor.model.text import counted
 from benchrigor.stats.planning.agreement import pair_runs, track_records
 from benchrigor.storage import Journal
 
@@ -53,7 +53,7 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
     records = track_records(pair_runs(_complete(shared.existing_store(store), name)))
     if records or as_json:
         documents = [{**codec.encode(each), "share": each.share} for each in records]
-        text = partial("\n\n".join, map(_section, records))
+        text = partial(joined, map(_section, records))
         print_result(text, as_json=as_json, track_records=documents)
     else:
         sentence = _NOTHING.format(of=f" of {name!r}" if name else "")
@@ -72,10 +72,10 @@ def _complete(opened: Journal, name: str) -> Iterator[RunRecord]:
 def _section(record: TrackRecord) -> str:
     """Return the sentence, and below it how each name did."""
     here = record.host == platform.node()
-    lines = str(replace(record, host=None) if here else record).splitlines()
+    lines: list[Part] = [str(replace(record, host=None) if here else record)]
     if len(record.by_name) > 1:
         lines.append("")
         for each in record.by_name:
             counts = f"  {counted(each.held)} of {counted(each.pairs)} "
-            lines.append(f"{counts:<{_COUNTS}}{shortened(escaped(each.name), WIDTH - _COUNTS)}")
+            lines += wrapped(each.name, f"{counts:<{_COUNTS}}")
     return page(lines)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchrigor.control_characters import escaped, page
+from benchrigor.control_characters import escaped
+from benchrigor.layout import page, table, wrapped
 from benchrigor.model.checks import (
     refuse,
     wrong_confidences,
@@ -15,7 +16,7 @@ from benchrigor.model.checks import (
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.pipeline import Quantity, ends
 from benchrigor.model.series import short
-from benchrigor.model.text import aligned, first_few, percent, shortened, show_value, wrapped
+from benchrigor.model.text import first_few, percent, shortened, show_value
 
 BATCH_ABOVE = 0.2  # Share of dispatch above which larger units of work pay
 _LONGEST_LIST = 4  # kernels that a row names
@@ -156,17 +157,15 @@ class KernelPartition(OneLine):
     def __str__(self) -> str:
         busiest = max(self.nodes, key=lambda node: node.load_s)
         cut = self.traffic_cut / self.traffic_total if self.traffic_total else 0.0
-        header = ("node", "speed", "load", "of work", "traffic")
-        rows = aligned([header, *map(_cells, self.nodes)], "<>>>>")
+        header = ("node", "speed", "load", "of work", "traffic", "kernels")
         kernels = (first_few(node.kernels, _LONGEST_LIST) or "-" for node in self.nodes)
         lines = wrapped(
             f"{busiest.name} is busiest: {show_value(busiest.load_s, 's')}, "
             f"{percent(self.imbalance)} above an even load; {percent(cut)} of the traffic "
             "crosses nodes"
         )
-        for line, text in zip(rows, ("kernels", *kernels), strict=True):
-            lines += wrapped(text, f"{line}  ")
-        return page(lines)
+        rows = [(*_cells(node), text) for node, text in zip(self.nodes, kernels, strict=True)]
+        return page([*lines, *table([header, *rows], "<>>>><")])
 
 
 def _cells(node: NodeLoad) -> tuple[str, ...]:

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from benchrigor.control_characters import escaped, page
+from benchrigor.layout import Part, page, table, wrapped
 from benchrigor.model.analysis import Observed
 from benchrigor.model.decision import Decision, StopReason
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.sentence import fitted, sentence, show_change
 from benchrigor.model.text import (
-    aligned,
     counted,
     ended,
     many,
@@ -23,11 +23,9 @@ from benchrigor.model.text import (
     no_number,
     percent,
     show_chance,
-    show_change,
     show_duration,
     show_estimate,
     show_values,
-    wrapped,
 )
 from benchrigor.units import Direction
 
@@ -94,6 +92,8 @@ class Comparison(OneLine):
     observed
         Summary of the readings if pairs have no ratio, under the names "baseline", "candidate" and
         "ratio" (candidate over baseline of each pair of positive readings).
+    names
+        Of baseline and candidate; empty if they are not known.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Comparison(OneLine):
     ...                  confidence=0.95, paired=False, unit="invocation", baseline=side,
     ...                  candidate=side, ratio=ratio, difference=side, p_value=0.0003,
     ...                  p_beyond=0.004, verdict=Verdict.WORSE, required=12))
-    3.1% higher [+2.0%, +4.2%] 95%: worse (margin 1%) · p=0.0003 · 10 vs 10 invocations
+    the candidate is 3.1% higher than the baseline [2.0%, 4.2%]
     """
 
     statistic: str
@@ -128,33 +128,35 @@ class Comparison(OneLine):
     elapsed_s: float | None = None
     readings_in: str = ""
     observed: Mapping[str, Observed] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        ending = _ending(self)
-        if self.difference is None or self.p_value is None:
-            refusal = f"{self.verdict}, no number{_observed(self)}"
-            room = max(_LONGEST - len(refusal) - len(ending), _LEAST_WHY)
-            why = textwrap.shorten(no_number(self.notices), room, placeholder="…")
-            return escaped(f"{refusal} · {why}{ending}")
-        change = f"no ratio{_observed(self)}, difference {show_difference(self)}"
-        if self.ratio is not None:
-            change = f"{show_change(self.ratio)} {percent(self.confidence, digits=10)}"
-            change = _certain(self, change)
-            if self.median_ratio is not None:
-                change += f" (median ratio: {show_change(self.median_ratio)})"
-        verdict = f"{change}: {self.verdict} (margin {percent(self.margin)})"
-        basis, more = _basis(self), _more(self)
-        evidence = f"{basis}, {more}" if more else basis
-        # What matters less is left out first where a line would grow too long.
-        choices = (
-            (verdict, f"p{show_chance(self.p_value)}", evidence),
-            (verdict, evidence),
-            (verdict, more or basis),
-            (verdict,),
-        )
-        lines = (" · ".join(parts) + ending for parts in choices)
-        without_time = verdict + ending.rpartition(",")[0]
-        return escaped(next((line for line in lines if len(line) <= _LONGEST), without_time))
+        if self.ratio is not None and self.p_value is not None:
+            return sentence(
+                self.names,
+                self.ratio,
+                self.verdict,
+                self.margin,
+                unit=self.readings_in,
+                direction=self.direction,
+                ending=_broken_off(self.reason),
+                median=self.median_ratio,
+            )
+        broken = _broken_off(self.reason)
+        ending = f" ({broken})" if broken else ""
+        if self.difference is not None and self.p_value is not None:
+            form = f"{{1}} minus {{0}}: {show_difference(self)}, {self.verdict}{ending}; no ratio"
+            return fitted(f"{form}{_observed(self)}", self.names)
+        form = f"no comparison of {{1}} and {{0}}{_observed(self)}{ending}: "
+        room = max(_LONGEST - len(fitted(form, self.names)), _LEAST_WHY)
+        why = textwrap.shorten(no_number(self.notices), room, placeholder="…")
+        return fitted(form + _literal(why), self.names)
+
+    def show_change(self) -> str:
+        """Show the change from the baseline with its interval, without names."""
+        if self.ratio is None:
+            return "no ratio"
+        return show_change(self.ratio, self.readings_in, self.direction)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,12 +191,12 @@ class Family(OneLine):
     def __str__(self) -> str:
         rows = [("name", "change [interval]", "visible", "p adj.", "verdict")]
         for name, each in self.comparisons.items():
-            change = "no ratio" if each.ratio is None else show_change(each.ratio)
+            change = each.show_change()
             chance = show_chance(self.adjusted[name]).lstrip("=")
             visible = self.visible.get(name)
             least = "-" if visible is None else percent(visible)
             rows.append((name, change, least, chance, self.verdicts[name]))
-        return page([*aligned(rows, "<<>><"), *_footer(self)])
+        return page([*table(rows, "<<>><"), *_footer(self)])
 
     def _line(self) -> str:
         counts = Counter(self.verdicts.values())
@@ -221,17 +223,6 @@ class Ranked(OneLine):
     place: int
 
 
-def _certain(comparison: Comparison, change: str) -> str:
-    """Say first what is certain where only blocks of pairs were compared."""
-    ratio = comparison.ratio
-    if ratio is None or comparison.baseline is not None or ratio.low <= 1.0 <= ratio.high:
-        return change
-    words = ("slower", "faster") if comparison.readings_in == "s" else ("higher", "lower")
-    if ratio.low > 1.0:
-        return f"{words[0]}, at least {ratio.low:.3g} times (about {ratio.value:.3g})"
-    return f"{words[1]}, at least {1.0 / ratio.high:.3g} times (about {1.0 / ratio.value:.3g})"
-
-
 def show_difference(comparison: Comparison) -> str:
     """Show candidate minus baseline with its sign, unit and interval; empty if there is none."""
     difference = comparison.difference
@@ -241,11 +232,15 @@ def show_difference(comparison: Comparison) -> str:
     return f"{sign}{show_estimate(difference, comparison.readings_in)}"
 
 
-def _ending(comparison: Comparison) -> str:
-    if comparison.reason is None:
-        return ""
-    spent = "" if comparison.elapsed_s is None else f", {comparison.elapsed_s:.3g} s"
-    return f" · {ended(Decision(stop=True, reason=comparison.reason))}{spent}"
+def _broken_off(reason: StopReason | None) -> str:
+    """Say what broke a comparison off: then it is no result as asked for."""
+    ending = "" if reason is None else ended(Decision(stop=True, reason=reason))
+    return ending if ending.startswith("not converged") else ""
+
+
+def _literal(text: str) -> str:
+    """Double the braces of a text that becomes part of a form."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _observed(comparison: Comparison) -> str:
@@ -259,7 +254,7 @@ def _observed(comparison: Comparison) -> str:
     return f" ({shown})"
 
 
-def _basis(comparison: Comparison) -> str:
+def show_basis(comparison: Comparison) -> str:
     """Say how much was compared."""
     first, second = (each.n if each else 0 for each in (comparison.baseline, comparison.candidate))
     if comparison.ratio is not None and comparison.baseline is None:
@@ -271,7 +266,7 @@ def _basis(comparison: Comparison) -> str:
     return f"{counted(first)} vs {many(second, comparison.unit)}"
 
 
-def _more(comparison: Comparison) -> str:
+def show_more(comparison: Comparison) -> str:
     """Say how much more would decide."""
     if comparison.verdict is not Verdict.UNDECIDED or not comparison.required:
         return ""
@@ -284,14 +279,14 @@ def _more(comparison: Comparison) -> str:
     return more
 
 
-def _footer(family: Family) -> list[str]:
-    lines = []
+def _footer(family: Family) -> list[Part]:
+    lines: list[Part] = []
     if family.summary is not None:
         confidence = percent(family.summary.confidence, digits=10)
         ratios = many(family.summary.n, "ratio")
-        lines += wrapped(
-            f"geometric mean of {ratios}: {show_change(family.summary)} {confidence}", hanging=2
-        )
+        first = next(iter(family.comparisons.values()))
+        change = show_change(family.summary, first.readings_in, first.direction)
+        lines += wrapped(f"geometric mean of {ratios}: {change} {confidence}", hanging=2)
     each = family.comparisons.values()
     confidences, margins = (
         " or ".join(percent(share, digits=10) for share in sorted(shares))

@@ -99,6 +99,10 @@ class Progress(OneLine):
         rough figure. For people to look at; stop rules must not.
     missing
         Names of the metrics that must be satisfied and lack readings for a first look.
+    reachable
+        Relative half-width that the budget allows, if the target cannot be reached within it;
+        infinite if the budget holds too few readings. None if the target can be reached, as far as
+        is known.
     decision
         None while the session runs.
     name
@@ -127,6 +131,7 @@ class Progress(OneLine):
     kept: int = 0
     provisional: Analysis | None = None
     missing: tuple[str, ...] = ()
+    reachable: float | None = None
     decision: Decision | None = None
     name: str = ""
     piece: int = 0

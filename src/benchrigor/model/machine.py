@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from benchrigor.control_characters import escaped, page
+from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
+from benchrigor.layout import Part, page, table, wrapped
 from benchrigor.model.notice import Evidence, Figure
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import aligned, percent, shortened, show_duration, show_value, wrapped
+from benchrigor.model.text import percent, shortened, show_duration, show_value
 
 OF_MACHINE = "machine: "  # Facts of a round that begin so are of the machine, not of the workload
 _WIDEST = 40  # Characters of a value in a table
@@ -116,8 +117,8 @@ class State(OneLine):
         for each in self.samples:
             if each.value is None:
                 missing.setdefault(each.reason, []).append(each.name)
-        lines = [f"{type(self).__name__} at {self.at}{over}, read in {cost}"]
-        lines += aligned([("", ""), *known], "<>")[1:]  # without names of the columns
+        lines: list[Part] = [f"{type(self).__name__} at {self.at}{over}, read in {cost}"]
+        lines += table(known, "<>", has_names=False)
         for reason, names in missing.items():
             lines += wrapped(f"not known: {', '.join(names)}: {reason}", hanging=2)
         return page(lines)

@@ -6,23 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from benchrigor.control_characters import escaped, page
+from benchrigor.control_characters import escaped
+from benchrigor.layout import Part, page, table, wrapped
 from benchrigor.model.checks import refuse, wrong_number, wrong_quantity, wrong_whole
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice, Severity
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.service import ServiceProcess
-from benchrigor.model.text import (
-    aligned,
-    counted,
-    many,
-    percent,
-    shortened,
-    show_estimate,
-    show_value,
-    wrapped,
-)
+from benchrigor.model.text import counted, many, percent, shortened, show_estimate, show_value
 
 Quantity = float | Estimate  # a number that is known exactly, or one that was estimated
 
@@ -298,7 +290,7 @@ class PipelineAdvice(OneLine):
             [
                 *wrapped(str(self.bottleneck)),
                 f"to serve {rate} of the source, at most {used} used, {blocked} blocked:",
-                *aligned([header, *map(_cells, self.stages)], "<>><"),
+                *table([header, *map(_cells, self.stages)], "<>><"),
                 *_warnings(self.notices),
             ]
         )
@@ -325,7 +317,7 @@ def _least(number: int | None, at_value: int | None) -> str:
     return "no size is enough" if at_value is None else f"{counted(at_value)} or more"
 
 
-def _warnings(notices: Iterable[Notice]) -> Iterator[str]:
+def _warnings(notices: Iterable[Notice]) -> Iterator[Part]:
     """Yield the lines of all that is more than a note: the first of each code, and its stages."""
     alike: dict[str, list[Notice]] = {}
     for each in notices:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchrigor.control_characters import page
+from benchrigor.layout import page, table, wrapped
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import aligned, counted, many, percent, show_estimate, wrapped
+from benchrigor.model.text import counted, many, percent, show_estimate
 
 _HEADER = ("rule", "would stop at", "estimate", "later")
 _UNTOLD = "cannot tell"
@@ -95,7 +95,7 @@ class Replay(OneLine):
         wanted = "" if self.target is None else f", half-width wanted {percent(self.target)}"
         lines = wrapped(f"{self.name}: {many(self.n, self.counted_in)} replayed{wanted}", hanging=2)
         rows = [_HEADER, *(row for each in self.rulings for row in _rows(each, self.unit))]
-        lines += aligned(rows, "<><<")
+        lines += table(rows, "<><<")
         shown = [_agrees(each) for each in self.rulings]
         if any(shown):
             lines += wrapped(

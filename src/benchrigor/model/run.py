@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,39 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable, write_whole
 from benchrigor.model import codec
 from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.interference import Interference, Light
+from benchrigor.model.interference import Interference
 from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
-from benchrigor.model.notice import Code, Notice
+from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
+from benchrigor.model.run_line import headline_of, run_line
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import Floats
-from benchrigor.model.text import (
-    counted,
-    ended,
-    many,
-    no_number,
-    percent,
-    show_added,
-    show_estimate,
-    show_light,
-    show_observed,
-    with_full_pace,
-    with_waiting,
-)
+from benchrigor.model.text import many, show_short
 from benchrigor.units import Direction, Quantity
-
-_LONGEST = 110  # Columns of a headline without a number
-_LEAST_WHY = 60  # Of them for why there is no number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,15 +214,15 @@ class RunRecord(OneLine):
         True
         """
         analysis = self.analysis(metric)
-        return None if analysis is None else analysis.headline or analysis.estimate
+        return None if analysis is None else headline_of(analysis)
 
     @property
     def throughput(self) -> tuple[Estimate, str] | None:
         """What is done per second and its unit, where `measure` was told what a call gets done.
 
-        The amount over the time estimated; at full pace where that is known.
+        The amount over the time of the `headline`.
         """
-        time = self.at_full_pace() or self.estimate()
+        time = self.headline()
         if "items" not in self.subject or time is None or time.value <= 0.0:
             return None
         amount, unit = self.subject["items"]
@@ -281,7 +265,18 @@ class RunRecord(OneLine):
         return readings[analysis.disturbed.indices]
 
     def __str__(self) -> str:
-        return escaped(_headline(self))
+        done, red = self.throughput, len(self.red_rounds)
+        return run_line(
+            self.name,
+            self.analysis(),
+            self.decision,
+            is_recorded=bool(self.rounds) and not self.elapsed_s,
+            statistic=self.options.statistic,
+            more=[
+                "" if done is None else show_short(*done),
+                f"{red} of {many(len(self.rounds), 'round')} left out" if red else "",
+            ],
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain dicts, lists, strings and numbers, with schema versions."""
@@ -319,77 +314,6 @@ class RunRecord(OneLine):
         except (ValueError, RecursionError) as error:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)
-
-
-def _headline(record: RunRecord) -> str:
-    """Compose the headline of a run: name, number, evidence, and how it ended."""
-    name, analysis, statistic = record.name, record.analysis(), record.options.statistic
-    if analysis is None or analysis.estimate is None:
-        return _without_number(record, analysis)
-    tail = _tail(record)
-    estimate = analysis.estimate
-    shown = show_estimate(estimate, analysis.metric.unit)
-    if statistic != "mean":
-        shown = f"{statistic} {shown}"
-    paced, waiting = with_full_pace(analysis), with_waiting(analysis)
-    if analysis.kind is Kind.INVOCATIONS:
-        evidence = f"n={many(estimate.n, 'invocation')}"
-    elif analysis.kind is Kind.PIECES:
-        evidence = f"n={many(estimate.n, 'piece')}"
-    elif analysis.wps is not None:
-        evidence = f"n={many(estimate.n, 'round')}, {show_added(analysis.wps.overhead)}"
-    else:
-        # Beside a figure at full pace it is not the number of readings that limits what is known.
-        effective = "" if paced else f" ({counted(estimate.n_effective)} effective)"
-        evidence = "" if paced and waiting else f"n={counted(estimate.n)}{effective}"
-    done = show_throughput(record)
-    return " · ".join(filter(None, (f"{name}: {shown}", paced, done, waiting, evidence, tail)))
-
-
-def show_throughput(record: RunRecord) -> str:
-    """Show what is done per second; empty where that is not known."""
-    found = record.throughput
-    return "" if found is None else show_estimate(*found)
-
-
-def _without_number(record: RunRecord, analysis: Analysis | None) -> str:
-    """Compose the headline where there is no number: what was observed, and why that is all."""
-    head, tail = f"{record.name}: no number", _tail(record)
-    if analysis is None:
-        return f"{head} · {tail}"
-    if analysis.observed is not None:
-        head += f" (observed: {show_observed(analysis.observed, analysis.metric.unit)})"
-    why = no_number(analysis.notices).removesuffix(".")
-    room = max(_LONGEST - len(head) - len(tail), _LEAST_WHY)
-    return f"{head} · {textwrap.shorten(why, room, placeholder='…')} · {tail}"
-
-
-def _tail(record: RunRecord) -> str:
-    """Say what the machine did, what was left out, and how the run ended."""
-    parts, light = [], record.interference
-    # Without a number, only a light that may explain why is worth its words.
-    if light is not None and (record.estimate() or light.light in (Light.YELLOW, Light.RED)):
-        analysis = record.analysis()
-        told = analysis is not None and bool(with_waiting(analysis))
-        parts.append(show_light(light, lost=not told))
-    if record.red_rounds:
-        rounds = many(len(record.rounds), "round")
-        parts.append(f"{len(record.red_rounds)} of {rounds} left out")
-    return " · ".join([*parts, f"{_short_of(record)}, {record.elapsed_s:.3g} s"])
-
-
-def _short_of(record: RunRecord) -> str:
-    """Say how a run ended, by its width where the budget ended it before the target."""
-    analysis, ending = record.analysis(), ended(record.decision)
-    if analysis is None or analysis.estimate is None or not ending.endswith("spent"):
-        return ending
-    estimate = analysis.estimate
-    short = (each for each in analysis.notices if each.code is Code.NOT_CONVERGED)
-    wanted = next((each.evidence["wanted"] for each in short), None)
-    if not isinstance(wanted, float) or not estimate.value or estimate.half_width <= wanted:
-        return ending
-    shown = percent(estimate.relative_half_width), percent(wanted / abs(estimate.value))
-    return "half-width {}, wanted {}".format(*shown)
 
 
 def _with_directions(record: RunRecord, data: Mapping[str, Any]) -> RunRecord:

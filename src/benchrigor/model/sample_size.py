@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchrigor.control_characters import page
+from benchrigor.layout import Part, page, row, table, wrapped
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import (
-    WIDTH,
-    aligned,
-    counted,
-    many,
-    marked,
-    percent,
-    row,
-    show_duration,
-    show_estimate,
-    wrapped,
-)
+from benchrigor.model.text import counted, many, marked, percent, show_duration, show_estimate
 
 _NEARLY_CERTAIN = 0.999
 
@@ -123,8 +112,8 @@ class Plan(OneLine):
             ]
         )
 
-    def _price_list(self) -> list[str]:
-        """Show one price a line, without ranges where they do not fit."""
+    def _price_list(self) -> list[Part]:
+        """Show one price a line."""
         if not self.prices:
             return []
         rows = [
@@ -137,10 +126,7 @@ class Plan(OneLine):
             )
             for index, each in enumerate(self.prices)
         ]
-        lines = aligned(rows, "<<><>")
-        if max(map(len, lines)) > WIDTH - 2:
-            lines = aligned([(*cells, time) for *cells, _, time in rows], "<<>>")
-        return [f"  {line}" for line in lines]
+        return table(rows, "<<><>", has_names=False, indent=2)
 
 
 def _range(low: int, high: int) -> str:

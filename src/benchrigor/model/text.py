@@ -1,13 +1,13 @@
-"""How numbers, runs and tables are written as plain text, at most 79 columns wide."""
+"""How numbers and runs are written as text."""
 
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from benchrigor.control_characters import escaped
+from benchrigor.layout import Part, wrapped
 from benchrigor.model.notice import Notice, Severity
 from benchrigor.units import ROUNDING, Scale, digits_for, scale_for
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from benchrigor.model.analysis import Analysis, Observed
     from benchrigor.model.decision import Decision
     from benchrigor.model.estimate import Estimate
-    from benchrigor.model.interference import Interference
     from benchrigor.model.pace import Pace
 
-WIDTH = 79  # Columns of a line
-
-_LABEL = 10
-_MARKS = {Severity.NOTE: "·", Severity.WARNING: "!", Severity.REFUSAL: "✗"}
+_MARKS = {
+    Severity.NOTE: ("·", ""),
+    Severity.WARNING: ("!", "yellow"),
+    Severity.REFUSAL: ("✗", "red"),
+}
 _LONG = 1e12  # Numbers from here on are written as powers of ten
 _SMALL, _MOST_DECIMALS = 1e-3, 9  # So are smaller ones that need more decimals
 _RESOLVED = 15  # Decimal digits that a floating point number holds
 _TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
-SHOWN_IN_TIMES = 2.0  # From this ratio on a change is shown in times: 2.5 times, not 150% higher
-_CHANGE_DIGITS = 4
-_SAME_PACE = 0.01  # A figure at full pace that differs by less is not repeated
+_USUAL = "95%"  # A confidence that goes without saying
+_EVEN = 0.85  # The nearer end of an interval is at least so much as far as the other, for one ±
+_WIDE = 0.5  # Relative half-widths from here on are shown as intervals
 _FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
 PEAK_MEMORY, MEMORY_FLOOR = "peak_memory", "peak_memory_floor"  # facts
 _ABOVE_FLOOR = 1.1  # Kernels count pages in batches
@@ -38,57 +38,10 @@ _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 # Lines
 
 
-def wrapped(
-    text: str, first: str = "", width: int = WIDTH, *, hanging: int | None = None
-) -> list[str]:
-    """Break a text into lines, ``first`` before it; names and codes stay whole at their hyphens."""
-    return textwrap.wrap(
-        escaped(text),
-        width,
-        initial_indent=escaped(first),
-        subsequent_indent=" " * (len(first) if hanging is None else hanging),
-        break_on_hyphens=False,
-    )
-
-
-def row(label: str, parts: Iterable[str], *, width: int = _LABEL) -> list[str]:
-    """Return the lines of a labelled row; none if all of its parts are empty.
-
-    A label that is wider than its column moves the text to the right, and from half a line on
-    stands on lines of its own.
-    """
-    label, text = escaped(label), "; ".join(part for part in parts if part)
-    indent = width + 2
-    if not text:
-        return []
-    if len(label) < width:
-        return wrapped(text, f"  {label:<{width}}")
-    if len(label) < WIDTH // 2:
-        return wrapped(text, f"  {label}  ", hanging=indent)
-    return [*wrapped(label, "  "), *wrapped(text, " " * indent)]
-
-
-def marked(notice: Notice, name: str = "") -> list[str]:
-    """Return the lines of a Notice behind the mark of its severity, and the name of its subject."""
-    return wrapped(f"{name}{notice}", f"  {_MARKS[notice.severity]} ")
-
-
-def aligned(rows: Sequence[Sequence[str]], sides: str, *, width: int = WIDTH) -> list[str]:
-    """Return the rows of a table as lines, each column aligned to its side, "<" or ">".
-
-    A first cell that would make the table wider than ``width`` stands on lines of its own.
-    """
-    rows = [[escaped(cell) for cell in cells] for cells in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    room = width - sum(widths[1:]) - 2 * len(widths[1:])
-    widths[0] = min(widths[0], max(room, len(rows[0][0])))
-    lines = []
-    for first, *others in rows:
-        fits = len(first) <= widths[0]
-        lines += [] if fits else wrapped(first, width=width)
-        cells = zip([first if fits else "", *others], sides, widths, strict=True)
-        lines.append("  ".join(f"{cell:{side}{size}}" for cell, side, size in cells).rstrip())
-    return lines
+def marked(notice: Notice, name: str = "") -> list[Part]:
+    """Return a Notice behind the mark of its severity, and the name of its subject."""
+    mark, style = _MARKS[notice.severity]
+    return wrapped(f"{name}{notice}", f"  {mark} ", style=style)
 
 
 def shortened(name: str, most: int) -> str:
@@ -194,6 +147,28 @@ def show_interval(estimate: Estimate, unit: str) -> str:
     return f"{value}{name} {interval}"
 
 
+def show_plus_minus(share: float) -> str:
+    """Show a half-width relative to the value."""
+    return f"±{percent(share, digits=2).removesuffix('%')} %"
+
+
+def show_short(estimate: Estimate, unit: str, *, is_share: bool = False) -> str:
+    """Show an estimate with its half-width in per cent, or with its interval.
+
+    An interval that is not about as far from the value at both ends, or too wide for one, is shown
+    as it is; so is that of a share, whose per cent would be taken for those of the share.
+    """
+    shown = show_interval(estimate, unit)
+    confidence = percent(estimate.confidence, digits=10)
+    suffix = "" if confidence == _USUAL or estimate.is_bracket else f" at {confidence}"
+    below, above = estimate.value - estimate.low, estimate.high - estimate.value
+    is_even = 0.0 < max(below, above) < math.inf and min(below, above) >= _EVEN * max(below, above)
+    width = estimate.relative_half_width
+    if estimate.is_bracket or is_share or width >= _WIDE or not (is_even or width == 0.0):
+        return f"{shown}{suffix}"
+    return f"{shown.rpartition(' [')[0]} {show_plus_minus(width)}{suffix}"
+
+
 def show_scaled(estimate: Estimate, scale: Scale, *, long: bool = False) -> tuple[str, str]:
     """Show the value and the interval in a scale; long numbers with an exponent."""
     half_width, typical = (x * scale.factor for x in (estimate.half_width, estimate.value))
@@ -216,30 +191,6 @@ def _mantissa_digits(half_width: float, typical: float) -> int:
         return 3
     wanted = math.floor(math.log10(abs(typical))) - math.floor(math.log10(half_width)) + 1
     return min(max(wanted, 3), _RESOLVED - 1)
-
-
-def show_change(ratio: Estimate) -> str:
-    """Show a ratio as a change, with its interval."""
-    ends = (ratio.value, ratio.low, ratio.high)
-    width = ratio.half_width if math.isfinite(ratio.high) else ratio.value - ratio.low
-    if ratio.value >= SHOWN_IN_TIMES:
-        digits = min(digits_for(width, ratio.value), _CHANGE_DIGITS)
-        form = f",.{digits}f" if ratio.value < _LONG else ".4g"
-        value, low, high = (_end(f"{each:{form}}", each) for each in ends)
-        return f"{value} times [{low}, {high}]"
-    changes = [100.0 * (each - 1.0) for each in ends]
-    digits = min(digits_for(100.0 * width, changes[0]), _CHANGE_DIGITS)
-    value, low, high = (
-        _end(f"{round(each, digits) + 0.0:+,.{digits}f}%", each) for each in changes
-    )
-    words = f"{value[1:]} {'higher' if value[0] == '+' else 'lower'}"
-    if round(changes[0], digits) == 0.0:
-        words = "unchanged"
-    return f"{words} [{low}, {high}]"
-
-
-def _end(shown: str, end: float) -> str:
-    return shown if math.isfinite(end) else "no limit"
 
 
 def show_observed(observed: Observed, unit: str) -> str:
@@ -297,16 +248,6 @@ def with_waiting(analysis: Analysis) -> str:
     return f"{show_value(waiting.value, analysis.metric.unit)} with waiting, {delay}"
 
 
-def with_full_pace(analysis: Analysis) -> str:
-    """Show what a time or speed is at full pace; where that is the same, only that it is."""
-    full, measured = analysis.at_full_pace, analysis.estimate
-    if full is None or measured is None:
-        return ""
-    if abs(full.value / measured.value - 1.0) < _SAME_PACE and not full.notices:
-        return "at full pace"
-    return f"at full pace {show_interval(full, analysis.metric.unit)}"
-
-
 def show_pace(pace: Pace) -> str:
     """Show the pace of the machine during a run, over all of it and of its blocks of time.
 
@@ -318,17 +259,6 @@ def show_pace(pace: Pace) -> str:
     if pace.of_command:
         return f"the command ran at {share} of its full pace, processors at {mean}{over}"
     return f"the machine ran at {mean} of its full pace{over}"
-
-
-def show_light(interference: Interference, *, lost: bool = True) -> str:
-    """Show the traffic light of a run, and the share of time lost unless it is green or told."""
-    light, percent = interference.light, interference.total_percent
-    if light == "unknown":
-        is_seen = lost and interference.is_measured and percent >= 0.5
-        return f"{light} light{f': {interference.least}{percent:.0f}% lost' if is_seen else ''}"
-    share = "" if light == "green" or not lost else f": {percent:.0f}% lost"
-    doubtful = any(each.severity is not Severity.NOTE for each in interference.notices)
-    return f"{light} light{share}{' (doubtful)' if doubtful else ''}"
 
 
 # Runs

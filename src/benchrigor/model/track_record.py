@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from benchrigor.control_characters import page
+from benchrigor.layout import page, wrapped
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import many, percent, wrapped
+from benchrigor.model.text import many, percent
 
 # Misses expected of honest intervals (about one), below which counts cannot contradict them.
 _FEWEST_MISSES = 0.999

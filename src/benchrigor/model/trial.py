@@ -10,13 +10,14 @@ from types import MappingProxyType
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
+from benchrigor.layout import Part, row, table
 from benchrigor.model.checks import is_number, refuse, wrong_number, wrong_values, wrong_whole
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
-from benchrigor.model.text import aligned, marked, percent, row, show_duration, show_estimate
+from benchrigor.model.text import marked, percent, show_duration, show_estimate
 
 MEAN, P95, FAILED = "mean", "p95", "failed"
 _MOST_SHOWN = 100.0  # times the limit
@@ -376,17 +377,17 @@ class PeakRate(OneLine):
         ]
         return f"peak not known{': ' * bool(ends)}{', '.join(ends)}"
 
-    def lines(self) -> list[str]:
-        """Return the report: the peak, what binds it, and a row for each trial."""
-        found = [f"  {self}"]
+    def lines(self, *, whole: bool = True) -> list[Part]:
+        """Return the report: the peak, what binds it, and of a whole one a row for each trial."""
+        found: list[Part] = [f"  {self}"]
         kept = ", ".join(f"{each.metric} at most {_shown_limit(each)}" for each in self.limits)
         found += row("limits", [kept, f"{self.binding} binds" if self.binding else ""])
         if self.goodput is not None:
             found += row("goodput", [f"{self.goodput:.4g}/s within the limits"])
-        if self.trials:
+        if self.trials and whole:
             cells = [_cells(each) for each in self.trials]
             head = ("load", "seconds", "of the limit", "by", "why")
-            found += ["", *(f"  {each}" for each in aligned([head, *cells], ">>><<", width=77))]
+            found += ["", *table([head, *cells], ">>><<", indent=2)]
         for notice in self.notices:
             found += marked(notice)
         return found

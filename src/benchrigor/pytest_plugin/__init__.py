@@ -246,7 +246,6 @@ def pytest_terminal_summary(
     suite = config.stash.get(_SUITE, None)
     lines = suite.lines() if suite is not None else []
     if lines:
-        from benchrigor.control_characters import page  # noqa: PLC0415  # only then
-
         terminalreporter.write_sep("=", "benchrigor")
-        terminalreporter.write_line(page(lines))
+        for line in lines:
+            terminalreporter.write_line(line)

@@ -14,9 +14,10 @@ import pytest
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.files import write_whole
+from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Comparison, Family, RunRecord, Verdict, codec
 from benchrigor.model.codec import is_there
-from benchrigor.model.text import first_few, many, percent, wrapped
+from benchrigor.model.text import first_few, many, percent
 from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.pytest_plugin.revision import Revision
 from benchrigor.report import tabulate
@@ -109,22 +110,21 @@ class Suite:
 
     def lines(self) -> list[str]:
         """Return what is shown at the end of the run."""
-        lines, width = [], shutil.get_terminal_size().columns - 1
+        lines = list[Part]()
         if self.records:
             shown = [replace(record, name=name) for name, (_, record) in self._labelled().items()]
-            lines += tabulate(shown, width=width).splitlines()
+            lines.append(tabulate(shown))
         for name, comparison in self._comparisons().items():
-            lines += wrapped(f"{name}: {comparison}", width=width, hanging=2)
+            lines += wrapped(f"{name}: {comparison}", hanging=2)
         for group, family in self._groups().items():
-            lines += ["", f"group {group}", *str(family).splitlines()]
+            lines += ["", f"group {group}", str(family)]
         if self._family is not None:
             other = self._config.getoption("bench_against" if self.revision else "bench_compare")
-            title = f"against {other}"
-            lines += ["", title, *str(self._family).splitlines()]
-            lines += wrapped(_counted(self._family), width=width)
+            lines += ["", f"against {other}", str(self._family)]
+            lines += wrapped(_counted(self._family))
         for said in (*self._told, *self._said_of_changes(), *self._said()):
-            lines += wrapped(said, width=width, hanging=2)
-        return lines
+            lines += wrapped(said, hanging=2)
+        return page(lines).at(shutil.get_terminal_size().columns - 1).splitlines() if lines else []
 
     def _labelled(self) -> dict[str, tuple[Benchmarked, RunRecord]]:
         """Return records by names that differ: those of their tests, with the file where needed."""

@@ -15,4 +15,6 @@ from benchrigor.report.plots.trace_plot import plot_work as plot_work
 from benchrigor.report.probe_text import probe_table as probe_table
 from benchrigor.report.probe_text import render_probes as render_probes
 from benchrigor.report.rate_text import render_rates as render_rates
+from benchrigor.report.short_page import comparison_page as comparison_page
+from benchrigor.report.short_page import run_page as run_page
 from benchrigor.report.text import render as render

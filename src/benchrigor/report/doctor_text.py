@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchrigor.control_characters import page
+from benchrigor.layout import WIDTH, Part, Title, page, wrapped
 from benchrigor.model import Finding, Fitness
 from benchrigor.model.finding import verdict_of
-from benchrigor.model.text import WIDTH, shortened, wrapped
+from benchrigor.model.text import shortened
 
 MARKS = {Fitness.UNFIT: "✗", Fitness.DOUBTFUL: "!", Fitness.OK: "✓", Fitness.UNKNOWN: "?"}
+_ASKING = (Fitness.UNFIT, Fitness.DOUBTFUL)
 _HEADS = {
     Fitness.OK: "fit: measure here",
     Fitness.DOUBTFUL: "doubtful: measure here, with the following in mind",
@@ -17,13 +18,15 @@ _HEADS = {
 }
 
 
-def render_findings(findings: Sequence[Finding]) -> str:
+def render_findings(findings: Sequence[Finding], *, whole: bool = True) -> str:
     """Return what was found, at most 79 columns wide: the worst first, then what is not known.
 
     Parameters
     ----------
     findings
         As `session.examine` returns them.
+    whole
+        Whether all findings are shown, or up to eight of those that ask for something.
 
     Examples
     --------
@@ -35,17 +38,20 @@ def render_findings(findings: Sequence[Finding]) -> str:
                → turn it off
     """
     head = _HEADS[verdict_of(findings)]
-    names = [shortened(each.name, WIDTH // 2) for each in findings]
+    shown = findings if whole else [each for each in findings if each.verdict in _ASKING]
+    names = [shortened(each.name, WIDTH // 2) for each in shown]
     label = max(map(len, names), default=0) + 2
-    lines = [head, "─" * min(len(head), WIDTH)]
+    lines: list[Part] = [Title(head)]
     for verdict, mark in MARKS.items():
-        for each, name in zip(findings, names, strict=True):
+        for each, name in zip(shown, names, strict=True):
             if each.verdict is verdict:
                 lines += _lines(each, f"  {mark} {name:<{label}}")
+    if rest := len(findings) - len(shown):
+        lines += wrapped(f"{rest} findings that ask for nothing: --details", "  ")
     return page(lines)
 
 
-def _lines(finding: Finding, first: str) -> list[str]:
+def _lines(finding: Finding, first: str) -> list[Part]:
     lines = wrapped(finding.found, first)
     if finding.advice:
         code = f" [{finding.code}]" if finding.code else ""

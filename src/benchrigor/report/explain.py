@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from benchrigor.control_characters import page
+from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import (
     Analysis,
     Estimate,
@@ -28,7 +28,6 @@ from benchrigor.model.text import (
     show_overhead,
     show_value,
     with_waiting,
-    wrapped,
 )
 from benchrigor.report.interference_text import show_total
 from benchrigor.report.pace_text import explain_pace
@@ -57,7 +56,7 @@ from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
 
-_Step = str | list[str]  # a sentence, or one with the lines of a table below it
+_Step = str | tuple[str, list[Part]]  # a sentence, or one with a table below it
 
 
 def explain(record: RunRecord, metric: str | None = None) -> str:
@@ -95,8 +94,8 @@ def explain(record: RunRecord, metric: str | None = None) -> str:
     ]
     lines = [*wrapped(f"How the {analysis.metric.name} of {record.name} came about"), ""]
     for number, step in enumerate(steps, 1):
-        text, *table = [step] if isinstance(step, str) else step
-        lines += [*wrapped(text, f"{number:>2}. "), *table]
+        text, rows = (step, []) if isinstance(step, str) else step
+        lines += [*wrapped(text, f"{number:>2}. "), *rows]
     return page(lines)
 
 
@@ -268,11 +267,11 @@ def _change_points(stable: StablePhase) -> str:
     )
 
 
-def _segments(analysis: Analysis) -> list[str]:
+def _segments(analysis: Analysis) -> _Step:
     stable, unit = analysis.phases[0], analysis.metric.unit
-    rows = [f"      {line}" for line in phase_table(stable, unit, _MOST_PHASES)]
+    rows = phase_table(stable, unit, _MOST_PHASES, indent=6)
     if stable.start is None:
-        return [f"Phases; none of them may be measured ({stable.reason}):", *rows]
+        return f"Phases; none of them may be measured ({stable.reason}):", rows
     margin = stable.n - analysis.n_kept
     kept = f"{counted(analysis.n_kept)} of {counted(analysis.n)} readings are kept"
     if stable.reason is PhaseReason.CHANGING_PACE:
@@ -281,7 +280,7 @@ def _segments(analysis: Analysis) -> list[str]:
         kept += f"{cold(margin)}, are left out"
     elif margin:
         kept += f" ({counted(margin)} beside the cuts are left out as a margin)"
-    return [f"Phases; {kept}:", *rows]
+    return f"Phases; {kept}:", rows
 
 
 def _level(analysis: Analysis, record: RunRecord) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
-from benchrigor.control_characters import escaped, page
+from benchrigor.layout import Part, Title, page, row, table
 from benchrigor.model import (
     Code,
     Composite,
@@ -18,16 +18,7 @@ from benchrigor.model import (
     SegmentGroup,
     Severity,
 )
-from benchrigor.model.text import (
-    WIDTH,
-    aligned,
-    counted,
-    many,
-    marked,
-    row,
-    show_estimate,
-    show_value,
-)
+from benchrigor.model.text import counted, many, marked, show_estimate, show_value
 from benchrigor.report.pressure_text import Pressure, show_pressure
 from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM, probability_high
 
@@ -197,9 +188,8 @@ def _computation(group: Group) -> Iterator[str]:
         yield f"{name.removesuffix('_s').replace('_', ' ')} {'–'.join(ends)}"
 
 
-def _title(name: str) -> list[str]:
-    name = escaped(name)
-    return [name, "─" * min(len(name), WIDTH)] if name else []
+def _title(name: str) -> list[Part]:
+    return [Title(name)] if name else []
 
 
 def _probability(interference: Interference) -> str:
@@ -235,11 +225,11 @@ def _continuous(interference: Interference) -> str:
     return "unknown: the reference does not match" if differs else "unknown without a reference"
 
 
-def _notices(notices: Sequence[Notice]) -> list[str]:
+def _notices(notices: Sequence[Notice]) -> list[Part]:
     return ["", *(line for each in notices for line in marked(each))] if notices else []
 
 
-def _segment_groups(groups: Sequence[SegmentGroup]) -> list[str]:
+def _segment_groups(groups: Sequence[SegmentGroup]) -> list[Part]:
     """Return the table of the groups with most excess."""
     header = ("group", "n", "median", "threshold", "flagged", "excess")
 
@@ -251,7 +241,7 @@ def _segment_groups(groups: Sequence[SegmentGroup]) -> list[str]:
     return _group_table(header, groups, cells, f", with {show_value(rest_s, 's')} of excess")
 
 
-def _composite_groups(groups: Sequence[CompositeGroup]) -> list[str]:
+def _composite_groups(groups: Sequence[CompositeGroup]) -> list[Part]:
     """Return the table of the groups with most time."""
 
     def cells(group: CompositeGroup) -> Cells:
@@ -264,7 +254,7 @@ def _composite_groups(groups: Sequence[CompositeGroup]) -> list[str]:
 
 def _group_table(
     header: Cells, groups: Sequence[T], cells: Callable[[T], Cells], rest: str = ""
-) -> list[str]:
+) -> list[Part]:
     """Return the table of the first groups, and a line that counts the others."""
     pairs = zip(describe_groups(groups), groups[:_MOST_GROUPS], strict=False)
     lines = _table([header, *((name, *cells(each)) for name, each in pairs)]) if groups else []
@@ -278,6 +268,5 @@ def _run(name: str, interference: Interference) -> Cells:
     return (name, f"● {interference.light}", *(f"{share:.1f}%" for share in shares), duration)
 
 
-def _table(rows: Sequence[Cells]) -> list[str]:
-    lines = aligned(rows, "<" + ">" * (len(rows[0]) - 1), width=WIDTH - 2)
-    return ["", *(f"  {line}" for line in lines)]
+def _table(rows: Sequence[Cells]) -> list[Part]:
+    return ["", *table(rows, "<" + ">" * (len(rows[0]) - 1), indent=2)]

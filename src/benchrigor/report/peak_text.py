@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchrigor.control_characters import page
+from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import PeakRate
-from benchrigor.model.text import many, show_duration, wrapped
+from benchrigor.model.text import many, show_duration
 from benchrigor.stats.peaks import CLOSED_LOOP, OPEN_LOOP
 
 _FORMULAS = {each.method: each.formula for each in (OPEN_LOOP, CLOSED_LOOP)}
@@ -37,7 +37,7 @@ def explain_peak(peak: PeakRate, name: str) -> str:
     if spent:
         parts = ", ".join(f"{what} {show_duration(each)}" for what, each in spent.items())
         steps.append(f"The search took {show_duration(peak.cost_s)}: {parts}.")
-    lines = [f"How {name} came about", ""]
+    lines: list[Part] = [f"How {name} came about", ""]
     for number, step in enumerate(steps, 1):
         lines += wrapped(step, f"{number:>3}. ")
     return page([*lines, "", *peak.lines()])

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from benchrigor.control_characters import page
+from benchrigor.layout import Part, page, table, wrapped
 from benchrigor.model import ProbeReading, ProbeReadings, ProbeRow
 from benchrigor.model.advice import BATCH_ABOVE
 from benchrigor.model.checks import refuse, wrong_share
-from benchrigor.model.text import (
-    aligned,
-    counted,
-    marked,
-    percent,
-    show_duration,
-    show_value,
-    wrapped,
-)
+from benchrigor.model.text import counted, marked, percent, show_duration, show_value
 
 _WORK = ".work"
 
@@ -115,7 +107,7 @@ def render_probes(readings: ProbeReadings, *, batch_above: float = BATCH_ABOVE) 
     if not rows:
         return "No probe has counted anything."
     head = ("kernel", "instances", "dispatch", "work", "total", "share", "in dispatch", "probe")
-    lines = aligned([head, *map(_cells, rows)], "<>>>>>>>")
+    lines = table([head, *map(_cells, rows)], "<>>>>>>>")
     lines += _quantiles(readings.values())
     cost_s = sum(each.own_cost_s * each.instances for each in rows)
     elapsed = (
@@ -142,10 +134,10 @@ def _cells(row: ProbeRow) -> tuple[str, ...]:
     )
 
 
-def _quantiles(readings: Iterable[ProbeReading]) -> list[str]:
+def _quantiles(readings: Iterable[ProbeReading]) -> list[Part]:
     rows: list[tuple[str, ...]] = [("raw samples of", "kept", "lost", "p50", "p99")]
     for each in readings:
         if each.p50_s is not None and each.p99_s is not None:
             shown = (show_value(quantile_s, "s") for quantile_s in (each.p50_s, each.p99_s))
             rows.append((each.name, counted(each.samples), counted(each.samples_lost), *shown))
-    return ["", *aligned(rows, "<>>>>")] if len(rows) > 1 else []
+    return ["", *table(rows, "<>>>>")] if len(rows) > 1 else []

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from benchrigor.control_characters import page
+from benchrigor.layout import Part, Title, page, row, table
 from benchrigor.model import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.model.text import (
-    WIDTH,
-    aligned,
     many,
     marked,
     percent,
-    row,
     shortened,
     show_estimate,
     show_scaled,
@@ -86,7 +83,7 @@ def render_rates(
     >>> print(render_rates(est.rates, served_per_s=455.0).splitlines()[-1])
       served    455 items/s: utilisation 91%
     """
-    title = [name, "─" * min(len(name), WIDTH)] if name else []
+    title: list[Part] = [Title(name)] if name else []
     if not rates:
         return page([*title, *row("rate", ["no number: there is no period"])])
     now, speed = rates[-1], speed_unit(unit)
@@ -233,7 +230,7 @@ def _served(rate: ServiceRate, speed: str, served_per_s: float | None) -> list[s
     return [f"{shown}: utilisation {percent(used)}", full]
 
 
-def _phases(rates: Sequence[ServiceRate], speed: str) -> list[str]:
+def _phases(rates: Sequence[ServiceRate], speed: str) -> list[Part]:
     """Return the table of phases, the last one last; nothing where there is one rate only."""
     if len(rates) < 2:
         return []
@@ -245,19 +242,14 @@ def _phases(rates: Sequence[ServiceRate], speed: str) -> list[str]:
         unit += f" [{percent(estimates[0].confidence, digits=10)} interval]"
     shortest_s = min(phase[-1].stop_s - phase[0].start_s for phase in phases)
     shown = phases[-_MOST_PHASES:]
-    header, *lines = aligned(
-        [("  phase", unit, "unblocked", ""), *(_cells(each, scale, shortest_s) for each in shown)],
-        "<<><",
-    )
-    table = ["", f"  {header}"]
+    rows: list[tuple[str, ...]] = [("  phase", unit, "unblocked", "")]
     if len(phases) > len(shown):
-        table.append(f"    … {len(phases) - len(shown)} before")
-    indent = " " * (header.index(unit) + 2)
-    for phase, line in zip(shown, lines, strict=True):
-        table.append(f"  {line}")
+        rows.append((f"  … {len(phases) - len(shown)} before", "", "", ""))
+    for phase in shown:
+        rows.append(_cells(phase, scale, shortest_s))
         if phase[-1].reason is not None:
-            table.append(f"{indent}{convergence(phase[-1])}")
-    return table
+            rows.append(("", convergence(phase[-1]), "", ""))
+    return ["", *table(rows, "<<><", indent=2)]
 
 
 def _cells(
@@ -275,7 +267,7 @@ def _cells(
     )
 
 
-def _notices(rates: Sequence[ServiceRate]) -> list[str]:
+def _notices(rates: Sequence[ServiceRate]) -> list[Part]:
     """Show each code once, with the figures of the last phase that has it."""
     notices = [each for rate in rates for each in rate.notices]
     if rates[-1].estimate is not None:

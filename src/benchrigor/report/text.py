@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from benchrigor.control_characters import escaped, page
+from benchrigor.layout import Line, Page, Part, Title, page, row, table
 from benchrigor.model import (
     Analysis,
     Code,
@@ -21,12 +21,9 @@ from benchrigor.model import (
     WpsFit,
 )
 from benchrigor.model.machine import OF_MACHINE
-from benchrigor.model.run import show_throughput
 from benchrigor.model.text import (
     MEMORY_FLOOR,
     PEAK_MEMORY,
-    WIDTH,
-    aligned,
     counted,
     ended,
     first_few,
@@ -35,7 +32,6 @@ from benchrigor.model.text import (
     no_number,
     percent,
     refusal_of,
-    row,
     show_amount,
     show_duration,
     show_estimate,
@@ -64,7 +60,7 @@ NOTABLE = 1.05  # Autocorrelation that inflates the variance by less is not repo
 _SAME = 5e-4
 
 
-def render(record: RunRecord) -> str:
+def render(record: RunRecord) -> Page:
     """Return the whole report of a run as plain text, at most 79 columns wide.
 
     Parameters
@@ -80,32 +76,31 @@ def render(record: RunRecord) -> str:
     'dict()'
     """
     light = _light(record)
-    lines, marks = [], _untold(record.session_notices, light)
+    lines, marks = list[Part](), _untold(record.session_notices, light)
     for analysis in record.analyses:
         rows = _metric(analysis, record)
         name = f"{analysis.metric.name}: " if len(record.analyses) > 1 else ""
         lines += rows
         marks += _untold(analysis.notices, rows, name)
-    if done := show_throughput(record):
-        lines += row("done", [done])
+    if done := record.throughput:
+        lines += row("done", [show_estimate(*done)])
     lines += light
     lines += row("pressure", [show_pressure(pressure_of_run(record))])
     # Readings that were recorded elsewhere took no time here.
     lines += row("rounds", [_ending(record)] if record.elapsed_s else [])
     lines += row("measured", [_facts(record)])
     lines += row("machine", _machine(record))
-    name = escaped(record.name)
-    return page([name, "─" * min(len(name), WIDTH), *lines, *marks])
+    return page([Title(record.name), *lines, *marks])
 
 
-def _untold(notices: Iterable[Notice], rows: Sequence[str], name: str = "") -> list[str]:
+def _untold(notices: Iterable[Notice], rows: Sequence[Part], name: str = "") -> list[Part]:
     """Show each Notice that no row tells; a row that does ends with the code."""
-    told = "".join(line.strip() for line in rows)  # a code may be broken at its hyphens
+    told = "".join(line.text for line in rows if isinstance(line, Line))
     untold = (each for each in notices if f"[{each.code}]" not in told)
     return [line for notice in untold for line in marked(notice, name)]
 
 
-def _light(record: RunRecord) -> list[str]:
+def _light(record: RunRecord) -> list[Part]:
     lost = record.interference
     if lost is None:
         return []
@@ -119,7 +114,7 @@ def _light(record: RunRecord) -> list[str]:
     return row("light", parts)
 
 
-def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
+def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
     """Describe the number of a metric, and what it is based on."""
     metric, estimate, statistic = analysis.metric, analysis.estimate, record.options.statistic
     is_speed = analysis.kind is Kind.WORK
@@ -138,7 +133,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[str]:
     return lines + (_line if is_speed else _readings)(analysis, record)
 
 
-def _full_pace(analysis: Analysis) -> list[str]:
+def _full_pace(analysis: Analysis) -> list[Part]:
     """Show a time or speed at full pace, and how far from that the machine was."""
     full, pace = analysis.at_full_pace, analysis.pace
     if full is None or pace is None:
@@ -146,7 +141,7 @@ def _full_pace(analysis: Analysis) -> list[str]:
     return row("full pace", [show_estimate(full, analysis.metric.unit), show_pace(pace)])
 
 
-def _readings(analysis: Analysis, record: RunRecord) -> list[str]:
+def _readings(analysis: Analysis, record: RunRecord) -> list[Part]:
     """Describe the readings behind a mean or quantile."""
     if analysis.estimate is None:
         return []
@@ -175,9 +170,8 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
         return width
     width += f", wanted {percent(wanted / whole)}"
     required = analysis.required or 0
-    # A narrow interval of few readings lacks evidence, not width; rounds must be narrower still.
-    is_wide = estimate.half_width > wanted or analysis.kind is not Kind.UNIT_READINGS
-    if required > analysis.taken >= _FEWEST_TO_FORESEE and is_wide:
+    # A narrow interval of few readings lacks evidence, not width.
+    if required > analysis.taken >= _FEWEST_TO_FORESEE and estimate.half_width > wanted:
         noun = "round" if analysis.kind is Kind.WORK else "reading"
         width += f": about {many(required, noun)} in all are needed"
         if record.elapsed_s:  # readings that were recorded elsewhere took no time here
@@ -203,7 +197,7 @@ def meaning(analysis: Analysis) -> str:
     return "; ".join([*parts, *(words for name, words in means.items() if name in method)])
 
 
-def _line(analysis: Analysis, record: RunRecord) -> list[str]:
+def _line(analysis: Analysis, record: RunRecord) -> list[Part]:
     """Describe the line through work amounts and durations: overhead and checks."""
     fit = analysis.wps
     lines = row("", [_pairs(analysis, record)])
@@ -313,7 +307,7 @@ def _quantile(estimate: Estimate | None, name: str, unit: str) -> str:
     return f"{show_estimate(estimate, unit)} ({name}{of})"
 
 
-def _floor(analysis: Analysis) -> list[str]:
+def _floor(analysis: Analysis) -> list[Part]:
     """Show the fastest tenth, which hardly moves on a contended machine."""
     higher = analysis.metric.direction is Direction.HIGHER
     label, name = ("ceiling", "p90") if higher else ("floor", "p10")
@@ -471,9 +465,11 @@ def _by_rounds(analysis: Analysis) -> str:
     return f"{' and '.join(parts)} of each round and a margin" if parts else "a margin of each"
 
 
-def phase_table(stable: StablePhase, unit: str, most: int | None = None) -> list[str]:
+def phase_table(
+    stable: StablePhase, unit: str, most: int | None = None, *, indent: int = 2
+) -> list[Part]:
     """Return a line for each phase, up to so many of them."""
-    return aligned(
+    return table(
         [
             (
                 f"{each.label:<9}",
@@ -484,6 +480,8 @@ def phase_table(stable: StablePhase, unit: str, most: int | None = None) -> list
             for each in stable.phases[:most]
         ],
         "<>><",
+        has_names=False,
+        indent=indent,
     )
 
 

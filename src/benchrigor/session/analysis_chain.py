@@ -34,7 +34,8 @@ from benchrigor.protocols import Detector
 from benchrigor.session.outcomes import in_units
 from benchrigor.session.schedule.work_schedule import FEWEST_ROUNDS
 from benchrigor.session.stop_rules import (
-    caution,
+    early_size,
+    few_rounds,
     min_evidence,
     needed_for_share,
     needed_for_width,
@@ -63,6 +64,7 @@ from benchrigor.stats.series.undisturbed import (
     LEAST_SHARE,
     Groups,
     hardly_any,
+    hardly_any_of,
     together,
     undisturbed,
 )
@@ -89,6 +91,7 @@ class Material:
     weights: Floats | None = None  # what single readings of rounds count in the mean
     batch: int = 1  # calls that each reading averages
     busy_s: float = 0.0  # that the calls of all readings took; 0 where they are no durations
+    is_slow: bool = False  # a session may end before the first full look
     recorded: bool = False  # no reading will follow: the last ones may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
     further: tuple[int, ...] = ()  # those of them that test the line at larger amounts
@@ -154,7 +157,7 @@ def selected(material: M, by_series: Sequence[Groups]) -> M:
     if material.kind is Kind.WORK:
         return _selected_rounds(material, by_series[0])
     chosen = [undisturbed(each) for each in by_series]
-    notices = one_each(tuple(notice for _, told in chosen for notice in told))
+    notices = one_each(hardly_any_of(notice for _, told in chosen for notice in told))
     told = replace(material, notices=(*material.notices, *notices))
     disturbed = together([each for each, _ in chosen], by_series)
     if disturbed is None:
@@ -331,8 +334,13 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
         return analysis
     least = min_evidence(material.options, by_round=material.kind is not Kind.UNIT_READINGS)
     units = known.n if material.kind in (Kind.INVOCATIONS, Kind.WORK) else analysis.n
-    needed = needed_for_width(known, known.half_width * caution(analysis) / wanted, units, least)
-    if material.kind == Kind.UNIT_READINGS:
+    excess = known.half_width / wanted
+    if material.kind is not Kind.UNIT_READINGS:
+        excess *= few_rounds(known)
+    needed = needed_for_width(known, excess, units, least)
+    if material.is_slow:
+        needed = min(needed, early_size(excess, units, least, material.kind))
+    if material.kind is Kind.UNIT_READINGS:
         before = sum(
             phase.stop if phase.stop is not None and phase.stop < analysis.n else phase.start or 0
             for phase in analysis.phases

@@ -134,7 +134,10 @@ class Controller(ABC, Generic[P, R]):
         progress = self._current(fresh=look)
         answers = (rule(progress) for rule in self._stop_rules())
         stops = (answer for answer in answers if answer is not None and answer.stop)
-        return replace(progress, decision=next(stops, None))
+        decision = next(stops, None)
+        if decision is None and self._is_early:  # for rules only: a figure of all readings is newer
+            progress = replace(progress, analyses=(), provisional=self._provisional())
+        return replace(progress, decision=decision)
 
     def _progress_of(
         self, *, readings: int, analyses: tuple[Analysis, ...], **more: Any
@@ -180,6 +183,11 @@ class Controller(ABC, Generic[P, R]):
     @abstractmethod
     def _is_due(self) -> bool:
         """Whether there are enough new readings for the next analysis."""
+
+    @property
+    def _is_early(self) -> bool:
+        """Whether there are too few readings for a full look."""
+        return False
 
     @abstractmethod
     def _look(self, *, fully: bool) -> None:

@@ -49,6 +49,7 @@ from benchrigor.session.outcomes import (
     not_converged,
     without_readings,
 )
+from benchrigor.session.outlook import out_of_reach
 from benchrigor.session.schedule.pacing import Pace, next_readings
 from benchrigor.session.schedule.work_schedule import NextWork, with_work
 from benchrigor.session.stop_rules import (
@@ -183,6 +184,7 @@ class Engine(Controller[RoundPlan, Round]):
             invocations=max((len(each.chunks) for each in restarted), default=0),
             busy_s=max((each.busy_s for each in restarted), default=0.0),
             split=next(filter(None, splits), None),
+            may_be_short=all(each.analysis is None or each.analysis.estimate for each in restarted),
         )
 
     @property
@@ -284,6 +286,10 @@ class Engine(Controller[RoundPlan, Round]):
     def _is_due(self) -> bool:
         return self._traces.is_due
 
+    @property
+    def _is_early(self) -> bool:
+        return self._traces.is_early
+
     def _look(self, *, fully: bool) -> None:
         self._traces.look(fully=fully)
 
@@ -319,10 +325,27 @@ class Engine(Controller[RoundPlan, Round]):
             agreed=self._traces.agreed,
             reading_s=self._reading_s,
             kept=sum(each.n for each in traces),
+            reachable=self._reachable(),
             missing=self._traces.missing,
             name=self.name,
             piece=self._rounds[-1].plan.piece if self._rounds else 0,
         )
+
+    def _reachable(self) -> float | None:
+        """Return the widest half-width that the budget allows beyond the target; see `outlook`."""
+        traces = [each for each in self._traces.by_name.values() if each.metric.must_satisfy]
+        found = [
+            out_of_reach(
+                each.analysis or each.unanalysed(),
+                self.options,
+                units=each.units,
+                looked_at=each.looked_at,
+                elapsed_s=self._elapsed_ns / 1e9,
+            )
+            for each in traces
+            if each.kind not in (Kind.PIECES, Kind.WORK)
+        ]
+        return max((each for each in found if each is not None), default=None)
 
     def result(self) -> RunRecord:
         """Return the record of all rounds so far, also while the session runs."""

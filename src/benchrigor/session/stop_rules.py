@@ -36,17 +36,45 @@ SETTLED_S, FEWEST_BLOCKS = 3.0, 10  # a busy machine changes from one second to 
 EFFECTIVE_ROUNDS = 20.0  # needed when there are enough to see autocorrelation
 
 
+EARLY_LOOKS = {Kind.UNIT_READINGS: 10, Kind.INVOCATIONS: 4}  # readings or rounds at the first one
+EARLY_ROUNDS = 6  # show a warm-up that they share
+SOON_S = 2.0  # a second full look that comes so soon needs no early ones
+EARLY_SHARE = 0.1  # of the wanted half-width: an interval so narrow needs few readings
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinEvidence:
     """Evidence needed before a metric may be satisfied."""
 
-    first_check: int  # readings, or rounds that give one value each, at the first look
+    first_check: int  # readings, or rounds that give one value each, at the first full look
     effective: float  # effective sample size
+    fewest: int  # readings that suffice for an interval a tenth as wide as wanted
 
     @property
     def second_check(self) -> int:
         """Readings or rounds at the second look, the first that may agree with one before."""
         return next_check(self.first_check)
+
+    def share(self, readings: int) -> float:
+        """Return the share of the wanted half-width that an interval of unit readings may have.
+
+        It grows with a power of their number, from a tenth at the fewest to 1 at the second full
+        look, and is 1 from the first one on.
+        """
+        if readings < self.fewest:
+            return 0.0
+        return self._between(readings, EARLY_SHARE, 1.0)
+
+    def effective_of(self, readings: int) -> float:
+        """Return the effective sample size needed of unit readings, likewise from 20 on."""
+        return self._between(readings, EFFECTIVE_ROUNDS, self.effective)
+
+    def _between(self, readings: int, at_fewest: float, in_full: float) -> float:
+        """Return a value between that at the fewest and that at the second full look."""
+        if readings >= self.first_check:
+            return in_full
+        way = math.log(readings / self.fewest) / math.log(self.second_check / self.fewest)
+        return at_fewest * math.exp(way * math.log(in_full / at_fewest))
 
 
 def next_check(units: int) -> int:
@@ -55,11 +83,11 @@ def next_check(units: int) -> int:
 
 
 _MIN_EVIDENCE = {
-    "quick": MinEvidence(first_check=200, effective=50.0),
-    "normal": MinEvidence(first_check=500, effective=100.0),
-    "strict": MinEvidence(first_check=1000, effective=200.0),
+    "quick": MinEvidence(first_check=200, effective=50.0, fewest=MIN_FOR_AUTOCORRELATION),
+    "normal": MinEvidence(first_check=500, effective=100.0, fewest=MIN_FOR_AUTOCORRELATION),
+    "strict": MinEvidence(first_check=1000, effective=200.0, fewest=1000),
 }
-_BY_ROUND = MinEvidence(first_check=10, effective=2.0)
+_BY_ROUND = MinEvidence(first_check=10, effective=2.0, fewest=10)
 
 
 def min_evidence(options: Options, *, by_round: bool) -> MinEvidence:
@@ -91,6 +119,20 @@ def needed_for_width(known: Estimate, excess: float, units: int, least: MinEvide
     return max(units * factor, least.second_check)
 
 
+def early_size(excess: float, units: int, least: MinEvidence, kind: Kind) -> float:
+    """Return how many units in all are enough before the first full look; infinite if none are.
+
+    ``excess`` is the half-width of the units so far over the wanted one.
+    """
+    fewest, power = EARLY_ROUNDS, 0.0
+    if kind is Kind.UNIT_READINGS:
+        fewest = least.fewest
+        power = -math.log(EARLY_SHARE) / math.log(least.second_check / fewest)
+    reached = excess / EARLY_SHARE * math.sqrt(units / fewest)
+    size = fewest * max(1.0, reached ** (1.0 / (power + 0.5)))
+    return size if max(size, units) < least.first_check else math.inf
+
+
 Criterion = Callable[[Progress], bool]
 
 
@@ -98,17 +140,35 @@ def _required(progress: Progress) -> list[Analysis]:
     return [each for each in progress.analyses if each.metric.must_satisfy]
 
 
-def caution(analysis: Analysis) -> float:
-    """Return the factor, at least 1, by which an interval of few rounds must be narrower.
+def caution(analysis: Analysis, options: Options) -> float:
+    """Return the factor, at least 1, by which an interval of few readings must be narrower.
 
     Ten rounds often agree by chance, and looks at 10, 15 and 23 rounds find that chance. Half of
     the degrees of freedom raise the coverage of such sessions by 0.02 (to 0.91 to 0.94).
     """
     known = analysis.estimate
-    if analysis.kind is Kind.UNIT_READINGS or known is None or known.degrees_of_freedom is None:
+    if analysis.kind is Kind.UNIT_READINGS:
+        share = min_evidence(options, by_round=False).share(analysis.n)
+        if share == 1.0:
+            return 1.0
+        return few_rounds(known) / share if share else math.inf
+    return few_rounds(known) * (1.0 / EARLY_SHARE if are_early(analysis) else 1.0)
+
+
+def few_rounds(known: Estimate | None) -> float:
+    """Return the factor for the degrees of freedom of an interval."""
+    if known is None or known.degrees_of_freedom is None:
         return 1.0
     freedom, confidence = known.degrees_of_freedom, known.confidence
     return student_t(freedom / 2.0, confidence) / student_t(freedom, confidence)
+
+
+def are_early(analysis: Analysis) -> bool:
+    """Return whether there are fewer restarted rounds than at the first full look."""
+    known = analysis.estimate
+    return (
+        analysis.kind is Kind.INVOCATIONS and known is not None and known.n < _BY_ROUND.first_check
+    )
 
 
 def narrow_enough(options: Options) -> Criterion:
@@ -119,30 +179,42 @@ def narrow_enough(options: Options) -> Criterion:
     return lambda progress: all(
         each.estimate is not None
         and wanted_half_width(each.estimate, each.metric, options) > 0.0
-        and each.estimate.half_width * caution(each)
+        and each.estimate.half_width * caution(each, options)
         <= wanted_half_width(each.estimate, each.metric, options)
         for each in _required(progress)
     )
 
 
-def minimum_effective(effective: float) -> Criterion:
+def minimum_effective(effective: float, early: MinEvidence | None = None) -> Criterion:
     """Require this effective sample size of each required series of unit readings.
 
-    Fewer than 30 rounds that give one value each may not all be equal; from 30 on, 20 of them must
-    be effective.
+    With ``early``, few readings need less. Fewer than 30 rounds that give one value each may not
+    all be equal; from 30 on, 20 of them must be effective.
     """
-    return lambda progress: all(_is_enough(each, effective) for each in _required(progress))
+    least = early or MinEvidence(first_check=0, effective=effective, fewest=0)
+    return lambda progress: all(_is_enough(each, least) for each in _required(progress))
 
 
-def _is_enough(analysis: Analysis, effective: float) -> bool:
+def _is_enough(analysis: Analysis, least: MinEvidence) -> bool:
     known = analysis.estimate
     if known is None or analysis.kind is Kind.UNIT_READINGS:
-        return known is not None and known.n_effective >= effective
-    if analysis.kind is Kind.INVOCATIONS and known.n < _BY_ROUND.first_check:
-        return False  # enough rounds were run, but some do not count
+        return known is not None and known.n_effective >= least.effective_of(analysis.n)
+    if are_early(analysis):  # where enough rounds were run, some do not count
+        return known.n >= EARLY_ROUNDS and analysis.n_kept >= MIN_FOR_AUTOCORRELATION
     if known.n < MIN_FOR_AUTOCORRELATION:
         return known.half_width > 0.0
     return known.n_effective >= EFFECTIVE_ROUNDS
+
+
+def fully_looked(options: Options) -> Criterion:
+    """Require as many readings, or rounds, of each required metric as at the first full look."""
+    first = min_evidence(options, by_round=False).first_check
+    return lambda progress: (
+        not any(
+            are_early(each) or (each.kind is Kind.UNIT_READINGS and each.n < first)
+            for each in _required(progress)
+        )
+    )
 
 
 def mostly_stable(share: float) -> Criterion:
@@ -222,14 +294,16 @@ def default_rules(
     A session takes a list of rules instead: ``[*default_rules(options), my_rule]``. ``narrow`` says
     in place of the target whether enough is known, ``no_narrower`` whether more cannot be.
     """
+    least = min_evidence(options, by_round=False)
     criteria = [
         lambda progress: progress.rounds >= options.min_rounds,
         mostly_stable(STABLE_SHARE),
     ]
-    enough = minimum_effective(min_evidence(options, by_round=False).effective)
+    enough = minimum_effective(least.effective, least)
     rules = [satisfied(*criteria, enough, narrow or narrow_enough(options))]
     if no_narrower is not None:
-        rules.append(satisfied(*criteria, no_narrower, reason=StopReason.OUT_OF_REACH))
+        full = fully_looked(options)
+        rules.append(satisfied(*criteria, full, no_narrower, reason=StopReason.OUT_OF_REACH))
     limits = {
         StopReason.STOP_REQUESTED: 1,
         StopReason.TOO_MANY_REJECTED: options.max_rejected,

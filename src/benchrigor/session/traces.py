@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from benchrigor.model import (
     Notice,
     Options,
     Round,
-    StablePhase,
     quantile_named,
 )
 from benchrigor.model.checks import refuse
@@ -33,77 +31,26 @@ from benchrigor.session.analysis_chain import (
     report,
     selected,
 )
+from benchrigor.session.schedule.metric_trace import Trace
 from benchrigor.session.schedule.work_schedule import WorkSchedule
-from benchrigor.session.stop_rules import agrees, min_evidence, next_check
+from benchrigor.session.stop_rules import (
+    EARLY_LOOKS,
+    EARLY_ROUNDS,
+    agrees,
+    min_evidence,
+)
 from benchrigor.session.turns.series_of_pieces import by_piece, first_pieces, in_pieces
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import MIN_PIECES
 from benchrigor.stats.estimators.rough_figure import latest, rough_figure
+from benchrigor.stats.phases.trend import may_move
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
 from benchrigor.units import Direction, Quantity
 
 _ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
 SPEED = Metric(name="speed", unit="/s")  # by rounds of various work
-
-
-@dataclass(slots=True, kw_only=True)
-class Trace:
-    """The readings of one metric so far, and their latest analysis."""
-
-    metric: Metric
-    kind: Kind
-    first_check: int
-    next_check: int
-    chunks: list[Floats] = field(default_factory=list)
-    groups: list[Groups] = field(default_factory=list)  # of each round
-    pieces: list[int] = field(default_factory=list)  # of which each chunk is
-    weights: list[float] = field(default_factory=list)
-    phases: list[StablePhase] = field(default_factory=list)
-    n: int = 0
-    batch: int = 1
-    busy_s: float = 0.0  # of readings that are durations: how long their calls took
-    schedule: WorkSchedule | None = None
-    analysis: Analysis | None = None
-    analysed: int = 0  # how many readings there were then
-    report: Analysis | None = None
-    reported: int = 0
-    looked: Analysis | None = None  # the last full look
-    pieces_over: int = 0  # which the trace has readings of
-    agreed: bool = False  # whether it agrees with the one before
-
-    @property
-    def is_single(self) -> bool:
-        """Whether restarted rounds gave one unit reading each, which has no phases to cut."""
-        return self.kind is Kind.INVOCATIONS and is_single(self.chunks)
-
-    @property
-    def units(self) -> int:
-        """Units of inference so far: readings, or rounds that count."""
-        if self.schedule is not None:
-            return self.schedule.sample
-        if self.kind is Kind.PIECES:
-            return self.pieces_over
-        if self.kind != Kind.INVOCATIONS or self.is_single:
-            return self.n
-        if self.phases:
-            return sum(phase.n >= MIN_FOR_VARIANCE for phase in self.phases)
-        return sum(chunk.size >= MIN_FOR_VARIANCE for chunk in self.chunks)
-
-    @property
-    def disturbed(self) -> int:
-        """How many of the units did not count in the last analysis because of delay."""
-        analysis = self.analysis
-        several = self.kind is Kind.PIECES or (analysis and analysis.kind is Kind.INVOCATIONS)
-        if analysis is None or analysis.disturbed is None or several:
-            return 0
-        return analysis.disturbed.left_out
-
-    @property
-    def to_next_check(self) -> int:
-        """Further readings until the next analysis is due; of a piece, no end."""
-        return sys.maxsize if self.kind is Kind.PIECES else self.next_check - self.n
 
 
 class Traces:
@@ -214,6 +161,7 @@ class Traces:
             trace.chunks.append(values)
             trace.groups.append(groups)
             trace.pieces.append(finished.plan.piece)
+            trace.elapsed_s += finished.elapsed_ns / 1e9
             trace.busy_s += float(values.sum()) * calls_per_reading(finished)
             usable |= trace.is_single
             trace.weights += weights_of(finished, trace.metric)
@@ -266,15 +214,18 @@ class Traces:
 
     def _open(self, name: str, kind: Kind) -> Trace:
         metric = next(each for each in self.metrics if each.name == name)
-        first = min_evidence(self.options, by_round=kind != Kind.UNIT_READINGS).first_check
-        look = first
+        least = min_evidence(self.options, by_round=kind != Kind.UNIT_READINGS)
+        first = least.first_check
+        look = min(EARLY_LOOKS.get(kind, first), least.fewest)
         if kind is Kind.PIECES:
             first, look = min(MIN_PIECES, self.options.pieces), first_pieces(self.options)
         self.by_name[name] = Trace(
             metric=metric,
             kind=kind,
             first_check=first,
+            second_check=least.second_check,
             next_check=look,
+            fewest=EARLY_ROUNDS if kind is Kind.INVOCATIONS else min(least.fewest, first),
             schedule=self.schedule if kind is Kind.WORK else None,
         )
         return self.by_name[name]
@@ -288,19 +239,32 @@ class Traces:
             if fully or trace.kind is Kind.WORK:
                 self._analyse(trace)
             if fully and trace.units >= trace.next_check:
-                one_more = trace.kind is Kind.PIECES
-                trace.next_check = trace.units + 1 if one_more else next_check(trace.units)
+                trace.next_check = trace.check_after
             if fully and trace.analysis is not trace.looked:
-                trace.agreed = _agree(trace.analysis, trace.looked)
-                trace.looked = trace.analysis
+                # A full look agrees with a full one only.
+                agree = _agree(trace.analysis, trace.looked)
+                trace.agreed = agree and self._are_alike(trace)
+                trace.looked, trace.looked_at = trace.analysis, trace.units
 
     def _analyse(self, trace: Trace) -> None:
         """Analyse a trace, once for the same readings."""
         if trace.analysis is None or trace.analysed < trace.n:
             trace.analysis, trace.analysed = look(self._material(trace)), trace.n
             stable = any(each.n >= MIN_FOR_VARIANCE for each in trace.analysis.phases)
-            if trace.analysis.kind is Kind.INVOCATIONS and not stable:
+            are_enough = len(trace.chunks) >= trace.first_check
+            if trace.analysis.kind is Kind.INVOCATIONS and are_enough and not stable:
                 self.rejected = max(self.rejected, len(trace.chunks))
+
+    def _are_alike(self, trace: Trace) -> bool:
+        """Whether the last two looks were both full, or both early at what does not move."""
+        if trace.kind not in EARLY_LOOKS or trace.looked_at >= trace.first_check:
+            return True
+        known = None if trace.analysis is None else trace.analysis.estimate
+        if trace.is_full or known is None:
+            return False
+        if trace.kind is Kind.INVOCATIONS:
+            return True
+        return not may_move(self._material(trace).series[0], known.n_effective)
 
     def reports(self) -> dict[str, Analysis]:
         """Return the full analysis of each metric, made once for the same readings."""
@@ -364,16 +328,18 @@ class Traces:
     @property
     def is_due(self) -> bool:
         """Whether some trace has enough new readings for the next analysis."""
-        return any(trace.units >= trace.next_check for trace in self.by_name.values())
+        return any(trace.is_due for trace in self.by_name.values())
+
+    @property
+    def is_early(self) -> bool:
+        """Whether a metric that must be satisfied has too few readings for a full look."""
+        required = (each for each in self.by_name.values() if each.metric.must_satisfy)
+        return any(each.kind in EARLY_LOOKS and not each.is_full for each in required)
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Names of the metrics that must be satisfied and have too few readings for an analysis."""
-        enough = {
-            name
-            for name, trace in self.by_name.items()
-            if trace.units - trace.disturbed >= trace.first_check
-        }
+        enough = {name for name, trace in self.by_name.items() if not trace.is_missing}
         return tuple(
             metric.name
             for metric in self.metrics
@@ -415,6 +381,7 @@ class Traces:
             batch=trace.batch,
             busy_s=trace.busy_s if trace.metric.is_duration else 0.0,
             recorded=self._recorded,
+            is_slow=trace.is_slow,
             left_out=left_out,
             further=() if trace.schedule is None else tuple(trace.schedule.further),
             notices=notices,
@@ -455,11 +422,6 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
     if metric.kind is Quantity.TIME and least < 0.0:
         return [f"{reading} {metric.unit}, expected {A_DURATION}"]
     return []
-
-
-def is_single(rounds: Sequence[Floats]) -> bool:
-    """Return whether there are rounds, and each gave one unit reading."""
-    return len(rounds) > 0 and all(each.size == 1 for each in rounds)
 
 
 def weights_of(finished: Round, metric: Metric) -> list[float]:

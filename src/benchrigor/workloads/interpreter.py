@@ -43,7 +43,8 @@ INHERITED = (
     *("TMP", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"),
 )
 _INHERITED_PARTS = ("LC_", "_NUM_THREADS")  # the beginning of a name, and the end of one
-_FIRST_SHARE = 0.05  # of the time, for the first round, which tells what starts and readings cost
+_FIRST_START_S = 1.0
+_FIRST_SHARE = 0.015  # of the time, for readings of the first round, which tells what they cost
 _DESCRIBED = ("inner", "gc", "cpus", "inside", "python", "cwd", "env", "inherit_env", "timeout_s")
 # A script is compiled at each start, which is more than half of it; this reads what is cached.
 _START = """
@@ -113,6 +114,7 @@ class InterpreterWorkload:
     """
 
     fresh_process = True
+    _whole_s: float | None = None  # the time of the first plan, which has the whole budget
 
     def __init__(
         self,
@@ -218,17 +220,20 @@ class InterpreterWorkload:
         InvalidInput when the target is no function that can be timed.
         """
         enough_ns, began_ns = worker.HEADROOM * self._stopwatch.shortest_ns, self._clock.now_ns()
-        share = _FIRST_SHARE if plan.index == 0 else 1.0
+        self._whole_s = self._whole_s or plan.seconds
         task = self._task | {
             "path": self._path,
             "readings": plan.readings,
-            "seconds": plan.seconds,
-            "until_ns": NEVER if plan.seconds is None else began_ns + share * plan.seconds * 1e9,
+            "seconds": self._whole_s,
+            "until_ns": NEVER if plan.seconds is None else began_ns + plan.seconds * 1e9,
+            "longest_ns": NEVER,
             "enough_ns": enough_ns,
             "reference": self._is_paced,
             "began_ns": began_ns,
             "carry_out": None,
         }
+        if plan.index == 0 and plan.seconds is not None:
+            task["longest_ns"] = _FIRST_SHARE * plan.seconds * 1e9
         with OutputFile(keeps_end=True) as stderr:
             ended, answer = self._carried_out(task, plan, stderr)
             printed = stderr.end()
@@ -248,6 +253,7 @@ class InterpreterWorkload:
         self, task: dict[str, Any], plan: RoundPlan, stderr: OutputFile
     ) -> tuple[Ended, bytes]:
         """Run the program, and return how it ended and what it answered."""
+        late_s = _FIRST_START_S if plan.index == 0 else 0.0  # a short budget is to give a reading
         source, sink = os.pipe()
         chunks: list[bytes] = []
 
@@ -269,7 +275,7 @@ class InterpreterWorkload:
                 env=self._environment(plan.seed or 0),
                 clock=self._clock,
                 timeout_s=self._timeout_s,
-                seconds=None if plan.seconds is None else LATEST * plan.seconds,
+                seconds=None if plan.seconds is None else LATEST * plan.seconds + late_s,
                 grace_s=GRACE_S,
                 pass_fds=(sink,),
             )

@@ -15,8 +15,9 @@ from benchrigor.model import Round, RunRecord
 
 __all__ = ["attempted", "plain"]
 
-LEFT_OUT = frozenset({"schema", "method_version", "provenance", "run_id", "sentence"})
-"""What changes with every version, machine and run; and sentences, which anybody may polish."""
+LEFT_OUT = frozenset({"schema", "method_version", "provenance", "run_id", "sentence", "names"})
+"""What changes with every version, machine and run; and what is for people alone: sentences, and
+the names of compared sides."""
 
 LONG = 40
 """A longer series of numbers is told by a few sums."""

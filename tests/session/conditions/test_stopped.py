@@ -16,6 +16,7 @@ import pytest
 
 import benchrigor as br
 from benchrigor.model import Code, Delays, Light, Round, RoundPlan
+from benchrigor.report import render
 from benchrigor.session.conditions.stopped import with_stops
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.testing import FakeClock
@@ -64,7 +65,7 @@ def test_a_stop_is_left_out_and_turns_the_light(in_round: int) -> None:
     assert light.delays["stopped"] == pytest.approx(light.measured_percent)
     notices = {each.code: each for each in record.session_notices}
     assert notices[Code.STOPPED].evidence["stopped_s"] == pytest.approx(STOP_S, rel=0.01)
-    assert "stopped" in str(record)
+    assert "stopped" in render(record)
     disturbed = record.analysis().disturbed
     assert disturbed is not None
     assert disturbed.left_out == 1

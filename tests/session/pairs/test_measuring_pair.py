@@ -182,7 +182,6 @@ def test_a_spent_budget_is_no_result_as_asked_for() -> None:
     assert found.reason is br.StopReason.TIME_BUDGET
     assert found.elapsed_s == pytest.approx(3.0, rel=0.02)
     assert codes(found)[0] is Code.NOT_CONVERGED
-    assert "time budget spent" in str(found)
 
 
 def test_without_a_steady_ratio_blocks_of_pairs_give_the_verdict() -> None:
@@ -192,7 +191,7 @@ def test_without_a_steady_ratio_blocks_of_pairs_give_the_verdict() -> None:
     assert found.ratio is not None
     assert found.verdict is br.Verdict.WORSE
     assert [each.code for each in found.notices] == [Code.NOT_CONVERGED, Code.BLOCKS_OF_PAIRS]
-    assert str(found).startswith("slower, at least 1.")
+    assert re.match(r"the candidate is [\d.]+x slower than the baseline \[1\.", str(found))
 
 
 @pytest.mark.parametrize("side", ["baseline", "candidate"])

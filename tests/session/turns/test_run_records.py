@@ -21,7 +21,10 @@ def test_runs_measured_in_turn_are_a_dict_whose_text_ranks_them() -> None:
     records = measured(slow=300, fast=200, twin=300)
     assert isinstance(records, dict)
     assert [*records] == ["slow", "fast", "twin"]
-    header, *rows = str(records).splitlines()
+    best, other, header, *rows = str(records).splitlines()
+    assert best.startswith("fast takes 33")
+    assert " less time than slow [" in best
+    assert " less time than twin [" in other
     assert header.split()[0] == "name"
     assert [row.split()[:4] for row in rows[:3]] == [
         ["1.", "fast", "200", "µs"],
@@ -44,7 +47,8 @@ def test_a_run_without_a_number_stands_last_without_a_place() -> None:
     records = measured(slow=300, fast=200)
     empty = replace(records["slow"], name="none", analyses=())
     lines = str(RunRecords({"none": empty, **records})).splitlines()
-    assert [line.split()[0] for line in lines[1:4]] == ["1.", "2.", "none"]
+    assert lines[0].startswith("fast takes 33")
+    assert [line.split()[0] for line in lines[2:5]] == ["1.", "2.", "none"]
     assert repr(RunRecords({"none": empty})) == "1 run: none no number"
     assert str(RunRecords({"none": empty})).splitlines()[1].split()[0] == "none"
     assert (str(RunRecords()), repr(RunRecords())) == ("no runs", "no runs")

@@ -31,7 +31,7 @@ def test_code_three_times_as_slow_is_worse_by_at_least_so_much() -> None:
     assert 1.3 < found.ratio.low < 3.0 < found.ratio.high
     assert found.p_value == pytest.approx(2.0 * 0.5**12)
     assert found.p_beyond == pytest.approx(2.0 * 0.5**12)
-    assert str(found).startswith("higher, at least ")
+    assert str(found).startswith("the candidate is ")
     assert [each.code for each in found.notices] == [Code.BLOCKS_OF_PAIRS]
 
 

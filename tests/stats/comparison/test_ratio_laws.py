@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -180,7 +181,7 @@ def test_a_slow_outlier_leaves_the_ratio_without_an_end(paired: bool) -> None:
     assert back.ratio.low == 0.0
     assert found.verdict is back.verdict is Verdict.UNDECIDED
     assert found.required is None
-    assert "no limit" in str(found)
+    assert re.search(r"no limit\]|x lower \[0", str(found))
     plain = json.loads(json.dumps(codec.encode(found), allow_nan=False))
     assert plain["ratio"]["high"] == "inf"
     assert codec.decode(Comparison, plain) == found

@@ -7,29 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from benchrigor import clocks
-from benchrigor.control_characters import page
 from benchrigor.errors import BenchrigorError, InvalidInput
+from benchrigor.layout import Part, page, table, wrapped
 from benchrigor.model import Estimate
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.pipeline import Bottleneck, PipelineAdvice, PipelineStage, Quantity
-from benchrigor.model.text import (
-    WIDTH,
-    aligned,
-    many,
-    percent,
-    shortened,
-    show_scaled,
-    show_value,
-    wrapped,
-)
+from benchrigor.model.text import many, percent, show_scaled, show_value
 from benchrigor.queues.stages.stage_figures import WatchedStage
 from benchrigor.stats.series.interval import scaled
 from benchrigor.stats.service.bottleneck import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.units import scale_for
 
-_NAME = 1
-_ENDLESS = 10_000
-_SHORTEST_NAME = 8
 _HEADER = ("", "stage", "servers", "serves/s", "{} interval", "per cpu s", "arrive/s", "used")
 _SIDES = "<<>><>>>"
 _UNKNOWN = "-"
@@ -165,7 +153,7 @@ class MonitorReport(OneLine):
         return source_rate, pipeline
 
 
-def _grown(growths: Sequence[QueueGrowth], fixed: Sequence[str]) -> Iterator[str]:
+def _grown(growths: Sequence[QueueGrowth], fixed: Sequence[str]) -> Iterator[Part]:
     """Yield the lines about queues that were grown, and those that could not be."""
     for name in dict.fromkeys(each.name for each in growths):
         own = [each for each in growths if each.name == name]
@@ -186,20 +174,15 @@ def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:
     return stage_of(stage.name, each, visits=visits, replicas=rate.servers)
 
 
-def _table(stages: Sequence[WatchedStage]) -> list[str]:
+def _table(stages: Sequence[WatchedStage]) -> list[Part]:
     """Return a table of stages as wide as a terminal, and below it what qualifies its rates."""
     if not stages:
         return []
     estimates = (each.rate.estimate for each in stages if each.rate and each.rate.estimate)
     confidence = next((percent(each.confidence, digits=10) for each in estimates), "")
     rows = [[cell.format(confidence).strip() for cell in _HEADER], *map(_row, stages)]
-    excess = len(aligned(rows, _SIDES, width=_ENDLESS)[0]) - WIDTH
-    if excess > 0:
-        longest = max(len(row[_NAME]) for row in rows)
-        for row in rows:
-            row[_NAME] = shortened(row[_NAME], max(longest - excess, _SHORTEST_NAME))
     return [
-        *aligned(rows, _SIDES, width=_ENDLESS),
+        *table(rows, _SIDES),
         *(line for stage in stages for line in _remarks(stage)),
     ]
 
@@ -232,7 +215,7 @@ def _short(rate: Estimate | None) -> str:
     return _UNKNOWN if rate is None else show_value(rate.value, _PER_S).removesuffix(_PER_S)
 
 
-def _remarks(stage: WatchedStage) -> list[str]:
+def _remarks(stage: WatchedStage) -> list[Part]:
     parts = "; ".join(_qualifications(stage))
     return wrapped(f"{stage.name}: {parts}", first="  ") if parts else []
 

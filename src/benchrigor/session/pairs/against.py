@@ -102,7 +102,9 @@ class Against:
         ratio = self.ratio
         if ratio is None:  # or the baseline is 0
             return False
-        careful = max(caution(each) for each in progress.analyses if each.metric.must_satisfy)
+        options = self._session.options if self._session else Options()
+        required = (each for each in progress.analyses if each.metric.must_satisfy)
+        careful = max(caution(each, options) for each in required)
         return bool(ratio.half_width * careful <= self._target * abs(ratio.value))
 
     def _is_no_narrower(self, _progress: Progress) -> bool:

@@ -74,6 +74,15 @@ def sides_of(
         each.result()
 
 
+def names_of(workloads: Mapping[str, Workload]) -> tuple[str, ...]:
+    """Return the names of both sides for people; none if neither has one, as lambdas."""
+    names = {role: str(getattr(each, "name", "<")) for role, each in workloads.items()}
+    own = {role: name.rpartition("<locals>.")[2] for role, name in names.items()}
+    if all("<" in name for name in own.values()):
+        return ()
+    return tuple(f"the {role}" if "<" in name else name for role, name in own.items())
+
+
 def tell_sides(
     sessions: Mapping[str, Session], finished: PairRound, calls: Mapping[str, int]
 ) -> None:
@@ -113,7 +122,8 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -
             continue
         one, two = ([series_of(each)] if by_round else values_of(each) for each in pair)
         engine.add(one, two, pair[0].delays, paces_of([pair]) if by_round else ())
-    return replace(engine.result(), elapsed_s=None)
+    names = (baseline.name, candidate.name)
+    return replace(engine.result(), elapsed_s=None, names=names)
 
 
 def paces_of(pairs: Iterable[Sequence[Round]]) -> Paces:

@@ -19,7 +19,7 @@ from benchrigor.model import Comparison, Delays, Notice, Progress
 from benchrigor.model.checks import attempt
 from benchrigor.protocols import Clock, DelayMeter, Store
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
-from benchrigor.session.pairs.kept_sides import sides_of, tell_sides
+from benchrigor.session.pairs.kept_sides import names_of, sides_of, tell_sides
 from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
 from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
 from benchrigor.session.session import Session, meter_for
@@ -141,7 +141,7 @@ def measure_pair(
     sides = sides_of(engine, workloads, subjects, clock=clock, store=store, reference=False)
 
     def result() -> Comparison:
-        return replace(engine.result(), readings_in="s")
+        return replace(engine.result(), readings_in="s", names=names_of(workloads))
 
     with ended_by_errors(engine, result), stops_noted(), ExitStack() as stack:
         sessions = {} if store is None else stack.enter_context(sides)[0]

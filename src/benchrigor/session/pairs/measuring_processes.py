@@ -16,6 +16,7 @@ from benchrigor.session.loop import Hooks, drive, ended_by_errors
 from benchrigor.session.pairs.kept_sides import (
     STOPPED_PAIR,
     Performers,
+    names_of,
     paces_of,
     series_of,
     sides_of,
@@ -93,7 +94,7 @@ def measure_processes(
     sides = sides_of(engine, workloads, subjects, clock=clock, store=store, reference=True)
 
     def result() -> Comparison:
-        return replace(engine.result(), readings_in="s")
+        return replace(engine.result(), readings_in="s", names=names_of(workloads))
 
     with ended_by_errors(engine, result), sides as (sessions, perform):
         drive(engine, _Processes(sessions, perform, clock), clock, Hooks(progress=progress))

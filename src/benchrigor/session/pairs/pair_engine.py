@@ -30,7 +30,6 @@ from benchrigor.model import (
     quantile_named,
 )
 from benchrigor.model.checks import as_share, attempt, wrong_values
-from benchrigor.model.text import SHOWN_IN_TIMES
 from benchrigor.protocols import StopRule
 from benchrigor.session.controller import FIGURE_READINGS, Controller, check_seed
 from benchrigor.session.outcomes import not_converged
@@ -67,6 +66,7 @@ _BLOCKS = (
     (BASELINE, CANDIDATE, CANDIDATE, BASELINE),
     (CANDIDATE, BASELINE, BASELINE, CANDIDATE),
 )
+_IN_PROPORTION = 2.0  # The half-width wanted grows with ratios above this
 _LEAST_INVOCATIONS = 40  # so that the time holds two looks, the second of which may agree
 _CLASSICAL = 0.005  # default half-width without a margin
 _RATIO = Metric(name=RATIO)  # candidate over baseline; its readings are pairs
@@ -277,7 +277,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
 
     def _wanted_at(self, ratio: float) -> float:
         """Return the half-width wanted at a ratio, in proportion to a ratio above 2."""
-        return self._target * max(1.0, ratio / SHOWN_IN_TIMES)
+        return self._target * max(1.0, ratio / _IN_PROPORTION)
 
     def _looked(self) -> Look:
         if self._latest is None or self._latest.taken != self.pairs:

@@ -45,6 +45,7 @@ def compare_with(
                 confidence=options.confidence,
             ),
             readings_in="s",
+            names=(baseline, name),
         )
         for name, each in shared.items()
         if name != baseline

@@ -32,6 +32,7 @@ from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.conditions.pace_of_rounds import with_pace
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.pairs.kept_sides import are_in_turn, compare_in_turn
+from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
 from benchrigor.session.pairs.stored_runs import StoredRuns, paced_by
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
 from benchrigor.stats.comparison.multiple_testing import rank
@@ -140,7 +141,8 @@ def compare_named(
     options |= {"statistic": statistic, "direction": direction}
     _refuse_zeros(sources)
     if paired:
-        return replace(_paired(sources, options), readings_in=_common_unit(sources))
+        found = _paired(sources, options)
+        return replace(found, readings_in=_common_unit(sources), names=_names(sources))
     with _showing_readings(sources):
         analyses = [each.analysis(statistic, confidence) for each in sources]
     estimates, told = _at_one_pace(sources, analyses, statistic, stored)
@@ -154,7 +156,16 @@ def compare_named(
         candidate=estimates[1],
         notices=(*told, *_other_differences(sources), *comparison.notices),
         readings_in=_common_unit(sources),
+        names=_names(sources),
     )
+
+
+def _names(sources: Sequence[_Source]) -> tuple[str, ...]:
+    """Return the names of both sides, with their ids if they are alike; none of arrays."""
+    names = tuple(each.label if each.run is None else each.run.name for each in sources)
+    if names == (BASELINE, CANDIDATE):
+        return ()
+    return names if names[0] != names[1] else tuple(each.label for each in sources)
 
 
 def _paired(sources: Sequence[_Source], options: Mapping[str, Any]) -> Comparison:

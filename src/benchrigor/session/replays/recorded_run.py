@@ -26,9 +26,9 @@ from benchrigor.model.readings import readings_of
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report, selected
 from benchrigor.session.engine import Engine
+from benchrigor.session.schedule.metric_trace import is_single
 from benchrigor.session.traces import (
     calls_per_reading,
-    is_single,
     reading_groups,
     weights_of,
 )

@@ -18,6 +18,9 @@ _MOST_OF_A_ROUND = 1_000_000
 # Unit readings of the first restarted rounds: enough to tell their warm-up from their stable phase.
 _INVOCATION = 500
 _LEAST_OF_AN_INVOCATION, _MOST_OF_AN_INVOCATION = 100, 10_000
+# Where 500 readings take more than a twentieth of the time, readings are taken for a fortieth: five
+# invocations show a very narrow interval, and 15 a usual one in half of the time.
+_USUAL_SHARE, _SHORT_SHARE = 1 / 20, 1 / 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class Pace:
     least_invocations: int = 10  # for which there must be time
     busy_s: float = 0.0  # how long all readings took
     split: VarianceSplit | None = None  # of the invocations, at the last look
+    may_be_short: bool = False  # whether short ones show a stable phase, as far as is known
 
     @property
     def reading_s(self) -> float:
@@ -83,9 +87,14 @@ def _of_an_invocation(pace: Pace, options: Options) -> int:
     start_s = max(pace.elapsed_s - pace.busy_s, 0.0) / pace.invocations
     longest = _MOST_OF_AN_INVOCATION
     if math.isfinite(options.budget_s):
+        in_time_s = options.budget_s / pace.least_invocations - start_s
+        if pace.may_be_short and _INVOCATION * reading_s > _USUAL_SHARE * options.budget_s:
+            short_s = _SHORT_SHARE * options.budget_s
+            if pace.readings == pace.invocations and 4.0 * reading_s > short_s:
+                return 1  # those with one reading are compared with their like only
+            in_time_s = min(in_time_s, short_s)
         # Readings take at least as long as starts: a few would tell nothing.
-        in_time_s = max(options.budget_s / pace.least_invocations - start_s, start_s)
-        longest = max(2, min(longest, int(in_time_s / reading_s)))
+        longest = max(2, min(longest, int(max(in_time_s, start_s) / reading_s)))
     if pace.split is None:
         return min(_INVOCATION, longest)
     cut = max(pace.readings / pace.invocations - pace.split.readings, 0.0)

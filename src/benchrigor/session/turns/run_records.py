@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from benchrigor.errors import BenchrigorError
+from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import RunRecord
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.run_table import tabulate
 from benchrigor.model.text import many, show_interval
+
+_MOST_SENTENCES = 4
 
 
 class RunRecords(OneLine, dict[str, RunRecord]):
@@ -29,7 +33,18 @@ class RunRecords(OneLine, dict[str, RunRecord]):
             ranked = rank_runs(known)[0] if known else ()
             places = {each.name: each.place for each in ranked}
         others = [each for name, each in self.items() if name not in places]
-        return tabulate([*(self[name] for name in places), *others], places=[*places.values()])
+        ranked_table = tabulate(
+            [*(self[name] for name in places), *others], places=[*places.values()]
+        )
+        return page([*self._sentences([*places]), ranked_table])
+
+    def _sentences(self, ranked: Sequence[str]) -> Iterator[Part]:
+        """Say how much faster the best is than each of the next ones."""
+        from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # likewise
+
+        for name in ranked[1 : 1 + _MOST_SENTENCES]:
+            with suppress(BenchrigorError):
+                yield from wrapped(str(compare_runs(self[name], self[ranked[0]])), hanging=2)
 
     def _line(self) -> str:
         analyses = {name: each.analysis() for name, each in self.items()}

@@ -9,7 +9,8 @@ import numpy as np
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice
-from benchrigor.model.text import counted, percent, show_change
+from benchrigor.model.sentence import show_change
+from benchrigor.model.text import counted, percent
 from benchrigor.stats.estimators.order_statistics import quantile_of
 
 _TIMES = 5.0  # as wide as the interval of the median

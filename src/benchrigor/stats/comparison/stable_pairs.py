@@ -100,8 +100,8 @@ def _stable_ratio(baseline: Floats, candidate: Floats, policy: Policy) -> Stable
     if inside.stop - settled < MIN_FOR_VARIANCE:
         return None
     sentence = (
-        "Baseline and candidate have no common stable phase, but their ratio has one: the ratio is "
-        "known, the times themselves are not."
+        "Baseline and candidate changed their speed alike: their times and intervals are of this "
+        "run only, and their ratio is not affected."
     )
     return StablePairs(
         start=phase.start,

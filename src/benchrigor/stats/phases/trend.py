@@ -22,6 +22,7 @@ _MOST_STEPS = 16  # beside more a ramp is what they leave over
 _PARTS = 16
 _ORDER = 0.8  # rank correlation of their medians with time
 _FEWEST, _ERRORS, _LATE = 7, 3.0, 0.5  # of few readings in order
+_DOUBTFUL = 2.0  # standard errors of an order that may be a movement
 _EVIDENCE = 2.0  # difference of information criteria, in favour of a movement
 
 
@@ -98,9 +99,24 @@ def _is_in_order(series: Floats) -> bool:
     half = series[n // 2 :]
     late = concordance(half.tolist()) * math.copysign(1.0, order)
     moved = abs(float(half[-2:].mean() - half[:2].mean()))
-    error = math.sqrt(2.0 * (2 * n + 5) / (9.0 * n * (n - 1)))
-    is_ordered = abs(order) >= _ERRORS * error and late >= _LATE
+    is_ordered = abs(order) >= _ERRORS * _order_error(n) and late >= _LATE
     return is_ordered and moved >= _MATERIAL * abs(float(half.mean()))
+
+
+def may_move(series: Floats, n_effective: float) -> bool:
+    """Whether up to 500 readings climb or fall by Kendall's test at two standard errors.
+
+    Autocorrelation widens the error as it does that of a mean. A movement of one reading in twenty
+    series is chance: this says where to wait for more, not what moves.
+    """
+    n = series.size
+    widened = math.sqrt(max(n / n_effective, 1.0))
+    return abs(concordance(series.tolist())) >= _DOUBTFUL * _order_error(n) * widened
+
+
+def _order_error(n: int) -> float:
+    """Return the standard error of Kendall's rank correlation of readings in a random order."""
+    return math.sqrt(2.0 * (2 * n + 5) / (9.0 * n * (n - 1)))
 
 
 def _goes_one_way(path: Floats, points: Floats) -> bool:

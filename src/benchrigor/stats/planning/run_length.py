@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
-from benchrigor.control_characters import page
+from benchrigor.layout import page, table
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import as_series
-from benchrigor.model.text import aligned, many, show_duration
+from benchrigor.model.text import many, show_duration
 from benchrigor.stats.series.interval import student_t
 
 _MOST_TRIALS = 10_000
@@ -62,7 +62,7 @@ class RunLengthPlan(OneLine):
             cost = "-" if each.cost_s is None else show_duration(each.cost_s)
             mark = "cheapest" if each is self.best else ""
             rows.append((f"{each.duration_s:g}", f"{each.variation:.1%}", trials, cost, mark))
-        return page(aligned(rows, ">>>><"))
+        return page(table(rows, ">>>><"))
 
     def _line(self) -> str:
         return f"{many(len(self.lengths), 'length')}, the cheapest: {self.best}"

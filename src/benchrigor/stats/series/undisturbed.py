@@ -5,7 +5,7 @@ Readings are told apart by what was measured beside them, never by their values.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -225,6 +225,21 @@ def hardly_any(left: int, n: int, lost: float, noun: str = "reading") -> Notice:
     return Notice.warning(
         Code.HARDLY_UNDISTURBED, sentence, undisturbed=left, taken=n, lost=round(lost, 4)
     )
+
+
+def hardly_any_of(notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    """Say once of several series what `hardly_any` says of each."""
+    others, same = list[Notice](), list[Notice]()
+    for each in notices:
+        (same if each.code is Code.HARDLY_UNDISTURBED else others).append(each)
+    if len(same) < 2:
+        return (*others, *same)
+    left, taken, lost = (
+        np.array([float(each.evidence[name]) for each in same])  # type: ignore[arg-type]
+        for name in ("undisturbed", "taken", "lost")
+    )
+    whole = float(np.average(lost, weights=taken))
+    return (*others, hardly_any(int(left.sum()), int(taken.sum()), whole))
 
 
 def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Disturbed | None:

@@ -464,10 +464,13 @@ def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[st
     if task["gc"] == "off":
         collector.disable()
     facts["peak_memory_floor"], now = _peak_memory(), time.perf_counter_ns
+    task["until_ns"] = min(task["until_ns"], now() + task["longest_ns"])
     reference = Reference() if task["reference"] else None
     timer = SegmentTimer(_meter(), now, reference, time.thread_time_ns)
     elapsed_ns: list[int] = []
-    flags = getattr(getattr(getattr(func, "func", func), "__code__", None), "co_flags", 0)
+    inner_func = getattr(func, "func", func)
+    code = getattr(inner_func, "__code__", None) or getattr(inner_func.__call__, "__code__", None)
+    flags = getattr(code, "co_flags", 0)
     if flags & _GENERATOR:
         append = timer.begin(elapsed_ns, done=0, readings=task["readings"])
         loop = [repeat(None, 1)]
@@ -504,9 +507,14 @@ def _time_function(
     """Add readings of a function's calls, and return how many calls each averages."""
     now, inner, until_ns = time.perf_counter_ns, task["inner"] or 0, task["until_ns"]
 
+    timed, returned = func, list[object]()
+
+    def first_call() -> None:
+        returned.append(func())
+
     def take(append: Callable[[int], None], readings: int, calls: int, until_ns: float) -> None:
         timing = now, append, readings, until_ns, [repeat(None, calls)]
-        time_readings(func, timing, task["carry_out"])
+        time_readings(timed, timing, task["carry_out"])
 
     def add(readings: int, calls: int) -> int:
         more: list[int] = []
@@ -524,7 +532,10 @@ def _time_function(
         take(taken.append, 1, calls, math.inf)
         return taken[0]
 
+    timed = func if task["carry_out"] else first_call
     expected_ns = first_ns = add(1, 1)
+    timed = func
+    _refuse_coroutines(returned, task["target"])
     facts["first_call_s"] = first_ns / 1e9
     few = task["seconds"] and first_ns > task["seconds"] * 1e9 / FEW_CALLS
     if inner > 1 or not few:
@@ -542,6 +553,14 @@ def _time_function(
     if left > 0 and (now() < until_ns or not elapsed_ns):
         add(left, inner)
     return inner
+
+
+def _refuse_coroutines(returned: list[object], target: str) -> None:
+    if any(type(each).__name__ == "coroutine" for each in returned):
+        raise Refused(
+            f"{target} returned a coroutine: nothing awaits it; name a coroutine function, which "
+            "is awaited"
+        )
 
 
 def _meter() -> Callable[[], int] | None:

@@ -1,0 +1,142 @@
+"""A function that ``run`` measures: in fresh interpreters, or in this process."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchrigor.cli import options as shared
+from benchrigor.cli.targets import function_target, imported, metrics_for, names_function
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Code, Metric, Notice
+from benchrigor.model.checks import refuse
+from benchrigor.protocols import Workload
+from benchrigor.session.measuring import TIME
+from benchrigor.workloads import (
+    AmountWorkload,
+    CallableWorkload,
+    InterpreterWorkload,
+    StepwiseWorkload,
+)
+from benchrigor.workloads.amount import takes_amount
+from benchrigor.workloads.processes.process_group import missing_for_processes
+
+if TYPE_CHECKING:  # it loads what compares
+    from benchrigor.session.pairs.against import Against
+
+# Workload, metrics and subject of a session, and its notices
+Chosen = tuple[Workload, tuple[Metric, ...], dict[str, Any], *tuple[Notice, ...]]
+
+_FOR_COMMANDS = ("read", "read_units", "stream", "accept_exit")
+
+
+def chosen_function(
+    words: tuple[str, ...],
+    given: Mapping[str, Any],
+    speed: Metric | None,
+    *,
+    against: Against | None = None,
+    in_turn: bool = False,
+) -> Chosen:
+    """Return how the function that the words name is measured; a Notice says if it is in here."""
+    target, *rest = words
+    problems = [
+        f"--{name.replace('_', '-')} is for commands, and {target} is a function"
+        for name in _FOR_COMMANDS
+        if given[name]
+    ]
+    if rest:
+        word = next(each for each in rest if not names_function(each))
+        problems.append(
+            f"{word!r} follows the function {target}, expected nothing but functions: they take no "
+            "arguments, and options stand before them"
+        )
+    refuse(problems)
+    given = {**given, "speed": speed, "against": against, "in_turn": in_turn}
+    why = None if given["fresh"] and not given["in_process"] else _why_in_process(target, given)
+    if why is None:
+        return _in_interpreters(target, given)
+    refuse(
+        f"--{name.replace('_', '-')} is for fresh interpreters: {why}"
+        for name in ("fresh", *shared.FRESH)
+        if given[name]
+    )
+    notice = Notice.note(Code.THIS_PROCESS_ONLY, f"Measured in this process: {why}.")
+    return *_in_process(target, given, speed), notice
+
+
+def _in_process(
+    target: str, given: Mapping[str, Any], speed: Metric | None
+) -> tuple[Workload, tuple[Metric, ...], dict[str, Any]]:
+    timing = {
+        "gc": given["gc"] or "on",
+        "batch": given["batch"],
+        "timeout_s": given["timeout"],
+        "cwd": str(Path.cwd()),
+    }
+    workload = function_target(target, **timing, fresh=given["rounds"] == "restarted")
+    amount = isinstance(workload, AmountWorkload)
+    if given["batch"] is not None and (amount or not isinstance(workload, CallableWorkload)):
+        timed = "is called once for each work amount" if amount else "is measured step by step"
+        raise InvalidInput(f"--batch is for plain functions, and {target} {timed}")
+    if getattr(workload, "takes_amount", False) and not (given["work"] or speed):
+        module, _, function = target.partition(":")
+        raise InvalidInput(
+            f"{target} takes a work amount: give one, or a range, with --work. To time calls with "
+            f"one argument: benchrigor timeit -s 'import {module}' '{module}.{function}(...)'"
+        )
+    subject = {"kind": "target", "name": target, "target": target, **timing}
+    if speed is not None and isinstance(workload, StepwiseWorkload):
+        return workload, (TIME, replace(speed, must_satisfy=False)), subject
+    return workload, metrics_for((), speed), subject
+
+
+def _in_interpreters(target: str, given: Mapping[str, Any]) -> Chosen:
+    wrong = [each for each in _for_one_process(given) if each != "--timeout"]
+    refuse(f"--fresh goes without {each}" for each in wrong)
+    workload = InterpreterWorkload(
+        target,
+        inner=given["batch"],
+        gc=given["gc"] or "on",
+        timeout_s=given["timeout"],
+        **{name: given[name] for name in shared.FRESH},
+    )
+    return workload, metrics_for(()), {**workload.describe(), "name": target}
+
+
+def _why_in_process(target: str, given: Mapping[str, Any]) -> str | None:
+    """Return why a function is measured in this process; None if fresh interpreters measure it."""
+    against, option = given["against"], next(_for_one_process(given), None)
+    if given["in_process"]:
+        return "--in-process is given"
+    if given["in_turn"]:
+        return "several functions take turns in it"
+    if option is not None:
+        return f"{option} is for one process"
+    if against is not None and against.baseline.options.rounds != "restarted":
+        return "so was the baseline"
+    if missing := missing_for_processes():
+        return missing[0]
+    if given["python"]:  # which may have what this interpreter lacks
+        return None
+    function = imported(target, str(Path.cwd()))
+    if inspect.isgeneratorfunction(function):
+        return f"{target} is a generator function"
+    is_plain = callable(function) and not inspect.isasyncgenfunction(function)
+    if not is_plain or takes_amount(function):
+        return f"{target} is no function that is called without arguments"
+    if "<locals>" in getattr(function, "__qualname__", ""):
+        return f"{target} is made inside of another function"
+    return f"{target} is of the program itself" if target.startswith("__main__:") else None
+
+
+def _for_one_process(given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the options that measure one process only."""
+    if given["rounds"] == "continuous":
+        yield "--rounds continuous"
+    if given["speed"] and not given["work"]:
+        yield "--analysis wps"
+    yield from (f"--{name}" for name in ("work", "pieces", "over", "timeout") if given[name])

@@ -1,0 +1,175 @@
+"""What a page says of a Notice: what is wrong and what to do, in everyday words.
+
+Notices that are not here change nothing of what a reader should do: ``--details`` has them, as it
+has all with their figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from benchrigor.layout import Part, wrapped
+from benchrigor.model.notice import Code, Notice, Severity, one_each
+from benchrigor.model.run import RunRecord
+
+_LONGER = "Measure longer (--budget)."
+_CALM = "or measure when the machine is quiet."
+_QUIETER = f"Close other programs, {_CALM}"
+_CLOSE = f"Close them, {_CALM}"
+PAGE: dict[Code, str] = {
+    Code.NOT_CONVERGED: f"The interval is wider than asked for. {_LONGER}",
+    Code.FEW_READINGS: f"There are too few readings to rely on the interval. {_LONGER}",
+    Code.FEW_EFFECTIVE: "Successive readings resemble each other too much to rely on the "
+    f"interval. {_LONGER}",
+    Code.SHORT_RUN: f"The run is short: a warm-up may be part of the number. {_LONGER}",
+    Code.FEW_INVOCATIONS: f"There were few processes, and they differ. {_LONGER}",
+    Code.FEW_PIECES: "The run saw only a few minutes. Spread it over more: --over 10m.",
+    Code.FEW_IN_TAIL: "Few readings are that slow or that rare. Measure longer (--budget), or "
+    "ask for a percentile nearer to the median.",
+    Code.MOVED_ON: f"The speed changed near the end: the run may still have warmed up. {_LONGER}",
+    Code.TOO_FEW_TO_CALL: f"The last readings differ from the others. {_LONGER}",
+    Code.DISTURBED: f"Other programs took processor time. {_CLOSE}",
+    Code.HARDLY_UNDISTURBED: f"Other programs disturbed nearly all readings. {_CLOSE}",
+    Code.CHANGING_PACE: f"The speed of the machine changed meanwhile. {_QUIETER}",
+    Code.LONGEST_DISTURBED: "Other programs disturbed most of the slow readings: high "
+    f"percentiles are too low. {_CLOSE}",
+    Code.STOPPED: "The process stood still for a while (Ctrl-Z, or a paused machine). The readings "
+    "meanwhile do not count; measure again if they should.",
+    Code.RED_ROUNDS: f"Other programs disturbed some rounds, which do not count. {_CLOSE}",
+    Code.ALARM_STANDS: "The machine has a fault: benchrigor doctor says which. Mend it, and "
+    "measure again.",
+    Code.BLOCKS_OF_PAIRS: f"The speed of the machine changed too much for a mean ratio. {_QUIETER}",
+    Code.NO_STABLE_PHASE: f"The speed of the machine changed meanwhile. {_QUIETER}",
+    Code.THIS_PROCESS_ONLY: "This holds for one process: another start may be faster or slower. "
+    "Measure several processes (--fresh).",
+    Code.FEW_PAIRS_CARRY: "A few slow readings decide the mean. Measure longer, or compare "
+    "medians (--statistic median).",
+    Code.NO_RATIO: "The baseline may be 0, so that there is no ratio. Compare the difference.",
+    Code.CONSTANT: "All readings are the same, so that the interval has no width. Check what is "
+    "read, or put more calls into a reading (--batch).",
+    Code.COARSE_CLOCK: "The clock is too coarse for so short a call. Put more calls into a "
+    "reading (--batch).",
+    Code.BATCHED: "Each reading averages several calls, and so do the percentiles. For single "
+    "calls: --batch 1.",
+    Code.PERSISTENT_AND_SKEWED: "Slow readings come in bursts: the interval is too narrow. "
+    f"{_LONGER}",
+    Code.REPEATED_WARM_UPS: "The readings are several runs in a row, each with its warm-up. Tell "
+    "them apart (--round COLUMN, or --rounds restarted).",
+    Code.ROUNDS_REJECTED: "Some processes did nothing but warm up, and do not count. Let each do "
+    "more (raise the work of a process).",
+    Code.CUT_ROUND: "A call did not end in time and does not count. Check that it cannot hang.",
+    Code.LEFT_RUNNING: "A command left a process running, which disturbs what is measured next. "
+    "Let it wait for its children.",
+    Code.WORKLOAD_FAILED: "The program failed, and the number is of what ran before. Mend it, and "
+    "measure again.",
+    Code.HOOK_FAILED: "A hook failed, and the number is of what ran before. Mend it, and measure "
+    "again.",
+    Code.WPS_DOUBTFUL: "Time does not grow evenly with the work. Run more rounds, or a larger "
+    "range (--work 1000:1e6).",
+    Code.NOT_LINEAR: "Time per unit of work changes with the amount. Measure the range that "
+    "matters (--work LOW:HIGH).",
+    Code.RAMP: "Work rises from round to round, like a drift of the machine would. Run amounts in "
+    "random order.",
+    Code.OUTLYING_ROUNDS: "Some rounds took far longer or shorter than the others. "
+    "benchrigor show --plot FILE shows which.",
+    Code.OVERHEAD_DOMINATES: "Most of the time is overhead, not work. Raise the largest amount "
+    "(--work LOW:HIGH).",
+    Code.METHODS_DISAGREE: "Two ways to find the speed disagree. Compare both in --details.",
+    Code.RATE_OF_0: "Some rates are 0 or less, so the mean is over time. Leave them out if each "
+    "reading is of equal work (--unit ...,harmonic).",
+    Code.HOSTS_DIFFER: "The runs are of two machines, which may be the difference. Compare runs "
+    "of one machine.",
+    Code.METRICS_DIFFER: "The runs measured different things. Choose one with --metric.",
+    Code.FUNCTIONS_DIFFER: "The measured function itself has changed. Measure both versions of "
+    "the code with one benchmark.",
+    Code.NO_COMMON_PACE: "The runs are of different machines or interpreters, and compared as "
+    "measured. Repeat the older one here.",
+    Code.NOT_COMPARED: "Some runs cannot be compared. --details says which, and why.",
+    Code.OUT_OF_REACH: "The target is narrower than one run can show. Ask for less (--target), or "
+    "store several runs of each side.",
+    Code.NO_INSTRUCTIONS: "This machine does not count instructions. Leave them out.",
+    Code.DELAY_NOT_MEASURED: "It is not known how busy the machine was. Trust the number only "
+    "if nothing else ran.",
+}
+REFUSED: dict[Code, str] = {
+    Code.TOO_FEW_READINGS: "Allow more time (--budget), or measure something shorter.",
+    Code.NO_STABLE_PHASE: "The readings do not settle: find what grows or changes (benchrigor show "
+    "--plot FILE), or give each call the same state (setup).",
+    Code.STILL_CORRELATED: _LONGER,
+    Code.NO_SPEED: "Run more rounds, or a larger range of work (--work 1000:1e6).",
+    Code.WORK_TOO_SHORT: "Raise the largest amount of work (--work LOW:HIGH).",
+    Code.NO_DATA: "Check the metric and the pattern that reads it, or allow more time (--budget).",
+    Code.DETECTOR_FAILED: "Mend the detector, and replay the run.",
+}
+OF_PAIRS = {
+    Code.NO_STABLE_PHASE: "The speed of the machine changed meanwhile: the times are of these "
+    f"minutes, the ratio is not affected. {_QUIETER}",
+}
+# Of each line the first that holds says it for all.
+_ALIKE: tuple[tuple[Code, ...], ...] = (
+    (
+        Code.DISTURBED,
+        Code.HARDLY_UNDISTURBED,
+        Code.CHANGING_PACE,
+        Code.BLOCKS_OF_PAIRS,
+        Code.NO_STABLE_PHASE,
+        Code.LONGEST_DISTURBED,
+        Code.RED_ROUNDS,
+    ),
+    (
+        Code.NOT_CONVERGED,
+        Code.FEW_READINGS,
+        Code.FEW_EFFECTIVE,
+        Code.SHORT_RUN,
+        Code.FEW_INVOCATIONS,
+        Code.FEW_PIECES,
+        Code.FEW_IN_TAIL,
+        Code.PERSISTENT_AND_SKEWED,
+        Code.MOVED_ON,
+        Code.TOO_FEW_TO_CALL,
+    ),
+    (Code.WPS_DOUBTFUL, Code.NOT_LINEAR),
+)
+
+
+def chosen(notices: Iterable[Notice]) -> list[Notice]:
+    """Return the Notices that a page tells: those that ask for something, each cause once."""
+    asked = [each for each in one_each(notices) if sentence_of(each)]
+    codes = {each.code for each in asked}
+    present = [[code for code in alike if code in codes] for alike in _ALIKE]
+    repeated = {code for alike in present for code in alike[1:]}
+    first = {each.code: each for each in reversed(asked) if each.code not in repeated}
+    return [first[code] for code in dict.fromkeys(each.code for each in asked) if code in first]
+
+
+def chosen_of_run(record: RunRecord) -> list[Notice]:
+    """Return the Notices that a page tells; of a busy machine only if the number is affected."""
+    return chosen(
+        each
+        for each in record.notices
+        if each.code is not Code.DISTURBED or not is_undisturbed(record)
+    )
+
+
+def is_undisturbed(record: RunRecord) -> bool:
+    """Whether only readings count that other programs did not disturb."""
+    counting = [each for each in record.analyses if each.estimate is not None]
+    return bool(counting) and all(each.disturbed is not None for each in counting)
+
+
+def warnings(chosen: Iterable[Notice], *, of_pairs: bool = False) -> list[Part]:
+    """Return what a page says of the Notices that it tells."""
+    sentences = dict.fromkeys(sentence_of(each, of_pairs=of_pairs) for each in chosen)
+    return [part for each in sentences for part in wrapped(each, "  ! ", style="yellow")]
+
+
+def sentence_of(notice: Notice, *, of_pairs: bool = False) -> str:
+    """Return what a page says of a Notice; empty where it says nothing."""
+    usual = PAGE.get(notice.code, "")
+    match notice.severity:
+        case Severity.NOTE:
+            return ""
+        case Severity.REFUSAL:
+            return REFUSED.get(notice.code, usual)
+        case _:
+            return OF_PAIRS.get(notice.code, usual) if of_pairs else usual

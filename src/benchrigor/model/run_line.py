@@ -1,0 +1,117 @@
+"""The one line of a run: its name, its number, and what the machine did to it just now."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from benchrigor.control_characters import escaped
+from benchrigor.model.analysis import Analysis, Kind
+from benchrigor.model.decision import Decision
+from benchrigor.model.estimate import Estimate
+from benchrigor.model.text import (
+    ended,
+    no_number,
+    shortened,
+    show_added,
+    show_observed,
+    show_short,
+    show_value,
+)
+from benchrigor.units import Direction, Quantity
+
+LONGEST = 100  # Columns of the line
+_SHORTEST_NAME, _LONGEST_NAME = 20, 40
+
+
+def headline_of(analysis: Analysis) -> Estimate | None:
+    """Return the figure that the line of a run leads with."""
+    return analysis.headline or analysis.estimate
+
+
+def just_now(analysis: Analysis) -> Estimate | None:
+    """Return what was measured, with all that disturbed it, if the headline does not hold it."""
+    headline, disturbed = headline_of(analysis), analysis.disturbed
+    measured = analysis.estimate
+    if disturbed is not None and disturbed.estimate is not None:
+        measured = disturbed.estimate
+    if headline is None or measured is None or headline.low <= measured.value <= headline.high:
+        return None
+    return measured
+
+
+def show_just_now(analysis: Analysis) -> str:
+    """Say what was measured, and that the machine was busy where that is worse than usual."""
+    measured, headline = just_now(analysis), headline_of(analysis)
+    if measured is None or headline is None:
+        return ""
+    is_more = measured.value > headline.value
+    is_worse = is_more != (analysis.metric.direction is Direction.HIGHER)
+    return (
+        f"{'busy machine: ' * is_worse}{show_value(measured.value, analysis.metric.unit)} just now"
+    )
+
+
+def show_number(analysis: Analysis, statistic: str) -> str:
+    """Show the number of an analysis, and which statistic it is unless it is the mean."""
+    headline, metric = headline_of(analysis), analysis.metric
+    if headline is None:
+        return "no number"
+    shown = show_short(headline, metric.unit, is_share=metric.kind is Quantity.SHARE)
+    is_mean = statistic == "mean" or analysis.kind is Kind.WORK
+    return shown if is_mean else f"{statistic} {shown}"
+
+
+def run_line(
+    name: str,
+    analysis: Analysis | None,
+    decision: Decision | None,
+    *,
+    is_recorded: bool = False,
+    statistic: str = "mean",
+    more: Sequence[str] = (),
+) -> str:
+    """Compose the line of a run, at most 100 columns wide; ``more`` is told where there is room.
+
+    One that was recorded elsewhere, and took no time here, has no end.
+    """
+    broken = "" if is_recorded and decision is None else _broken_off(decision)
+    if analysis is None:
+        return _fitting(name, "no number", [ended(decision)])
+    if headline_of(analysis) is None:
+        return _without_number(name, analysis, broken)
+    overhead = "" if analysis.wps is None else show_added(analysis.wps.overhead)
+    asides = [show_just_now(analysis), overhead, *more, broken]
+    return _fitting(name, show_number(analysis, statistic), asides)
+
+
+def _fitting(name: str, number: str, asides: Sequence[str]) -> str:
+    """Join the parts of a line; a long name is shortened first, then asides are left out."""
+    name, asides = escaped(name), [each for each in asides if each]
+    while True:
+        tail = f"  ({'; '.join(asides)})" if asides else ""
+        room = LONGEST - len(number) - len(tail) - 2
+        if len(name) <= room or room >= _LONGEST_NAME or not asides:
+            return f"{shortened(name, max(room, 1))}  {number}{tail}"
+        if room >= _SHORTEST_NAME:
+            return f"{shortened(name, room)}  {number}{tail}"
+        asides.pop(-1 if len(asides) == 1 else -2)  # how it ended is last, and stays longest
+
+
+def _broken_off(decision: Decision | None) -> str:
+    """Say what broke a run off, or that it goes on: then its number is no result."""
+    ending = ended(decision)
+    return ending if ending.startswith(("not converged", "still")) else ""
+
+
+def _without_number(name: str, analysis: Analysis, broken: str) -> str:
+    """Say why there is no number, and what was observed."""
+    name, seen, unit = shortened(name, _LONGEST_NAME), analysis.observed, analysis.metric.unit
+    why = f"{broken}: " * bool(broken) + no_number(analysis.notices).removesuffix(".")
+    room, observed = LONGEST - len(name) - len("  no number: "), ""
+    if seen is not None:
+        observed = f" (observed: {show_observed(seen, unit)})"
+        if room - len(observed) < _LONGEST_NAME:
+            observed = f" (observed: {show_value(seen.median, unit)})"
+    why = textwrap.shorten(why, max(room - len(observed), 1), placeholder="…")
+    return escaped(f"{name}  no number: {why}{observed}")

@@ -1,0 +1,131 @@
+"""The sentence of a comparison: "orjson is 12.2x faster than json [12.1, 12.3]"."""
+
+from __future__ import annotations
+
+import math
+
+from benchrigor.control_characters import escaped
+from benchrigor.model.estimate import Estimate
+from benchrigor.model.text import percent, shortened
+from benchrigor.units import Direction, digits_for
+
+TIMES_FROM = 1.5  # Ratios from here on, and below its reciprocal, are shown in times
+LONGEST = 100  # Columns of the sentence
+_DIGITS = 4
+_LONG = 1e12
+_ROLES = ("the baseline", "the candidate")
+
+
+def show_change(ratio: Estimate, unit: str = "", direction: Direction | None = None) -> str:
+    """Show a ratio as a change, with its interval: "12.2x faster [12.1, 12.3]".
+
+    Examples
+    --------
+    >>> ratio = Estimate(value=1.25, low=1.2, high=1.3, confidence=0.95, n=9, n_effective=9.0,
+    ...                  method="ratio")
+    >>> show_change(ratio), show_change(ratio, "s")
+    ('25.0% higher [20.0%, 30.0%]', '25.0% more time [20.0%, 30.0%]')
+    """
+    change, interval = _change(ratio)
+    more, less = _words(unit, direction, in_times=change.endswith("x"))
+    word = "unchanged" if not change else f"{change} {more if ratio.value > 1.0 else less}"
+    return f"{word} {interval}"
+
+
+def sentence(
+    names: tuple[str, ...],
+    ratio: Estimate,
+    verdict: str,
+    margin: float,
+    *,
+    unit: str = "",
+    direction: Direction | None = None,
+    ending: str = "",
+    median: Estimate | None = None,
+) -> str:
+    """Say how the candidate, which is named second, compares with the baseline.
+
+    ``ending`` is what broke the comparison off, ``median`` the ratio that a few slow pairs do not
+    carry.
+    """
+    change, interval = _change(ratio)
+    in_times = change.endswith("x")
+    more, less = _words(unit, direction, in_times=in_times)
+    change = f"{change} {more if ratio.value > 1.0 else less}" if change else "no change"
+    confidence = percent(ratio.confidence, digits=10)
+    interval += "" if confidence == "95%" else f" at {confidence}"
+    if verdict == "equivalent":
+        form = f"{{1}} and {{0}} are equal within {percent(margin)}: {change} {interval}"
+    elif ratio.low <= 1.0 <= ratio.high or (verdict == "undecided" and not margin):
+        form = f"no clear difference between {{1}} and {{0}}: {change} {interval}"
+    else:
+        verb = "takes" if unit == "s" and not in_times else "is"
+        form = f"{{1}} {verb} {change} than {{0}} {interval}"
+        if verdict == "undecided":
+            form += f", perhaps within the margin of {percent(margin)}"
+    if median is not None:
+        typical = show_change(median, unit, direction).partition(" [")[0]
+        form += f"; median {typical}"
+    if ending:
+        form = f"{{1}} against {{0}}: {change} {interval} ({ending})"
+    return fitted(form, names)
+
+
+def fitted(form: str, names: tuple[str, ...]) -> str:
+    """Put the names of baseline and candidate into a sentence, as long as there is room."""
+    old, new = map(escaped, names if len(set(names)) > 1 else _ROLES)
+    room = max(LONGEST - len(form.format("", "")), 8)
+    half = room // 2
+    short = min(len(old), len(new), half)
+    return form.format(
+        shortened(old, max(half, room - len(new)) if len(new) == short else half),
+        shortened(new, max(half, room - len(old)) if len(old) == short else half),
+    )
+
+
+def _words(unit: str, direction: Direction | None, *, in_times: bool) -> tuple[str, str]:
+    """Return the words for a larger and for a smaller candidate."""
+    if unit == "s":
+        return ("slower", "faster") if in_times else ("more time", "less time")
+    if unit.endswith("/s") and direction is Direction.HIGHER:
+        return "faster", "slower"
+    return "higher", "lower"
+
+
+def _change(ratio: Estimate) -> tuple[str, str]:
+    """Return the change and its interval: in times of the larger side, or else in per cent.
+
+    Without a change the first is empty.
+    """
+    ends = (ratio.value, ratio.low, ratio.high)
+    if 0.0 < ratio.value <= 1.0 / TIMES_FROM:
+        value, high, low = (1.0 / each if each > 0.0 else math.inf for each in ends)
+        ends = value, low, high
+    elif ratio.value < TIMES_FROM:
+        return _in_percent(*ends)
+    size, least, most = ends
+    width = (most - least) / 2.0 if math.isfinite(most) else size - least
+    # One digit less than an estimate has, as those who compare tools are used to.
+    digits = min(max(digits_for(width, size) - 1, 1 if size < 100.0 else 0), _DIGITS)
+    form = f",.{digits}f" if size < _LONG else ".4g"
+    shown, first, last = (_end(f"{each:{form}}", each) for each in ends)
+    return f"{shown}x", f"[{first}, {last}]"
+
+
+def _in_percent(value: float, low: float, high: float) -> tuple[str, str]:
+    width = (high - low) / 2.0 if math.isfinite(high) else value - low
+    changes = [100.0 * (each - 1.0) for each in (value, low, high)]
+    digits = min(digits_for(100.0 * width, changes[0]), _DIGITS)
+    change = round(changes[0], digits)
+    is_one_way = low > 1.0 or high < 1.0
+    if is_one_way:
+        ends = sorted(abs(each) for each in changes[1:])
+        shown = [_end(f"{each:,.{digits}f}%", each) for each in ends]
+    else:
+        rounded = (round(each, digits) + 0.0 for each in changes[1:])
+        shown = [_end(f"{each:+,.{digits}f}%", each) for each in rounded]
+    return f"{abs(change):,.{digits}f}%" if change else "", f"[{', '.join(shown)}]"
+
+
+def _end(shown: str, end: float) -> str:
+    return shown if math.isfinite(end) else "no limit"

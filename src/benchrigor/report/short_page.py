@@ -1,0 +1,231 @@
+"""Reports of one page: the answer, at most eight rows, and what a reader should do.
+
+The rest is in the whole report, `render`, and in `explain`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from benchrigor.layout import Line, Page, Part, page, row
+from benchrigor.model import (
+    Analysis,
+    Code,
+    Comparison,
+    Estimate,
+    Interference,
+    Kind,
+    Notice,
+    Options,
+    RunRecord,
+    Verdict,
+)
+from benchrigor.model.comparison import show_basis, show_difference, show_more
+from benchrigor.model.page_notices import chosen, chosen_of_run, is_undisturbed, warnings
+from benchrigor.model.run_line import headline_of, just_now
+from benchrigor.model.text import (
+    PEAK_MEMORY,
+    counted,
+    many,
+    no_number,
+    percent,
+    show_added,
+    show_duration,
+    show_estimate,
+    show_figures,
+    show_interval,
+    show_peak_memory,
+    show_plus_minus,
+    show_value,
+)
+from benchrigor.session.conditions.red_rounds import is_disturbed
+from benchrigor.session.stop_rules import wanted_half_width
+
+MOST_ROWS = 8
+_MOST_METRICS = 3
+_VERDICTS = {
+    Verdict.BETTER: "better: by more than the margin of {}",
+    Verdict.WORSE: "worse: by more than the margin of {}",
+    Verdict.DIFFERENT: "different by more than the margin of {}; which way is better is not known",
+    Verdict.EQUIVALENT: "equivalent: the difference is within the margin of {}",
+    Verdict.UNDECIDED: "undecided: the difference may be within the margin of {}, or beyond",
+}
+_COLOURS = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.UNDECIDED: "yellow"}
+
+
+def run_page(record: RunRecord) -> Page:
+    """Return the page of a run: its line, at most eight rows, and what to do.
+
+    Parameters
+    ----------
+    record
+        Of a finished or a running session.
+
+    Examples
+    --------
+    >>> import benchrigor as br
+    >>> record = br.measure(dict, name="dict()", budget_s=0.05)
+    >>> run_page(record).startswith("dict()  ")
+    True
+    """
+    rows: list[Part] = []
+    for analysis in record.analyses[:_MOST_METRICS]:
+        rows += _metric(analysis, record)
+    if more := len(record.analyses) - _MOST_METRICS:
+        rows += row("metrics", [f"{more} more: --details"] if more > 0 else [])
+    rows += row("data", [_data(record)])
+    rows += row("machine", [_machine(record)])
+    if PEAK_MEMORY in record.facts:
+        rows += row("memory", [f"at its peak {show_peak_memory(record.facts)}"])
+    head = Line(str(record), hanging=2, style="bold")
+    return page([head, *rows[:MOST_ROWS], *warnings(chosen_of_run(record))])
+
+
+def comparison_page(comparison: Comparison) -> Page:
+    """Return the page of a comparison: its sentence, at most eight rows, and what to do.
+
+    Parameters
+    ----------
+    comparison
+        Of two sides.
+    """
+    return page(
+        [
+            Line(str(comparison), hanging=2, style="bold"),
+            *_verdict(comparison),
+            *row("why", [_why(comparison)], width=11),
+            *_sides(comparison),
+            *row("difference", [show_difference(comparison)], width=11),
+            *row("data", [_evidence(comparison)], width=11),
+            *warnings(chosen(_unreached(comparison)), of_pairs=comparison.paired),
+        ]
+    )
+
+
+def _verdict(comparison: Comparison) -> list[Part]:
+    verdict = comparison.verdict
+    text = _VERDICTS[verdict].format(percent(comparison.margin))
+    more = show_more(comparison)
+    parts = [text, f"about {more} would decide" if more else ""]
+    return row("verdict", parts, width=11, style=_COLOURS.get(verdict, ""))
+
+
+def _sides(comparison: Comparison) -> list[Part]:
+    lines: list[Part] = []
+    names = comparison.names or ("", "")
+    sides = (comparison.baseline, comparison.candidate)
+    for role, name, each in zip(("baseline", "candidate"), names, sides, strict=True):
+        if each is not None:
+            shown = show_estimate(each, comparison.readings_in)
+            lines += row(role, [f"{name}: {shown}" if name else shown], width=11)
+    return lines
+
+
+def _why(comparison: Comparison) -> str:
+    """Say why there is no ratio."""
+    return "" if comparison.ratio is not None else no_number(comparison.notices)
+
+
+def _evidence(comparison: Comparison) -> str:
+    spent = "" if comparison.elapsed_s is None else f" in {show_duration(comparison.elapsed_s)}"
+    return f"{show_basis(comparison)}{spent}"
+
+
+def _unreached(comparison: Comparison) -> Iterable[Notice]:
+    """Leave out that the target was missed where the verdict is clear: more would not change it."""
+    is_clear = comparison.verdict is not Verdict.UNDECIDED
+    return (
+        each for each in comparison.notices if not (is_clear and each.code is Code.NOT_CONVERGED)
+    )
+
+
+def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
+    """Describe the number of a metric, and where it is of a quiet machine, what was measured."""
+    headline, unit = headline_of(analysis), analysis.metric.unit
+    measured = analysis.estimate
+    if headline is None or measured is None:
+        seen = analysis.observed
+        why = row("why", [no_number(analysis.notices)])
+        return why + row("observed", ["" if seen is None else show_figures(seen, unit)])
+    several = len(record.analyses) > 1
+    statistic = record.options.statistic if analysis.kind is not Kind.WORK else "mean"
+    label = analysis.metric.name if several or analysis.kind is Kind.WORK else statistic
+    is_quiet = headline is not measured
+    where = " on a quiet machine" if is_quiet else ""
+    rows = row(label, [_interval(headline, unit) + where])
+    now = just_now(analysis)
+    rows += row("just now", ["" if now is None else _interval(now, unit)])
+    if several:
+        return rows
+    rows += row("target", [_target(measured, analysis, record.options)])
+    if analysis.wps is not None:
+        rows += row("overhead", [show_added(analysis.wps.overhead)])
+    typical = analysis.typical
+    if typical is not None and statistic == "mean" and not typical.notices and not is_quiet:
+        rows += row("median", [_interval(typical, unit)])
+    return rows + row("modes", [_modes(analysis)])
+
+
+def _interval(estimate: Estimate, unit: str) -> str:
+    """Show a number with its interval, and what that is."""
+    if estimate.is_bracket:
+        return show_interval(estimate, unit)
+    value, _, interval = show_interval(estimate, unit).rpartition(" [")
+    return f"{value}, {percent(estimate.confidence, digits=10)} confidence interval [{interval}"
+
+
+def _target(estimate: Estimate, analysis: Analysis, options: Options) -> str:
+    """Say how narrow the interval should be, and whether it is."""
+    wanted = wanted_half_width(estimate, analysis.metric, options)
+    if not analysis.metric.must_satisfy or wanted == math.inf or estimate.value == 0.0:
+        return ""
+    short = any(each.code is Code.NOT_CONVERGED for each in analysis.notices)
+    reached = "missed" if short or estimate.half_width > wanted else "reached"
+    within = show_plus_minus(estimate.relative_half_width)
+    shown = show_plus_minus(wanted / abs(estimate.value))
+    return f"{shown} of what was measured: {reached}, with {within}"
+
+
+def _modes(analysis: Analysis) -> str:
+    if len(analysis.modes) < 2:
+        return ""
+    shown = (
+        f"{percent(mode.share, digits=2)} near {show_value(mode.value, analysis.metric.unit)}"
+        for mode in analysis.modes
+    )
+    return ", ".join(shown)
+
+
+def _data(record: RunRecord) -> str:
+    """Say how much was measured."""
+    analysis = record.analysis()
+    if analysis is None:
+        return ""
+    if analysis.kind is Kind.WORK:
+        shown = many(len(record.rounds), "round")
+    else:
+        shown = many(analysis.taken, "reading")
+        loop = record.facts.get("inner_loop")
+        shown += f" of {loop} calls each" if isinstance(loop, int) and loop > 1 else ""
+        if analysis.kind is Kind.INVOCATIONS:
+            shown += f" in {counted(len(record.rounds))} fresh processes"
+    if not record.elapsed_s:  # recorded elsewhere
+        return shown
+    return f"{shown}; {show_duration(record.elapsed_s)}"
+
+
+def _machine(record: RunRecord) -> str:
+    """Say how busy the machine was; it was quiet only if the numbers agree with that."""
+    lost, where = record.interference, record.provenance
+    if lost is not None and is_disturbed(lost):
+        kept = ", left out of the number" * is_undisturbed(record)
+        return f"busy: other programs took {lost.measured_percent:.0f}% of the time{kept}"
+    about = "" if where is None else f"{where.cores} × {where.cpu}, {where.python}"
+    return "; ".join(each for each in (_state(record, lost), about) if each)
+
+
+def _state(record: RunRecord, lost: Interference | None) -> str:
+    if any(just_now(each) is not None for each in record.analyses):
+        return "faster or slower than usual"
+    return "" if lost is None or not lost.is_measured else "quiet"

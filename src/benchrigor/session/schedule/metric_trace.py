@@ -1,0 +1,116 @@
+"""The readings of one metric so far, and when the next look at them is due."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from benchrigor.model import Analysis, Floats, Kind, Metric, StablePhase
+from benchrigor.session.schedule.work_schedule import WorkSchedule
+from benchrigor.session.stop_rules import SOON_S, next_check
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.series.undisturbed import Groups
+
+
+@dataclass(slots=True, kw_only=True)
+class Trace:
+    """The readings of one metric so far, and their latest analysis."""
+
+    metric: Metric
+    kind: Kind
+    first_check: int
+    next_check: int
+    fewest: int  # units that may suffice where they take long
+    second_check: int
+    elapsed_s: float = 0.0  # of the rounds
+    chunks: list[Floats] = field(default_factory=list)
+    groups: list[Groups] = field(default_factory=list)  # of each round
+    pieces: list[int] = field(default_factory=list)  # of which each chunk is
+    weights: list[float] = field(default_factory=list)
+    phases: list[StablePhase] = field(default_factory=list)
+    n: int = 0
+    batch: int = 1
+    busy_s: float = 0.0  # of readings that are durations: how long their calls took
+    schedule: WorkSchedule | None = None
+    analysis: Analysis | None = None
+    analysed: int = 0  # how many readings there were then
+    report: Analysis | None = None
+    reported: int = 0
+    looked: Analysis | None = None  # the last full look
+    looked_at: int = 0  # units then
+    pieces_over: int = 0  # which the trace has readings of
+    agreed: bool = False  # whether it agrees with the one before
+
+    @property
+    def is_single(self) -> bool:
+        """Whether restarted rounds gave one unit reading each, which has no phases to cut."""
+        return self.kind is Kind.INVOCATIONS and is_single(self.chunks)
+
+    @property
+    def units(self) -> int:
+        """Units of inference so far: readings, or rounds that count."""
+        if self.schedule is not None:
+            return self.schedule.sample
+        if self.kind is Kind.PIECES:
+            return self.pieces_over
+        if self.kind != Kind.INVOCATIONS or self.is_single:
+            return self.n
+        if self.phases:
+            return sum(phase.n >= MIN_FOR_VARIANCE for phase in self.phases)
+        return sum(chunk.size >= MIN_FOR_VARIANCE for chunk in self.chunks)
+
+    @property
+    def disturbed(self) -> int:
+        """How many of the units did not count in the last analysis because of delay."""
+        analysis = self.analysis
+        several = self.kind is Kind.PIECES or (analysis and analysis.kind is Kind.INVOCATIONS)
+        if analysis is None or analysis.disturbed is None or several:
+            return 0
+        return analysis.disturbed.left_out
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether full looks come so late that early ones end a session sooner."""
+        return self.elapsed_s * self.second_check > SOON_S * self.units
+
+    def unanalysed(self) -> Analysis:
+        """Return an analysis without a look."""
+        kind = Kind.READINGS if self.is_single else self.kind
+        return Analysis(metric=self.metric, kind=kind, n=self.n)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are enough units for a full look."""
+        return self.units >= self.first_check
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there are enough new readings for the next analysis."""
+        return self.units >= self.next_check and (self.is_full or self.is_slow)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether too few of the units count for a look of its kind."""
+        least = self.first_check if self.is_full or self.is_single else self.fewest
+        return self.units - self.disturbed < least
+
+    @property
+    def check_after(self) -> int:
+        """Units at the look after one at those so far; early looks do not move the full ones."""
+        if self.kind is Kind.PIECES:
+            return self.units + 1
+        later = next_check(self.units)
+        return later if self.is_full else min(later, self.first_check)
+
+    @property
+    def to_next_check(self) -> int:
+        """Further readings until the next full look is due; of a piece, no end."""
+        if self.kind is Kind.PIECES:
+            return sys.maxsize
+        return max(self.next_check, self.first_check) - self.n
+
+
+def is_single(rounds: Sequence[Floats]) -> bool:
+    """Return whether there are rounds, and each gave one unit reading."""
+    return len(rounds) > 0 and all(each.size == 1 for each in rounds)
