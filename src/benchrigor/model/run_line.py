@@ -11,9 +11,11 @@ from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.text import (
     ended,
+    many,
     no_number,
     shortened,
     show_added,
+    show_amount,
     show_observed,
     show_short,
     show_value,
@@ -115,3 +117,26 @@ def _without_number(name: str, analysis: Analysis, broken: str) -> str:
             observed = f" (observed: {show_value(seen.median, unit)})"
     why = textwrap.shorten(why, max(room - len(observed), 1), placeholder="…")
     return escaped(f"{name}  no number: {why}{observed}")
+
+
+def subsessions_of_rounds(analysis: Analysis) -> str:
+    """Say how many adjacent rounds hardly correlate when they are merged."""
+    merged = analysis.subsessions
+    if merged is None:
+        return ""
+    if merged.size is None:
+        return f"rounds autocorrelated ({merged.autocorrelation:.2f}), however many are merged"
+    return (
+        f"subsessions of {many(merged.size, 'round')}, autocorrelation {merged.autocorrelation:.2f}"
+    )
+
+
+def fitted_work(analysis: Analysis, work: Sequence[float]) -> str:
+    """Say of which amounts the rounds are that count, and up to which others were tried."""
+    fitted = [each for index, each in enumerate(work) if index not in set(analysis.left_out)]
+    if not fitted:
+        return ""
+    unit, largest = analysis.metric.unit, max(work)
+    amounts = f"{show_amount(min(fitted), unit)} to {show_amount(max(fitted), unit)}"
+    further = f", tested up to {show_amount(largest, unit)}" if largest > max(fitted) else ""
+    return f"through amounts of {amounts}{further}"

@@ -50,7 +50,7 @@ from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import HARMONIC
 from benchrigor.stats.series.interval import scaled
-from benchrigor.stats.series.subsessions import SUBSESSIONS
+from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.series.wall_time_blocks import BLOCKS
 from benchrigor.units import Scale, scale_for
 
@@ -154,6 +154,11 @@ def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
         f"{varied}. In subsessions of {many(fit.merged, 'round')} neighbours count as "
         "uncorrelated: how the line moves without each of them in turn gives the standard errors."
     )
+    if MERGED in fit.slope.method:
+        merged = (
+            f"It goes through the means of every {many(fit.merged, 'round')}, whose times per work "
+            "hardly correlate (standard errors of least squares)."
+        )
     successive = (
         f"autocorrelation of successive rounds inflates the variance {fit.inflation:.3g}-fold"
         if fit.inflation >= NOTABLE

@@ -23,7 +23,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.comparison import show_basis, show_difference, show_more
 from benchrigor.model.page_notices import chosen, chosen_of_run, is_undisturbed, warnings
-from benchrigor.model.run_line import headline_of, just_now
+from benchrigor.model.run_line import headline_of, just_now, subsessions_of_rounds
 from benchrigor.model.text import (
     PEAK_MEMORY,
     counted,
@@ -31,6 +31,7 @@ from benchrigor.model.text import (
     no_number,
     percent,
     show_added,
+    show_amount,
     show_duration,
     show_estimate,
     show_figures,
@@ -203,7 +204,11 @@ def _data(record: RunRecord) -> str:
     if analysis is None:
         return ""
     if analysis.kind is Kind.WORK:
-        shown = many(len(record.rounds), "round")
+        work = [each.plan.work for each in record.rounds if each.plan.work is not None]
+        unit = analysis.metric.unit
+        amounts = f"{show_amount(min(work), unit)} to {show_amount(max(work), unit)}"
+        parts = [f"{many(len(record.rounds), 'round')} of work {amounts}"]
+        shown = "; ".join(filter(None, [*parts, subsessions_of_rounds(analysis)]))
     else:
         shown = many(analysis.taken, "reading")
         loop = record.facts.get("inner_loop")

@@ -21,6 +21,7 @@ from benchrigor.model import (
     WpsFit,
 )
 from benchrigor.model.machine import OF_MACHINE
+from benchrigor.model.run_line import fitted_work, subsessions_of_rounds
 from benchrigor.model.text import (
     MEMORY_FLOOR,
     PEAK_MEMORY,
@@ -203,6 +204,7 @@ def _line(analysis: Analysis, record: RunRecord) -> list[Part]:
     lines = row("", [_pairs(analysis, record)])
     if fit is None:
         return lines
+    work = [each.plan.work for each in record.whole_rounds if each.plan.work is not None]
     inflation = f"autocorrelation inflates the variance {fit.inflation:.3g}-fold"
     outliers = outlying(analysis)
     return [
@@ -211,9 +213,10 @@ def _line(analysis: Analysis, record: RunRecord) -> list[Part]:
         *_full_pace(analysis),
         *row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
         *row("", [_naive(fit, analysis.metric.unit)]),
-        *row("line", [_fitted_work(analysis, record)]),
+        *row("line", [fitted_work(analysis, work)]),
         *row("", [f"each round predicted from the others to {predicted(fit)}"]),
         *row("", [grown(fit)]),
+        *row("", [subsessions_of_rounds(analysis)]),
         *row("", [f"outlying: {rounds_named(outliers)}"] if outliers else []),
     ]
 
@@ -222,18 +225,6 @@ def _pairs(analysis: Analysis, record: RunRecord) -> str:
     counts = f"{many(analysis.n, 'round')}, {counted(analysis.n_kept)} counted"
     why = ", ".join(why_left_out(analysis, record))
     return f"{counts} ({why})" if why else counts
-
-
-def _fitted_work(analysis: Analysis, record: RunRecord) -> str:
-    """Say of which amounts the rounds are that count, and up to which others were tried."""
-    work = [each.plan.work for each in record.whole_rounds if each.plan.work is not None]
-    fitted = [each for index, each in enumerate(work) if index not in set(analysis.left_out)]
-    if not fitted:
-        return ""
-    unit, largest = analysis.metric.unit, max(work)
-    amounts = f"{show_amount(min(fitted), unit)} to {show_amount(max(fitted), unit)}"
-    further = f", tested up to {show_amount(largest, unit)}" if largest > max(fitted) else ""
-    return f"through amounts of {amounts}{further}"
 
 
 def durations_of(record: RunRecord, unit: str) -> str:

@@ -430,7 +430,11 @@ def check_line(material: Material, analysis: Analysis) -> Analysis:
     """Check whether duration is linear in work, which takes more time than the fit."""
     if analysis.wps is None:
         return analysis
-    return _with_fit(check_fit(analysis.wps, *_counted(material)), material, analysis)
+    work, duration_s = _counted(material)
+    fit = check_fit(analysis.wps, work, duration_s)
+    residuals = duration_s - fit.overhead.value - fit.slope.value * work
+    subsessions = merge_subsessions(residuals, limit=material.options.autocorrelation_limit)
+    return replace(_with_fit(fit, material, analysis), subsessions=subsessions)
 
 
 def _counted(material: Material) -> tuple[Floats, Floats]:

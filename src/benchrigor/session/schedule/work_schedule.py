@@ -312,7 +312,7 @@ class WorkSchedule:
             f"Amounts up to {tried} of {asked} were tried: larger ones may have another speed. "
             "Give more time, or a smaller range."
         )
-        return [Notice.note(Code.RANGE_UNTRIED, sentence, largest=largest, asked=self._high)]
+        return [Notice.warning(Code.RANGE_UNTRIED, sentence, largest=largest, asked=self._high)]
 
     def _too_short_up_to(self) -> float:
         """Return the amount up to which most rounds, from the one known before, were short."""
