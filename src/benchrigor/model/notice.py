@@ -68,6 +68,7 @@ class Code(enum.StrEnum):
     OUTLYING_ROUNDS = "outlying-rounds"
     SHORT_ROUNDS = "short-rounds"
     PILOT_ROUNDS = "pilot-rounds"
+    CUT_ONE_BY_ONE = "cut-one-by-one"
     FURTHER_ROUNDS = "further-rounds"
     RANGE_UNTRIED = "range-untried"
     SMALL_WORK = "small-work"

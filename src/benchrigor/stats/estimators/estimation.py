@@ -45,8 +45,8 @@ from benchrigor.stats.estimators.rate import (
     weighted_mean,
 )
 from benchrigor.stats.phases.changing_pace import cold_first, few_in_order, phase_at_any_pace
-from benchrigor.stats.phases.common_warm_up import common_phases
 from benchrigor.stats.phases.pieces import first_piece, whole_piece
+from benchrigor.stats.phases.rounds_cut import cut_rounds
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import (
     LONG_RUN_VARIANCE,
@@ -184,7 +184,8 @@ def trim(
     if not isinstance(policy.trim, bool):
         return tuple(phase_by_shares(each, policy.trim) for each in series)
     if policy.kind is Kind.INVOCATIONS:
-        return _invocation_phases(series, policy)
+        common = policy.detector is None
+        return cut_rounds(series, policy.confidence, policy.phase, common=common)
     if policy.kind is Kind.PIECES:
         one = replace(policy, kind=Kind.UNIT_READINGS)
         first = first_piece(series[0], trim(series[:1], one, change_points))
@@ -204,27 +205,6 @@ def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase,
     if isinstance(policy.trim, bool):
         return tuple(map(whole_piece, series))
     return trim(series, policy)
-
-
-def _invocation_phases(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:
-    """Cut all invocations alike, or each by itself if only that leaves most of them.
-
-    On a busy machine the start of every round is faster, which is no warm-up of the workload. A
-    detector that the user chose cuts each by itself.
-    """
-    if policy.detector is not None:
-        return tuple(map(policy.phase, series))
-    common = common_phases(series, policy.confidence)
-    if len(common) == 1 or any(phase.start is not None for phase in common):
-        return common
-    own = tuple(map(policy.phase, series))
-    if 2 * sum(phase.n >= MIN_FOR_VARIANCE for phase in own) <= len(own):
-        return common
-    sentence = "The rounds have no steady state in common: each is cut by itself."
-    warning = replace(common[0].notices[0], severity=Severity.WARNING, sentence=sentence)
-    return tuple(
-        replace(phase, notices=(warning,)) if phase.start is not None else phase for phase in own
-    )
 
 
 def adapted(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
