@@ -18,25 +18,33 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { BLOCKING_SENDS, BLOCKING_RECEIVES, SENDS, RECEIVES, ONE_N, N_ONE, N_N, SENT, RECEIVED,
        READS, WRITES, READ_BYTES, WRITTEN_BYTES, COUNTS };
 
+/* How much a segment computes, the best feature last: of processor time contention takes more. */
+enum { CPU_TIME, INSTRUCTIONS, FLOATING_POINT, FEATURES };
+static const char *const features[] = {"cpu_s", "instructions", "floating_point"};
+
 typedef struct {
     const char *label; /* the collective that ended it */
-    long long wall_ns, cpu_ns, delay_ns, counts[COUNTS];
+    long long wall_ns, delay_ns, computed[FEATURES], counts[COUNTS];
 } Segment;
 
 static Segment now;      /* the segment under way */
 static Segment *ended;   /* those before it */
 static size_t n_ended, room;
-static long long wall_mark, cpu_mark, delay_mark, run;
-static int rank, processes, schedstat = -1, io = -1, recording;
+static long long wall_mark, delay_mark, mark[FEATURES], run;
+static int rank, processes, schedstat = -1, io = -1, counters[FEATURES] = {-1, -1, -1}, recording;
+static const char *no_counter[FEATURES];
 static long long io_mark[COUNTS - READS];
 
 static long long clock_ns(clockid_t clock)
@@ -44,6 +52,53 @@ static long long clock_ns(clockid_t clock)
     struct timespec t;
     clock_gettime(clock, &t);
     return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* Counts an event of this thread in user mode; -1 if the processor or the system does not. */
+static int open_counter(unsigned type, unsigned long long event)
+{
+    struct perf_event_attr attributes;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.type = type;
+    attributes.size = sizeof attributes;
+    attributes.config = event;
+    attributes.exclude_kernel = attributes.exclude_hv = 1;
+    return (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static long long read_counter(int counter)
+{
+    long long value = 0;
+    return counter < 0 || read(counter, &value, sizeof value) < 0 ? 0 : value;
+}
+
+/* FP_ARITH_INST_RETIRED of Intel, FpRetSseAvxOps of AMD; where these numbers mean something else,
+ * they do not count multiplications. */
+static int open_floating_point(void)
+{
+    static const unsigned events[] = {0xffc7, 0xff03};
+    no_counter[FLOATING_POINT] = "the processor counts none";
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        int counter = open_counter(PERF_TYPE_RAW, events[i]);
+        long long before = read_counter(counter);
+        volatile double product = 1;
+        for (int n = 0; n < 1000; n++)
+            product *= 0.9;
+        long long counted = read_counter(counter) - before;
+        if (counted >= 1000 && counted <= 2000)
+            return counter;
+        if (counter < 0)
+            no_counter[FLOATING_POINT] = strerror(errno);
+        else
+            close(counter);
+    }
+    return -1;
+}
+
+static long long computed(int feature)
+{
+    return feature == CPU_TIME ? clock_ns(CLOCK_THREAD_CPUTIME_ID)
+                               : read_counter(counters[feature]);
 }
 
 /* How long this thread was ready to run and had no processor (second field; Linux only). */
@@ -78,7 +133,8 @@ static ssize_t io_now(long long counts[])
 static void enter(void)
 {
     long long done[COUNTS - READS] = {0};
-    now.cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_mark;
+    for (int feature = 0; feature < FEATURES; feature++)
+        now.computed[feature] += computed(feature) - mark[feature];
     if (io_now(done) > 0)
         for (int kind = READS; kind < COUNTS; kind++)
             now.counts[kind] += done[kind - READS] - io_mark[kind - READS];
@@ -91,7 +147,8 @@ static void leave(void)
     ssize_t own = io_now(io_mark); /* the kernel adds it behind */
     io_mark[READ_BYTES - READS] += own;
     io_mark[0] += own > 0;
-    cpu_mark = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    for (int feature = FEATURES; feature-- > 0;)
+        mark[feature] = computed(feature);
 }
 
 static void count(int kind, long long amount)
@@ -162,14 +219,49 @@ static void start(void)
     PMPI_Bcast(&run, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
     schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     io = open("/proc/thread-self/io", O_RDONLY | O_CLOEXEC);
+    counters[INSTRUCTIONS] = open_counter(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS);
+    if (counters[INSTRUCTIONS] < 0)
+        no_counter[INSTRUCTIONS] = strerror(errno);
+    counters[FLOATING_POINT] = open_floating_point();
     recording = 1;
     PMPI_Barrier(MPI_COMM_WORLD);
     wall_mark = clock_ns(CLOCK_MONOTONIC);
     leave();
 }
 
+/* Which feature all processes have; floating-point operations if they are a twentieth of all
+ * instructions: of fewer, chance makes up too much. */
+static int feature_of_all(void)
+{
+    int has[] = {counters[INSTRUCTIONS] >= 0, counters[FLOATING_POINT] >= 0};
+    double done[FEATURES] = {0};
+    for (size_t i = 0; i < n_ended; i++)
+        for (int feature = 0; feature < FEATURES; feature++)
+            done[feature] += ended[i].computed[feature];
+    PMPI_Allreduce(MPI_IN_PLACE, has, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    PMPI_Allreduce(MPI_IN_PLACE, done, FEATURES, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < 2; i++)
+        if (!has[i] && counters[INSTRUCTIONS + i] >= 0) { /* all files have the same columns */
+            counters[INSTRUCTIONS + i] = -1;
+            no_counter[INSTRUCTIONS + i] = "another process counts none";
+        }
+    if (!has[0])
+        return CPU_TIME;
+    return has[1] && done[FLOATING_POINT] >= 0.05 * done[INSTRUCTIONS] ? FLOATING_POINT
+                                                                      : INSTRUCTIONS;
+}
+
+static void write_computed(FILE *file, const Segment *segment, int feature)
+{
+    if (feature == CPU_TIME)
+        fprintf(file, ",%.9f", segment->computed[CPU_TIME] / 1e9);
+    else
+        fprintf(file, ",%lld", segment->computed[feature]);
+}
+
 static void write_profile(void)
 {
+    int feature = feature_of_all();
     char path[4096];
     const char *prefix = getenv("SEGMENTS");
     snprintf(path, sizeof path, "%s.%d.csv", prefix ? prefix : "segments", rank);
@@ -181,19 +273,29 @@ static void write_profile(void)
     fprintf(file, "# benchrigor segment profile: 1\n# program: %s\n# run: %lld\n"
             "# process: %d\n# processes: %d\n# recorder: mpi_segments.c\n",
             program_invocation_short_name, run, rank, processes);
-    fprintf(file, "duration_s,computation:cpu_s,nominal:label,nominal:blocking_sends,"
+    for (int each = INSTRUCTIONS; each < FEATURES; each++)
+        if (counters[each] < 0)
+            fprintf(file, "# %s: perf_event_open: %s\n", features[each], no_counter[each]);
+    fprintf(file, "duration_s,nominal:label,nominal:blocking_sends,"
             "nominal:blocking_receives,nominal:nonblocking_sends,nominal:nonblocking_receives,"
             "nominal:collectives_1_n,nominal:collectives_n_1,nominal:collectives_n_n,"
-            "nominal:sent_bytes,nominal:received_bytes%s%s\n",
+            "nominal:sent_bytes,nominal:received_bytes%s%s,computation:%s",
             io < 0 ? "" : ",nominal:reads,nominal:writes,nominal:read_bytes,nominal:written_bytes",
-            schedstat < 0 ? "" : ",delay:run queue");
+            schedstat < 0 ? "" : ",delay:run queue", features[feature]);
+    for (int each = 0; each < FEATURES; each++)
+        if (each != feature && (each == CPU_TIME || counters[each] >= 0))
+            fprintf(file, ",evidence:%s", features[each]);
+    fputc('\n', file);
     for (size_t i = 0; i < n_ended; i++) {
-        fprintf(file, "%.9f,%.9f,%s", ended[i].wall_ns / 1e9, ended[i].cpu_ns / 1e9,
-                ended[i].label);
+        fprintf(file, "%.9f,%s", ended[i].wall_ns / 1e9, ended[i].label);
         for (int kind = 0; kind < (io < 0 ? READS : COUNTS); kind++)
             fprintf(file, ",%lld", ended[i].counts[kind]);
         if (schedstat >= 0)
             fprintf(file, ",%.9f", ended[i].delay_ns / 1e9);
+        write_computed(file, &ended[i], feature);
+        for (int each = 0; each < FEATURES; each++)
+            if (each != feature && (each == CPU_TIME || counters[each] >= 0))
+                write_computed(file, &ended[i], each);
         fputc('\n', file);
     }
     if (fclose(file))

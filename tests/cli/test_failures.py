@@ -69,7 +69,7 @@ def module(store, monkeypatch):
 
 @pytest.mark.slow
 def test_json_tells_an_error_and_the_run_whose_rounds_are_kept(cli, store, module, strict):
-    result = cli("run", "--json", "--target", "0.001%", f"{module}:late")
+    result = cli("run", "--in-process", "--json", "--target", "0.001%", f"{module}:late")
     assert result.exit_code == 5
     document = strict(result.stdout)
     assert document["error"]["type"] == "WorkloadFailed"
@@ -98,7 +98,7 @@ def test_every_verb_tells_its_errors_as_json(cli, words, code, kind, strict):
 
 @pytest.mark.slow
 def test_the_traceback_shows_the_users_own_part_only(cli, module):
-    result = cli("run", f"{module}:late")
+    result = cli("run", "--in-process", f"{module}:late")
     assert result.exit_code == 5
     trace, _, message = result.stderr.partition("benchrigor: ")
     assert "in own_part\n" in trace
@@ -135,7 +135,7 @@ def test_what_only_makes_a_coroutine_is_not_timed(cli, store, module, name, phra
 def test_coroutine_functions_are_awaited(cli, module, name):
     result = cli("run", "--budget", "0.2", f"{module}:{name}")
     assert result.exit_code in {0, 4}
-    assert " readings" in result.stdout
+    assert " reading" in result.stdout
 
 
 @pytest.mark.parametrize("words", [["sleep 0.1"], ["/no/such/program"], ["false"], ["/dev/null"]])
@@ -148,7 +148,9 @@ def test_a_start_that_failed_is_not_stored(cli, store, words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [("run",), ("ab", "failing:steady"), ("run", "failing:steady")])
+@pytest.mark.parametrize(
+    "words", [("run", "--in-process"), ("ab", "failing:steady"), ("run", "failing:steady")]
+)
 def test_a_function_that_raises_is_shown_in_one_way(cli, module, words):
     verb, *other = words
     result = cli(verb, "--target", "0.001%", "--budget", "20", *other, f"{module}:at_fifty")
@@ -224,7 +226,7 @@ def test_a_side_that_is_kept_alone_can_be_shown(cli, store):
         assert hint in result.stderr
 
 
-@pytest.mark.parametrize("more", [[], ["--fresh"]])
+@pytest.mark.parametrize("more", [[], ["--in-process"]])
 @pytest.mark.parametrize("how", ["os.abort()", "ctypes.string_at(0)"])
 @pytest.mark.slow
 def test_a_crash_shows_the_lines_that_led_to_it(store, more, how):
@@ -235,7 +237,7 @@ def test_a_crash_shows_the_lines_that_led_to_it(store, more, how):
     argv = [sys.executable, "-m", "benchrigor", "run", *more, "--no-store", "crash:work"]
     done = subprocess.run(argv, capture_output=True, text=True, cwd=store.parent, check=False)
     assert 'crash.py", line 4 in work' in done.stderr
-    assert done.returncode == (5 if more else -6 if "abort" in how else -11)
+    assert done.returncode == (5 if not more else -6 if "abort" in how else -11)
 
 
 @pytest.mark.slow
@@ -245,7 +247,8 @@ def test_a_function_that_limits_the_open_files_makes_no_traceback_of_ours(store)
         "import resource, time\ndef work():\n  time.sleep(0.002)\n"
         "  resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))\n"
     )
-    argv = [sys.executable, "-m", "benchrigor", "run", "--budget", "0.5", "limits:work"]
+    argv = [sys.executable, "-m", "benchrigor", "run", "--budget", "0.5"]
+    argv += ["--in-process", "limits:work"]
     done = subprocess.run(argv, capture_output=True, text=True, cwd=store.parent, check=False)
     assert "Traceback" not in done.stderr
     assert done.returncode == 5

@@ -57,6 +57,15 @@ def test_ratios_far_from_1_need_no_further_units():
     assert stats.compare(far, rng.lognormal(0.0, 0.5, 40)).required is None
 
 
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_a_ratio_that_no_float_holds_is_none(exchanged):
+    sides = [[5e-324] * 40, [1.0, 2.0] * 20]
+    comparison = stats.compare(*(reversed(sides) if exchanged else sides))
+    assert comparison.ratio is None
+    assert str(comparison).endswith("no ratio")
+    assert "too far from the other for a float" in comparison.notices[0].sentence
+
+
 def test_ratios_of_pairs_that_no_float_holds_are_named():
     with pytest.raises(InvalidInput, match=r"candidate\[1\] is 1.0, expected a ratio"):
         stats.compare([1.0, 5e-324, 1.0], [1.0, 1.0, 1.0], paired=True)

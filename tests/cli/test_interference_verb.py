@@ -60,6 +60,16 @@ def test_the_light_of_a_run_comes_first(cli, saved, hit, light):
     assert result.stderr == ""
 
 
+def test_a_last_line_without_its_end_is_reported(cli, saved, tmp_path):
+    (name,) = saved(run=profile())
+    text = (tmp_path / name).read_text()
+    (tmp_path / name).write_text(text.rstrip("\n"))
+    said = cli("interference", name).stderr
+    assert (
+        f"run.csv line {text.count(chr(10))} has no line break, is perhaps unfinished, but" in said
+    )
+
+
 def test_measured_and_estimated_are_shown_apart(cli, saved):
     shown = cli("interference", *saved(run=profile(hit=0.1))).stdout
     found = profile_interference(profile(hit=0.1))

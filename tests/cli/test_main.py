@@ -26,7 +26,11 @@ def test_the_help_of_a_verb_fits_the_screen_and_gives_examples(cli, verb):
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_begins_with_its_question_and_shows_about_a_dozen_options(cli, verb):
     command = main.get_command(click.Context(main), verb)
-    flags = [each.opts[-1] for each in command.params if isinstance(each, click.Option)]
+    flags = [
+        each.opts[-1]
+        for each in command.params
+        if isinstance(each, click.Option) and not each.hidden
+    ]
     shown, whole = cli(verb, "--help").stdout, cli(verb, "--help-all").stdout
     for text in (shown, whole):
         assert " ".join(text.split("\n\n")[1].split()) == VERBS[verb]
@@ -103,7 +107,8 @@ def test_version_and_help_load_no_verb_and_nothing_heavy(word):
 def test_before_its_first_call_a_run_loads_only_what_it_needs(cli, store):
     probe = "import sys\ndef f():\n    raise ValueError(' '.join(sys.modules))"
     (store.parent / "first_call.py").write_text(probe)
-    command = [sys.executable, "-m", "benchrigor", "run", "--budget", "0.01", "first_call:f"]
+    command = [sys.executable, "-m", "benchrigor", "run", "--budget", "0.01"]
+    command += ["--in-process", "first_call:f"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=store.parent)  # noqa: PLW1510  # it fails
     loaded = set(done.stderr.split())
     assert "numpy" in loaded

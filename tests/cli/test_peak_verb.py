@@ -173,6 +173,45 @@ def test_a_dry_run_reckons_with_the_requests_that_limits_need(cli):
     assert far[0] > 2.0 * mean[0]
 
 
+NOISY = "import sys, random; print('mean', random.uniform(18, 22))"
+
+
+@pytest.mark.slow
+def test_a_plan_shows_how_many_trials_of_each_length_it_takes(cli, strict, store):
+    command = (*READ, "--", sys.executable, "-c", NOISY, "{load}")
+    words = ("peak", "--mean", "40ms", "--plan", "--trial-time", "60s", "--seed-load", "120")
+    result = cli(*words, *command)
+    assert result.exit_code == 0, result.stderr
+    header, *rows, wanted = result.stdout.splitlines()
+    assert header.split() == ["seconds", "variation", "trials", "cost"]
+    assert [row.split()[0] for row in rows] == ["30", "60", "120"]
+    assert wanted.startswith("the response at 120 req/s within 10% at 95%")
+    assert "15 trials at 120 req/s" in result.stderr
+    assert not store.exists()
+    document = strict(cli(*words, "--accuracy", "4%", "--json", *command).stdout)
+    assert [each["duration_s"] for each in document["lengths"]] == [30.0, 60.0, 120.0]
+    assert all(each["trials"] >= 2 for each in document["lengths"])
+    assert document["accuracy"] == 0.04
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["adaptive", "strawman", "linear", "binsearch", "model"])
+def test_trials_are_as_long_as_was_asked_for(cli, policy):
+    words = ("--mean", "40ms", "--policy", policy, "--trial-time", "7s", "--budget", "8")
+    document = json.loads(cli("peak", *words, "--json", *READ, *fake()).stdout)
+    assert {each["asked"]["duration_s"] for each in document["trials"]} == {7.0}
+
+
+def test_the_width_decides_which_load_is_taken_for_the_peak(cli):
+    words = ("--mean", "40ms", "--policy", "binsearch", "--json", *READ)
+    half = {
+        width: json.loads(cli("peak", *words, "--width", width, *fake()).stdout)["load"]["value"]
+        for width in ("2%", "60%")
+    }
+    assert half["2%"] == pytest.approx(175.0, rel=0.01)
+    assert half["60%"] == 150.0
+
+
 def test_what_never_saturates_is_told_so(cli):
     words = ("peak", "--mean", "40ms", "--max-load", "150", *READ, *fake())
     result = cli(*words)

@@ -126,7 +126,9 @@ def test_the_first_interrupt_ends_a_stream_at_once_and_reports(started, tmp_path
 @pytest.mark.slow
 def test_a_budget_ends_a_command_and_says_so(started, tmp_path):
     pids = tmp_path / "pids"
-    run = started("run", "--budget", "0.5", "sh", "-c", "echo $$ > pids; exec sleep 600")
+    run = started(
+        "run", "--details", "--budget", ".5", "sh", "-c", "echo $$ > pids; exec sleep 600"
+    )
     stdout, _ = run.communicate(timeout=PATIENCE_S)
     assert run.returncode == 4
     assert "time budget spent" in stdout
@@ -204,7 +206,8 @@ def finished(started, tmp_path):
 
     def run(module, *options):
         (tmp_path / "job.py").write_text(module)
-        process = started("run", "--budget", 1, *options, "job:work", cwd=tmp_path)
+        where = options or ["--in-process"]
+        process = started("run", *where, "--budget", 1, "job:work", cwd=tmp_path)
         _, process.printed = process.communicate(timeout=PATIENCE_S)
         return process
 

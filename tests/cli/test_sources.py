@@ -1,5 +1,6 @@
 import io
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -130,6 +131,17 @@ UNREADABLE = {
     "a sign that is no minus": ("\u22125\n3\n", None, "line 1 has .*5', expected a number"),
     "a NUL byte at first": ("1\0\n2\n", None, "line 1 has a NUL byte, expected text in UTF-8"),
     "a NUL byte": ("1\n2\0\n", None, "line 2 has a NUL byte, expected text in UTF-8"),
+    "a quote that is never closed": (
+        'time\n5\n6\n5.5\n"1\n2\n3\n',
+        None,
+        "line 5 is no CSV: '\"1', a quote that its line does not close",
+    ),
+    "a quoted cell over two lines": (
+        'a,t\n"x\ny",1\nz,2\n',
+        "t",
+        "line 2 is no CSV: '\"x', a quote",
+    ),
+    "digits behind a quoted cell": ('t\n"1"2\n3\n', None, "line 2 is no CSV: .* expected after"),
     "half a JSON list": ("[1, 2,", None, "is no JSON"),
     "deeply nested JSON": ("[" * 100_000, None, "is no JSON"),
     "a string in a JSON list": ('[1, "x"]', None, r"\[1\] is 'x'"),
@@ -157,6 +169,14 @@ def test_no_readings_are_read_from(text, column, phrase, tmp_path):
     (tmp_path / "file").write_text(text, encoding="utf-8")
     with pytest.raises(InvalidInput, match=phrase):
         read_rounds(str(tmp_path / "file"), column)
+
+
+def test_a_table_of_many_columns_is_read_as_fast_as_one_of_many_lines(tmp_path):
+    names = ",".join(f"c{number}" for number in range(100_000))
+    (tmp_path / "file").write_text(f"{names}\n{','.join(['1'] * 100_000)}\n")
+    start = time.process_time()
+    assert read_rounds(str(tmp_path / "file"), "c7").series[0].tolist() == [1.0]
+    assert time.process_time() - start < 8.0
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
@@ -271,6 +291,8 @@ CUT = {
     "decimals": ("1.25\n2.5\n12\n", 3),  # its line has an end
     "no decimals": ("1.25\n2.5\n1", 2),
     "a point at the end": ("1.25\n2.5\n1.", 2),
+    "a point at the end, behind whole numbers": ("1\n2\n3.", 2),
+    "points at the ends of all": ("1.\n2.\n3.", 3),
     "half of an exponent": ("1.25\n2.5\n1.0e-", 2),
     "few digits": ("1025\n" * 25 + "10", 25),
     "few digits among few": ("10\n12\n9", 3),
@@ -281,10 +303,29 @@ CUT = {
 
 
 @pytest.mark.parametrize(("text", "n"), CUT.values(), ids=CUT.keys())
-def test_an_unfinished_last_line_is_reported_and_not_used(tmp_path, capsys, text, n):
+def test_a_last_line_without_its_end_is_reported_and_not_used_where_it_was_cut(
+    tmp_path, capsys, text, n
+):
     (tmp_path / "file").write_text(text)
     column = "t" if "t" in text else None
     assert read_rounds(str(tmp_path / "file"), column).series[0].size == n
     lines = text.count("\n") + (not text.endswith("\n"))
-    reported = f"file line {lines} is unfinished and not used: {text.splitlines()[-1]!r}"
-    assert (reported in capsys.readouterr().err) is (n + ("a,t" in text) < lines)
+    is_used = n + ("a,t" in text) == lines
+    how = (
+        "has no line break, is perhaps unfinished, but used"
+        if is_used
+        else "is unfinished and not used"
+    )
+    reported = f"file line {lines} {how}: {text.splitlines()[-1]!r}"
+    assert (reported in capsys.readouterr().err) is not text.endswith("\n")
+
+
+def test_a_last_line_with_its_end_is_not_reported(cli):
+    for text in (
+        "1\n2\n3\n",
+        "1\n2\n3\n ",
+        "1\n2\n3\r\n",
+        "[1, 2, 3]",
+        '{"t": 1}\n{"t": 2}\n{"t": 3}',
+    ):
+        assert not cli("analyze", input=text).stderr

@@ -26,6 +26,9 @@ def shell(script, folder):
     )
 
 
+GONE = "mkdir gone; cd gone; rmdir ../gone; benchrigor"
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")  # noqa: PTH110
 @pytest.mark.parametrize(
@@ -37,7 +40,8 @@ def shell(script, folder):
         ("benchrigor show nothing 2> /dev/full", 6, ""),
         ("benchrigor show nothing 2>&-", 6, ""),
         ("benchrigor --version 2>&- <&-", 0, ""),
-        ("mkdir gone; cd gone; rmdir ../gone; benchrigor list", 2, "the current folder cannot be"),
+        (f"{GONE} run true", 2, "the current folder cannot be"),
+        (f"{GONE} list", 6, "there is no store at"),
     ],
 )
 def test_each_way_has_its_exit_code(tmp_path, script, code, said):
@@ -64,3 +68,13 @@ def test_a_report_that_cannot_be_written_is_of_a_run_that_is_kept(tmp_path):
     assert found.returncode == CANNOT_WRITE
     assert "benchrigor: standard output cannot be written" in found.stderr
     assert " rounds" in shell("benchrigor list", tmp_path).stdout
+
+
+@pytest.mark.slow
+def test_what_is_stored_can_be_read_without_a_current_folder(tmp_path):
+    shell("benchrigor run --max-rounds 3 true", tmp_path)
+    verbs = ("list", "show", "explain", "doctor", "track-record")
+    found = shell(f"{GONE} {'; benchrigor '.join(verbs)}", tmp_path)
+    assert "Traceback" not in found.stderr
+    assert "current folder" not in found.stderr
+    assert " rounds" in found.stdout

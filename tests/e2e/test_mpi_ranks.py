@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchrigor.instrument.kernel_files import Unavailable
+from benchrigor.instrument.perf_events import open_counter
 from benchrigor.model import Interference, SegmentProfile
 from benchrigor.stats import merge_processes, profile_interference
 
@@ -53,6 +55,17 @@ def run_ranks(*command: str | Path) -> float:
     return float(done.stdout)
 
 
+def run_wrapped(folder: Path, wrapper: Path) -> float:
+    """Compile a wrapper, and run a program under it that writes ``run.*.csv``."""
+    library, program = folder / "libmpi_segments.so", folder / "program"
+    flags = ["-O2", "-Wall", "-Wextra", "-Werror"]
+    shared = ["-fPIC", "-shared", "-o", str(library), str(wrapper)]
+    for what in (shared, ["-o", str(program), str(HERE / "mpi_program.c")]):
+        subprocess.run([str(tool("mpicc")), *flags, *what], check=True)
+    prefix = f"SEGMENTS={folder / 'run'}"
+    return run_ranks("env", f"LD_PRELOAD={library}", prefix, program, str(STEPS), "10")
+
+
 def check(folder: Path, late_s: float) -> tuple[SegmentProfile, Interference]:
     """Estimate the run from the files of its ranks, and compare with what was done to it."""
     ranks = [SegmentProfile.load(folder / f"run.{rank}.csv") for rank in range(RANKS)]
@@ -90,15 +103,33 @@ def test_a_late_rank_shows_in_the_segments_of_a_traced_communicator(tmp_path: Pa
 
 @on_linux
 @needs_cc
+def test_a_c_wrapper_takes_what_the_processor_counts_for_computation(tmp_path: Path) -> None:
+    """A counter of the kernel in place of the processor's, which few machines show."""
+    try:
+        open_counter(1, 1)
+    except Unavailable as error:
+        pytest.skip(str(error))
+    source = tmp_path / "segments.c"
+    hardware, task_clock = "PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS", "1, 1"
+    text = WRAPPER.read_text(encoding="utf-8")
+    assert hardware in text
+    source.write_text(text.replace(hardware, task_clock), encoding="utf-8")
+    late_s = run_wrapped(tmp_path, source)
+    ranks = [SegmentProfile.load(tmp_path / f"run.{rank}.csv") for rank in range(RANKS)]
+    for each in ranks:
+        assert each.computation.keys() == {"instructions"}
+        # The clock of the task in nanoseconds, without what MPI spins: near the processor time.
+        assert each.computation["instructions"].sum() * 1e-9 == pytest.approx(
+            each.evidence["cpu_s"].sum(), rel=0.5
+        )
+        assert each.facts["floating_point"]
+    assert merge_processes(ranks).duration_s.sum() > late_s
+
+
+@on_linux
+@needs_cc
 def test_a_late_rank_shows_in_what_a_c_wrapper_writes(tmp_path: Path) -> None:
-    library, program = tmp_path / "libmpi_segments.so", tmp_path / "program"
-    flags = ["-O2", "-Wall", "-Wextra", "-Werror"]
-    shared = ["-fPIC", "-shared", "-o", str(library), str(WRAPPER)]
-    for what in (shared, ["-o", str(program), str(HERE / "mpi_program.c")]):
-        subprocess.run([str(tool("mpicc")), *flags, *what], check=True)
-    preload = f"LD_PRELOAD={library}"
-    prefix = f"SEGMENTS={tmp_path / 'run'}"
-    late_s = run_ranks("env", preload, prefix, program, str(STEPS), "10")
+    late_s = run_wrapped(tmp_path, WRAPPER)
     merged, _ = check(tmp_path, late_s)
     assert merged.program == "program"
     assert merged.nominal["label"].tolist() == ["Allreduce"] * STEPS + ["Finalize"]

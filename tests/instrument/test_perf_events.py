@@ -33,3 +33,34 @@ def test_an_unknown_system_has_no_counter(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(perf_events.platform, "machine", lambda: "abacus")
     with pytest.raises(Unavailable, match="on abacus"):
         perf_events.open_counter(SOFTWARE, TASK_CLOCK)
+
+
+def test_an_event_that_does_not_count_multiplications_is_not_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of two events the second counts two operations for each multiplication."""
+    counts = iter([0, 17, 0, 2_000, 0, 0, 0, 2_001])
+    opened = []
+
+    def note(*event: int) -> None:
+        opened.append(event)
+
+    def count(_counter: object) -> int:
+        return next(counts)
+
+    monkeypatch.setattr(perf_events, "open_counter", note)
+    monkeypatch.setattr(perf_events, "read_counter", count)
+    perf_events.open_floating_point()
+    assert opened == [(4, 0xFFC7), (4, 0xFF03)]
+    with pytest.raises(Unavailable, match="0xffc7 counts 0 of 1000 multiplications; 0xff03"):
+        perf_events.open_floating_point()
+
+
+def test_without_counters_the_reason_is_that_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_event: int) -> KernelFile:
+        raise Unavailable("perf_event_open: No such file or directory")
+
+    monkeypatch.setattr(perf_events, "open_counter", refuse)
+    with pytest.raises(Unavailable) as caught:
+        perf_events.open_floating_point()
+    assert str(caught.value) == "perf_event_open: No such file or directory"

@@ -73,6 +73,10 @@ WITH_SECRETS = [
     ["sshpass", f"-p{S}", "ssh", "h"],
     ["tool", f"--password={S}("],
     ["curl", f"http://h/?token=abc({S})"],
+    ["keytool", "-list", "--storepass", S, "-v"],
+    ["keytool", "-genkey", "-keypass", S, "-deststorepass", S, "-alias", "a"],
+    ["tool", "--verbose", "--session", S, "-n", "3"],
+    ["tool", f"--session={S}", "--storepass", "changeit"],
 ]
 
 WITHOUT = [
@@ -111,6 +115,8 @@ WITHOUT = [
     ["ssh", "-p2222", "h"],
     ["mysql", "-p", "shop"],
     ["sshpass", "-f", "file", "ssh", "h"],
+    ["sox", "a", "--lowpass", "300", "--sessions", "many", "--session-file", "f"],
+    ["python", "-c", "session=requests.Session(); session.get(url)"],
 ]
 
 

@@ -293,3 +293,22 @@ def test_the_pressure_has_a_row_where_it_is_known() -> None:
     shown = row(render_interference(YELLOW, pressure=pressure), "pressure")
     assert shown == "some task waited, of the time: 20% for disks"
     assert "pressure" not in render_interference(YELLOW)
+
+
+@pytest.mark.parametrize(
+    ("feature", "said"),
+    [
+        ("cpu_s", "cpu_s; slowdowns that cost processor time are hidden"),
+        ("instructions", "instructions"),
+        ("floating_point", "floating_point"),
+        (None, "not recorded: segments of equal labels count as equal work"),
+    ],
+)
+def test_the_feature_that_compares_segments_is_named_with_what_it_hides(
+    feature: str | None, said: str
+) -> None:
+    computation = {} if feature is None else {feature: (1.0, 1.1)}
+    shown = replace(YELLOW, groups=(replace(group(), computation=computation),))
+    (line,) = (x for x in render_interference(shown).splitlines() if "  computation" in x)
+    assert line.split(None, 1)[1].startswith(said[:50])
+    assert feature in {"cpu_s", None} or line.endswith(str(feature))

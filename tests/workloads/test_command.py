@@ -151,6 +151,13 @@ def test_directory_and_environment_are_given_and_the_rest_is_kept(tmp_path: Path
     assert run(workload).readings["x"] == 1.0
 
 
+def test_secrets_in_the_end_of_stderr_are_hidden() -> None:
+    code = "import sys; sys.exit('no option --pass' 'word=S3cr3tV\\ndon\\'t use tok' 'en=S3cr3tV')"
+    said = failure(python(code))
+    assert "| no option --password=__hidden__\n  | don't use token=__hidden__" in said
+    assert "S3cr3tV" not in said.partition("its stderr ends")[2]
+
+
 def test_an_exit_code_that_is_not_accepted_is_named_with_the_end_of_stderr() -> None:
     code = "import sys; print('x' * 5000 + '\\nlast \\udcff words', file=sys.stderr); sys.exit(3)"
     said = failure(python(code))

@@ -252,8 +252,8 @@ def test_pools_end_with_the_budget_and_say_nothing(
 ) -> None:
     name, budget = f"pools:{function}", ["--budget", "0.5", "--json"]
     words = {
-        "run": ["run", "--no-store", *budget, name],
-        "fresh": ["run", "--fresh", "--no-store", *budget, name],
+        "run": ["run", "--in-process", "--no-store", *budget, name],
+        "fresh": ["run", "--no-store", *budget, name],
         "timeit": ["timeit", *budget, "-s", f"from pools import {function}", f"{function}()"],
         "ab": ["ab", *budget, name, "pools:work_twice"],
     }

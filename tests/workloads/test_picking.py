@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import signal
 import tracemalloc
 from typing import Any
 
@@ -302,3 +303,24 @@ def test_json_may_span_several_lines(indent: int | str | None, end: str) -> None
 
 def test_objects_in_lines_count_also_behind_a_bracket_that_never_closes() -> None:
     assert picked('{\n{"x": 1}\n{"x": 2}\n', "x=json:x", unit_readings=True) == [1.0, 2.0]
+
+
+def test_commas_in_quotes_part_no_cells_of_a_column() -> None:
+    assert picked('name,n\n"a, 7, b",5\n"c","6"\n', "x=column:1", unit_readings=True) == [5.0, 6.0]
+    assert picked('5" disk, 3\n', "x=column:1") == [3.0]
+
+
+@pytest.mark.parametrize("rows", ['5\n"1\n2\n', 'a,5\n"x,8\ny",6\n', 'a,5\nb,"6\n7",8\n'])
+def test_a_quote_that_its_line_does_not_close_is_refused(rows: str) -> None:
+    with pytest.raises(
+        WorkloadFailed, match=r"line 2 of .* expected each quoted cell whole in one"
+    ):
+        picked(rows, f"x=column:{int(',' in rows)}", unit_readings=True)
+
+
+def test_a_pattern_that_tries_all_ways_to_match_is_named_and_left() -> None:
+    with pytest.raises(
+        WorkloadFailed, match=r"line 2 of .* was ended after 0.5 s.*regex:\(a\+\)\+\$"
+    ):
+        picked(f"b\n{'a' * 40}b\n", "x=regex:(a+)+$", unit_readings=True)
+    assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0

@@ -17,8 +17,10 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.recordings import recorded_run
+from benchrigor.cli.sources import report_unfinished
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
+from benchrigor.files import readable
 from benchrigor.layout import joined
 from benchrigor.model import Code, Interference, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
@@ -141,9 +143,13 @@ def _read_runs(sources: Sequence[str], store: Path | None) -> list[_Run]:
 
 def _load(source: str) -> SegmentProfile:
     try:
-        return SegmentProfile.load(source)
+        profile = SegmentProfile.load(source)
+        *lines, last = readable(source).read_bytes().split(b"\n")
     except OSError as error:
         raise InvalidInput(f"{source} is no segment profile: {error.strerror}") from error
+    if last:
+        report_unfinished(source, len(lines) + 1, last.decode(errors="replace"), is_used=True)
+    return profile
 
 
 def _of_record(record: RunRecord, source: str) -> Interference:

@@ -16,7 +16,7 @@ import click
 from benchrigor import instrument
 from benchrigor.cli import options as shared
 from benchrigor.cli.picture import plot_option
-from benchrigor.cli.searches import announced, carry_out, generator_of
+from benchrigor.cli.searches import announced, carry_out, generator_of, planned_lengths
 from benchrigor.cli.targets import names_function
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
@@ -33,7 +33,7 @@ from benchrigor.workloads.loadgen.http_requests import HttpRequest
 from benchrigor.workloads.loadgen.load_command import scale_of
 
 _LOADS = {"rate": "req/s", "users": "users", "connections": "connections"}
-_SEARCH = ("accuracy", "confidence", "policy", "seed_load", "min_load", "max_load", "budget_s")
+_SEARCH = ("accuracy", "confidence", "policy", "seed_load", "min_load", "max_load", "width")
 _BUDGET_S, _PUBLISHED_ACCURACY = 240.0, 0.10
 _OFFERED = ("arrivals", "timeout_s", "processes", "prepare", "recover", "read")
 
@@ -91,7 +91,17 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 @_load_option("--min-load", "The least load that is tried.", 1.0)
 @_load_option("--max-load", "The greatest load that is tried.")
 @shared.share_option("--accuracy", "5%", "Half-width wanted of the peak; published policies 10%.")
+@shared.share_option(
+    "--width", "10%", "The published policies take a response this near to the limit for the peak."
+)
 @shared.confidence_option(text="Of the interval.")
+@click.option(
+    "--trial-time",
+    "trial_s",
+    type=shared.Duration(),
+    help="Length of each trial.  [default: as the policy wants: 3min, strawman 5min, adaptive as "
+    "the interval needs]",
+)
 @click.option(
     "--budget",
     "budget_s",
@@ -115,6 +125,13 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 @click.option("--recover", metavar="COMMAND", help="Run this when the server broke down.")
 @click.option("--read", multiple=True, metavar="PICK", help="A value that COMMAND prints.")
 @click.option("--dry-run", is_flag=True, help="Show what it would take, and offer no load.")
+@click.option(
+    "--plan",
+    "plan_only",
+    is_flag=True,
+    help="Run five trials each of half, once and twice the length at --seed-load, and show how "
+    "many of each length the accuracy takes, with their cost.",
+)
 @plot_option
 @shared.store_option
 @shared.details_option
@@ -128,6 +145,7 @@ def peak(
     others: tuple[str, ...],
     load: str,
     dry_run: bool,
+    plan_only: bool,
     picture: Path | None,
     store: Path | None,
     as_json: bool,
@@ -151,6 +169,7 @@ def peak(
     Examples:
       benchrigor peak --url http://127.0.0.1:8000/ --p95 200ms --failed 1%
       benchrigor peak --url http://127.0.0.1:8000/ --mean 40ms --dry-run
+      benchrigor peak --url http://127.0.0.1/ --mean 40ms --plan --seed-load 150
       benchrigor peak --requests mix.toml --limit p99=500ms --plot peak.png
       benchrigor peak --limit p99=50ms -- wrk2 -R{load} -d{seconds} --latency URL
       benchrigor peak --p95 50ms --load connections \\
@@ -158,22 +177,26 @@ def peak(
       benchrigor peak --mean 40ms my_client:request
     """  # noqa: D301  # click wants the backspace itself
     limits = _limits(mean_s, p95_s, failed, others, given["read"])
-    if given["policy"] != ADAPTIVE and not shared.is_given("accuracy"):
+    accuracy_given = shared.is_given("accuracy")  # else to miss it is nobody's loss
+    if (plan_only or given["policy"] != ADAPTIVE) and not accuracy_given:
         given["accuracy"] = _PUBLISHED_ACCURACY  # of the response, as it was published
     search = {
         **{name: given[name] for name in _SEARCH},
         "budget_s": _budget(given["budget_s"], given["policy"]),
+        "trial_s": given["trial_s"],
         "limits": limits,
         "whole": load != "rate",
         "unit": _LOADS[load],
     }
     generator = {name: given[name] for name in _OFFERED} | _target(words, given)
-    accuracy_given = shared.is_given("accuracy")  # else to miss it is nobody's loss
     generator |= {"load": load, "cwd": str(Path.cwd()), "accuracy_given": accuracy_given}
     planned = PeakSearch(**search)
     offering = generator_of(generator, planned.limits)
     if dry_run:
         announced(planned, search, as_json=as_json)
+        return
+    if plan_only:
+        planned_lengths(planned, offering, as_json=as_json)
         return
     run = PeakRun(
         planned,
@@ -184,12 +207,7 @@ def peak(
         store=shared.open_store(store),
     )
     carry_out(
-        run,
-        planned,
-        offering,
-        accuracy_given=accuracy_given,
-        as_json=as_json,
-        picture=picture,
+        run, planned, offering, accuracy_given=accuracy_given, as_json=as_json, picture=picture
     )
 
 

@@ -7,7 +7,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,10 +29,12 @@ from benchrigor.model import (
     Trial,
     codec,
 )
+from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.text import show_duration, show_value
+from benchrigor.model.text import percent, show_duration, show_value
 from benchrigor.model.trial import show_ratio
 from benchrigor.report import plot_peak
+from benchrigor.stats import plan_runlength
 from benchrigor.storage import Journal
 from benchrigor.workbench import PeakRun, PeakSearch
 from benchrigor.workbench.expected_cost import expected_costs
@@ -43,6 +45,7 @@ from benchrigor.workloads.processes.command_hooks import LONGEST_S, run_hook
 from benchrigor.workloads.processes.command_line import CommandLine
 
 _FAILURES_SHOWN = 3
+_PILOTS, _LENGTHS = 5, (0.5, 1.0, 2.0)  # trials of each length; lengths over that of the search
 
 
 def is_search(record: RunRecord) -> bool:
@@ -80,6 +83,38 @@ def announced(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) 
 
     print_result(
         text, as_json=as_json, first=first, trials=trials, seconds=seconds, statuses=statuses
+    )
+
+
+def planned_lengths(search: PeakSearch, generator: Prepared, *, as_json: bool) -> None:
+    """Run pilot trials of several lengths at the first load, and print what each length takes."""
+    first = search.ask()
+    assert first is not None  # noqa: S101  # it has not begun
+    lengths = [first.duration_s * each for each in _LENGTHS] * _PILOTS
+    load = show_value(first.load, search.unit)
+    say(f"{len(lengths)} trials at {load}, {show_duration(sum(lengths))} in all", err=True)
+    generator.check()
+    try:
+        for number, seconds in enumerate(lengths):
+            pilot = replace(first, id=number, duration_s=seconds, reason="pilot")
+            search.recall(pilot, generator.offer(pilot))
+    finally:
+        generator.close()
+    trials = search.result().trials
+    invalid = (each.invalid or "the server broke down" * each.result.crashed for each in trials)
+    refuse({f"a trial at {load} tells nothing: {each}" for each in invalid if each})
+    pilots: dict[float, list[float]] = {}
+    for each in trials:
+        pilots.setdefault(each.asked.duration_s, []).append(each.ratio or 0.0)
+    setup_s = max(0.0, sum(each.cost_s for each in trials) - sum(lengths)) / len(trials)
+    wanted = {"accuracy": search.goal.accuracy, "confidence": search.goal.confidence}
+    plan = plan_runlength(pilots, **wanted, setup_s=setup_s)
+    accuracy, confidence = map(percent, wanted.values())
+    said = f"the response at {load} within {accuracy} at {confidence}; near the peak it takes more"
+    print_result(
+        lambda: page([*str(plan).splitlines(), said]),
+        as_json=as_json,
+        **{**wanted, "load": first.load, "setup_s": setup_s, **asdict(plan)},
     )
 
 

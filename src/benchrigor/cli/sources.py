@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -58,9 +59,10 @@ def read_rounds(source: str, column: str | None, by: str | None = None) -> Recor
 
     JSON (a list, an object that holds one, a list of objects, or an object per line) is recognised
     by its first character. All else is CSV (comma, semicolon, tab or spaces), whose first line is a
-    header if it holds no number; all rows must have as many cells. ``column`` is the name or
-    number (from 0) of a CSV column, or the key of JSON objects; None stands for the only one, or
-    the only other one than ``by``.
+    header if it holds no number; all rows must have as many cells. A last line without a line break
+    is reported, and not used where `_is_cut` tells that a part of it is missing. ``column`` is the
+    name or number (from 0) of a CSV column, or the key of JSON objects; None stands for the only
+    one, or the only other one than ``by``.
     """
     name = name_of(source)
     cells, *labels = _cells(source, [column], by)
@@ -192,12 +194,18 @@ def _json_lines(text: str, name: str) -> list[Any]:
     except ValueError:
         if text.endswith("\n") or len(items) < _FEWEST_WHOLE:
             raise
-        _report_unfinished(name, number, last)
+        report_unfinished(name, number, last, is_used=False)
     return items
 
 
-def _report_unfinished(name: str, number: int, line: str) -> None:
-    remark(f"{name} line {number} is unfinished and not used: {short(line)}")
+def report_unfinished(name: str, number: int, line: str, *, is_used: bool) -> None:
+    """Say that a last line has no line break at its end, as when its writer was cut off."""
+    how = (
+        "has no line break, is perhaps unfinished, but used"
+        if is_used
+        else "is unfinished and not used"
+    )
+    remark(f"{name} line {number} {how}: {short(line)}")
 
 
 def _from_csv(
@@ -207,7 +215,9 @@ def _from_csv(
     first = [cell.strip() for cell in rows[0][1]]
     has_header = _is_header(first)
     if has_header and len(rows) == 1:
-        raise InvalidInput(f"{name} has {','.join(first)!r} and no line after it, expected numbers")
+        raise InvalidInput(
+            f"{name} has {short(','.join(first))} and no line after it, expected numbers"
+        )
     if not has_header and not all(first):
         raise InvalidInput(
             f"{name} line {rows[0][0]} has an empty cell, expected a name or a number in each; "
@@ -215,8 +225,9 @@ def _from_csv(
         )
     numbers = [str(number) for number in range(len(first))]
     # Of columns of the same name only the number tells which is meant.
+    times = Counter(first)
     columns = [
-        cell if has_header and first.count(cell) == 1 else number
+        cell if has_header and times[cell] == 1 else number
         for number, cell in zip(numbers, first, strict=True)
     ]
     numbered = dict(zip(numbers, columns, strict=True))
@@ -298,9 +309,11 @@ def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:
     is_alone = all(len(row) == 1 for _, row in kept[1:])
     if delimiter == " " and is_alone and not any(map(_is_like_number, first)):
         kept[0] = (place, [" ".join(first)])  # a name of several words
-    if not text.endswith("\n") and len(kept) > _FEWEST_WHOLE and _is_cut([r for _, r in kept]):
-        number, row = kept.pop()
-        _report_unfinished(name, number, delimiter.join(row))
+    number, row = kept[-1]
+    if not text.endswith("\n") and number == len(lines):
+        is_cut = len(kept) > _FEWEST_WHOLE and _is_cut([r for _, r in kept])
+        report_unfinished(name, number, delimiter.join(row), is_used=not is_cut)
+        kept = kept[:-1] if is_cut else kept
     _check_width(kept, delimiter, name)
     if len(kept[0][1]) > 1 and not any(row[-1].strip() for _, row in kept):
         kept = [(line, row[:-1]) for line, row in kept]  # each line ends in a delimiter
@@ -310,8 +323,8 @@ def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:
 def _is_cut(rows: Sequence[list[str]]) -> bool:
     """Return whether the last row, whose line has no end, lacks a part of itself.
 
-    It has fewer cells than the first, or ends in no number, or in one without the decimals that all
-    others have. Among many it is the shortest: a whole line rarely is.
+    It has fewer cells than the first, or ends in no number, or in one that ends in a point or lacks
+    the decimals that all others have. Among many it is the shortest: a whole line rarely is.
     """
     first, *others, last = rows
     if len(last) < len(first):
@@ -320,7 +333,9 @@ def _is_cut(rows: Sequence[list[str]]) -> bool:
     if all(map(is_number, ends)):
         if not is_number(end):
             return True
-        if all("." in cell for cell in ends) and "." not in end[:-1]:
+        if end.endswith(".") and not any(cell.endswith(".") for cell in ends):
+            return True
+        if all("." in cell for cell in ends) and "." not in end:
             return True
     sizes = [sum(map(len, row)) for row in others]
     return len(others) >= _MANY and sum(map(len, last)) < min(sizes)
@@ -355,7 +370,10 @@ def _delimiter(lines: Sequence[str], name: str) -> str:
     sample = list(islice(filter(str.strip, lines), _SAMPLE))
 
     def fit(mark: str) -> tuple[bool, float]:
-        rows = [row for _, row in rows_of(sample, name, delimiter=mark, skipinitialspace=True)]
+        try:
+            rows = [row for _, row in rows_of(sample, name, delimiter=mark, skipinitialspace=True)]
+        except InvalidInput:  # quotes that are closed by another mark
+            return False, -1.0
         widths = set(map(len, rows))
         numbers = (sum(map(_is_like_number, row)) / len(row) for row in rows)
         return len(widths) == 1 and widths != {1}, sum(numbers)

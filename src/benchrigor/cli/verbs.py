@@ -20,6 +20,7 @@ _OWN_SIGNALS = "benchrigor.workloads.processes.own_signals"  # only verbs that m
 _MEASURING = ("run", "ab", "timeit", "commands")
 _FOR_ALL = {"confidence", "margin", "store"}
 _NOT_OF = {"ab": {"target"}}
+_WITHOUT_FOLDER = {"doctor", "explain", "export", "list", "show", "track-record"}
 
 
 class Verbs(click.Group):
@@ -52,7 +53,7 @@ class Verbs(click.Group):
         """Return the verb, for whose options the project may give defaults."""
         name, verb, rest = super().resolve_command(ctx, args)
         ctx.meta["benchrigor.typed"] = args  # for `options.command_line`
-        _check_folder()
+        has_folder = _has_folder(name)
         if _OWN_SIGNALS in sys.modules:
             from benchrigor.cli.leaving import left_clean  # noqa: PLC0415  # it loads what measures
 
@@ -62,7 +63,7 @@ class Verbs(click.Group):
 
             given = {
                 each: value
-                for each, value in defaults().items()
+                for each, value in (defaults() if has_folder else {}).items()
                 if (name in _MEASURING or each in _FOR_ALL) and each not in _NOT_OF.get(name, ())
             }
             flags = {f"--{each}": value for each, value in given.items()}
@@ -122,11 +123,17 @@ class Verbs(click.Group):
             return report_failure(interrupt, ())
 
 
-def _check_folder() -> None:
-    """Raise InvalidInput where the current folder was removed: little works without one."""
+def _has_folder(verb: str | None) -> bool:
+    """Return whether there is a current folder; InvalidInput if it was removed and a verb needs it.
+
+    What is stored can be read without one.
+    """
     try:
         os.getcwd()  # noqa: PTH109  # without loading pathlib
     except OSError as error:
+        if verb in _WITHOUT_FOLDER:
+            return False
         raise InvalidInput(
             f"the current folder cannot be used: {error.strerror}; change to one that exists"
         ) from None
+    return True

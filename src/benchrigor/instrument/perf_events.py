@@ -1,4 +1,4 @@
-"""Retired instructions of the calling thread, counted by the processor where Linux allows it."""
+"""What the processor counts of the calling thread: instructions, floating-point operations."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ _SYSCALLS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s39
 _ATTR_SIZE = 64
 _NO_KERNEL, _NO_HYPERVISOR = 1 << 5, 1 << 6
 _CLOSE_ON_EXEC = 8
+# Raw events of all floating-point operations: FP_ARITH_INST_RETIRED of Intel (from Broadwell on)
+# and FpRetSseAvxOps of AMD (from Zen on). Elsewhere these numbers mean something else.
+_RAW, _FLOATING_POINT = 4, (0xFFC7, 0xFF03)
+_TRIED = 1_000  # multiplications by which it is seen what an event counts
 
 
 def open_counter(kind: int = _HARDWARE, event: int = _INSTRUCTIONS) -> KernelFile:
@@ -38,6 +42,25 @@ def open_counter(kind: int = _HARDWARE, event: int = _INSTRUCTIONS) -> KernelFil
     if descriptor < 0:
         raise Unavailable(f"perf_event_open: {os.strerror(ctypes.get_errno())}")
     return KernelFile(int(descriptor))
+
+
+def open_floating_point() -> KernelFile:
+    """Begin to count floating-point operations, or raise `Unavailable`."""
+    reasons = []
+    for event in _FLOATING_POINT:
+        try:
+            counter = open_counter(_RAW, event)
+        except Unavailable as error:
+            reasons.append(str(error))
+            continue
+        before, product = read_counter(counter), 1.0
+        for _ in range(_TRIED):
+            product *= 0.9
+        counted = read_counter(counter) - before
+        if _TRIED <= counted <= 2 * _TRIED:
+            return counter
+        reasons.append(f"{event:#x} counts {counted} of {_TRIED} multiplications")
+    raise Unavailable("; ".join(dict.fromkeys(reasons)))
 
 
 def read_counter(counter: KernelFile) -> int:

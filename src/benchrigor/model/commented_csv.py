@@ -81,7 +81,8 @@ class CommentedCsv:
         self.comments: dict[str, str] = {}
         self.header: tuple[str, ...] = ()
         self.line = 0  # Number of the last line read; at first that of the header
-        # Number of a last line without its line break; with ``whole_lines`` it does not count.
+        # Number of a last line without its line break; with ``whole_lines`` it does not count, else
+        # it must not end within a number.
         self.unfinished: int | None = None
         self._lines, self._whole_lines = iter(lines), whole_lines
         self._line_of: dict[str, int] = {}
@@ -96,10 +97,9 @@ class CommentedCsv:
         """Yield successive rows; columns are keyed as the header names them."""
         first = self.line + 1
         while lines := self._next_lines(LINES_AT_ONCE):
-            self._end_quotes(lines)
-            if self._whole_lines and not lines[-1].endswith("\n"):
+            if not lines[-1].endswith("\n"):
                 self.unfinished = self.line
-                lines.pop()
+                self._end(lines, ends_in_number=isinstance([*columns.values()][-1], Numbers))
             if not all(map(str.isspace, lines)):
                 yield Part(lines, columns, name=self.name, first=first)
             first = self.line + 1
@@ -112,8 +112,7 @@ class CommentedCsv:
             self.comments[key.strip()] = value.strip()
             self._line_of[key.strip()] = self.line
         else:
-            self._end_quotes(lines)
-            for _, cells in rows_of(lines, self.name, first=self.line, strict=True):
+            for _, cells in rows_of(lines, self.name, first=self.line):
                 self.header = tuple(map(str.strip, cells))
 
     def _next_lines(self, number: int) -> list[str]:
@@ -126,12 +125,15 @@ class CommentedCsv:
         self.line += len(lines)
         return lines
 
-    def _end_quotes(self, lines: list[str]) -> None:
-        """Add the lines in which a quoted cell goes on."""
-        is_open = _ends_in_quotes(lines)
-        while is_open and (more := self._next_lines(1)):
-            lines += more
-            is_open ^= _ends_in_quotes(more)
+    def _end(self, lines: list[str], *, ends_in_number: bool) -> None:
+        """Drop a last line without its line break, or refuse one that shows that it was cut."""
+        if self._whole_lines:
+            lines.pop()
+        elif ends_in_number and lines[-1].rstrip().endswith("."):
+            raise InvalidInput(
+                f"{self.name} line {self.line} is unfinished: {short(lines[-1])} ends in a point "
+                "and has no line break; leave the line out, or write the file again"
+            )
 
 
 class Part:
@@ -159,7 +161,7 @@ class Part:
 
         A million rows take a quarter of the time that `csv` takes for them.
         """
-        if _ends_in_quotes(self._lines):
+        if any('"' in line for line in self._lines):
             return None
         names = [str(number) for number in range(len(self._kinds))]
         for whole in ("i8", "f8"):
@@ -170,9 +172,7 @@ class Part:
             dtype = np.dtype(list(zip(names, kinds, strict=True)))
             with suppress(ValueError, DeprecationWarning), warnings.catch_warnings():
                 warnings.simplefilter("error", DeprecationWarning)  # of digits that are cut off
-                table = np.loadtxt(
-                    self._lines, dtype, comments=None, delimiter=",", quotechar='"', ndmin=1
-                )
+                table = np.loadtxt(self._lines, dtype, comments=None, delimiter=",", ndmin=1)
                 return [table[each] for each in names]
         return None
 
@@ -205,7 +205,7 @@ class Part:
                     raise self.misfit(int(np.argmin(fits)), column, kind.expected)
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        return rows_of(self._lines, self._name, first=self._first, strict=True)
+        return rows_of(self._lines, self._name, first=self._first)
 
     def _error(self, line: int, column: str, cells: Sequence[str], expected: str) -> InvalidInput:
         text = cells[list(self._kinds).index(column)].strip()
@@ -217,19 +217,23 @@ class Part:
 def rows_of(
     lines: Iterable[str], name: str, *, first: int = 1, **dialect: Any
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not blank, each with the number of its last line."""
-    reader = csv.reader(lines, **dialect)
-    line = first - 1
-    try:
-        for cells in reader:
-            line = first - 1 + reader.line_num
-            if len(cells) > 1 or "".join(cells).strip():
-                yield line, cells
-    except csv.Error as error:
-        raise InvalidInput(
-            f"{name} is no CSV: {error}, in the row after line {line}; expected quotes that are "
-            "closed"
-        ) from error
+    """Yield the rows that are not blank, each with the number of its line.
+
+    A quoted cell ends in its line: a quote that is never closed would join the lines after it.
+    """
+    for number, line in enumerate(lines, start=first):
+        try:
+            (cells,) = csv.reader([line], strict=True, **dialect)
+        except csv.Error as error:
+            found = str(error)
+            if "unexpected end" in found:
+                found = f"{short(line.strip())}, a quote that its line does not close"
+            raise InvalidInput(
+                f"{name} line {number} is no CSV: {found}; expected each quoted cell whole in one "
+                'line, as "a, b", and a quote within it doubled'
+            ) from error
+        if len(cells) > 1 or "".join(cells).strip():
+            yield number, cells
 
 
 def write_head(file: IO[str], comments: Mapping[str, object], header: Sequence[str]) -> Any:
@@ -245,10 +249,6 @@ def write_head(file: IO[str], comments: Mapping[str, object], header: Sequence[s
 def one_line(value: object) -> str:
     """Keep a row to a line: so line tools read the file, and csv quotes no lone return."""
     return " ".join(str(value).splitlines())
-
-
-def _ends_in_quotes(lines: Iterable[str]) -> bool:
-    return "".join(lines).count('"') % 2 == 1
 
 
 def is_number(text: str) -> bool:

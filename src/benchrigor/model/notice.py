@@ -115,6 +115,7 @@ class Code(enum.StrEnum):
     DROPPED_PERIODS = "dropped-periods"
     RESTLESS_RATE = "restless-rate"
     SATURATED = "saturated-stage"
+    SOURCE_STOPPED = "source-stopped"
     PROCESSORS_LIMIT = "processors-limit"
     QUEUE_MODEL = "queue-model-assumed"
     HUGE_BUFFER = "huge-buffer"
@@ -126,7 +127,6 @@ class Code(enum.StrEnum):
     NO_DIRECTION = "no-direction"
     RATE_OF_0 = "rate-of-0"
     PROBE_COST = "probe-cost"
-    SAMPLES_LOST = "samples-lost"
     ALARM_STANDS = "alarm-stands"
 
 

@@ -28,7 +28,7 @@ class ProbeReading(OneLine):
     p50_s, p99_s
         Quantiles of the raw samples, within 1% of the value; None where none are kept.
     samples, samples_lost
-        Durations that the quantiles are of, and those that the buffer had no room for.
+        Durations that the quantiles are of, a random sample of all, and those not in it.
     rejected
         Events that cannot be: below 0 s, longer than the probe exists, or with a token that is no
         whole number.

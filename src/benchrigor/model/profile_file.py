@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any
@@ -74,11 +75,11 @@ def _heads(header: Sequence[str], name: str) -> list[tuple[str, str]]:
     """Return kind and name of each column, or raise naming what is wrong with the header."""
     heads = [(kind.strip(), title.strip()) for kind, _, title in (h.partition(":") for h in header)]
     wanted = ", ".join(("duration_s", *(f"{kind}:NAME" for kind in _FIELDS)))
-    problems = []
+    problems, times = [], Counter(heads)
     for head, text in zip(heads, header, strict=True):
         if head != ("duration_s", "") and (head[0] not in _FIELDS or not head[1]):
             problems.append(f"{name}: column {text!r}, expected one of {wanted}")
-        elif heads.count(head) > 1:
+        elif times[head] > 1:
             problems.append(f"{name}: several columns {text!r}, expected one")
     if ("duration_s", "") not in heads:
         problems.append(f"{name} has no column duration_s, expected one")

@@ -16,8 +16,9 @@ _LONG = (
     r"passwords?|passwd|passphrase|secrets?|token|credentials?|pwd|signature|jwt"
     r"|(?:api|access|private|secret|auth|account|encryption|signing|shared|subscription)[-_.]?key"
     r"|sess(?:ion)?[-_]?id"
+    r"|(?:admin|cert|db|ftp|https?|key|ldap|login|my|pg|proxy|redis|root|smtp|sql|store|sudo|user)pass"
 )
-_SHORT = r"pass|pw|auth|authorization|cookie|bearer|sig|sid|pin|otp|pat"  # whole words only
+_SHORT = r"pass|pw|auth|authorization|cookie|bearer|sig|sid|session|pin|otp|pat"  # whole words only
 _NOT_NAMED = r"(?![-_]*(?:no|ask|single|first|second|two|multi)[-_])"
 _NAME = rf"{_NOT_NAMED}(?:[\w.-]{{0,80}}?(?:{_LONG})|(?:[\w.-]{{0,80}}[-_.])?(?:{_SHORT}))"
 _PART = r"token|secret|auth|session(?:-id)?|signature|credentials?"  # also a module's name
@@ -37,7 +38,7 @@ _IS_PLAIN = re.compile(rf"-?(?:{_PLAIN})[:),;]*", re.IGNORECASE)
 # An expression of a program, behind name=: a call, an item, an attribute of what holds settings,
 # or with another = a comparison.
 _IS_CODE = re.compile(
-    r"=|[a-z_]+(?:\.[a-z_]+)*[(\[]|(?:self|cls|args|options|config|os)\.[a-z_.]+$"
+    r"=|[a-z_]+(?:\.[a-zA-Z_]+)*[(\[]|(?:self|cls|args|options|config|os)\.[a-z_.]+$"
 )
 _NAMED_IN_CODE = re.compile(r"[a-z_]+=")
 _NAMING = r"(?:git\+)?(?:ssh|sftp|rsync|s3|git)"  # schemes in which a name stands before the @

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -112,7 +113,9 @@ def _array_of_numbers(values: object, name: str) -> npt.NDArray[Any]:
     """Return ``values`` as an array of ints or floats, or raise naming what is not a number."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InvalidInput(f"{name} is {short(values)}, expected a 1-D sequence of numbers")
-    if isinstance(values, np.ma.MaskedArray) and bool(np.ma.getmaskarray(values).any()):
+    # Without the module, which takes 15 ms to load, no array has a mask.
+    masked: Any = sys.modules.get("numpy.ma")
+    if masked and isinstance(values, masked.MaskedArray) and masked.getmaskarray(values).any():
         raise InvalidInput(f"{name} has masked entries, expected a number at every index")
     if not hasattr(values, "__array__"):
         values = list(values)

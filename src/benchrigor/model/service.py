@@ -26,6 +26,7 @@ class RateReason(enum.StrEnum):
     APART = "readings-apart"
     UNSTABLE_PERIOD = "unstable-period"  # hardly any period has the width that is wanted
     NO_ITEMS = "no-items"  # the stage was busy and finished no item
+    PROVISIONAL = "provisional"  # the sampling period is sought; the rate is by "busy-time"
     NEVER_BUSY = "never-busy"  # the stage waited all of the time
     # The interval is wider than the target, or the quantile is not steady yet.
     NOT_CONVERGED = "not-converged"
@@ -97,6 +98,9 @@ class ServiceRate(OneLine):
         known; else None.
     moments
         Of the service time; None with too little data.
+    item_bytes, byte_rate
+        Mean bytes of an item, and the rate in bytes per second with an item of so many; None where
+        bytes are not counted.
     """
 
     estimate: Estimate | None
@@ -114,6 +118,8 @@ class ServiceRate(OneLine):
     cpu_rate: Estimate | None = None
     delay_share: float | None = None
     moments: ServiceMoments | None = None
+    item_bytes: float | None = None
+    byte_rate: Estimate | None = None
     notices: tuple[Notice, ...] = ()
 
     @property

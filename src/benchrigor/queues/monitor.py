@@ -41,7 +41,9 @@ class Monitor:
     *what
         Stages, in the order of the stream; or taps, each of whose ends is watched as a stage.
     period_s
-        Sampling period, in seconds; None to find one that the machine can keep to.
+        Sampling period, in seconds. None for the widest from 50 to 200 ms that the machine can
+        keep to and the stage goes through without waiting, so that sampling takes at most 1% of a
+        processor. While it is sought the rates are provisional.
     method, guards, confidence, target
         As of `ServiceRateEstimator`.
     where
@@ -94,7 +96,7 @@ class Monitor:
         _check(watching, where, record)
         path = None if record is None else Path(record)
         if where is None:
-            where = "thread" if period_s is not None and period_s >= _THREAD_FROM_S else "process"
+            where = "thread" if period_s is None or period_s >= _THREAD_FROM_S else "process"
         self.where = where
         self._watch = (ThreadWatch if where == "thread" else ProcessWatch)(stages, watching, path)
         self._growth: GrowthWatch | None = None

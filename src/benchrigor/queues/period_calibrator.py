@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -11,6 +11,7 @@ from benchrigor.model.checks import refuse, wrong_number, wrong_whole
 from benchrigor.model.one_line import OneLine
 
 _START_S = 0.001
+_MOST_COST = 0.01  # share of a processor that sampling may take
 _TOLERANCE = 0.005  # relative deviation of a realised width from the one wanted
 _IN_A_ROW = 5  # periods that must be kept to, and free of waiting
 _SENTENCES = {
@@ -51,12 +52,13 @@ class PeriodCalibrator:
 
     Parameters
     ----------
-    longest_s
-        The longest period, in seconds, from 0.001 on, which is the first.
+    longest_s, shortest_s
+        The longest period, in seconds, and the first.
     tries
         Periods of one width until it is given up, 5 or more.
     unblocked
-        Whether waiting matters; if not, the first period that is kept to wins.
+        Whether the stage must not wait; if it may, the first period that is kept to, and in which
+        it waits, is wide enough.
 
     Raises
     ------
@@ -66,8 +68,9 @@ class PeriodCalibrator:
     Notes
     -----
     Widths double as long as the last five periods were kept to within 0.5 %, and free of waiting;
-    the widest one wins. One of the five must hold an item. Narrow periods, which clocks and
-    sleeping are too inexact for, are widened as well (Beard & Chamberlain 2015, section IV-A).
+    the widest one wins (Beard & Chamberlain 2015, section IV-A). One of the five must hold an item.
+    Narrow periods, which clocks and sleeping are too inexact for, are widened as well; so are those
+    in which sampling takes more than 1 % of a processor.
 
     Examples
     --------
@@ -80,14 +83,22 @@ class PeriodCalibrator:
     0.016
     """
 
-    def __init__(self, *, longest_s: float = 1.0, tries: int = 200, unblocked: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        longest_s: float = 1.0,
+        tries: int = 200,
+        unblocked: bool = True,
+        shortest_s: float = _START_S,
+    ) -> None:
         width, number = wrong_number("longest_s", longest_s), wrong_whole("tries", tries)
-        if not width and longest_s < _START_S:
-            width.append(f"longest_s is {longest_s}, expected {_START_S:g} at least")
+        width += wrong_number("shortest_s", shortest_s)
+        if not width and longest_s < shortest_s:
+            width.append(f"longest_s is {longest_s}, expected {shortest_s:g} at least")
         if not number and tries < _IN_A_ROW:
             number.append(f"tries is {tries}, expected {_IN_A_ROW} at least")
         refuse(width, number)
-        self._period_s, self._longest_s = _START_S, longest_s
+        self._period_s, self._longest_s = shortest_s, longest_s
         self._tries, self._unblocked = tries, unblocked
         self._widest_s: float | None = None
         self._result: CalibratedPeriod | None = None
@@ -102,8 +113,12 @@ class PeriodCalibrator:
         """Return the period to sample next, in seconds; None when finished."""
         return self._period_s if self._result is None else None
 
-    def tell(self, realised_s: float, blocked: bool = False, items: float = 0) -> None:
+    def tell(
+        self, realised_s: float, blocked: bool = False, items: float = 0, *, cost_s: float = 0.0
+    ) -> None:
         """Tell realised width, in seconds, waiting and items of the period that was asked for.
+
+        ``cost_s`` is the processor time that sampling it took.
 
         Raises
         ------
@@ -113,14 +128,17 @@ class PeriodCalibrator:
         refuse(wrong_number("realised_s", realised_s), wrong_number("items", items, zero=True))
         if self._result is not None:
             return
-        kept = abs(realised_s - self._period_s) <= _TOLERANCE * self._period_s
+        deviation = abs(realised_s - self._period_s)
+        kept = max(deviation / _TOLERANCE, cost_s / _MOST_COST) <= self._period_s
         self._kept.append(kept)
-        self._free.append(kept and not (blocked and self._unblocked))
+        self._free.append(kept and not blocked)
         self._items.append(items)
-        is_free = len(self._free) >= _IN_A_ROW and all(self._free[-_IN_A_ROW:])
-        if is_free and (any(self._items[-_IN_A_ROW:]) or not self._unblocked):
+        if _is_run(self._free) and any(self._items[-_IN_A_ROW:]):
             self._widest_s = self._period_s
-            self._widen(enough=not self._unblocked)
+            self._widen(enough=False)
+        elif not self._unblocked and _is_run(self._kept) and not _is_run(self._free):
+            self._widest_s = self._period_s
+            self._widen(enough=True)
         elif len(self._free) >= self._tries:
             # Wider periods wait more, but hold more items, and are kept to more exactly.
             waits = self._reason() is RateReason.NO_NONBLOCKING
@@ -153,6 +171,10 @@ class PeriodCalibrator:
         if _longest_run(self._kept) >= _IN_A_ROW:
             return RateReason.NO_NONBLOCKING
         return RateReason.UNSTABLE_PERIOD
+
+
+def _is_run(flags: Sequence[bool]) -> bool:
+    return len(flags) >= _IN_A_ROW and all(flags[-_IN_A_ROW:])
 
 
 def _longest_run(flags: Iterable[bool]) -> int:

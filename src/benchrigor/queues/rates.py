@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -15,7 +16,7 @@ from benchrigor.model.checks import attempt, refuse, wrong_number, wrong_whole
 from benchrigor.model.series import short
 from benchrigor.queues.busy_time import BusyTime
 from benchrigor.queues.nonblocking import NonBlocking
-from benchrigor.stats.series.interval import check_confidence
+from benchrigor.stats.series.interval import check_confidence, scaled
 from benchrigor.stats.service.moments import Row
 
 METHODS = ("busy-time", "quantile")
@@ -234,6 +235,13 @@ class ServiceRateEstimator:
         periods[Row.DELAY] = np.minimum(delay_s, room_s) * known
         periods[Row.DELAY_BUSY] = periods[Row.BUSY] * has_delay
         self._estimator.add(periods)
+
+
+def in_bytes(rate: ServiceRate, item_bytes: float | None) -> ServiceRate:
+    """Add the rate in bytes per second, q̄ d / T (Beard & Chamberlain 2015, section IV-B)."""
+    if rate.estimate is None or not item_bytes:
+        return replace(rate, item_bytes=item_bytes)
+    return replace(rate, item_bytes=item_bytes, byte_rate=scaled(rate.estimate, item_bytes))
 
 
 def _is_usual(value: Any) -> bool:

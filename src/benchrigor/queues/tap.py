@@ -9,7 +9,7 @@ from typing import Any, Self
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.ends import End
 from benchrigor.queues.counting.pages import NAME_BYTES, Page, check_name
-from benchrigor.queues.counting.writers import Writer
+from benchrigor.queues.counting.writers import ItemBytes, Writer, is_size
 from benchrigor.queues.tapping.source_kinds import tap_source
 from benchrigor.queues.tapping.wrappers import Resize
 
@@ -45,6 +45,10 @@ class Tap:
         Where to count; by default a new one.
     servers
         How many threads of a process share an end.
+    item_bytes
+        Bytes of an item, for rates in bytes: a number, or a function that is called with each item
+        at either end. It must not use the queue, and travels with a queue that is sent to other
+        processes. Sockets and streams count the bytes that pass.
 
     Raises
     ------
@@ -92,8 +96,13 @@ class Tap:
         name: str | None = None,
         page: Page | None = None,
         servers: int = 1,
+        item_bytes: ItemBytes = None,
     ) -> None:
-        if problems := [*_wrong_place(name, page), *_wrong_whole("servers", servers)]:
+        problems = [*_wrong_place(name, page), *_wrong_whole("servers", servers)]
+        if not (item_bytes is None or callable(item_bytes) or is_size(item_bytes)):
+            expected = "expected a number of bytes from 0 on, or a function of the item"
+            problems.append(f"item_bytes is {item_bytes!r:.60}, {expected}")
+        if problems:
             raise InvalidInput(problems)
         kind = type(source).__name__.encode()[:_LONGEST_NAME].decode(errors="ignore")
         self.name = kind if name is None else name
@@ -102,7 +111,9 @@ class Tap:
         self.page = Page.create() if page is None else page
         self.head = End(self.page, f"{self.name}.head", servers=servers)
         self.tail = End(self.page, f"{self.name}.tail", servers=servers)
-        self._writers = tuple(Writer(self.page, end.name) for end in (self.head, self.tail))
+        self._writers = tuple(
+            Writer(self.page, end.name, item_bytes=item_bytes) for end in (self.head, self.tail)
+        )
         try:
             self._tapped = tap_source(source, *self._writers)
         except InvalidInput:
@@ -115,7 +126,7 @@ class Tap:
 
     @property
     def failure(self) -> str | None:
-        """Why this process counts nothing at an end, or at both; None as long as it can."""
+        """Why this process counts nothing, or no bytes, at an end; None as long as it can."""
         failures = (self.page.failure, *(each.failure for each in self._writers))
         return next((each for each in failures if each is not None), None)
 

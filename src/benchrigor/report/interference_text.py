@@ -76,6 +76,7 @@ def render_interference(
             *_row(
                 "unclustered", [f"{unclustered:.1f}% of the time, in groups of too few segments"]
             ),
+            *_row("computation", _compared_by(interference.groups)),
             *_segment_groups(interference.groups),
             *_notices(interference.notices),
         ]
@@ -109,6 +110,17 @@ def render_composite(composite: Composite, *, name: str = "", runs: Sequence[str
             *_notices((*composite.duration.notices, *composite.notices)),
         ]
     )
+
+
+def _compared_by(groups: Sequence[SegmentGroup]) -> list[str]:
+    """Return by which features segments count as equal work, and what these hide."""
+    names = ", ".join(groups[0].computation) if groups else ""
+    labels = "not recorded: segments of equal labels count as equal work" if groups else ""
+    hidden = (
+        "slowdowns that cost processor time are hidden: a neighbour on the core, a cache or "
+        "memory makes a segment count as more work"
+    )
+    return [names or labels, hidden if names.endswith("_s") else ""]
 
 
 def show_total(interference: Interference) -> str:

@@ -135,7 +135,7 @@ def _cells(row: ProbeRow) -> tuple[str, ...]:
 
 
 def _quantiles(readings: Iterable[ProbeReading]) -> list[Part]:
-    rows: list[tuple[str, ...]] = [("raw samples of", "kept", "lost", "p50", "p99")]
+    rows: list[tuple[str, ...]] = [("raw samples of", "kept", "rest", "p50", "p99")]
     for each in readings:
         if each.p50_s is not None and each.p99_s is not None:
             shown = (show_value(quantile_s, "s") for quantile_s in (each.p50_s, each.p99_s))

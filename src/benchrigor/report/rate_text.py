@@ -30,6 +30,7 @@ _REASONS = {
     f"count. {_RECORD}, or sample shorter periods",
     RateReason.FEW_NONBLOCKING: "fewer than 5% of the periods are free of waiting, and slow "
     f"service chose them. {_RECORD}, or sample shorter periods",
+    RateReason.PROVISIONAL: "the sampling period is still sought. Give it time, or a period",
     RateReason.APART: "the quantile is more than 25% above the mean of the same periods, and the "
     f"rate may be anywhere between. {_RECORD}, or sample wider periods",
     RateReason.FEW_ITEMS: "periods hold fewer than 16 items, and some are free of waiting by "

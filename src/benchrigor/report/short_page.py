@@ -19,6 +19,7 @@ from benchrigor.model import (
     Notice,
     Options,
     RunRecord,
+    Severity,
     Verdict,
 )
 from benchrigor.model.comparison import show_basis, show_difference, show_more
@@ -217,7 +218,13 @@ def _data(record: RunRecord) -> str:
             shown += f" in {counted(len(record.rounds))} fresh processes"
     if not record.elapsed_s:  # recorded elsewhere
         return shown
-    return f"{shown}; {show_duration(record.elapsed_s)}"
+    here = next((each.sentence for each in record.session_notices if _is_here(each)), "")
+    return "; ".join(filter(None, (shown, show_duration(record.elapsed_s), here)))
+
+
+def _is_here(notice: Notice) -> bool:
+    """Whether a Notice says why fresh processes did not measure."""
+    return notice.code is Code.THIS_PROCESS_ONLY and notice.severity is Severity.NOTE
 
 
 def _machine(record: RunRecord) -> str:

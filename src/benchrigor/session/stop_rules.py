@@ -174,15 +174,19 @@ def are_early(analysis: Analysis) -> bool:
 def narrow_enough(options: Options) -> Criterion:
     """Require that the interval of each required metric is as narrow as wanted.
 
-    No interval is narrow relative to 0.
+    No interval is narrow relative to 0. Without a target, no early look is enough.
     """
-    return lambda progress: all(
-        each.estimate is not None
-        and wanted_half_width(each.estimate, each.metric, options) > 0.0
-        and each.estimate.half_width * caution(each, options)
-        <= wanted_half_width(each.estimate, each.metric, options)
-        for each in _required(progress)
-    )
+    return lambda progress: all(_is_narrow(each, options) for each in _required(progress))
+
+
+def _is_narrow(analysis: Analysis, options: Options) -> bool:
+    known = analysis.estimate
+    if known is None:
+        return False
+    wanted = wanted_half_width(known, analysis.metric, options)
+    if math.isinf(wanted):
+        return not _looked_early(analysis, options)
+    return wanted > 0.0 and known.half_width * caution(analysis, options) <= wanted
 
 
 def minimum_effective(effective: float, early: MinEvidence | None = None) -> Criterion:
@@ -208,13 +212,12 @@ def _is_enough(analysis: Analysis, least: MinEvidence) -> bool:
 
 def fully_looked(options: Options) -> Criterion:
     """Require as many readings, or rounds, of each required metric as at the first full look."""
+    return lambda progress: not any(_looked_early(each, options) for each in _required(progress))
+
+
+def _looked_early(analysis: Analysis, options: Options) -> bool:
     first = min_evidence(options, by_round=False).first_check
-    return lambda progress: (
-        not any(
-            are_early(each) or (each.kind is Kind.UNIT_READINGS and each.n < first)
-            for each in _required(progress)
-        )
-    )
+    return are_early(analysis) or (analysis.kind is Kind.UNIT_READINGS and analysis.n < first)
 
 
 def mostly_stable(share: float) -> Criterion:

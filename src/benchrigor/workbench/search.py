@@ -79,6 +79,9 @@ class PeakSearch:
         The first load, and those between which all are; None for no greatest one.
     budget_s
         What all trials may cost, set-up included; None for no limit.
+    trial_s
+        Seconds of each trial (the runlength r of the paper); None for as long as the policy takes:
+        180 s, 300 s of "strawman", and what the interval needs of "adaptive".
     whole
         Whether loads are whole numbers: of users or connections that each wait for an answer, so
         that "adaptive" takes other curves.
@@ -125,6 +128,7 @@ class PeakSearch:
         min_load: float = 1.0,
         max_load: float | None = None,
         budget_s: float | None = None,
+        trial_s: float | None = None,
         whole: bool = False,
         unit: str = RATE,
     ) -> None:
@@ -144,6 +148,7 @@ class PeakSearch:
             max_load=max_load,
             setup_s=setup_s,
             budget_s=budget_s,
+            trial_s=trial_s,
             whole=whole,
         )
         self._is_adaptive = policy == ADAPTIVE
@@ -263,7 +268,8 @@ class PeakSearch:
         pending = [Step(each.load, each.duration_s, each.reason) for each in self._pending.values()]
         step = self._policy(self._valid(), pending, self._goal_by_now())
         if isinstance(step, Step):
-            step = replace(step, duration_s=max(step.duration_s, self._least_s(step)))
+            wanted = max(step.duration_s, self._least_s(step))
+            step = replace(step, duration_s=self.goal.trial_s or wanted)
         return step
 
     def _least_s(self, step: Step) -> float:
@@ -303,7 +309,7 @@ class PeakSearch:
         if left_s >= step.duration_s:
             return step
         is_enough = left_s >= max(adaptive_search.shortest_s(goal), self._least_s(step))
-        is_enough &= self._is_adaptive
+        is_enough &= self._is_adaptive and goal.trial_s is None
         return replace(step, duration_s=left_s) if is_enough else None
 
     def _ended(self, ending: Ending) -> Ending:

@@ -31,6 +31,8 @@ class Goal:
         What all trials may cost; None for no limit.
     whole
         Whether loads are whole numbers.
+    trial_s
+        Seconds of each trial; None for as long as the policy wants.
     """
 
     width: float
@@ -42,6 +44,7 @@ class Goal:
     setup_s: float
     budget_s: float | None = None
     whole: bool = False
+    trial_s: float | None = None
 
     def __post_init__(self) -> None:
         greatest = [] if self.max_load is None else check_load("max_load", self.max_load)
@@ -65,6 +68,7 @@ class Goal:
             wrong_share("accuracy", self.accuracy),
             wrong_share("confidence", self.confidence),
             [] if self.budget_s is None else wrong_number("budget_s", self.budget_s),
+            [] if self.trial_s is None else wrong_number("trial_s", self.trial_s),
             wrong_values([("whole", self.whole, isinstance(self.whole, bool), "True or False")]),
         )
 

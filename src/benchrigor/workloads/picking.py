@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import io
 import json
 import math
 import re
+import signal
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import Any, BinaryIO, Literal, Self
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Metric
 from benchrigor.model.metric import A_DURATION, describe_metric
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import many, show_value
 from benchrigor.units import Quantity, has_time_unit, rest_of_duration, time_in
+from benchrigor.workloads.processes.own_signals import handled
 from benchrigor.workloads.table_rows import TableRows
 
 # Returns what a line holds where a pick looks, not yet checked to be a number.
@@ -37,6 +44,7 @@ _LONGEST_NUMBER = 40
 
 _LONGEST_LINE = 2**20
 _PIECE = 2**16
+_LONGEST_SEARCH_S = 0.5  # of one piece
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +69,8 @@ class Pick(OneLine):
         whole match when it has none, is the reading. A part of a number is refused, such as the 1
         of 1,5 or of 1e-05, unless the pattern names the mark (a comma) that parts two numbers.
         For "column", the number of a column, counted from 0. Lines with a comma are split at
-        commas, others at white space; lines without a number there, such as headers, are skipped.
+        commas outside of quotes, others at white space; a quote that its line does not close is
+        refused; lines without a number there, such as headers, are skipped.
         A number with a comma among words, as in 1,234 ms, is refused.
         Of unit readings those lines count that are rows of a table: the most that have the same
         number of cells, and words in the same ones of them (all but fewer than half).
@@ -151,6 +160,14 @@ class Pick(OneLine):
         return find(self.where, is_duration=self.measured.kind is Quantity.TIME)
 
 
+class _TakesLong(Exception):
+    """A search goes on and on."""
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    raise _TakesLong
+
+
 class OutputSearch:
     """Finds readings in the output of a command, given in pieces of any size.
 
@@ -181,6 +198,7 @@ class OutputSearch:
         self._begun = ""  # of the last line
         self._is_too_long = False
         self._size = self._lines = self._too_long = 0
+        self._searching: Pick | None = None
 
     def feed(self, output: bytes) -> None:
         """Search the lines that end in this piece.
@@ -188,14 +206,16 @@ class OutputSearch:
         WorkloadFailed when something picked is not a finite number.
         """
         self._size += len(output)
-        self._add(self._decoder.decode(output))
+        with self._limited():
+            self._add(self._decoder.decode(output))
 
     def finish(self) -> None:
         """Search the last line too, which has no end."""
-        self._add(self._decoder.decode(b"", final=True))
-        if self._begun or self._is_too_long:
-            self._search(self._begun)
-            self._begun = ""
+        with self._limited():
+            self._add(self._decoder.decode(b"", final=True))
+            if self._begun or self._is_too_long:
+                self._search(self._begun)
+                self._begun = ""
         for line in self._objects.rest():
             self._pick(line, of_json=True)
         for metric, rows in self._tables.items():
@@ -232,6 +252,30 @@ class OutputSearch:
             skipped = f" ({self._too_long} longer than 1 MiB, not searched)"
         return f"{show_value(self._size, 'B')} in {many(self._lines, 'line')}{skipped}"
 
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """End a search that takes long, as by a pattern that tries all ways to part a text.
+
+        It can be ended in the main thread only. Its processor time counts: a busy machine or a
+        stopped process is no reason.
+        """
+        if not hasattr(signal, "setitimer") or current_thread() is not main_thread():
+            yield
+            return
+        try:
+            with handled({signal.SIGVTALRM: _leave}):
+                signal.setitimer(signal.ITIMER_VIRTUAL, _LONGEST_SEARCH_S)
+                try:
+                    yield
+                finally:
+                    signal.setitimer(signal.ITIMER_VIRTUAL, 0.0)
+        except _TakesLong:
+            raise WorkloadFailed(
+                f"the search in line {self._lines} of what {self._name} printed was ended after "
+                f"{_LONGEST_SEARCH_S:g} s, expected a pattern that matches or fails at once: "
+                f"repeat no group whose content repeats, as (a+)+ does (pick: {self._searching})"
+            ) from None
+
     def _add(self, text: str) -> None:
         *lines, self._begun = (self._begun + text).split("\n")
         for line in lines:
@@ -255,6 +299,7 @@ class OutputSearch:
         for pick, find in self._finders:
             if (pick.how == "json") != of_json:
                 continue
+            self._searching = pick
             for item in find(text):
                 where = f"line {self._lines} of what {self._name} printed"
                 number, rows = self._number(item, pick, where), self._tables.get(pick.metric)
@@ -382,6 +427,13 @@ class _Part(str):
     expected = "a number picked whole, with a decimal point and without commas or marks"
 
 
+class _OpenQuote(_Part):
+    """Where a quoted cell goes on in the next line, or never ends."""
+
+    __slots__ = ()
+    expected = "each quoted cell whole in one line"
+
+
 def _whole(line: str, match: re.Match[str], meant: set[str], is_duration: bool) -> str:
     """Return what was picked; the whole number as a `_Part` where only a part of it was.
 
@@ -438,6 +490,12 @@ def _in_column(where: str, *, is_duration: bool) -> Finder:
         if 1 < len(words) > column and _WITH_COMMA.fullmatch(words[column]):
             return [_Part(words[column])]
         cells = line.split(",") if "," in line else words
+        if '"' in line and ("," in line or _is_number(line.strip().strip('"'))):
+            reader = csv.reader([line.strip(), ""], skipinitialspace=True)
+            with suppress(csv.Error):  # a cell too long for a number
+                cells = next(reader)
+            if reader.line_num > 1:
+                return [_OpenQuote(line.strip())]
         try:
             cell = cells[column]
             return [cell.strip() if is_duration and has_time_unit(cell) else float(cell)]
@@ -481,7 +539,8 @@ def _number(item: Any, pick: Pick, line: str) -> float:
 
 
 def _misprinted(item: Any, pick: Pick, line: str, expected: str) -> WorkloadFailed:
+    shown = hide_secrets(str(item)[:80])
     return WorkloadFailed(
-        f"{line}: {str(item)[:80]!r} is picked for metric {pick.metric!r}, expected {expected} "
+        f"{line}: {shown!r} is picked for metric {pick.metric!r}, expected {expected} "
         f"(pick: {pick})"
     )

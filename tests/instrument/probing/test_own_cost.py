@@ -34,10 +34,3 @@ def test_probes_that_take_more_than_a_hundredth_of_the_time_are_told_of() -> Non
     assert (notice.code, notice.severity) == (Code.PROBE_COST, "warning")
     assert notice.evidence["dearest"] == "often"
     assert notice.evidence["cost_s"] == pytest.approx(0.010001)
-
-
-def test_lost_samples_are_told_of() -> None:
-    readings = [reading("one", 5, samples=3, samples_lost=2), reading("other", 1)]
-    (notice,) = told_of(readings, 10.0)
-    assert (notice.code, dict(notice.evidence)) == (Code.SAMPLES_LOST, {"lost": 2, "kept": 3})
-    assert "(one)" in notice.sentence

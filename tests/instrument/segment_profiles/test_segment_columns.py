@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 
 from benchrigor.instrument.host_delays import HostDelay
 from benchrigor.instrument.segment_profiles.segment_columns import BINS, SegmentColumns
-from benchrigor.instrument.segment_profiles.thread_counters import EVIDENCE, NOMINAL
+from benchrigor.instrument.segment_profiles.thread_counters import (
+    EVIDENCE,
+    FLOATING_POINT,
+    NOMINAL,
+)
 from benchrigor.model import SegmentProfile
 
 REST = len(NOMINAL) + len(EVIDENCE)
@@ -35,14 +39,27 @@ def delays_ns(columns: SegmentColumns) -> dict[str, list[int]]:
 def test_what_is_kept_makes_a_profile() -> None:
     columns = filled([(10, 1), (20, 2), (30, 0)], labels="aba")
     columns.mark_unfinished()
-    profile = SegmentProfile(**columns.profile_columns("instructions", {"reads", "steal"}))
+    missing = {"reads", "steal", FLOATING_POINT}
+    profile = SegmentProfile(**columns.profile_columns("instructions", missing))
     assert profile.duration_s.tolist() == [1e-8, 2e-8, 3e-8]
     assert profile.computation["instructions"].tolist() == [0.0, 1.0, 2.0]
     assert profile.nominal["label"].tolist() == ["a", "b", "a"]
     assert profile.nominal["unfinished"].tolist() == [0, 0, 1]
     assert "reads" not in profile.nominal
     assert profile.nominal["writes"].tolist() == [3.0, 3.0, 3.0]
-    assert profile.evidence.keys() == set(EVIDENCE)
+    assert profile.evidence.keys() == {*EVIDENCE} - {FLOATING_POINT}
+
+
+def test_floating_point_operations_are_the_work_where_they_are_many() -> None:
+    for instructions, feature in ((900, FLOATING_POINT), (1100, "instructions")):
+        columns = SegmentColumns()
+        for operations in (0, 100):  # a segment may do none
+            columns.add(5, (0, instructions, *range(REST - 1), operations), "", None)
+        found = columns.profile_columns("instructions", ())
+        assert found["computation"].keys() == {feature}
+        assert {"instructions", FLOATING_POINT} - {feature} <= found["evidence"].keys()
+        # Seconds are no instructions: of them the share is not known.
+        assert columns.profile_columns("cpu_s", ())["computation"].keys() == {"cpu_s"}
 
 
 def test_without_labels_there_is_no_such_column() -> None:

@@ -79,6 +79,25 @@ def test_reading_the_counters_does_not_show_in_them(gains: Gains) -> None:
 
 
 @linux
+def test_floating_point_operations_of_a_pause_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A counter of the kernel in place of the processor's, which few machines show."""
+    task_clock = lambda: perf_events.open_counter(SOFTWARE, TASK_CLOCK)  # noqa: E731
+    monkeypatch.setattr(thread_counters, "open_floating_point", task_clock)
+    made = ThreadCounters()
+    made.start()
+    if "floating_point" in made.missing:
+        pytest.skip(made.missing["floating_point"])
+    before = made.read()[-1]
+    sum(range(200_000))
+    between = made.read()[-1]
+    made.pause()
+    sum(range(4_000_000))
+    made.proceed()
+    assert 0 < made.read()[-1] - between < 5 * (between - before)
+    made.close()
+
+
+@linux
 def test_files_are_counted_exactly(gains: Gains, tmp_path: Path) -> None:
     path = tmp_path / "known"
     path.write_bytes(b"x" * 1000)

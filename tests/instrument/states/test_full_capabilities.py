@@ -64,6 +64,34 @@ def test_a_server_is_told_as_it_is(psutil_of, write, monkeypatch) -> None:
     assert "disk loop0" not in found
 
 
+def test_each_logical_processor_has_its_place(psutil_of, write) -> None:
+    """Of twelve: two packages, each of two dies of three cores that are numbered alike."""
+    files = {}
+    for number in range(12):
+        folder = f"{CPU.format(number)}/topology"
+        files[f"{folder}/physical_package_id"] = f"{number // 6}\n"
+        files[f"{folder}/die_id"] = f"{number // 3}\n"
+        files[f"{folder}/core_id"] = f"{number % 3}\n"
+    found = texts(write(files))
+    rows = {name: value for name, value in found.items() if name.removeprefix("cpu ").isdigit()}
+    assert rows == {
+        f"cpu {number}": f"package {number // 6}, core {number % 3}, thread 0"
+        for number in range(12)
+    }
+
+
+def test_threads_of_a_core_are_numbered_and_a_missing_layout_has_a_reason(
+    psutil_of, write, tmp_path
+) -> None:
+    files = {f"{CPU.format(n)}/topology/physical_package_id": "0\n" for n in range(4)}
+    files |= {f"{CPU.format(n)}/topology/core_id": f"{n % 2}\n" for n in range(4)}
+    found = texts(write(files))
+    assert [found[f"cpu {n}"] for n in range(4)] == [
+        f"package 0, core {n % 2}, thread {n // 2}" for n in range(4)
+    ]
+    assert texts(tmp_path / "bare")["cpu layout"].startswith("- ")
+
+
 @pytest.mark.parametrize("limit", ["max", str(2**63 - 4096)])
 def test_a_memory_without_a_limit_says_none(psutil_of, write, limit) -> None:
     files = {"proc/self/cgroup": "4:memory:/m\n", "sys/fs/cgroup/memory/m/memory.max": limit}

@@ -130,6 +130,24 @@ def test_arrivals_are_of_the_time_since_the_phase_began(kept: Kept) -> None:
     assert known.arrivals.value == pytest.approx(250.0)
 
 
+@pytest.mark.parametrize("silence", [0.0, np.nan])
+def test_after_the_source_has_stopped_the_last_phase_with_arrivals_is_known(
+    kept: Kept, silence: float
+) -> None:
+    came = np.where(np.arange(100) < 40, 30.0, silence)
+    known = kept.tell(block(range(100), 10, arrived=[came])).figures.known()
+    assert known.last_arrivals is not None
+    assert known.last_arrivals.value == pytest.approx(300.0)
+    assert known.silent_s == pytest.approx(5.9)
+
+
+def test_a_pause_that_is_usual_belongs_to_the_arrivals(kept: Kept) -> None:
+    came = np.where(np.arange(100) % 30 < 10, 30.0, 0.0)
+    known = kept.tell(block(range(118), 10, arrived=[np.append(came, 18 * [0.0])])).figures.known()
+    assert known.last_arrivals == known.arrivals
+    assert known.silent_s == 0.0
+
+
 def test_arrivals_are_estimated_as_any_rate(kept: Kept) -> None:
     counts = np.random.default_rng(75).poisson(20.0, 102)
     kept.tell(block(range(102), arrived=[counts]))

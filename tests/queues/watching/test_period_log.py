@@ -45,7 +45,7 @@ def test_each_period_is_in_the_file_at_once(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     with period_log(path, period_s=0.05) as record:
         record("hash", BLOCK)
-        assert path.read_text(encoding="utf-8").endswith("hash,1,0.05,12,0.01,0.004,0.001\n")
+        assert path.read_text(encoding="utf-8").endswith("hash,1,0.05,12,0.01,0.004,0.001,0\n")
 
 
 def test_a_file_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import ServiceRate
-from benchrigor.queues import End, Page, PeriodCalibrator, Stage
+from benchrigor.model import RateReason, ServiceRate
+from benchrigor.queues import End, Page, Stage
 from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.owners import Owner, Owners, Used
 from benchrigor.queues.periods import Periods
@@ -74,7 +73,9 @@ class Watched:
         self.cell.words[5] = 5 << 32 | 6
         self.program = Program(self.cell, self.clock)
         self.head = End(page, "work.head")
+        self.cost_s = 0.0  # processor time so far
         self.sampler = Sampler([Stage("hash", reads=[self.head])], watching, owners=self.owners)
+        self.sampler.thread_time = lambda: self.cost_s  # type: ignore[method-assign]
         self.at_ms: list[float] = []
 
     def run(self, samples: int) -> list[ServiceRate]:
@@ -83,6 +84,8 @@ class Watched:
             self.sampler.sample(now_ns)
             return self.sampler.period_s if len(self.at_ms) < samples else None
 
+        if self.at_ms:
+            self.program.wait(0.001)
         keep_sampling(take, self.program.wait, now_ns=self.clock.now_ns)
         self.sampler.work_off()
         return list(self.sampler.report().stages[0].rates)
@@ -244,43 +247,100 @@ def test_cells_that_are_claimed_later_are_found(watched: Make, page: Page) -> No
     assert [len(program.run(30)), program.sampler.report().stages[0].servers] == [2, 2]
 
 
-def test_where_the_machine_keeps_to_a_period_busy_time_takes_the_first(watched: Make) -> None:
+def test_the_widest_period_that_is_kept_to_wins_where_the_stage_never_waits(watched: Make) -> None:
     program = watched(period_s=None)
+    program.program.busy_ms, program.program.idle_ms = 1_000_000, 0
+    program.run(10)
+    assert program.sampler.report().seeking
+    program.run(30)
+    assert not program.sampler.report().seeking
     (rate,) = program.run(60)
-    assert program.sampler.period_s == 0.001
+    assert program.sampler.period_s == 0.2
+    assert not program.sampler.report().seeking
     assert rate.estimate is not None
     assert rate.estimate.value == pytest.approx(4000.0)
 
 
-def test_the_period_of_the_published_method_ends_where_the_stage_waits(watched: Make) -> None:
-    program = watched(period_s=None, method="quantile", guards=False)
-    program.program.busy_ms, program.program.idle_ms = 200, 3
-    program.run(400)
-    # Six of 32 ms fit into what it works in a row, three of 64 ms.
-    assert program.sampler.period_s == 0.032
-    assert program.sampler.failure is None
-
-
-@pytest.mark.slow
-def test_without_any_period_watching_ends_and_says_so(
-    watched: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shorter = partial(PeriodCalibrator, longest_s=0.002)
-    monkeypatch.setattr(module, "PeriodCalibrator", shorter)
+def test_where_a_stage_that_may_wait_waits_a_period_is_wide_enough(watched: Make) -> None:
     program = watched(period_s=None)
-    turns = iter(range(10_000))
+    (rate,) = program.run(60)
+    assert program.sampler.period_s == 0.05
+    assert rate.estimate is not None
+    assert rate.estimate.value == pytest.approx(4000.0)
+
+
+def test_what_costs_more_than_a_hundredth_of_a_processor_is_widened(watched: Make) -> None:
+    program = watched(period_s=None)
 
     def wait(seconds: float) -> bool:
-        program.program.late_ns = next(turns) % 2 * MS
+        program.cost_s += 0.0015  # more than 1 % of 100 ms
         return Program.wait(program.program, seconds)
 
     program.program.wait = wait  # type: ignore[method-assign]
-    program.run(10_000)
+    program.run(120)
+    assert program.sampler.period_s == 0.2
+
+
+def test_while_nothing_passes_the_search_goes_on(watched: Make) -> None:
+    program = watched(period_s=None)
+    program.program.items_per_ms = 0
+    program.run(100)
+    assert program.sampler.report().seeking
+    program.program.items_per_ms = 4
+    program.run(120)
+    assert not program.sampler.report().seeking
+
+
+def test_the_period_of_the_published_method_ends_where_the_stage_waits(watched: Make) -> None:
+    program = watched(period_s=None, method="quantile", guards=False)
+    program.program.busy_ms, program.program.idle_ms = 600, 30
+    program.run(200)
+    # Six of 100 ms fit into what it works in a row, three of 200 ms.
+    assert program.sampler.period_s == 0.1
+    assert program.sampler.failure is None
+
+
+def test_rates_are_provisional_until_the_method_has_one_of_its_own(watched: Make) -> None:
+    program = watched(period_s=None, method="quantile")
+    program.program.busy_ms, program.program.idle_ms = 1_000_000, 0
+    (rate,) = program.run(12)
+    assert (rate.method, rate.converged) == ("busy-time", False)
+    assert rate.reason is RateReason.PROVISIONAL
+    assert rate.estimate is not None
+    assert rate.estimate.value == pytest.approx(4000.0, rel=0.01)
+    assert "provisional" in str(program.sampler.report())
+    (rate,) = program.run(30)
+    assert not program.sampler.report().seeking
+    assert rate.reason is RateReason.PROVISIONAL
+    (rate, *_) = program.run(150)
+    assert (rate.method, program.sampler.period_s) == ("quantile", 0.2)
+    assert rate.estimate is not None
+    assert rate.estimate.value == pytest.approx(4000.0, rel=0.01)
+
+
+@pytest.mark.parametrize("method", ["busy-time", "quantile"])
+def test_where_no_period_is_kept_to_only_the_published_method_ends(
+    watched: Make, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    limits = {"shortest_s": 0.05, "longest_s": 0.1, "tries": 40}
+    monkeypatch.setattr(module, "_LIMITS", limits)
+    program = watched(period_s=None, method=method)
+    turns = iter(range(10_000))
+
+    def wait(seconds: float) -> bool:
+        program.program.late_ns = next(turns) % 2 * 9 * MS
+        return Program.wait(program.program, seconds)
+
+    program.program.wait = wait  # type: ignore[method-assign]
+    program.run(300)
     report = program.sampler.report()
-    assert report.period_s is None
-    assert report.failure is not None
-    assert "No period up to 0.002 s was kept" in report.failure
     assert report.stages[0].rate is not None
+    if method == "busy-time":
+        assert (report.period_s, report.failure) == (0.05, None)
+    else:
+        assert report.period_s is None
+        assert report.failure is not None
+        assert "No period up to 0.1 s was kept" in report.failure
 
 
 def run_loop(cost_ms: list[float], period_ms: float = 10.0) -> list[float]:

@@ -53,36 +53,15 @@ def told_of(readings: Iterable[ProbeReading], elapsed_s: float) -> tuple[Notice,
     """Return what the reader of some readings must know."""
     given = tuple(readings)
     cost_s = sum(each.count * each.own_cost_s for each in given)
-    lost = sum(each.samples_lost for each in given)
-    if cost_s <= _MUCH * elapsed_s and not lost:
+    if cost_s <= _MUCH * elapsed_s:
         return ()
-    from benchrigor.model.text import counted, first_few, percent  # noqa: PLC0415  # takes 30 ms
+    from benchrigor.model.text import counted, percent  # noqa: PLC0415  # takes 30 ms
 
-    notices = []
-    if cost_s > _MUCH * elapsed_s:
-        dearest = max(given, key=lambda each: each.count * each.own_cost_s)
-        notices.append(
-            Notice.warning(
-                Code.PROBE_COST,
-                f"Probes themselves took about {percent(cost_s / elapsed_s, digits=2)} of the run "
-                f"time; {dearest.name} was used most, {counted(dearest.count)} times. Time larger "
-                "units of work, or switch it off.",
-                cost_s=cost_s,
-                elapsed_s=elapsed_s,
-                dearest=dearest.name,
-            )
-        )
-    if lost:
-        names = [each.name for each in given if each.samples_lost]
-        kept = sum(each.samples for each in given)
-        notices.append(
-            Notice.warning(
-                Code.SAMPLES_LOST,
-                f"{counted(lost)} raw samples found no room beside the {counted(kept)} kept "
-                f"({first_few(names, 3)}): quantiles are of those kept. Read more often, or ask "
-                "for more samples.",
-                lost=lost,
-                kept=kept,
-            )
-        )
-    return tuple(notices)
+    dearest = max(given, key=lambda each: each.count * each.own_cost_s)
+    sentence = (
+        f"Probes themselves took about {percent(cost_s / elapsed_s, digits=2)} of the run "
+        f"time; {dearest.name} was used most, {counted(dearest.count)} times. Time larger "
+        "units of work, or switch it off."
+    )
+    figures = {"cost_s": cost_s, "elapsed_s": elapsed_s, "dearest": dearest.name}
+    return (Notice.warning(Code.PROBE_COST, sentence, **figures),)

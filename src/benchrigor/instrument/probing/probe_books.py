@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from benchrigor.errors import MissingExtra
 from benchrigor.instrument.probing.event_sums import NOTHING, merged
 from benchrigor.instrument.probing.probe_cell import Taken
+from benchrigor.instrument.probing.reservoir import Entry
 from benchrigor.model.probe_reading import ProbeReading
 
 if TYPE_CHECKING:
@@ -19,11 +20,11 @@ _NS = 1e-9
 class Book:
     """What of a probe's events counts for one reader."""
 
-    __slots__ = ("_lost", "_nested_ns", "_rejected", "_sketch", "_sums")
+    __slots__ = ("_kept", "_lost", "_nested_ns", "_rejected", "_sketch", "_sums")
 
     def __init__(self) -> None:
         self._sums = NOTHING
-        self._nested_ns = self._rejected = self._lost = 0
+        self._nested_ns = self._rejected = self._kept = self._lost = 0
         self._sketch: DDSketch | None = None
 
     def add(self, taken: Taken, sketch: DDSketch | None) -> None:
@@ -31,6 +32,7 @@ class Book:
         self._sums = merged(self._sums, taken.sums)
         self._nested_ns += taken.nested_ns
         self._rejected += taken.rejected
+        self._kept += len(taken.samples)
         self._lost += taken.samples_lost
         if sketch is not None:
             self._sketch = self._sketch or new_sketch()
@@ -40,6 +42,7 @@ class Book:
         """Return another one with the same content."""
         book = Book()
         book.add(Taken(self._sums, self._nested_ns, self._rejected, [], self._lost), self._sketch)
+        book._kept = self._kept
         return book
 
     def reading(self, name: str, clock: str, own_cost_s: float) -> ProbeReading:
@@ -57,7 +60,7 @@ class Book:
             variance_s2=squares / (count - 1) * _NS**2 if count > 1 else None,
             p50_s=self._quantile_s(0.5),
             p99_s=self._quantile_s(0.99),
-            samples=int(self._sketch.count) if self._sketch else 0,
+            samples=self._kept,
             samples_lost=self._lost,
             rejected=self._rejected,
             own_cost_s=own_cost_s,
@@ -68,13 +71,16 @@ class Book:
         return None if quantile_ns is None else quantile_ns * _NS
 
 
-def new_sketch(samples: Iterable[int] = ()) -> DDSketch:
-    """Return a sketch of the quantiles of some samples; MissingExtra where none can be made."""
+def new_sketch(samples: Sequence[Entry] = (), lost: int = 0) -> DDSketch:
+    """Return a sketch of the quantiles of a sample; MissingExtra where none can be made.
+
+    The sample stands for the events that are not in it as well.
+    """
     try:
         from ddsketch import DDSketch  # noqa: PLC0415  # takes 80 ms, and few ask for samples
     except ImportError:
         raise MissingExtra("keeping raw samples", package="ddsketch", extra="probes") from None
     sketch = DDSketch()
-    for each in samples:
-        sketch.add(each)
+    for _, _, value in samples:
+        sketch.add(value, 1.0 + lost / len(samples))
     return sketch

@@ -19,6 +19,7 @@ from numbers import Integral
 from typing import NamedTuple, cast
 
 from benchrigor.instrument.probing.event_sums import NOTHING, Sums, added
+from benchrigor.instrument.probing.reservoir import Entry, Reservoir
 
 # Durations that a list holds: few at first, since most probes are hardly ever used, and one more
 # for so many events since the last reading.
@@ -34,7 +35,7 @@ class Taken(NamedTuple):
     sums: Sums
     nested_ns: int
     rejected: int
-    samples: list[int]
+    samples: list[Entry]
     samples_lost: int
 
 
@@ -68,15 +69,14 @@ class Cell(list[int]):
     bounds
         Of the registry.
     most_samples
-        How many durations are kept one by one until they are read.
+        How many durations, drawn at random, are kept one by one until they are read.
     """
 
     __slots__ = (
         "_bounds",
-        "_lost",
         "_nested_ns",
         "_rejected",
-        "_samples",
+        "_reservoir",
         "_sums",
         "most_samples",
         "nested",
@@ -99,8 +99,8 @@ class Cell(list[int]):
     def _clear(self) -> None:
         self.room = _COLD
         self._sums = NOTHING
-        self._nested_ns = self._rejected = self._lost = 0
-        self._samples: list[int] | None = None
+        self._nested_ns = self._rejected = 0
+        self._reservoir: Reservoir | None = None
 
     @property
     def lock(self) -> threading.Lock:
@@ -141,8 +141,11 @@ class Cell(list[int]):
             self._fold()
             if self.blank:
                 return None
-            samples = self._samples or []
-            taken = Taken(self._sums, self._nested_ns, self._rejected, samples, self._lost)
+            seen, samples = 0, list[Entry]()
+            if self._reservoir is not None:
+                seen, samples = self._reservoir.seen, self._reservoir.entries()
+            lost = seen - len(samples)
+            taken = Taken(self._sums, self._nested_ns, self._rejected, samples, lost)
             self._clear()
         finally:
             lock.release()
@@ -170,19 +173,14 @@ class Cell(list[int]):
                 sums = added(self._sums, values) if values else self._sums
                 self._rejected += count - len(values)
             if self.most_samples:
-                self._keep(values)
+                reservoir = self._reservoir = self._reservoir or Reservoir()
+                reservoir.add(values, self.most_samples)
             self._sums = sums
             del self[:count]
         if self.nested:
             nested = self.nested[:]
             self._nested_ns += sum(nested)
             del self.nested[: len(nested)]
-
-    def _keep(self, values: list[int]) -> None:
-        kept = self._samples = self._samples or []
-        room = max(self.most_samples - len(kept), 0)
-        kept += values[:room]
-        self._lost += max(len(values) - room, 0)
 
     def _possible(self, values: list[int]) -> list[int]:
         """Leave out what is no whole number, below 0, or longer than the registry exists."""

@@ -10,6 +10,7 @@ import unicodedata
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from heapq import nsmallest
 from typing import Any
 
 from benchrigor.errors import InvalidInput
@@ -18,6 +19,7 @@ from benchrigor.instrument.probing.own_cost import calibrated, told_of
 from benchrigor.instrument.probing.probe_books import Book, new_sketch
 from benchrigor.instrument.probing.probe_cell import Bounds
 from benchrigor.instrument.probing.probes import Probe, ThreadsProbe
+from benchrigor.instrument.probing.reservoir import durations_of
 from benchrigor.model.probe_reading import ProbeReading, ProbeReadings
 
 _LONGEST, _MOST_SAMPLES = 200, 1_000_000
@@ -70,7 +72,7 @@ class ProbeRegistry:
         self._lock = threading.RLock()
         self._bounds.renew()
         for each in self._probes.values():
-            each.latest_ns.clear()
+            each.latest.clear()
             for cell in each.cells:
                 cell.reset()
         for reader in (self._first, *self._readers):
@@ -139,10 +141,11 @@ class ProbeRegistry:
         for probe in probes:
             for cell in probe.cells:
                 if taken := cell.take(until_ns):
-                    sketch = new_sketch(taken.samples) if taken.samples else None
+                    samples, lost = taken.samples, taken.samples_lost
+                    sketch = new_sketch(samples, lost) if samples else None
                     for each in readers:
                         each.book(probe.name).add(taken, sketch)
-                    probe.latest_ns.extend(taken.samples)
+                    probe.latest = nsmallest(probe.most, probe.latest + samples)
 
     def readings(self, books: Mapping[str, Book], since_ns: int) -> ProbeReadings:
         """Return readings of some books, of the time since then."""
@@ -170,9 +173,8 @@ class ProbeRegistry:
         """Return a probe's latest samples in seconds, and forget them."""
         with self._lock:
             self.collect([probe])
-            latest_s = [each * _NS for each in probe.latest_ns]
-            probe.latest_ns.clear()
-            return latest_s
+            latest, probe.latest = probe.latest, []
+            return [each * _NS for each in durations_of(latest)]
 
     def work_of(self, probe: Probe) -> Probe:
         """Return the probe of a kernel's work; its name may be too long for others."""
@@ -181,7 +183,7 @@ class ProbeRegistry:
             work = self._probes.get(name)
             if work is None:
                 work = self._made(name, probe.clock)
-                work.keep(probe.latest_ns.maxlen or 0)
+                work.keep(probe.most)
             return work
 
 
@@ -256,8 +258,9 @@ def probe(name: str, *, clock: str | None = None, samples: int | None = None) ->
         wall clock.
     samples
         How many durations are kept one by one between two readings, by each thread where threads
-        run at once. They give `ProbeReading.p50_s` and `ProbeReading.p99_s`, and are returned by
-        `Probe.samples`; those that find no room are counted. 0 keeps none; None changes nothing.
+        run at once: a random sample of all. They give `ProbeReading.p50_s` and
+        `ProbeReading.p99_s`, and are returned by `Probe.samples`. 0 keeps none; None changes
+        nothing.
 
     Raises
     ------

@@ -9,10 +9,10 @@ another tenth (docs/decisions/0013-probes.md).
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import cache
+from heapq import nsmallest
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Never, Protocol, Self, TypeVar, cast
 
@@ -20,6 +20,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.instrument.probing.nesting import CLOCKS, nest_of_caller, new_nest
 from benchrigor.instrument.probing.probe_books import new_sketch
 from benchrigor.instrument.probing.probe_cell import Bounds, Cell, ThreadCells
+from benchrigor.instrument.probing.reservoir import Entry
 from benchrigor.instrument.probing.timed_functions import timed
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ class Keeper(Protocol):
         """Return a probe's latest samples, and forget them."""
 
 
-_NO_SAMPLES: deque[int] = deque(maxlen=0)
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _nothing = [].clear  # of a list that nobody has: no function does nothing faster
@@ -82,7 +82,7 @@ class Probe(_Methods):  # type: ignore[misc]
 
     # The methods here are those of a probe that is off.
 
-    __slots__ = ("cell", "clock", "cost_form", "inner", "keeper", "latest_ns", "name", "on")
+    __slots__ = ("cell", "clock", "cost_form", "inner", "keeper", "latest", "most", "name", "on")
 
     name: str
     clock: str
@@ -90,7 +90,8 @@ class Probe(_Methods):  # type: ignore[misc]
     cell: Cell
     inner: Probe | None  # of the work
     cost_form: str  # the dearest that it was used in, but for `again`
-    latest_ns: deque[int]  # samples that were not returned yet
+    latest: list[Entry]  # samples that were not returned yet
+    most: int  # of them
     on: bool
 
     def __new__(cls, *, clock: str, **_others: object) -> Self:
@@ -102,7 +103,7 @@ class Probe(_Methods):  # type: ignore[misc]
 
     def __init__(self, *, name: str, clock: str, keeper: Keeper, bounds: Bounds, on: bool) -> None:
         self.name, self.clock, self.keeper = name, clock, keeper
-        self.inner, self.cost_form, self.latest_ns = None, "held", _NO_SAMPLES
+        self.inner, self.cost_form, self.latest, self.most = None, "held", [], 0
         self.make_cells(bounds)
         self.on = on
 
@@ -181,10 +182,10 @@ class Probe(_Methods):  # type: ignore[misc]
         return self.keeper.reading_of(self)
 
     def samples(self) -> list[float]:
-        """Return the latest durations in seconds, oldest first, that it has not returned before.
+        """Return a random sample of the durations since it was last asked, oldest first.
 
-        At most as many as ``samples`` asked for when the probe was made; they can be unit readings
-        of a `Session`.
+        In seconds; all of them while they are no more than ``samples`` asked for when the probe
+        was made. They can be unit readings of a `Session`.
         """
         return self.keeper.latest_of(self)
 
@@ -203,7 +204,7 @@ class Probe(_Methods):  # type: ignore[misc]
         """Keep so many raw samples in each cell until they are read."""
         if most:
             new_sketch()  # says so if it is not installed
-        self.latest_ns = deque(self.latest_ns, maxlen=most) if most else _NO_SAMPLES
+        self.most, self.latest = most, nsmallest(most, self.latest)
         for each in self.cells:
             each.most_samples = most
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.instrument.host_delays import HostDelay, attribute_delay
-from benchrigor.instrument.segment_profiles.thread_counters import EVIDENCE, NOMINAL
+from benchrigor.instrument.segment_profiles.thread_counters import EVIDENCE, FLOATING_POINT, NOMINAL
 from benchrigor.stats.interference.binning import Quantiser
 
 BINS = 256  # distinct values kept of each counter (published)
@@ -19,6 +19,9 @@ _COUNTERS = ("computation", *NOMINAL, *EVIDENCE)
 # Names of nominal features that are not the user's.
 RESERVED = frozenset({"label", "unfinished", *NOMINAL})
 _WIDTH = 1 + len(_COUNTERS)
+# Share of all instructions from which on floating-point operations are the work of a program; an
+# interpreter of bytecode takes some 50 instructions for each.
+_MUCH_FLOATING_POINT = 0.05
 _WHOLE = 2.0**53  # beyond it a float no longer separates one whole number from the next
 _ROWS = 2_048  # quantising so many at once takes about a microsecond each
 
@@ -116,11 +119,14 @@ class SegmentColumns:
             nominal["unfinished"][self._unfinished] = 1
         nominal |= {name: _as_whole(counters[name]) for name in NOMINAL if name not in missing}
         nominal |= {name: _as_whole(counter.values()) for name, counter in self._counts.items()}
-        if self.without_work:
-            work = {computation: computed}
-        else:
+        work = {computation: computed}
+        instructions = computed.sum() if computation == "instructions" else math.inf
+        operated = evidence.get(FLOATING_POINT)
+        if operated is not None and operated.sum() >= _MUCH_FLOATING_POINT * instructions:
+            work, evidence[computation] = {FLOATING_POINT: evidence.pop(FLOATING_POINT)}, computed
+        if not self.without_work:
+            evidence |= work
             work = {"work": np.array(self._works)}
-            evidence[computation] = computed
         return {
             "duration_s": _seconds(self._durations_ns),
             "computation": work,

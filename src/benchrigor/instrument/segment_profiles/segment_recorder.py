@@ -40,9 +40,10 @@ def segments(
 ) -> Segments:
     """Record the segments of a program, to estimate its interference.
 
-    Of each segment are recorded: wall time; computation (the amount of work where it is given for
-    all, else instructions where the processor counts them, else the thread's processor time); what
-    else it did (label, files opened and closed, reads and writes and their bytes, garbage
+    Of each segment are recorded: wall time; computation (the amount of work if it is given for all;
+    else what the processor counts: floating-point operations if they are a twentieth of the
+    instructions, else instructions; else the thread's processor time, which contention raises);
+    what else it did (label, files opened and closed, reads and writes and their bytes, garbage
     collections); measured delay (run delay, throttling, steal); and, as evidence, context switches
     and page faults. Counters are quantised to 256 values.
 
@@ -63,10 +64,11 @@ def segments(
 
     Notes
     -----
-    Closes and garbage collections are those of the process, all else those of the thread that
-    entered. A fact of the profile says why something is not counted. The audit hook that counts
-    opened files stays until the process ends. A `Segments.cut` takes 9 microseconds, a
-    `Segments.segment` 18 (Linux 6.18), two to four times as much with cold caches.
+    Features are those of Shah et al. (Euro-Par 2018, section 2). Closes and garbage collections are
+    those of the process, all else those of the thread that entered. A fact of the profile says why
+    something is not counted. The audit hook that counts opened files stays until the process ends.
+    A `Segments.cut` takes 9 microseconds, a `Segments.segment` 18 (Linux 6.18), two to four times
+    as much with cold caches.
 
     Examples
     --------

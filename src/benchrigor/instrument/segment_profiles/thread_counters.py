@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.kernel_files import ROOT, KernelFile, Unavailable, open_file
-from benchrigor.instrument.perf_events import open_counter, read_counter
+from benchrigor.instrument.perf_events import open_counter, open_floating_point, read_counter
 from benchrigor.instrument.run_delay import open_schedstat
 
 try:
@@ -23,7 +23,9 @@ except ImportError:  # Windows
 
 _IO = ("reads", "writes", "read_bytes", "written_bytes")
 NOMINAL = ("opens", "closes", *_IO, "gc_young", "gc_full")
-EVIDENCE = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
+_SWITCHES = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
+FLOATING_POINT = "floating_point"
+EVIDENCE = (*_SWITCHES, FLOATING_POINT)
 _RUSAGE_THREAD = 1
 
 
@@ -42,6 +44,7 @@ class ThreadCounters:
         # Name of the counter of computation: "instructions" or "cpu_s" (in nanoseconds).
         self.computation = "cpu_s"
         self._instructions: KernelFile | None = None
+        self._floating_point: KernelFile | None = None
         self._schedstat: KernelFile | None = None
         self._io: KernelFile | None = None
         self._folder: KernelFile | None = None
@@ -51,7 +54,8 @@ class ThreadCounters:
         # What the counters hold of the recorder itself, and of pauses.
         self._own_computation = self._own_delay = self._own_reads = self._own_bytes = 0
         self._last = 0
-        self._paused = 0, 0
+        self._paused = 0, 0, 0
+        self._own_floating_point = 0
 
     def start(self) -> None:
         """Open the counters, in the thread that is counted."""
@@ -59,17 +63,18 @@ class ThreadCounters:
         self._instructions = self._try(open_counter, "instructions")
         if self._instructions is not None:
             self.computation = "instructions"
+        self._floating_point = self._try(open_floating_point, FLOATING_POINT)
         self._schedstat = self._try(lambda: open_schedstat(self._root), "run queue")
         self._io = self._try(lambda: open_file(self._root / "proc/thread-self/io"), *_IO)
         self._folder = self._try(self._open_folder, "closes")
         if not self._usage:
-            self.missing.update(dict.fromkeys(EVIDENCE, "this system does not count by thread"))
+            self.missing.update(dict.fromkeys(_SWITCHES, "this system does not count by thread"))
         self._collections.start()
 
     def read(self) -> tuple[int, ...]:
         """Return run delay in nanoseconds, computation, and what `NOMINAL`, `EVIDENCE` name."""
         computation = self._last = self._compute()
-        delay = self._wait()
+        delay, floating_point = self._wait(), self._operate()
         reads = writes = read_bytes = written_bytes = 0
         closes = opens = self._opened[0]
         if self._io is not None:
@@ -91,6 +96,7 @@ class ThreadCounters:
             *(opens, closes, reads, writes, read_bytes, written_bytes),
             *(self._collections.young, self._collections.full),
             *(usage[14], usage[15], usage[6], usage[7]),
+            floating_point - self._own_floating_point,
         )
 
     def exclude_own(self) -> None:
@@ -99,26 +105,32 @@ class ThreadCounters:
 
     def pause(self) -> None:
         """Leave out computation and delay until `proceed`."""
-        self._paused = self._compute(), self._wait()
+        self._paused = self._compute(), self._wait(), self._operate()
 
     def proceed(self) -> None:
         """Count again."""
-        computation, delay = self._paused
+        computation, delay, floating_point = self._paused
         self._own_computation += self._compute() - computation
         self._own_delay += self._wait() - delay
+        self._own_floating_point += self._operate() - floating_point
 
     def close(self) -> None:
         """Stop counting."""
         forget_opens(self._opened)
         self._collections.stop()
         self._instructions = self._schedstat = self._io = self._folder = None
+        self._floating_point = None
 
     def _compute(self) -> int:
-        if self._instructions is None:
-            return self._cpu_ns()
+        return self._cpu_ns() if self._instructions is None else self._read(self._instructions)
+
+    def _operate(self) -> int:
+        return 0 if self._floating_point is None else self._read(self._floating_point)
+
+    def _read(self, counter: KernelFile) -> int:
         self._own_reads += 1
         self._own_bytes += 8
-        return read_counter(self._instructions)
+        return read_counter(counter)
 
     def _wait(self) -> int:
         if self._schedstat is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,7 @@ def further_capabilities(root: Path) -> list[Capability]:
     """Return what the machine has, as text; what cannot be read has the reason."""
     samplers = [
         GuardedSampler("cpu packages", partial(_packages, root)),
+        GuardedSampler("cpu layout", partial(_layout, root)),
         GuardedSampler("cpu", _processors, "cpu cores, cpu threads, cpu mhz"),
         GuardedSampler("cpu information", partial(_cpu_information, root), ", ".join(_CPUINFO)),
         GuardedSampler("cpu caches", partial(_caches, root)),
@@ -57,6 +59,21 @@ def _packages(root: Path) -> Iterator[Sample]:
     if not packages:
         raise Unavailable(f"{root / pattern}: none is there")
     yield Sample("cpu packages", len(packages))
+
+
+def _layout(root: Path) -> Iterator[Sample]:
+    """Yield where each logical processor is; a thread is numbered within its core."""
+    pattern = f"{_CPUS}/cpu[0-9]*/topology"
+    folders = {int(path.parent.name[3:]): path for path in root.glob(pattern)}
+    if not folders:
+        raise Unavailable(f"{root / pattern}: none is there")
+    threads = Counter[tuple[str, ...]]()
+    for number, folder in sorted(folders.items()):
+        package, core = (read_text(folder / each) for each in ("physical_package_id", "core_id"))
+        die = folder / "die_id"
+        place = package, core, read_text(die) if die.exists() else ""
+        yield Sample(f"cpu {number}", f"package {package}, core {core}, thread {threads[place]}")
+        threads[place] += 1
 
 
 def _processors() -> Iterator[Sample]:

@@ -132,7 +132,8 @@ class Cell:
         self.lock = threading.RLock()
         self._seen_ns = 0
         # Copies of the words: storing takes half the time of reading and storing.
-        self._items = self._bytes = self._events = self._blocked_ns = self._waiting = 0
+        self._items = self._events = self._blocked_ns = self._waiting = 0
+        self._bytes: float = 0  # sizes of items may be means
 
     @classmethod
     def spare(cls, name: str) -> Self:
@@ -146,12 +147,12 @@ class Cell:
         self.words[0] = items
 
     @undivided
-    def count_bytes(self, size: int) -> None:
+    def count_bytes(self, size: float) -> None:
         """Count an item of so many bytes."""
         self._items = items = self._items + 1
         self._bytes = total = self._bytes + size
         self.words[0] = items
-        self.words[1] = total
+        self.words[1] = int(total) & _MASK
 
     @undivided
     def begin_wait(self, at_ns: int) -> None:

@@ -19,7 +19,7 @@ from benchrigor.queues.counting.ends import End, EndKey
 from benchrigor.queues.counting.owners import Owner, Used
 from benchrigor.queues.counting.pages import CELL_WORDS, Page
 
-_ITEMS, _BLOCKED, _WAITING, _OWNER, _CLOSED, _CHECK = 0, 3, 4, 5, 6, 7
+_ITEMS, _BYTES, _BLOCKED, _WAITING, _OWNER, _CLOSED, _CHECK = 0, 1, 3, 4, 5, 6, 7
 
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -114,6 +114,7 @@ class Span:
 
     at_ns: Integers  # times, shape (n,)
     items: Integers
+    bytes: Integers
     blocked_ns: Integers  # nanoseconds waited, waits under way included
     waiting: Integers  # waits under way
     used: Sequence[Mapping[Owner, Used | None]]  # what threads had used, for each sample
@@ -153,6 +154,7 @@ def spans_of(
         yield Span(
             at_ns=at_ns[start:stop],
             items=words[start:stop, :, _ITEMS].astype(np.int64),
+            bytes=words[start:stop, :, _BYTES].astype(np.int64),
             blocked_ns=blocked_ns[start:stop],
             waiting=words[start:stop, :, _WAITING].astype(np.int64),
             used=[sample.used for sample in samples[start:stop]],

@@ -7,11 +7,16 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any
+from numbers import Real
+from typing import Any, TypeAlias
 
 from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.pages import Page
+
+_LARGEST = 1 << 53  # bytes of an item
+# Bytes of an item: a number, or a function of the item; None if they do not count.
+ItemBytes: TypeAlias = float | Callable[[Any], float] | None
 
 
 class Writer:
@@ -27,18 +32,27 @@ class Writer:
     on_forget: Callable[[], None] | None = None
 
     def __init__(
-        self, page: Page, name: str, now_ns: Callable[[], int] = time.perf_counter_ns
+        self,
+        page: Page,
+        name: str,
+        now_ns: Callable[[], int] = time.perf_counter_ns,
+        item_bytes: ItemBytes = None,
     ) -> None:
         self._page = page
         self._name = name
         self.now_ns = now_ns
+        self.item_bytes = item_bytes
         self._closed = False
         self._begin_anew()
         _WRITERS.add(self)
 
-    def count(self) -> None:
-        """Count an item."""
-        (self.cell or self.claim()).count()
+    def count(self, item: Any = None) -> None:
+        """Count an item, and its bytes if their number is known."""
+        cell = self.cell or self.claim()
+        if self.item_bytes is None:
+            cell.count()
+        else:
+            cell.count_bytes(self._bytes_of(item))
 
     def count_bytes(self, size: int) -> None:
         """Count an item of so many bytes; nothing where there are none."""
@@ -90,13 +104,32 @@ class Writer:
             self.on_forget()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._page, self._name, self.now_ns)
+        return type(self), (self._page, self._name, self.now_ns, self.item_bytes)
+
+    def _bytes_of(self, item: Any) -> float:
+        """Return the size of an item; of one whose size is not known 0, and `failure` says so."""
+        size: Any = self.item_bytes
+        try:
+            size = size(item) if callable(size) else size
+        except Exception as error:  # noqa: BLE001  # counting never ends a program
+            size = error
+        if is_size(size):
+            return float(size)
+        problem = f"item_bytes gave {size!r:.60} for an item of {self._name!r}"
+        self.failure = self.failure or f"{problem}, expected a number of bytes"
+        return 0.0
 
     def _begin_anew(self) -> None:
         self._lock = threading.RLock()  # a finaliser may use the end while it is being claimed
         self._thread = None
         self.failure = None
         self.cell = Cell.spare(self._name) if self._closed else None
+
+
+def is_size(value: Any) -> bool:
+    """Whether it is a number of bytes."""
+    number = value if isinstance(value, Real) and not isinstance(value, bool) else None
+    return number is not None and bool(0 <= number < _LARGEST)  # type: ignore[operator]
 
 
 class _Wait:

@@ -75,12 +75,12 @@ class Outline:
     def throughput(self, start_s: float, stop_s: float) -> tuple[float, float | None]:
         """Return items per second between two times since the first period, and mean bytes of one.
 
-        Waiting is included. The bytes are None where nobody counted them, or no item passed.
+        Waiting is included. The bytes are None if none were counted, or no item passed.
         """
         sums = self._pooled.all()
         middle_s = sums[_START] + sums[_WALL] / 2.0
         inside = (middle_s >= start_s) & (middle_s <= stop_s)
         whole = sums[:, inside if inside.any() else slice(None)].sum(axis=1)
         wall_s, items, size = whole[[_WALL, _ITEMS, _BYTES]].tolist()
-        known = items > 0.0 and math.isfinite(size)
+        known = items > 0.0 and math.isfinite(size) and size > 0.0
         return items / wall_s, size / items if known else None

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from benchrigor import clocks
-from benchrigor.errors import BenchrigorError, InvalidInput
+from benchrigor.errors import BenchrigorError, InvalidInput, NotEstimable
 from benchrigor.layout import Part, page, table, wrapped
-from benchrigor.model import Estimate
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.pipeline import Bottleneck, PipelineAdvice, PipelineStage, Quantity
 from benchrigor.model.text import many, percent, show_scaled, show_value
@@ -87,16 +87,20 @@ class MonitorReport(OneLine):
         Parameters
         ----------
         source_rate
-            Items per second that are to be served; by default those that arrive now. A source that
-            the pipeline holds up would give more.
+            Items per second that are to be served; by default those that arrive now, or, once the
+            source has stopped, that arrived in the last phase with arrivals. A source that the
+            pipeline holds up would give more.
 
         Raises
         ------
         InvalidInput
-            When nothing is known of a stage yet.
+            When no stage reads a queue.
+        NotEstimable
+            When a rate is not known yet, or nothing has arrived; the message says which.
         """
-        source, pipeline = self._pipeline(source_rate)
-        return find_bottleneck(pipeline, source_rate=source)
+        source, pipeline, notices = self._pipeline(source_rate)
+        found = find_bottleneck(pipeline, source_rate=source)
+        return replace(found, notices=(*notices, *found.notices))
 
     def advice(
         self,
@@ -111,14 +115,15 @@ class MonitorReport(OneLine):
         ``source_rate`` is that of `bottleneck`; ``processors`` by default all that this process may
         use.
         """
-        source, pipeline = self._pipeline(source_rate)
-        return advise_pipeline(
+        source, pipeline, notices = self._pipeline(source_rate)
+        found = advise_pipeline(
             pipeline,
             source_rate=source,
             utilisation=utilisation,
             blocked_share=blocked_share,
             processors=clocks.processors() if processors is None else processors,
         )
+        return replace(found, notices=(*notices, *found.notices))
 
     def __str__(self) -> str:
         lines = _table(self.stages)
@@ -138,19 +143,30 @@ class MonitorReport(OneLine):
             shown += f" · {self.bottleneck()}"
         return shown
 
-    def _pipeline(self, source_rate: Quantity | None) -> tuple[Quantity, list[PipelineStage]]:
-        """Return what is to be served, and the stages that read."""
+    def _pipeline(
+        self, source_rate: Quantity | None
+    ) -> tuple[Quantity, list[PipelineStage], tuple[Notice, ...]]:
+        """Return what is to be served, the stages that read, and what qualifies the first."""
         serving = [stage for stage in self.stages if stage.reads]
         if not serving:
             raise InvalidInput("no stage reads a queue, expected one at least")
-        pipeline = [
-            _replica(stage, 1.0 if stage is serving[0] else stage.visits) for stage in serving
-        ]
-        if source_rate is None:
-            source_rate = serving[0].arrivals
-        if source_rate is None:
-            raise InvalidInput("nobody counts what arrives, expected source_rate")
-        return source_rate, pipeline
+        first = serving[0]
+        pipeline = [_replica(stage, 1.0 if stage is first else stage.visits) for stage in serving]
+        if source_rate is not None:
+            return source_rate, pipeline, ()
+        if first.last_arrivals is None:
+            raise _not_known(
+                f"Nothing has arrived at {first.name!r} since it began to serve: watch while the "
+                "source runs, or pass source_rate=, the items per second to serve"
+            )
+        silence = f"Nothing has arrived at {first.name!r} for {first.silent_s:.3g} s"
+        sentence = f"{silence}: what is to be served is what arrived before."
+        stopped = Notice.note(Code.SOURCE_STOPPED, sentence, silent_s=first.silent_s)
+        return first.last_arrivals, pipeline, (stopped,) if first.silent_s else ()
+
+
+def _not_known(sentence: str) -> NotEstimable:
+    return NotEstimable(Notice.refusal(Code.NO_DATA, f"{sentence}."))
 
 
 def _grown(growths: Sequence[QueueGrowth], fixed: Sequence[str]) -> Iterator[Part]:
@@ -169,7 +185,8 @@ def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:
     """Return a stage of the pipeline: what one of its servers does."""
     rate = stage.rate
     if rate is None or rate.estimate is None or visits is None:
-        raise InvalidInput(f"too little is known of {stage.name!r} yet: watch longer")
+        why = "" if rate is None or rate.converged else f" ({rate.standing})"
+        raise _not_known(f"Too little is known of {stage.name!r} yet{why}: watch longer")
     each = replace(rate, estimate=scaled(rate.estimate, 1.0 / rate.servers))
     return stage_of(stage.name, each, visits=visits, replicas=rate.servers)
 
@@ -234,5 +251,7 @@ def _qualifications(stage: WatchedStage) -> Iterator[str]:
             f"{stage.rates.index(rate) + 1} of {len(stage.rates)} phases, from "
             f"{rate.start_s:.3g} to {rate.stop_s:.3g} s"
         )
+    if rate.byte_rate is not None:
+        yield f"serves {show_value(rate.byte_rate.value, 'B/s')}"
     if (rate.delay_share or 0.0) >= _DELAYED:
         yield f"waited {percent(rate.delay_share or 0.0)} of its busy time for a processor"

@@ -12,11 +12,11 @@ import numpy as np
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Estimate, ServiceRate
+from benchrigor.model import Estimate, Floats, ServiceRate
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import percent, show_estimate, show_value
 from benchrigor.queues.periods import Periods, PooledPeriods
-from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator
+from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator, in_bytes
 from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.service.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
@@ -24,7 +24,7 @@ from benchrigor.stats.service.rate_arithmetic import filter_ratio, sum_rates, ut
 # Periods of which such a time must have had more, or as many, for its rate to be kept.
 _FEWEST_PERIODS = 10
 _HELD = 1024  # periods that are held back one by one; more are joined
-_START, _WALL, _TAKEN, _GIVEN, _ARRIVED = range(5)
+_START, _WALL, _TAKEN, _GIVEN, _BYTES, _ARRIVED = range(6)
 _ROUNDING_S = 1e-9  # of the times of rates, which are sums of periods
 
 
@@ -70,6 +70,10 @@ class WatchedStage(OneLine):
         window of ``rate`` began.
     arrivals
         Their sum; None, as all that follows, where it is unknown.
+    last_arrivals
+        The same of the last phase in which anything arrived, without the silence at its end.
+    silent_s
+        How long nothing has arrived, in seconds, if that is longer than it was usual; else 0.
     utilisation
         Arrivals as a share of its capacity.
     filter_ratio
@@ -87,6 +91,8 @@ class WatchedStage(OneLine):
     rates: tuple[ServiceRate, ...] = ()
     inputs: Mapping[str, Estimate]
     arrivals: Estimate | None = None
+    last_arrivals: Estimate | None = None
+    silent_s: float = 0.0
     utilisation: Estimate | None = None
     filter_ratio: Estimate | None = None
     visits: Estimate | None = None
@@ -163,10 +169,11 @@ class StageFigures:
         """Return what is known so far."""
         rates = (*self._past, *self._current())
         now = _present(rates)
-        inputs = self._inputs(0.0 if now is None else now.start_s)
-        arrivals = utilisation = None
-        if inputs and len(inputs) == len(self._stage.reads):
-            arrivals = sum_rates(inputs.values())
+        flows = self._flows.full
+        since_s = 0.0 if now is None else now.start_s
+        inputs = self._inputs(flows[:, flows[_START] >= since_s - _ROUNDING_S])
+        arrivals, utilisation = self._sum(inputs), None
+        last, silent_s = _last_with_arrivals(flows, [each.start_s for each in rates])
         if arrivals is not None and now is not None and now.estimate is not None:
             with suppress(NotEstimable):
                 utilisation = utilisation_of(arrivals, now.estimate)
@@ -178,6 +185,8 @@ class StageFigures:
             rates=rates,
             inputs=inputs,
             arrivals=arrivals,
+            last_arrivals=self._sum(self._inputs(last)),
+            silent_s=silent_s,
             utilisation=utilisation,
             filter_ratio=self._filter_ratio(),
             failure=self.failure,
@@ -189,22 +198,31 @@ class StageFigures:
             self._servers, self._began_s = periods.servers, float(periods.start_s[0])
             self._rate = self.watching.estimator(periods.servers)
         periods.tell(self._rate)
-        flows = (periods.start_s, periods.period_s, periods.items, periods.given, periods.arrived)
-        self._flows.add(np.vstack(flows))
+        own = (periods.start_s, periods.period_s, periods.items, periods.given, periods.bytes)
+        self._flows.add(np.vstack([*own, periods.arrived]))
 
     def _current(self) -> list[ServiceRate]:
         """Return the rates with as many servers as now, in seconds since watching began."""
         if self._rate is None:
             return []
-        return [
-            replace(each, start_s=each.start_s + self._began_s, stop_s=each.stop_s + self._began_s)
-            for each in self._rate.rates
-        ]
+        flows = self._flows.all()
+        rates = []
+        for each in self._rate.rates:
+            start_s, stop_s = each.start_s + self._began_s, each.stop_s + self._began_s
+            window = flows[:, np.searchsorted(flows[_START], start_s - _ROUNDING_S) :]
+            window = window[:, window[_START] < stop_s]
+            size = window[_BYTES].sum() / max(window[_TAKEN].sum(), 1.0)
+            item_bytes = float(size) if size > 0.0 else None  # unknown is not greater
+            rates.append(in_bytes(replace(each, start_s=start_s, stop_s=stop_s), item_bytes))
+        return rates
 
-    def _inputs(self, since_s: float) -> dict[str, Estimate]:
+    def _sum(self, inputs: Mapping[str, Estimate]) -> Estimate | None:
+        """Return what enters all queues; None where one of them is not known."""
+        whole = inputs and len(inputs) == len(self._stage.reads)
+        return sum_rates(inputs.values()) if whole else None
+
+    def _inputs(self, flows: Floats) -> dict[str, Estimate]:
         """Estimate items per second that enter each queue, where they are known."""
-        flows = self._flows.full
-        flows = flows[:, flows[_START] >= since_s - _ROUNDING_S]
         inputs = {}
         for end, arrived in zip(self._stage.reads, flows[_ARRIVED:], strict=True):
             if arrived.size and not np.isnan(arrived).any():
@@ -224,6 +242,25 @@ class StageFigures:
             with suppress(NotEstimable):
                 return filter_ratio(taken, given, confidence=self.watching.confidence)
         return None
+
+
+def _last_with_arrivals(flows: Floats, phases: Sequence[float]) -> tuple[Floats, float]:
+    """Return the stretches of the last phase with arrivals, and how long it has been silent since.
+
+    ``phases`` are the times at which phases began. A silence that is not more than twice as long
+    as one before it belongs to the arrivals.
+    """
+    came = np.flatnonzero(flows[_ARRIVED:].sum(axis=0) > 0.0)  # unknown is not greater
+    if not came.size:
+        return flows[:, :0], 0.0
+    last = int(came[-1])
+    began_s = max((each for each in phases if each <= flows[_START, last]), default=0.0)
+    first = int(np.searchsorted(flows[_START], began_s - _ROUNDING_S))
+    usual = np.diff(came[came >= first], prepend=first).max(initial=1)
+    silent = flows[_WALL, last + 1 :]
+    if silent.size <= 2 * usual and not np.isnan(flows[_ARRIVED:, last + 1 :]).any():
+        return flows[:, first:], 0.0
+    return flows[:, first : last + 1], float(silent.sum())
 
 
 def _present(rates: Sequence[ServiceRate]) -> ServiceRate | None:

@@ -30,7 +30,7 @@ _CROWDED, _CROWDED_SHARE = 8, 0.05
 class _Looks(NamedTuple):
     """A stage at successive times, its cells summed up."""
 
-    # Time, items served, items given, and time waited, in nanoseconds, shape (4, n).
+    # Time, items served, their bytes, items given, time waited, in nanoseconds, shape (5, n).
     counts: Integers
     # Items that entered each queue that is read, shape (queues, n); NaN where it is unknown.
     arrived: Floats
@@ -112,6 +112,7 @@ class StageReader:
         counts = [
             span.at_ns,
             span.items[:, leading].sum(axis=1),
+            span.bytes[:, leading].sum(axis=1),
             span.items[:, giving].sum(axis=1),
             span.blocked_ns[:, sorted(self._live)].sum(axis=1),
         ]
@@ -124,7 +125,8 @@ class StageReader:
         )
 
     def _between(self, looks: _Looks, servers: int, *, whole: bool) -> Periods:
-        wall_ns, items, given, waited_ns = np.diff(looks.counts)
+        wall_ns, items, size, given, waited_ns = np.diff(looks.counts)
+        _, served, counted, *_ = looks.counts[:, -1]
         used_ns = np.diff(looks.used_ns)
         if not whole:
             waited_ns[:1], used_ns[:, :1], self._owed_ns = 0, np.nan, 0
@@ -133,6 +135,7 @@ class StageReader:
             start_s=(looks.counts[0, :-1] - (self._first_ns or 0)) * _NANO,
             period_s=wall_ns * _NANO,
             items=items,
+            bytes=size if counted or not served else np.nan,
             given=given if self._stage.reads and self._stage.writes else np.nan,
             arrived=np.diff(looks.arrived),
             blocked_s=self._fitted(waited_ns, wall_ns * servers, servers) * _NANO,

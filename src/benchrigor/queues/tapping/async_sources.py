@@ -93,22 +93,22 @@ class _AwaitedQueue(Wrapper):
 
     async def put(self, *args: Any, **options: Any) -> Any:
         done = await timed(self._source.put(*args, **options), self._tail)
-        self._tail.count()
+        self._tail.count(*args[:1] or [*options.values()][:1])
         return done
 
     async def get(self, *args: Any, **options: Any) -> Any:
         item = await timed(self._source.get(*args, **options), self._head)
-        self._head.count()
+        self._head.count(item)
         return item
 
     def put_nowait(self, *args: Any, **options: Any) -> Any:
         done = self._source.put_nowait(*args, **options)
-        self._tail.count()
+        self._tail.count(*args[:1] or [*options.values()][:1])
         return done
 
     def get_nowait(self, *args: Any, **options: Any) -> Any:
         item = self._source.get_nowait(*args, **options)
-        self._head.count()
+        self._head.count(item)
         return item
 
 

@@ -61,7 +61,9 @@ def count_items(source: Any, head: Writer, tail: Writer, patches: Patches) -> No
 
         patches.set(source, "shutdown", uncounted)
     for name, writer, counting in (("_get", head, _counting_get), ("_put", tail, _counting_put)):
-        arm = partial(_arm, source, name, writer, partial(counting, getattr(source, name)), patches)
+        method = getattr(source, name)
+        count = partial(_sized if writer.item_bytes is not None else counting, method)
+        arm = partial(_arm, source, name, writer, count, patches)
         arm()
         writer.on_forget = arm
 
@@ -72,15 +74,24 @@ def _arm(
     """Let the first item, or the first in a forked process, claim the cell."""
 
     def first(*item: Any) -> Any:
-        method = counting(writer.claim().words)
+        method = counting(writer)
         patches.set(source, name, method)
         return method(*item)
 
     patches.set(source, name, first)
 
 
-def _counting_get(get: Callable[[], Any], words: memoryview[int]) -> Callable[[], Any]:
-    items = 0
+def _sized(method: Callable[..., Any], writer: Writer) -> Callable[..., Any]:
+    def counted(*item: Any) -> Any:
+        taken = method(*item)
+        writer.count(*(item or (taken,)))
+        return taken
+
+    return counted
+
+
+def _counting_get(get: Callable[[], Any], writer: Writer) -> Callable[[], Any]:
+    items, words = 0, writer.claim().words
 
     def counted() -> Any:
         nonlocal items
@@ -92,8 +103,8 @@ def _counting_get(get: Callable[[], Any], words: memoryview[int]) -> Callable[[]
     return counted
 
 
-def _counting_put(put: Callable[[Any], Any], words: memoryview[int]) -> Callable[[Any], None]:
-    items = 0
+def _counting_put(put: Callable[[Any], Any], writer: Writer) -> Callable[[Any], None]:
+    items, words = 0, writer.claim().words
 
     def counted(item: Any) -> None:
         nonlocal items

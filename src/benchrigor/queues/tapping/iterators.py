@@ -29,16 +29,15 @@ class _Turns:
         begun.begin_wait(at_ns)
         return begun
 
-    def end(self, begun: Cell, came: bool) -> None:
+    def end(self, begun: Cell, came: bool, item: Any) -> None:
         """Take it back; without an item the producer waits no more."""
         at_ns = self._now_ns()
-        head = self._head.cell or self._head.claim()
-        if begun is head:
+        if begun is self._head.cell:
             begun.end_wait(at_ns)
         if came:
             self._idle = tail = self._tail.cell or self._tail.claim()
-            head.count()
-            tail.count()
+            self._head.count(item)
+            self._tail.count(item)
             tail.begin_wait(at_ns)
 
     def stop(self) -> None:
@@ -69,12 +68,12 @@ class _Pass(_OnePass):
         return self
 
     def __next__(self) -> Any:
-        came, begun = False, self._turns.begin()
+        came, item, begun = False, None, self._turns.begin()
         try:
             item = next(self._source)
             came = True
         finally:
-            self._turns.end(begun, came)
+            self._turns.end(begun, came, item)
         return item
 
     def close(self) -> None:
@@ -91,12 +90,12 @@ class _AsyncPass(_OnePass):
         return self
 
     async def __anext__(self) -> Any:
-        came, begun = False, self._turns.begin()
+        came, item, begun = False, None, self._turns.begin()
         try:
             item = await anext(self._source)
             came = True
         finally:
-            self._turns.end(begun, came)
+            self._turns.end(begun, came, item)
         return item
 
     async def aclose(self) -> None:

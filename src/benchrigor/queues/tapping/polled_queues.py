@@ -37,13 +37,13 @@ class PolledQueue(Wrapper):
             except Full:
                 pass
             else:
-                self._tail.count()
+                self._tail.count(item)
                 return
             with self._tail.waiting():
                 self._source.put(item, True, timeout)
         else:
             self._source.put(item, block, timeout)
-        self._tail.count()
+        self._tail.count(item)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         """Get an item, as the source does."""
@@ -53,14 +53,14 @@ class PolledQueue(Wrapper):
             except Empty:
                 pass
             else:
-                self._head.count()
+                self._head.count(item)
                 return item
             # Outside of the handler, so that another Empty does not seem to come of the first.
             with self._head.waiting():
                 item = self._source.get(True, timeout)
         else:
             item = self._source.get(block, timeout)
-        self._head.count()
+        self._head.count(item)
         return item
 
     def put_nowait(self, item: Any) -> None:

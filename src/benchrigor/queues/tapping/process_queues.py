@@ -63,8 +63,9 @@ class _FedQueue(PolledQueue):
             source._sem.release()
         finally:
             source._rlock.release()
-        head.count()
-        return ForkingPickler.loads(data)
+        item = ForkingPickler.loads(data)
+        head.count(item)
+        return item
 
 
 class _PipeQueue(Wrapper):
@@ -86,8 +87,9 @@ class _PipeQueue(Wrapper):
             data = source._reader.recv_bytes()
         finally:
             source._rlock.release()
-        head.count()
-        return ForkingPickler.loads(data)
+        item = ForkingPickler.loads(data)
+        head.count(item)
+        return item
 
     def put(self, obj: Any) -> None:
         source, tail = self._source, self._tail
@@ -98,7 +100,7 @@ class _PipeQueue(Wrapper):
             source._writer.send_bytes(data)
         finally:
             source._wlock.release()
-        tail.count()
+        tail.count(obj)
 
 
 class _PipeQueueOfOthers(Wrapper):
@@ -111,12 +113,12 @@ class _PipeQueueOfOthers(Wrapper):
         else:
             with head.waiting():
                 item = source.get()
-        head.count()
+        head.count(item)
         return item
 
     def put(self, obj: Any) -> None:
         self._source.put(obj)
-        self._tail.count()
+        self._tail.count(obj)
 
 
 def _done(attempt: _Attempt, limit_s: float | None, writer: Writer) -> bool:

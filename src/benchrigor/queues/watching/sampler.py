@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter
@@ -9,10 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import RateReason
 from benchrigor.queues.counting.counter_samples import (
     Cells,
     Copies,
@@ -22,7 +25,7 @@ from benchrigor.queues.counting.counter_samples import (
     spans_of,
 )
 from benchrigor.queues.counting.owners import Owner, Owners
-from benchrigor.queues.period_calibrator import PeriodCalibrator
+from benchrigor.queues.period_calibrator import CalibratedPeriod, PeriodCalibrator
 from benchrigor.queues.periods import Periods, PooledPeriods
 from benchrigor.queues.recording.recordings import RecordingWriter
 from benchrigor.queues.stages.monitor_report import MonitorReport
@@ -33,11 +36,14 @@ from benchrigor.stats.service.rate_arithmetic import filter_ratio
 
 _SAMPLES = 256  # samples that are worked off together
 _SOUGHT = 5  # the same while a period is sought: fewer in a row decide nothing
+# Of that search: shorter periods take more than 1 % of a processor; of longer ones it takes minutes
+# to have enough; so few tries end within seconds.
+_LIMITS: dict[str, Any] = {"shortest_s": 0.05, "longest_s": 0.2, "tries": 40}
 PATIENCE_S = 5.0  # longest wait for the end of a thread, or a process, that samples
 # How often it is checked who has gone: asking takes as long as half a sample.
 _GLANCE_NS = 100_000_000
 
-_COLUMNS = ("end", "servers", "period_s", "items", "blocked_s", "cpu_s", "delay_s")
+_COLUMNS = ("end", "servers", "period_s", "items", "blocked_s", "cpu_s", "delay_s", "bytes")
 
 Record = Callable[[str, Periods], None]  # takes the name of a stage, and periods of it that count
 
@@ -45,10 +51,12 @@ Record = Callable[[str, Periods], None]  # takes the name of a stage, and period
 class Sampler:
     """Samples the cells of all stages at once, and works the samples off some at a time."""
 
+    thread_time = staticmethod(time.thread_time)
+
     def __init__(
         self, stages: Sequence[Stage], watching: Watching, *, owners: Owners | None = None
     ) -> None:
-        self._watching = watching
+        self._watching, self._stages = watching, stages
         # Know the processes and threads that count.
         self.owners = Owners() if owners is None else owners
         # Separates reports and samples; the program that counts knows nothing of it.
@@ -58,11 +66,13 @@ class Sampler:
         self.period_s = watching.period_s
         self.failure: str | None = None  # why there is to be none
         self.nobody_left = False
-        self._pairs = [(StageReader(stage), StageFigures(stage, watching)) for stage in stages]
+        by_time = watching if watching.period_s else replace(watching, method="busy-time")
+        self._pairs = [(StageReader(stage), StageFigures(stage, by_time)) for stage in stages]
         self._cells = Cells(end for reader, _ in self._pairs for end in reader.ends)
         self._items = PooledPeriods(1 + len(stages))
         self._first = next((number for number, stage in enumerate(stages) if stage.reads), None)
         self._samples: list[Sample] = []
+        self._untold: list[tuple[StageFigures, Periods]] = []
         self._sizes: list[int] = []
         self._threads: list[Owner] = []
         self._due_ns = 0
@@ -70,8 +80,10 @@ class Sampler:
         self._blocked_ns = np.zeros(0, dtype=np.int64)
         self._by_time = watching.method == "busy-time"
         self._search: PeriodCalibrator | None = None
+        self._provisional: list[WatchedStage] = []  # by "busy-time", until the method has a rate
+        self._spent_s = self._told_s = 0.0  # processor time by the last sample, and by that told of
         if watching.period_s is None:
-            self._search = PeriodCalibrator(unblocked=not self._by_time)
+            self._search = PeriodCalibrator(unblocked=not self._by_time, **_LIMITS)
             self.period_s = self._search.ask()
         self._first_ns: int | None = None
         self._last_ns = 0
@@ -79,6 +91,7 @@ class Sampler:
     def sample(self, now_ns: int) -> None:
         """Copy the cells at a time of the clock, which was looked at just before."""
         with self.lock:
+            self._spent_s = self.thread_time()
             copies = self._cells.copy()
             self._first_ns, self._last_ns = self._first_ns or now_ns, now_ns
             if now_ns >= self._due_ns or list(map(len, copies)) != self._sizes:
@@ -86,15 +99,21 @@ class Sampler:
                 self._due_ns = now_ns + _GLANCE_NS
             used = {owner: self.owners.used(owner) for owner in self._threads}
             self._samples.append(Sample(at_ns=now_ns, copies=copies, used=used))
-            if len(self._samples) >= (_SAMPLES if self._search is None else _SOUGHT):
+            if len(self._samples) + len(self._untold) >= _SAMPLES:
                 self.work_off()
+            elif self._search is not None and len(self._samples) >= _SOUGHT:
+                self._read_samples()
 
     def work_off(self) -> None:
         """Make periods of the samples that were taken, and rates of those."""
         with self.lock:
+            self._read_samples()
+            self._tell()
+
+    def _read_samples(self) -> None:
+        """Make periods of the samples that were taken."""
+        if self._samples:
             samples, self._samples = self._samples, []
-            if not samples:
-                return
             words = self._cells.words([each.copies for each in samples])
             before = np.zeros(words.shape[1], dtype=np.int64)
             before[: self._blocked_ns.size] = self._blocked_ns
@@ -108,7 +127,7 @@ class Sampler:
         """Return what is known by what has been worked off, with what it cost."""
         with self.lock:
             first_ns = self._last_ns if self._first_ns is None else self._first_ns
-            known = [figures.known() for _, figures in self._pairs]
+            known = self._known()
             return MonitorReport(
                 stages=tuple(map(self._with_visits, range(len(known)), known)),
                 watched_s=(self._last_ns - first_ns) * 1e-9,
@@ -117,6 +136,19 @@ class Sampler:
                 failure=self.failure,
                 seeking=self._search is not None,
             )
+
+    def _known(self) -> list[WatchedStage]:
+        """Return what is known; rates are provisional while a period is sought, or none is known.
+
+        The method that was asked for then has none, since its periods are all to be equally wide.
+        """
+        known = [figures.known() for _, figures in self._pairs]
+        if self._search is not None:
+            return [_provisional(stage) for stage in known]
+        return [
+            before if now.rate is None or now.rate.estimate is None else now
+            for now, before in zip(known, self._provisional or known, strict=True)
+        ]
 
     def _look_around(self, copies: Copies) -> None:
         """Check who counts, and who is gone; samples before that are of those who were there."""
@@ -142,34 +174,53 @@ class Sampler:
         blocks = [each for each in read if each is not None]
         if len(blocks) == len(read):
             self._items.add(np.vstack([blocks[0].start_s, *(each.items for each in blocks)]))
-        if self._search is None or self._by_time:
-            threads = Counter(thread for reader, _ in self._pairs for thread in reader.threads)
-            for (reader, figures), periods in zip(self._pairs, read, strict=True):
-                if periods is not None and periods.n:
-                    # Nobody knows for which of several stages a thread has used its time.
-                    alone = all(threads[each] == 1 for each in reader.threads)
-                    counted = figures.tell(periods if alone else periods.without_times())
-                    for each in counted:
-                        self.record(figures.name, each)
+        threads = Counter(thread for reader, _ in self._pairs for thread in reader.threads)
+        for (reader, figures), periods in zip(self._pairs, read, strict=True):
+            if periods is not None and periods.n:
+                # Nobody knows for which of several stages a thread has used its time.
+                alone = all(threads[each] == 1 for each in reader.threads)
+                self._untold.append((figures, periods if alone else periods.without_times()))
         if self._search is not None and blocks:
             self._seek(self._search, blocks)
+
+    def _tell(self) -> None:
+        """Tell the estimators of the periods; of those of a search only "busy-time" keeps any."""
+        untold, self._untold = self._untold, []
+        for figures, periods in untold:
+            for each in figures.tell(periods):
+                if self._search is None or self._by_time:
+                    self.record(figures.name, each)
 
     def _seek(self, search: PeriodCalibrator, blocks: Sequence[Periods]) -> None:
         """Tell the search of the stage that waits least: the period is for that one."""
         widths = blocks[0].period_s.tolist()
         blocked = np.min([each.blocked_s for each in blocks], axis=0) > 0.0
         items = np.sum([each.items for each in blocks], axis=0)
+        cost_s, self._told_s = (self._spent_s - self._told_s) / max(len(widths), 1), self._spent_s
         for period in zip(widths, blocked.tolist(), items.tolist(), strict=True):
-            if search.ask() == self.period_s:  # what follows was sampled with the old one
-                search.tell(*period)
+            # What follows the last one was sampled with the old period; where nothing passes it is
+            # not known whether the stage would wait.
+            if search.ask() == self.period_s and (period[-1] or not self._by_time):
+                search.tell(*period, cost_s=cost_s)
         self.period_s = search.ask()
         if search.result is not None:
-            self._search, self.period_s = None, search.result.period_s
-            self._watching = replace(self._watching, period_s=self.period_s)
-            for _, figures in self._pairs:
-                figures.watching = self._watching
-            if search.result.notice is not None:
-                self.failure = search.result.notice.sentence
+            self._settle(search.result)
+
+    def _settle(self, found: CalibratedPeriod) -> None:
+        """Go on with the period that was found; "busy-time" can do with any."""
+        self._tell()
+        self._search, self.period_s = None, found.period_s
+        if self._by_time:
+            self.period_s = found.period_s or _LIMITS["shortest_s"]
+        else:
+            self._provisional = [_provisional(figures.known()) for _, figures in self._pairs]
+            watching = replace(self._watching, period_s=self.period_s)
+            self._pairs = [
+                (reader, StageFigures(stage, watching) if figures.failure is None else figures)
+                for (reader, figures), stage in zip(self._pairs, self._stages, strict=True)
+            ]
+            if found.notice is not None:
+                self.failure = f"{found.notice.sentence} Shorter ones take more of a processor."
 
     def _with_visits(self, number: int, known: WatchedStage) -> WatchedStage:
         """Add how many items the stage served for each that the first one served that reads."""
@@ -180,6 +231,11 @@ class Sampler:
                 visits = filter_ratio(items[number], items[self._first], confidence=confidence)
                 return replace(known, visits=visits)
         return known
+
+
+def _provisional(stage: WatchedStage) -> WatchedStage:
+    rates = (replace(each, converged=False, reason=RateReason.PROVISIONAL) for each in stage.rates)
+    return replace(stage, rates=tuple(rates))
 
 
 def keep_sampling(
@@ -240,8 +296,9 @@ def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record]
             is_usual = servers == usual.setdefault(stage, servers)
             end = stage if is_usual else f"{stage} ({servers} servers)"
             columns = [getattr(periods, name).tolist() for name in _COLUMNS[2:]]
-            for wall_s, items, *times in zip(*columns, strict=True):
-                rows.add(end, servers, wall_s, int(items), *times)
+            for wall_s, items, *times, size in zip(*columns, strict=True):
+                known = 0 if math.isnan(size) else int(size)  # 0 if bytes are not counted
+                rows.add(end, servers, wall_s, int(items), *times, known)
 
         yield record
 

@@ -10,6 +10,7 @@ candidate = R * baseline does not reject: of exchanged values it has the recipro
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,7 @@ from benchrigor.stats.series.interval import StandardError, satterthwaite, stude
 
 _HALVINGS = 53  # on the way to an end of a ratio's interval: the digits of a number
 _LEAST_SHRINK = 1e-18  # squared: nobody takes 1e18 times as many readings
+_LEAST_RATIO = sys.float_info.min  # one below it has few digits, and its reciprocal none
 
 Weights = tuple[float, float]  # of baseline and candidate in a difference
 
@@ -129,7 +131,8 @@ def ratio_of(
     """Estimate candidate over baseline, with the interval of Fieller (1954) or MOVER.
 
     The ratio of ``positive`` quantities lies between 0 and infinity, which are the ends of a set
-    that the values do not bound. Of other quantities such a set is None.
+    that the values do not bound. Of other quantities such a set is None, as is a ratio that no
+    float holds.
     """
     baseline, candidate = contrast.baseline, contrast.candidate
     positive = positive and candidate.value > 0.0
@@ -141,6 +144,8 @@ def ratio_of(
     unit = abs(candidate.value) or max(candidate.below, candidate.above) or 1.0
     in_units = contrast.scaled(baseline.value, unit)
     value, back = in_units.candidate.value, unit / baseline.value
+    if not _LEAST_RATIO <= back <= 1.0 / _LEAST_RATIO:
+        return None
 
     def excess(place: float) -> float:
         return _excess(in_units, _weights(place), confidence)

@@ -330,6 +330,8 @@ def _no_ratio(name: str, level: Estimate) -> Notice:
     value, low, high = level.value, level.low, level.high
     interval = f"{value:.4g} [{low:.4g}, {high:.4g}]"
     sentence = f"No ratio: the {name} is {interval}, expected an interval above 0."
+    if low > 0.0:
+        sentence = f"No ratio: the {name} is {interval}, too far from the other for a float."
     if value == 0.0:
         sentence += " Times of 0 are below what the clock tells apart, or nothing was run."
     return Notice.refusal(Code.NO_RATIO, sentence, value=value, low=low, high=high)

@@ -169,12 +169,15 @@ def shown(argv: Sequence[str]) -> str:
 
 
 def with_stderr(message: str, stderr: bytes) -> list[str]:
-    """Return the lines of an error message that ends with the last lines of stderr."""
+    """Return the lines of an error message that ends with the last lines of stderr.
+
+    Secrets are hidden: programs repeat their arguments when they complain of them.
+    """
     text = stderr[-STDERR_KEPT:].decode(errors="replace")
     if len(stderr) > STDERR_KEPT:
         text = text.partition("\n")[2] or text
     lines = text.replace("\r\n", "\n").strip().split("\n")
-    shown = [f"{message}; its stderr ends:", *(f"  | {each}" for each in lines)]
+    shown = [f"{message}; its stderr ends:", *(f"  | {hide_secrets(each)}" for each in lines)]
     return shown if lines[0] else [message]
 
 

@@ -143,8 +143,8 @@ def _git(*words: str, cwd: Path | None = None) -> str:
     except FileNotFoundError:
         raise InvalidInput("revisions need git, and there is no such program") from None
     if done.returncode:
-        told = done.stderr.strip().removeprefix("fatal: ")
-        raise _GitFailed(f"git {words[0]} {words[-1]}: {told}")
+        reason = hide_secrets(done.stderr.strip().removeprefix("fatal: "))
+        raise _GitFailed(f"git {words[0]} {words[-1]}: {reason}")
     return done.stdout.strip()
 
 
