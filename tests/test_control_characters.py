@@ -210,6 +210,7 @@ def test_control_characters_become_visible_and_other_characters_stay() -> None:
     assert page(["a\nb", "c"]) == "a\\nb\nc"
 
 
+@pytest.mark.slow
 def test_a_printed_object_is_harmless() -> None:
     kinds = [kind for kind in shown_classes() if not issubclass(kind, enum.Enum | Exception)]
     assert len(kinds) > 20
@@ -298,6 +299,7 @@ def test_a_report_is_harmless(name: str) -> None:
         assert_harmless(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", plots())
 def test_a_plot_is_harmless(name: str) -> None:
     axes = called(getattr(report, name), given())
@@ -326,6 +328,7 @@ def test_an_error_is_harmless(kind: type[Exception]) -> None:
         assert_harmless(str(kind([NAME, NAME])))
 
 
+@pytest.mark.slow
 def test_lines_are_joined_and_printed_in_one_place() -> None:
     """A text that is joined or printed elsewhere would not be escaped."""
     elsewhere = []
@@ -465,6 +468,7 @@ def test_an_error_in_the_command_line_is_harmless(words: list[str]) -> None:
     assert_harmless(result.output)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_is_harmless(verb: str, files: dict[str, str]) -> None:
     outputs = []

@@ -7,6 +7,8 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import benchrigor
 
 ROOT = Path(benchrigor.__file__).parent
@@ -80,10 +82,12 @@ def test_no_two_modules_bear_the_same_name() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+@pytest.mark.slow
 def test_modules_are_short() -> None:
     assert [name_of(path) for path in MODULES if len(code_of(path)) > MOST_LINES] == []
 
 
+@pytest.mark.slow
 def test_functions_are_short() -> None:
     found = {
         f"{name_of(path)}: {node.name}"
@@ -96,6 +100,7 @@ def test_functions_are_short() -> None:
     assert found == set(LONG_FUNCTIONS)
 
 
+@pytest.mark.slow
 def test_no_import_goes_round_in_a_circle() -> None:
     imports = {path: {file_of(name) for name in imported_by(path)} - {None} for path in MODULES}
     try:

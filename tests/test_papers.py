@@ -49,7 +49,7 @@ def test_names_exist_and_take_these_arguments(call: str) -> None:
         node = node.func
     found = named(ast.unparse(node))
     if options:
-        inspect.signature(found).bind_partial(**options)
+        assert inspect.signature(found).bind_partial(**options).arguments
     if found is benchrigor.Options:
         found(**options)  # which checks the values, too
 

@@ -16,7 +16,10 @@ from typing import Any
 from coverage_tables import Setting, heading, row
 from trust_trials import done_trials
 
-SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
+SIGNALS = (
+    *("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM"),
+    *("SIGPROF", "SIGXCPU", "SIGPOLL", "SIGPWR", "SIGSTKFLT"),
+)
 QUICK = ("run/SIGHUP", "stream/SIGQUIT", "peak/SIGTERM", "ab revisions/SIGINT", "fresh/SIGTERM")
 SOON_S = 3.0  # from the signal to the end
 

@@ -16,11 +16,14 @@ def run_program() -> None:
         faulthandler.enable(all_threads=False)
     try:
         main()
-    except SystemExit as error:
+    except BaseException as error:  # noqa: BLE001  # whatever it is, threads must not go on
+        code = error.code if isinstance(error, SystemExit) else 1
+        if not isinstance(error, SystemExit):
+            sys.excepthook(type(error), error, error.__traceback__)
         # Only verbs that measure load it.
         if (leaving := sys.modules.get("benchrigor.cli.leaving")) is not None:
-            leaving.end_program(error.code if isinstance(error.code, int) else 1)
-        raise
+            leaving.end_program(code if isinstance(code, int) else int(code is not None))
+        raise SystemExit(code) from None
 
 
 if __name__ == "__main__":

@@ -59,6 +59,7 @@ def test_parameters_that_fill_a_secret_are_hidden(cli, words):
     assert '"n": "7"' in ran.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "labels"),
     [
@@ -129,7 +130,7 @@ def test_a_time_at_full_pace_has_its_label(cli):
     shown = " ".join(
         cli("commands", burn, "-L", "n", "1,9", "--budget", "1", "--no-store").stdout.split()
     )
-    assert "times the first" in shown
+    assert " 1. " in shown
     assert "Compared at full pace" not in shown
 
 
@@ -140,8 +141,8 @@ def test_user_and_system_time_stand_beside_the_time(cli, strict):
     (run,) = (each["run"] for each in told["commands"].values())
     found = {each["metric"]["name"]: each for each in run["analyses"]}
     assert set(found) == {"time", "user_time", "system_time"}
-    shown = cli("commands", burn, *QUICK).stdout
-    assert "user " in shown
+    header = cli("commands", burn, *QUICK).stdout.splitlines()[0].split()
+    assert {"user", "system"} & {*header}  # without an estimate one has no column
 
 
 @pytest.mark.slow
@@ -169,7 +170,7 @@ def test_failed_runs_are_counted_apart(cli, strict):
     assert len(run["rounds"]) == 12
     assert run["facts"]["failed_runs"] == 11
     Path("n").unlink()
-    assert "11 runs failed, after " in " ".join(cli(*words).stdout.split())
+    assert "11 runs, after " in " ".join(cli(*words).stdout.split())
 
 
 @pytest.mark.slow
@@ -181,7 +182,7 @@ def test_peak_memory_is_that_of_the_command(cli, strict):
     assert shell["peak_memory"] < 6e6  # where sh is bash
     assert 0 < small["peak_memory_floor"] <= small["peak_memory"]
     assert large["peak_memory"] == pytest.approx(2e8, rel=0.05)
-    assert re.search(r"peak memory 2\d\d MB", " ".join(cli(*words).stdout.split()))
+    assert re.search(r"2\d\d MB", " ".join(cli(*words).stdout.split()))
 
 
 def test_peak_memory_that_is_not_above_its_floor_is_at_most_that(cli, monkeypatch):
@@ -192,6 +193,7 @@ def test_peak_memory_that_is_not_above_its_floor_is_at_most_that(cli, monkeypatc
     assert "at most 9 MB" in " ".join(result.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_run_for_the_peak_memory_that_fails_has_none(cli):
     """The second run of the command fails, which is that by the launcher."""
     script = "test ! -e ran && touch ran"
@@ -270,6 +272,7 @@ def test_one_that_fails_does_not_stop_the_others(cli):
     assert "false exited with code 1" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_round_that_its_hook_used_up_says_so(cli):
     words = ("true", "--prepare", "sleep 60", "--budget", "0.3", "--no-store")
     result = cli("commands", *words)
@@ -278,6 +281,7 @@ def test_a_round_that_its_hook_used_up_says_so(cli):
     assert "the budget was spent while prepare sleep 60 ran" in shown
 
 
+@pytest.mark.slow
 def test_the_first_interrupt_ends_a_setup(store):
     """No round is under way that could be finished."""
     setup = "sh -c 'kill -INT $PPID; sleep 600'"

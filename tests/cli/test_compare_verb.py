@@ -102,7 +102,7 @@ def test_the_exit_code_tells_the_verdict(  # noqa: PLR0917  # fixtures beside fo
 ):
     result = cli("compare", "old.csv", f"{candidate}.csv", "--unit", "s", *words)
     assert result.exit_code == code, result.stderr
-    assert f": {verdict} (margin" in result.stdout
+    assert f"  verdict    {verdict}: " in result.stdout
     words = ("--unit", "s", *words)
     document = strict(cli("compare", "old.csv", f"{candidate}.csv", *words, "--json").stdout)
     assert document["comparison"]["verdict"] == verdict
@@ -261,6 +261,7 @@ def test_readings_of_other_rounds_speak_for_their_process(cli, store):
     assert "[this-process-only]" in cli("compare", *ids, "--details").stdout
 
 
+@pytest.mark.slow
 def test_the_metric_of_the_runs_says_which_way_is_better(cli, store):
     journal, rate = Journal(store), Metric(name="rate", unit="B/s", direction="higher")
     ids = [
@@ -308,7 +309,7 @@ def test_a_saved_record_is_a_run(cli, keep, tmp_path):
 @pytest.mark.slow
 def test_other_machines_are_named(cli, keep, strict):
     here, there = keep(0.001, 1, host="alpha"), keep(0.001, 2, host="beta")
-    assert "different machines (alpha, beta)" in cli("compare", here, there).stdout
+    assert "of two machines" in " ".join(cli("compare", here, there).stdout.split())
     document = strict(cli("compare", here, there, "--json").stdout)
     *short, machines = document["warnings"]
     assert "alpha, beta" in machines
@@ -333,7 +334,7 @@ def test_a_side_with_much_interference_is_named_with_its_light(cli, keep, tmp_pa
         "red (red) has a red light: interference took 31.0% of its time, which may be what "
         "differs. [disturbed-run]"
     )
-    assert "[disturbed-run]" in cli(*words).stdout
+    assert "[disturbed-run]" in cli(*words, "--details").stdout
     assert "calm (calm) has" not in cli(*words).stdout
 
 
@@ -402,6 +403,7 @@ def test_a_side_without_a_number_is_named_and_ends_with_4(cli, files, tmp_path):
     assert cli("compare", "one.csv", "two.csv", "--paired").exit_code == 4
 
 
+@pytest.mark.slow
 def test_a_run_without_readings_ends_with_4(cli, keep, store, tmp_path):
     metric = Metric(name="time", unit="s")
     plan = (session := Session(metrics=(metric,), name="silent", seed=1)).ask()
@@ -415,6 +417,7 @@ def test_a_run_without_readings_ends_with_4(cli, keep, store, tmp_path):
     assert "silent has no readings" in shown.stderr
 
 
+@pytest.mark.slow
 def test_an_id_without_a_run_ends_with_6(cli, keep):
     assert cli("compare", keep(0.001, 1), "g" * 3).exit_code == 2
     assert cli("compare", "abcdefabcdef", "abcdef").exit_code == 6
@@ -428,11 +431,11 @@ def test_more_than_two_are_ranked(cli, files, strict):
     words = ("compare", "slow.csv", "same.csv", "old.csv", "fast.csv", "--unit", "s")
     result = cli(*words)
     assert result.exit_code == 0, result.stderr
-    rows = [line.split()[:2] for line in result.stdout.splitlines()[:4]]
-    assert rows[0] == ["1.", "fast.csv:"]
-    assert {tuple(row) for row in rows[1:3]} == {("2.", "old.csv:"), ("2.", "same.csv:")}
-    assert rows[3] == ["4.", "slow.csv:"]
-    assert "its own process only" in result.stdout
+    rows = [line.split()[:2] for line in result.stdout.splitlines() if "." in line[:6]]
+    assert rows[0] == ["1.", "fast.csv"]
+    assert {tuple(row) for row in rows[1:3]} == {("2.", "old.csv"), ("2.", "same.csv")}
+    assert rows[3] == ["4.", "slow.csv"]
+    assert "its own process only" in " ".join(cli(*words, "--details").stdout.split())
     assert max(map(len, result.stdout.splitlines())) <= 79
     document = strict(cli(*words, "--direction", "higher", "--json").stdout)
     assert [each["place"] for each in document["places"]] == [1, 2, 2, 4]
@@ -440,6 +443,7 @@ def test_more_than_two_are_ranked(cli, files, strict):
     assert len(document["sides"]) == 4
 
 
+@pytest.mark.slow
 def test_runs_are_ranked_with_what_weakens_each(cli, keep):
     ids = [keep(mean, seed, max_rounds=5) for seed, mean in enumerate((0.001, 0.0011, 0.0012))]
     result = cli("compare", *ids, "--details")
@@ -474,7 +478,7 @@ def test_speeds_are_compared_and_more_is_better(cli, speeds, strict):
     ids = speeds(1e6, 1.5e6)
     result = cli("compare", *ids)
     assert result.exit_code == 0, result.stdout + result.stderr
-    assert ": better" in result.stdout
+    assert "  verdict    better: " in result.stdout
     assert "rounds" in result.stdout
     assert "this-process-only" not in result.stdout
     found = strict(cli("compare", *ids, "--json").stdout)["comparison"]
@@ -484,7 +488,7 @@ def test_speeds_are_compared_and_more_is_better(cli, speeds, strict):
 
 @pytest.mark.slow
 def test_speeds_of_functions_speak_for_their_process(cli, speeds):
-    assert "[this-process-only]" in cli("compare", *speeds(1e6, 1e6, kind="target")).stdout
+    assert "for one process" in cli("compare", *speeds(1e6, 1e6, kind="target")).stdout
 
 
 @pytest.mark.slow
@@ -513,9 +517,7 @@ def test_a_speed_has_no_other_statistic(cli, speeds):
 def test_speeds_are_ranked(cli, speeds):
     result = cli("compare", *speeds(1e6, 3e6, 2e6))
     assert result.exit_code == 0
-    names = [
-        line.split()[1:3] for line in result.stdout.splitlines() if line[:4].strip(" .123") == ""
-    ]
+    names = [line.split()[1:3] for line in result.stdout.splitlines() if "." in line[:6]]
     assert [" ".join(each) for each in names[:3]] == ["job 1", "job 2", "job 0"], result.stdout
 
 

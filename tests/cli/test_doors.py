@@ -66,7 +66,7 @@ def test_a_run_knows_what_its_metrics_are(cli, strict, program):
     estimate = document["analyses"][0]["estimate"]
     assert estimate["value"] == pytest.approx(0.998)
     assert 0.996 < estimate["low"] < estimate["high"] < 1.0
-    shown = cli("show", document["run_id"]).stdout
+    shown = cli("show", document["run_id"], "--details").stdout
     assert shown.count("higher is better") == 2
     assert "share of outcomes" in shown
 
@@ -114,7 +114,7 @@ def test_a_change_without_direction_is_different_and_no_failure(cli, strict, sta
     assert strict(result.stdout)["comparison"]["verdict"] == "different"
     worded = cli("compare", "old.csv", "new.csv", *starts, "--unit", "points,higher")
     assert worded.exit_code == 0
-    assert ": better (margin" in worded.stdout
+    assert "  verdict    better: " in worded.stdout
     ranked = cli("compare", "old.csv", "new.csv", "old2.csv", *starts)
     assert ranked.exit_code == 2  # no such file
 

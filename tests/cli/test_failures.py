@@ -162,6 +162,7 @@ def test_a_function_that_raises_is_shown_in_one_way(cli, module, words):
     assert message.startswith(f"{side}failing.at_fifty raised ValueError: no more (")
 
 
+@pytest.mark.slow
 def test_a_side_of_a_comparison_is_gone_on_with_by_the_whole_command(cli, store, module):
     words = ("--budget", "0.2", f"{module}:steady", f"{module}:steady")
     cli("ab", *words)
@@ -187,6 +188,7 @@ SPOILING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("body", "codes"), SPOILING.values(), ids=SPOILING.keys())
 def test_a_function_that_spoils_its_process_makes_no_traceback_of_ours(tmp_path, body, codes):
     source = f"import os, sys\ndef work():\n    {body}\n"
@@ -195,6 +197,7 @@ def test_a_function_that_spoils_its_process_makes_no_traceback_of_ours(tmp_path,
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_fresh_function_that_raises_shows_its_own_frames_alone(tmp_path):
     done = run_alone(tmp_path, "def work():\n    raise ValueError('no')\n", "--fresh")
     assert done.returncode == 5
@@ -202,6 +205,7 @@ def test_a_fresh_function_that_raises_shows_its_own_frames_alone(tmp_path):
     assert "worker.py" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["late"], ["--fresh", "to_count"], ["sh count.sh"]])
 def test_a_comparison_that_failed_says_what_is_kept_and_how_to_see_it(cli, store, module, words):
     (store.parent / "count.sh").write_text("echo x >> $0.$1; [ $(wc -l < $0.$1) -lt 9 ]")

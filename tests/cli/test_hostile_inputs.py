@@ -110,6 +110,7 @@ def test_an_argument_of_a_command_may_be_longer_than_a_file_name(cli):
     assert cli("run", "--budget", "0.2", "sh", "-c", f": {LONG}").exit_code in (0, 3)
 
 
+@pytest.mark.slow
 def test_a_run_whose_name_is_not_utf_8_is_stored_and_shown(cli):
     assert cli("run", "--budget", "0.2", "true", "\udcff").exit_code in (0, 3)
     assert "udcff" in cli("list").output

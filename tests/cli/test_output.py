@@ -164,6 +164,7 @@ def two_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         np.savetxt(f"{name}.csv", readings)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_files")
 def test_a_terminal_has_colours_and_its_width_and_a_pipe_has_neither() -> None:
     wide, narrow = on_terminal(100), on_terminal(40)

@@ -27,6 +27,7 @@ def words(text):
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_how_the_time_of_a_command_came_about_is_told_of_the_start_of_the_interpreter(cli, run_ids):
     result = cli("explain", run_ids[1])
     assert result.exit_code == 0
@@ -38,20 +39,22 @@ def test_how_the_time_of_a_command_came_about_is_told_of_the_start_of_the_interp
 
 @pytest.mark.slow
 def test_each_place_tells_the_pace_that_the_figures_have(cli, run_ids, strict):
-    shown = words(cli("show", run_ids[1]).stdout)
+    shown = words(cli("show", run_ids[1], "--details").stdout)
     analysis = strict(cli("show", run_ids[1], "--json").stdout)["analyses"][0]
     share = analysis["at_full_pace"]["value"] / analysis["estimate"]["value"]
     assert 0.2 < share < 0.4
     said = f"the command ran at {100 * share:.0f}% of its full pace, processors at 7"
     assert said in shown
     assert said in words(cli("explain", run_ids[1]).stdout)
-    assert f"and {100 * share:.1f}% of it" in words(cli("compare", *run_ids).stdout)
+    assert f"and {100 * share:.1f}% of full pace" in words(
+        cli("compare", *run_ids, "--details").stdout
+    )
 
 
 @pytest.mark.slow
-def test_times_that_are_compared_at_full_pace_are_called_so(cli, run_ids):
-    shown = words(cli("compare", *run_ids).stdout)
-    assert shown.count("95% at full pace, ") == 2
+def test_times_that_are_compared_at_quiet_pace_are_called_so(cli, run_ids):
+    shown = words(cli("compare", *run_ids, "--details").stdout)
+    assert shown.count("95% at quiet pace, ") == 2
 
 
 @pytest.mark.slow
@@ -61,11 +64,13 @@ def test_a_busy_and_an_idle_machine_give_no_difference(cli, run_ids, strict):
     assert comparison["ratio"]["low"] <= 1.0 <= comparison["ratio"]["high"]
 
 
+@pytest.mark.slow
 def test_stored_commands_are_exported(cli, run_ids, tmp_path):
     assert cli("export", run_ids[0], "-o", tmp_path / "out").exit_code == 0
     assert (tmp_path / "out" / "summary.csv").read_text().count("time") >= 1
 
 
+@pytest.mark.slow
 def test_each_command_of_a_ranking_has_its_time_and_in_detail_that_at_full_pace(cli, monkeypatch):
     """Also that of a command whose time is as good as it could be."""
     records = {

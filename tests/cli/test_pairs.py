@@ -29,13 +29,14 @@ def run(*arguments: str) -> Any:
 def test_pairs_give_the_speed_and_every_pair_counts(pairs: Path) -> None:
     done = run(str(pairs), "--work", "bytes", "--column", "seconds", "--unit", "B", "--json")
     assert done.exit_code == 0, done.output
-    (analysis,) = json.loads(done.output)["analyses"]
+    (analysis,) = json.loads(done.stdout)["analyses"]
     assert analysis["metric"]["unit"] == "B/s"
     assert analysis["n"] == analysis["n_kept"] == 60
     found = analysis["estimate"]
     assert abs(found["value"] - 5e7) < 2.0 * (found["high"] - found["low"]) < 0.2 * 5e7
 
 
+@pytest.mark.slow
 def test_pairs_are_shown_explained_and_drawn(pairs: Path, tmp_path: Path) -> None:
     chosen = [str(pairs), "--work", "bytes", "--column", "seconds", "--unit", "B"]
     shown = run(*chosen, "--plot", str(tmp_path / "line.png"))
@@ -88,6 +89,6 @@ def test_pairs_are_merged_up_to_the_limit_asked_for(pairs: Path) -> None:
     chosen = [str(pairs), "--work", "bytes", "--column", "seconds", "--method", "subsessions"]
     done = run(*chosen, "--autocorrelation-limit", "0.3", "--json")
     assert done.exit_code == 0, done.output
-    assert json.loads(done.output)["analyses"][0]["estimate"]["method"] == "wps-subsessions"
+    assert json.loads(done.stdout)["analyses"][0]["estimate"]["method"] == "wps-subsessions"
     explained = " ".join(run(*chosen, "--autocorrelation-limit", "0.3", "--explain").output.split())
     assert "without each of them in turn gives the standard errors" in explained

@@ -202,6 +202,7 @@ def test_trials_are_as_long_as_was_asked_for(cli, policy):
     assert {each["asked"]["duration_s"] for each in document["trials"]} == {7.0}
 
 
+@pytest.mark.slow
 def test_the_width_decides_which_load_is_taken_for_the_peak(cli):
     words = ("--mean", "40ms", "--policy", "binsearch", "--json", *READ)
     half = {

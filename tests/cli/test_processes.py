@@ -75,6 +75,7 @@ def is_running(pid):
     return True
 
 
+@pytest.mark.slow
 def test_the_first_interrupt_finishes_the_round_and_reports_and_no_line_lives_in_a_pipe(
     started, store
 ):
@@ -252,6 +253,7 @@ def test_background_jobs_of_a_function_are_ended(finished):
     until(lambda: is_gone(run))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["os.execvp('true', ['true'])", "os._exit(status=0)"])
 def test_a_function_that_would_end_the_program_has_failed(finished, call):
     run = finished(f"import os\ndef work():\n    {call}\n")
@@ -270,3 +272,17 @@ def test_threads_that_a_function_leaves_do_not_keep_a_fresh_interpreter(finished
         "--fresh",
     )
     assert run.returncode in {0, 3}
+
+
+@pytest.mark.slow
+def test_threads_that_keep_the_program_are_named(finished):
+    run = finished(
+        "import threading, time\n"
+        "def work():\n"
+        "    if threading.active_count() < 3:\n"
+        "        threading.Thread(target=time.sleep, args=(600,), name='poller').start()\n"
+        "    time.sleep(0.001)\n",
+        "--in-process",
+    )
+    assert run.returncode in {0, 3}
+    assert "left threads running: poller" in run.printed

@@ -110,7 +110,7 @@ def test_analyze_cuts_as_asked_and_says_so(cli, recording, trim, said):
 @pytest.mark.parametrize("verb", ["analyze", "changes", "replay"])
 def test_the_detector_can_be_chosen_by_name(cli, recording, verb, detector):
     words = (verb, recording, "--column", "time", "--detector", detector)
-    result = cli(*words)
+    result = cli(*words, *(["--details"] if verb == "analyze" else []))
     assert result.exit_code in ({0, 4} if detector == "edm" else {0}), result.stdout
     if verb == "changes":
         assert "no promise about false ones" in " ".join(result.stdout.split())
@@ -190,7 +190,7 @@ def test_changes_fits_a_terminal_of_80_columns_and_loses_no_word(cli, strict):
     result = cli("changes", input=many)
     indices = strict(cli("changes", "--json", input=many).stdout)["change_points"]["indices"]
     assert len(indices) > 40
-    assert max(map(len, result.stdout.splitlines())) < 80
+    assert max(map(len, result.stdout.splitlines())) <= 80
     said = " ".join(result.stdout.split())
     assert said.startswith(f"change points: {', '.join(f'{index:,}' for index in indices)} (of ")
     assert said.endswith("[no-stable-phase]")
@@ -238,6 +238,7 @@ ONE_STORY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_STORY)
 def test_changes_and_analyze_tell_the_same_phases(cli, strict, tmp_path, name):
     text = slow_start(*ONE_STORY[name])
@@ -256,6 +257,7 @@ def test_changes_and_analyze_tell_the_same_phases(cli, strict, tmp_path, name):
         assert row in explained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_STORY)
 def test_changes_and_analyze_draw_the_same_picture(cli, tmp_path, monkeypatch, name):
     drawn = []

@@ -36,6 +36,7 @@ def module(tmp_path, monkeypatch):
     return write
 
 
+@pytest.mark.slow
 def test_a_command_is_measured_and_kept(cli, store):
     calmly = ("--budget", "60", "--disturbed", "keep")  # the machine may be busy
     result = cli("run", "--target", "1000%", *calmly, "true")
@@ -78,6 +79,7 @@ def test_ending_before_the_target_is_reached_is_told_by_exit_code_3(cli):
     assert "±0.0001 % of what was measured: missed" in result.stdout
 
 
+@pytest.mark.slow
 def test_readings_are_picked_from_the_output(cli, script, strict):
     printing = script("print('rps: 250.0'); print('{\"cpu\": {\"user\": 3}}'); print('x 0.5')")
     result = cli(
@@ -412,6 +414,7 @@ def test_a_batch_is_no_option_for_a_generator_function(cli, module):
     assert "--batch is for plain functions, and stepped:f is measured step by step" in ended.output
 
 
+@pytest.mark.slow
 def test_restarted_rounds_start_a_generator_anew(cli, module):
     steps = "def steps():\n    print('anew')\n    while True:\n        yield sum(range(500))\n"
     module("starting", steps)
@@ -442,6 +445,7 @@ def test_a_function_that_leaves_python_is_a_failed_workload(cli, module):
     assert "SystemExit" in result.stderr
 
 
+@pytest.mark.slow
 def test_rounds_finished_before_a_failure_are_kept_and_it_is_said_where(cli, store, script):
     failing = script(
         "import sys; from pathlib import Path\n"
@@ -630,6 +634,7 @@ def test_what_stays_in_this_process_says_so(cli, module, store, words, why):
     assert Journal(store).load(run["run_id"]).subject["kind"] == "target"
 
 
+@pytest.mark.slow
 def test_a_run_against_one_in_process_is_measured_so_as_well(cli, module, store):
     module("kinds", _KINDS)
     cli("run", "--in-process", "--budget", "0.1", "kinds:plain")
@@ -640,6 +645,7 @@ def test_a_run_against_one_in_process_is_measured_so_as_well(cli, module, store)
     assert kinds == {"target"}
 
 
+@pytest.mark.slow
 def test_a_target_out_of_reach_is_said_while_the_run_goes_on(cli):
     result = cli("run", "--budget", "2.5", "sleep", "1")
     assert "±2% cannot be reached within 2.5 s here, which hold too few readings" in result.stderr

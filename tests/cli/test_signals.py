@@ -22,7 +22,7 @@ def cases():
             marks = [pytest.mark.slow]
             if (mode, name) in FAST:
                 marks = []
-            elif name not in (AT_ONCE[index % 3], "SIGINT"):
+            elif name != (*AT_ONCE, "SIGINT")[index % 4]:  # `docs/evidence/trust.py` has them all
                 marks += [pytest.mark.minutes]
             yield pytest.param(mode, name, marks=marks)
 
@@ -38,6 +38,25 @@ def test_a_signal_ends_all_that_was_started(tmp_path, mode, name):
         assert "Traceback" not in found.stderr
     if mode in WITH_ROUNDS:
         assert found.rounds >= 2
+
+
+OTHERS = (
+    pytest.param("function", "SIGUSR1"),
+    pytest.param("ab revisions", "SIGXCPU", marks=pytest.mark.slow),
+    pytest.param("peak processes", "SIGALRM", marks=pytest.mark.slow),
+    pytest.param("function", "SIGALRM", marks=pytest.mark.slow),
+    pytest.param("fresh", "SIGUSR2", marks=pytest.mark.slow),
+    pytest.param("pooled", "SIGPROF", marks=pytest.mark.slow),
+    pytest.param("timeit", "SIGRTMIN", marks=pytest.mark.slow),
+    pytest.param("pytest", "SIGVTALRM", marks=pytest.mark.slow),
+)
+
+
+@pytest.mark.parametrize(("mode", "name"), OTHERS)
+def test_so_do_all_signals_that_end_programs(tmp_path, mode, name):
+    number = getattr(signal, name)
+    found = signalled.trial(mode, number, tmp_path)
+    assert (found.left, found.files, found.code) == ([], [], 128 + number), found.stderr
 
 
 KILLED = ("run", "stream", "fresh", "ab fresh", "peak", "peak processes", "prepare", "pytest fresh")

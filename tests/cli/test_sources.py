@@ -171,6 +171,7 @@ def test_no_readings_are_read_from(text, column, phrase, tmp_path):
         read_rounds(str(tmp_path / "file"), column)
 
 
+@pytest.mark.slow
 def test_a_table_of_many_columns_is_read_as_fast_as_one_of_many_lines(tmp_path):
     names = ",".join(f"c{number}" for number in range(100_000))
     (tmp_path / "file").write_text(f"{names}\n{','.join(['1'] * 100_000)}\n")

@@ -32,7 +32,7 @@ def test_sqlite_inserts_take_microseconds_to_milliseconds() -> None:
     record = load("sqlite_insert").main(1.0)
     estimate = record.estimate()
     if estimate is None:
-        assert "rounds-rejected" in codes(record)
+        assert codes(record) & {"rounds-rejected", "no-stable-phase"}
     else:
         assert estimate.low < estimate.value < estimate.high
         assert 1e-6 < estimate.value < 1.0
@@ -101,7 +101,7 @@ def test_the_pytest_file_measures_in_its_own_pytest() -> None:
     assert "2 passed" in done.stdout
     table = done.stdout.split(" benchrigor ==", 1)[1]
     assert "test_dumping_and_loading_gives_the_document_back" in table
-    assert table.count("s [") + table.count("  ~") >= 2
+    assert sum(map(table.count, ("s [", "s ±", "  ~"))) >= 2
 
 
 @pytest.mark.slow
@@ -113,4 +113,6 @@ def test_the_command_line_measures_gzip(tmp_path: Path) -> None:
     command += ["--target", "50%", "--max-rounds", "15", "--", "gzip", "-k", "-f", str(log)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode in {0, 3, 4}, done.stderr
-    assert ("s [" in done.stdout) == (done.returncode != 4)  # on a busy machine
+    assert ("95% confidence interval [" in done.stdout) == (
+        done.returncode != 4
+    )  # on a busy machine

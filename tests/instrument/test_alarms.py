@@ -312,6 +312,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(STEPS)
 def test_laws_of_raising_and_clearing(steps: list[tuple[float, float | None]]) -> None:
     alarms, changes = Alarms([FULL]), []
@@ -342,6 +343,7 @@ def fits(value: float, is_standing: bool) -> bool:
     return value > 95.0 if is_standing else value <= 90.0
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

@@ -149,6 +149,7 @@ def test_a_table_where_a_code_is_expected_is_refused() -> None:
         read_thresholds("hot = 5")
 
 
+@pytest.mark.slow
 def test_too_many_thresholds_are_refused_before_they_are_looked_at() -> None:
     with pytest.raises(InvalidInput, match="expected at most 100"):
         read_thresholds({f"code-{index}": None for index in range(100_000)})

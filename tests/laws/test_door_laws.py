@@ -99,6 +99,7 @@ def compared(analysis: dict[str, Any]) -> dict[str, Any]:
     return chosen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DOORS)
 def test_rounds_of_fresh_processes_are_analysed_alike_at_every_door(
     name: str, tmp_path: Path
@@ -112,6 +113,7 @@ def test_rounds_of_fresh_processes_are_analysed_alike_at_every_door(
     assert run.options.rounds == "restarted"
 
 
+@pytest.mark.slow
 def test_one_series_is_analysed_alike_told_and_in_a_file(tmp_path: Path) -> None:
     series = 1.0 + 0.05 * autoregressive(np.random.default_rng(5), 3000, 0.7)
     options = br.Options(target=1e-9, max_rounds=6)

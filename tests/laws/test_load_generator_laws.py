@@ -36,12 +36,14 @@ def test_it_is_a_load_generator(generator: LoadGenerator) -> None:
     assert isinstance(generator, LoadGenerator)
 
 
+@pytest.mark.slow
 def test_the_mean_rate_is_that_of_the_trial(generator: LoadGenerator) -> None:
     result = generator.offer(LoadTrial(id=3, load=150.0, duration_s=1.0))
     assert result.scheduled is not None
     assert abs(result.scheduled - 150.0) <= 4.0 * math.sqrt(150.0)
 
 
+@pytest.mark.slow
 def test_no_response_is_faster_than_its_service(generator: LoadGenerator) -> None:
     result = generator.offer(LoadTrial(id=3, load=60.0, duration_s=1.0))
     assert result.mean_response_s is not None

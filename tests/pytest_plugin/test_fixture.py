@@ -119,6 +119,7 @@ def test_skipping_calls_each_function_once_and_prints_nothing(pytester):
     assert not [line for line in result.outlines if line.strip("= ") == "benchrigor"]
 
 
+@pytest.mark.slow
 def test_a_function_that_raises_at_once_shows_its_own_exception(pytester):
     pytester.makepyfile("def test_raising(bench): bench(int, 'x')")
     result = pytester.runpytest(*QUICK)
@@ -243,6 +244,7 @@ def test_the_table_fits_the_screen_and_keeps_long_names_whole(pytester):
     assert "x" * 100 in "".join(table)
 
 
+@pytest.mark.slow
 def test_a_plugin_like_pytest_benchmark_may_stand_beside_it(pytester):
     pytester.makepyfile(
         other="""

@@ -114,6 +114,7 @@ def run(pytester, *options):
     return pytester.runpytest(*BARE, "--bench-against", "one", *options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ratio", "fail_on", "code"),
     [(1.15, (), 1), (0.85, (), 0), (1.0, (), 0), (1.15, ("--bench-fail-on", "never"), 0)],

@@ -129,7 +129,7 @@ def test_two_functions_are_compared_in_turn(pytester):
     """)
     result = pytester.runpytest(*WITHOUT, "--bench-budget=1")
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["test_ratio: *worse*", "test_verdict: *better*"])
+    result.stdout.fnmatch_lines(["test_ratio: *slower than*", "test_verdict: *faster than*"])
 
 
 def test_what_is_not_measured_is_not_asserted(pytester):

@@ -118,6 +118,7 @@ def test_short_periods_are_for_a_process(
     assert Monitor(*pipeline.stages, **options).where == where
 
 
+@pytest.mark.slow
 def test_taps_will_do(pipeline: Pipeline) -> None:
     with Monitor(pipeline.work, pipeline.done, period_s=0.02) as monitor:
         pipeline.run(200)
@@ -125,6 +126,7 @@ def test_taps_will_do(pipeline: Pipeline) -> None:
     assert monitor.rates()["work.head"][-1].items > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["busy-time", "quantile"])
 def test_a_period_is_looked_for_where_none_is_given(pipeline: Pipeline, method: str) -> None:
     """Within a second or two there are rates, marked as provisional, at little cost."""
@@ -162,6 +164,7 @@ def test_nothing_is_suggested_before_anything_is_known(pipeline: Pipeline) -> No
         monitor.advice()
 
 
+@pytest.mark.slow
 def test_advice_can_be_asked_for_once_the_source_has_stopped() -> None:
     """The source fills the queue, and ends; then the stage works off what is left, slower."""
     with (

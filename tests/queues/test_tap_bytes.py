@@ -66,6 +66,7 @@ def test_bytes_of_queues_that_are_awaited(make: Any) -> None:
         assert counted(tap) == [(4, 6), (4, 6)]
 
 
+@pytest.mark.slow
 def test_bytes_of_queues_in_other_processes() -> None:
     context = multiprocessing.get_context("spawn")
     for make in (context.Queue, context.SimpleQueue):
@@ -103,6 +104,7 @@ def test_what_passes_a_socket_needs_no_size() -> None:
         Tap(left, item_bytes=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("item_bytes", "mean"), [(1000, 1000.0), (len, 4.0), (None, None)])
 def test_a_monitor_tells_bytes_per_second(
     item_bytes: Any, mean: float | None, tmp_path: Path

@@ -94,7 +94,7 @@ def test_after_the_target_is_reached_no_more_readings_are_needed(name: str) -> N
 def test_a_missed_target_says_what_to_do() -> None:
     text = " ".join(run_page(RUNS["missed"]()).split())
     assert "±0.001 % of what was measured: missed" in text
-    assert "The interval is wider than asked for. Measure longer (--budget)." in text
+    assert "The number is less sure than asked for. Measure longer (--budget)." in text
 
 
 def test_one_cause_is_told_once() -> None:
@@ -170,7 +170,7 @@ def test_the_page_of_a_comparison_is_one_page(verdict: Verdict) -> None:
     assert len(rows_of(text)) <= MOST_ROWS
     assert str(verdict) in text
     is_open = verdict is Verdict.UNDECIDED
-    assert ("wider than asked for" in text) == is_open
+    assert ("less sure than asked for" in text) == is_open
     assert ("would decide" in " ".join(text.split())) == is_open
 
 

@@ -127,6 +127,7 @@ def test_satisfied_sessions_have_as_many_undisturbed_readings_as_others_have_in_
     assert analysis.n >= 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["median", "p95"])
 def test_quantiles_see_the_same_readings(statistic: str) -> None:
     found = session(statistic=statistic).estimate()
@@ -225,6 +226,7 @@ def test_disturbed_rounds_of_various_work_are_left_out_of_the_line() -> None:
     assert other is None or other.relative_half_width > 3.0 * found.relative_half_width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", ["continuous", "restarted"])
 def test_stored_runs_are_analysed_as_they_were_measured(rounds: str) -> None:
     record = session(rounds=rounds, max_rounds=12, target=1e-6)

@@ -214,6 +214,7 @@ def test_only_what_is_awaited_is_timed_in_one_loop_a_round() -> None:
     assert all(each.is_closed() for each in made)
 
 
+@pytest.mark.slow
 def test_in_a_loop_that_runs_other_tasks_go_on() -> None:
     beats = []
 
@@ -409,6 +410,7 @@ def test_the_memory_of_a_call_is_traced_and_not_timed() -> None:
     assert "peak traced memory 3 MB" in render(record)
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_call_is_without_what_setup_and_teardown_take() -> None:
     async def fetch() -> bytes:
         return bytes(2_000_000)

@@ -127,6 +127,7 @@ def notices_of(name: str) -> tuple[Notice, ...]:
     return tuple(RUNS[name]())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_no_two_notices_of_one_run_have_one_cause(name: str) -> None:
     notices = notices_of(name)

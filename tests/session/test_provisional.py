@@ -123,6 +123,7 @@ def test_no_rule_looks_at_it() -> None:
     assert all(rule(progress) is None for rule in default_rules(engine.options))
 
 
+@pytest.mark.slow
 def test_no_figure_of_various_work_whose_line_is_fitted_each_time() -> None:
     clock, seen = FakeClock(), list[Progress]()
     br.measure(

@@ -309,6 +309,7 @@ def test_few_rounds_say_nothing_of_overhead() -> None:
     assert schedule.counted == (False,) + (True,) * 8
 
 
+@pytest.mark.slow
 def test_all_but_a_cold_first_round_or_ten_count_at_any_time() -> None:
     for seed in range(5):
         schedule, rng = begun(1, 10**12), np.random.default_rng(seed)

@@ -206,6 +206,7 @@ def test_units_do_not_matter(graph: Any, second: int, byte: int, speed: int) -> 
     assert other.imbalance == pytest.approx(one.imbalance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_no_partition_of_few_kernels_is_better(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -289,6 +290,7 @@ def test_a_graph_in_pieces_is_partitioned_as_well() -> None:
     assert (found.traffic_cut, found.imbalance) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_the_tolerance_is_what_traffic_is_saved_with() -> None:
     times = {"a": 10.0, "b": 1.0, "c": 9.0}
     traffic = {("a", "b"): 5.0, ("b", "c"): 4.0}

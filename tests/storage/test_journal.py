@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
@@ -435,6 +436,7 @@ def test_reading_makes_no_store(tmp_path: Path, is_there: bool) -> None:
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc/locks")
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_lock_of_code_in_this_process_is_not_waited_for(store: Journal) -> None:
     """Such code does not run while the journal waits."""
@@ -447,17 +449,22 @@ def test_a_lock_of_code_in_this_process_is_not_waited_for(store: Journal) -> Non
     store.begin(HEADER)
 
 
+@pytest.mark.slow
 def test_a_lock_of_another_journal_in_this_process_is_waited_for(store: Journal) -> None:
     store.begin(HEADER)
     writer = database.open_to_write(store.path, 30.0)
     writer.begin("IMMEDIATE")
     ending = threading.Timer(2.0, writer.rollback)
     ending.start()
-    store.begin(HEADER)
+    began = time.monotonic()
+    run_id = store.begin(HEADER)
+    assert time.monotonic() - began > 1.0  # it was locked
     ending.join()
     writer.close()
+    assert store.load(run_id).name == "sort"
 
 
+@pytest.mark.slow
 def test_a_lock_of_another_process_is_waited_for(store: Journal) -> None:
     store.begin(HEADER)
     code = (
@@ -468,9 +475,11 @@ def test_a_lock_of_another_process_is_waited_for(store: Journal) -> None:
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         other.stdout.readline()
-        store.begin(HEADER)
+        run_id = store.begin(HEADER)
+    assert store.load(run_id).name == "sort"
 
 
+@pytest.mark.slow
 def test_closed_descriptors_are_told_at_once(tmp_path: Path) -> None:
     code = (
         "import os, sys, time\nfrom benchrigor.model import Options, RunRecord\n"

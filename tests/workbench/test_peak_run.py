@@ -78,7 +78,7 @@ def test_each_trial_is_a_round_of_its_load():
     assert record.estimate() == found.load
     assert record.decision is not None
     assert record.decision.satisfied
-    assert str(record).startswith("peak of a queue: 17")
+    assert str(record).startswith("peak of a queue  17")
 
 
 @pytest.mark.slow

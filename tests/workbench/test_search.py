@@ -41,6 +41,7 @@ def searched(offer: Offer, **options: object) -> br.PeakRate:
     return search.result()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("capacity", [120.0, 700.0])
 def test_each_policy_finds_the_peak(policy: str, capacity: float):
@@ -68,6 +69,7 @@ def test_the_interval_holds_the_peak_and_is_as_narrow_as_wanted():
     assert narrow == 80
 
 
+@pytest.mark.slow
 def test_the_default_costs_a_fraction_of_what_was_published():
     cost = {
         policy: searched(serving(500.0, noise=0.08), policy=policy, accuracy=accuracy).cost_s
@@ -76,6 +78,7 @@ def test_the_default_costs_a_fraction_of_what_was_published():
     assert cost["adaptive"] < cost["binsearch"] / 2.0 < cost["strawman"] / 20.0
 
 
+@pytest.mark.slow
 def test_the_same_told_the_same_is_asked():
     one, two = (searched(serving(300.0, noise=0.1)) for _ in range(2))
     assert [each.asked for each in one.trials] == [each.asked for each in two.trials]
@@ -205,6 +208,7 @@ def test_one_crash_is_above_the_peak_and_is_in_no_mean():
     assert found.load.value == pytest.approx(300.0, rel=0.06)
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_search_with_what_is_known():
     found = searched(serving(500.0, noise=0.3), accuracy=0.001, budget_s=600.0)
     assert found.status is br.PeakStatus.BUDGET_SPENT
@@ -214,6 +218,7 @@ def test_a_budget_ends_the_search_with_what_is_known():
     assert searched(serving(500.0), budget_s=10.0).load is None
 
 
+@pytest.mark.slow
 def test_the_last_trial_is_as_long_as_the_budget_allows():
     found = searched(serving(500.0, noise=0.3), accuracy=0.001, budget_s=613.0)
     assert found.cost_s == pytest.approx(613.0)
@@ -324,6 +329,7 @@ def test_the_limit_that_binds_is_named():
     assert "failed at most 5%" in page(found.lines())
 
 
+@pytest.mark.slow
 def test_a_load_that_could_be_offered_before_is_repeated_while_a_neighbour_is_busy():
     """Four invalid trials in a row are repeated; what never works again ends the search."""
     for busy, status in ((4, br.PeakStatus.FOUND), (100, br.PeakStatus.FAILED)):
@@ -367,6 +373,7 @@ def test_users_are_whole_numbers():
     assert load.value == pytest.approx(40, rel=0.1)
 
 
+@pytest.mark.slow
 def test_rates_below_1_are_loads_as_well():
     load = searched(serving(0.5), threshold_s=4.0, seed_load=0.05, min_load=0.001).load
     assert load is not None

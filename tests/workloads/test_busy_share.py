@@ -95,6 +95,7 @@ def made(kind: type, function: Callable[..., object], **given: Any) -> Any:
     return kind(function, clock=WallClock(), meter=meter if meter.available else None, **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("workload", "most"),
     [

@@ -56,12 +56,14 @@ def test_the_exit_code_of_a_command_that_was_ended_is_not_judged(left: Left) -> 
     assert left() == []
 
 
+@pytest.mark.slow
 def test_a_command_that_ignores_the_request_is_killed_after_the_grace(left: Left) -> None:
     _, took = cut(shell("trap '' TERM; while :; do sleep 0.02; done", grace_s=0.4))
     assert took >= 0.7
     assert left() == []
 
 
+@pytest.mark.slow
 def test_children_that_ignore_the_request_are_killed_too(left: Left) -> None:
     brood = "(trap '' TERM; while :; do sleep 0.02; done) &"
     _, took = cut(shell(f"{brood} exec sleep 60", grace_s=0.4))
@@ -123,6 +125,7 @@ def test_the_grace_is_part_of_the_description() -> None:
     assert CommandWorkload.from_description(described, clock=WallClock()).describe()["grace_s"] == 2
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_round_and_the_session_and_counts_what_was_printed(left: Left) -> None:
     script = "i=0; while :; do echo u 1.$((i % 7)); i=$((i + 1)); sleep 0.01; done"
     options = Options(budget_s=0.5, target=1e-6)
@@ -138,6 +141,7 @@ def test_a_budget_ends_the_round_and_the_session_and_counts_what_was_printed(lef
     assert left() == []
 
 
+@pytest.mark.slow
 def test_a_budget_ends_a_session_that_gives_nothing_at_all(left: Left) -> None:
     record = Session(Options(budget_s=0.3, max_rejected=1)).run(shell("exec sleep 60"))
     assert record.decision is not None

@@ -154,10 +154,14 @@ def exiting():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("where", ["--in-process", "--fresh"])
 @pytest.mark.parametrize("name", ["returning", "exiting"])
-def test_copies_that_are_forked_neither_tell_nor_store_anything(tmp_path: Path, name: str) -> None:
+def test_copies_that_are_forked_neither_tell_nor_store_anything(
+    tmp_path: Path, name: str, where: str
+) -> None:
     (tmp_path / "copies.py").write_text(COPIES)
-    words = ["run", "--budget", "0.3", "--batch", "1", "--max-readings", "6", f"copies:{name}"]
+    words = ["run", where, "--budget", "0.3", "--batch", "1", "--max-readings", "6"]
+    words.append(f"copies:{name}")
     done = subprocess.run(
         [sys.executable, "-m", "benchrigor", *words],
         cwd=tmp_path,

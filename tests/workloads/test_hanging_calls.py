@@ -26,9 +26,14 @@ from benchrigor.workloads import (
     CallableWorkload,
     RoundRecorder,
     StepwiseWorkload,
-    timing,
 )
-from benchrigor.workloads.processes.own_signals import handled, left_calls
+from benchrigor.workloads.processes import time_limits
+from benchrigor.workloads.processes.own_signals import (
+    EndedBySignal,
+    ended_by_signals,
+    handled,
+    left_calls,
+)
 
 HANG_S = 60.0
 CALL_S = 0.02
@@ -42,8 +47,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Wait for less time, and forget which calls were left."""
-    monkeypatch.setattr(timing, "_GRACE_S", 0.2)
-    monkeypatch.setattr(timing, "_FIRST_GRACE_S", 0.4)
+    monkeypatch.setattr(time_limits, "_GRACE_S", 0.2)
+    monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", 0.4)
     yield
     left_calls.clear()
 
@@ -87,6 +92,7 @@ def of_amounts(func: HangingAt) -> Workload:
     return AmountWorkload(func, clock=WallClock())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [plain, set_up, awaited, stepwise])
 def test_a_call_that_hangs_ends_the_round_with_what_was_measured(
     make: Callable[[HangingAt], Workload],
@@ -101,6 +107,42 @@ def test_a_call_that_hangs_ends_the_round_with_what_was_measured(
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
 
 
+class Swallowing(HangingAt):
+    """One that swallows whatever ends it."""
+
+    def __call__(self, _amount: float = 0.0) -> None:
+        while self.calls == self.call:
+            try:
+                time.sleep(HANG_S)
+            except BaseException:  # noqa: BLE001, S112  # as careless code does
+                continue
+        super().__call__()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [plain, awaited, stepwise])
+def test_a_call_that_swallows_what_ends_it_is_left_too(
+    make: Callable[[HangingAt], Workload],
+) -> None:
+    plan, recorder = RoundPlan(index=0, readings=100, seconds=0.3), RoundRecorder()
+    make(Swallowing(6)).run(plan, recorder)
+    assert recorder.finish(plan, 1).n_readings >= 3
+    limited = CallableWorkload(Swallowing(0), clock=WallClock(), timeout_s=0.1)
+    with pytest.raises(WorkloadFailed, match=r"took longer than 0\.1 s"):
+        limited.run(plan, RoundRecorder())
+
+
+def test_an_alarm_from_elsewhere_is_no_tick() -> None:
+    """It is that of who measures, or ends the program."""
+    for timeout_s in (None, 30.0):
+        work = CallableWorkload(
+            lambda: signal.raise_signal(signal.SIGALRM), clock=WallClock(), timeout_s=timeout_s
+        )
+        with ended_by_signals(), pytest.raises(EndedBySignal, match="SIGALRM"):
+            work.run(RoundPlan(index=0, readings=3, seconds=60.0), RoundRecorder())
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [plain, set_up, awaited, stepwise, of_amounts])
 def test_a_first_call_that_hangs_leaves_no_reading(make: Callable[[HangingAt], Workload]) -> None:
     plan = RoundPlan(index=0, readings=100, seconds=0.05, work=1.0)
@@ -111,9 +153,10 @@ def test_a_first_call_that_hangs_leaves_no_reading(make: Callable[[HangingAt], W
     assert finished.n_readings == 0
 
 
+@pytest.mark.slow
 def test_behind_a_first_call_none_is_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first one tells how long they take, though it is no reading."""
-    monkeypatch.setattr(timing, "_FIRST_GRACE_S", HANG_S)
+    monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", HANG_S)
     plan, recorder = RoundPlan(index=0, readings=100, seconds=0.3), RoundRecorder()
     began = time.monotonic()
     CallableWorkload(HangingAt(1), clock=WallClock()).run(plan, recorder)
@@ -121,6 +164,7 @@ def test_behind_a_first_call_none_is_waited_for_as_long(monkeypatch: pytest.Monk
     assert recorder.finish(plan, 1).cut
 
 
+@pytest.mark.slow
 def test_a_slow_call_is_waited_for() -> None:
     """It takes five times the budget, or ten times as long as those before."""
     plan, recorder = RoundPlan(index=0, readings=3, seconds=0.1), RoundRecorder()

@@ -75,6 +75,31 @@ def tell():
 def big():
     bytearray(200_000_000)
 
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+def mute():
+    raise Mute
+
+def wordy():
+    raise ValueError("x" * 10**6)
+
+async def later_in_a_rage():
+    raise ValueError("no such luck")
+
+def copies():
+    os.fork()
+
+def copies_that_leave():
+    if os.fork() == 0:
+        raise SystemExit(0)
+
+def lingers():
+    import atexit
+    atexit.unregister(time.sleep)
+    atexit.register(time.sleep, 60)
+
 class Job:
     @staticmethod
     def go():
@@ -207,16 +232,49 @@ def test_an_import_that_fails_shows_where(folder: Path):
         run(InterpreterWorkload("broken:f", cwd=folder))
 
 
+@pytest.mark.slow
 def test_one_that_hangs_is_killed(folder: Path):
     with pytest.raises(br.WorkloadFailed, match=r"longer than 0\.5 s"):
         run(InterpreterWorkload("job:hangs", cwd=folder, timeout_s=0.5))
 
 
+@pytest.mark.slow
 def test_one_under_way_when_the_budget_is_spent_does_not_count(folder: Path):
     finished = run(InterpreterWorkload("job:hangs", cwd=folder), seconds=0.5)
     assert finished.cut
     assert not finished.unit_readings
     assert [each.code for each in finished.notices] == ["cut-round"]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("job:mute", "raised Mute; its stderr ends"),
+        ("job:wordy", "raised ValueError: xxx"),
+        ("job:later_in_a_rage", "raised ValueError: no such luck"),
+    ],
+)
+def test_what_raises_is_shown_in_a_few_lines_of_its_own(folder: Path, target: str, words: str):
+    with pytest.raises(br.WorkloadFailed, match=words) as raised:
+        run(InterpreterWorkload(target, cwd=folder))
+    assert "worker.py" not in str(raised.value)
+    assert len(str(raised.value)) < 20_000
+
+
+@pytest.mark.parametrize("target", ["job:copies", "job:copies_that_leave"])
+def test_only_the_original_of_a_process_that_forks_answers(folder: Path, target: str):
+    finished = run(InterpreterWorkload(target, cwd=folder, inner=1), readings=4)
+    assert finished.unit_readings["time"].size == 4
+
+
+@pytest.mark.slow
+def test_what_goes_on_at_exit_is_left_and_its_readings_count(folder: Path):
+    finished = run(
+        InterpreterWorkload("job:lingers", cwd=folder, inner=1), readings=4, seconds=30.0
+    )
+    assert finished.unit_readings["time"].size == 4
+    (notice,) = (each for each in finished.notices if each.code == "cut-round")
+    assert "does at exit was ended after 2 s" in notice.sentence
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.workloads import picking
 from benchrigor.workloads.picking import Pick, read_picks
 
 
@@ -318,9 +319,20 @@ def test_a_quote_that_its_line_does_not_close_is_refused(rows: str) -> None:
         picked(rows, f"x=column:{int(',' in rows)}", unit_readings=True)
 
 
+@pytest.mark.slow
 def test_a_pattern_that_tries_all_ways_to_match_is_named_and_left() -> None:
     with pytest.raises(
         WorkloadFailed, match=r"line 2 of .* was ended after 0.5 s.*regex:\(a\+\)\+\$"
     ):
         picked(f"b\n{'a' * 40}b\n", "x=regex:(a+)+$", unit_readings=True)
     assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0
+
+
+@pytest.mark.slow
+def test_long_output_is_searched_for_as_long_as_its_lines_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(picking, "_TICK_S", 0.001)  # shorter than all lines, longer than any
+    assert (
+        len(picked("took 5 ms\n" * 20_000, "x=regex:took ([0-9]+)", unit_readings=True)) == 20_000
+    )

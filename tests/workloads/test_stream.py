@@ -98,6 +98,7 @@ def test_a_line_that_is_too_long_is_not_searched(left: Left) -> None:
     assert a_round(shell(script), 9).unit_readings["u"].tolist() == [1.0, 3.0]
 
 
+@pytest.mark.slow
 def test_silence_is_no_failure_and_a_round_ends_with_what_there_is(left: Left) -> None:
     stream = shell("echo u 1; sleep 0.3; echo u 2; exec sleep 60")
     first = a_round(stream, 5, seconds=0.15)
@@ -160,6 +161,7 @@ def run(stream: StreamWorkload, **options: Any) -> Any:
     return Session(Options(**{"budget_s": 20.0, **options})).run(stream)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "options", "reason"),
     [
@@ -221,6 +223,7 @@ def test_a_stream_needs_unit_readings_and_takes_no_others(picks: list[Pick], fou
         StreamWorkload(["true"], picks=picks, clock=WallClock())
 
 
+@pytest.mark.slow
 def test_a_command_that_failed_is_over_though_a_child_holds_its_output(left: Left) -> None:
     stream = shell("sleep 30 & echo u 1; exit 3")
     assert a_round(stream, 5).unit_readings["u"].tolist() == [1.0]
@@ -228,6 +231,7 @@ def test_a_command_that_failed_is_over_though_a_child_holds_its_output(left: Lef
         a_round(stream, 5)
 
 
+@pytest.mark.slow
 def test_rates_of_a_stream_are_averaged_over_time(left: Left) -> None:
     rate = Metric(name="u", unit="req/s")
     stream = shell("while :; do echo u 1; echo u 3; sleep 0.001; done")

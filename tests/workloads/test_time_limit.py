@@ -94,6 +94,7 @@ def test_quick_calls_are_left_alone_however_long_the_round() -> None:
     assert run(calls, readings=20) == 20
 
 
+@pytest.mark.slow
 def test_setup_and_teardown_are_not_limited() -> None:
     slow = lambda: time.sleep(3 * LIMIT_S)  # noqa: E731  # one of three places
     workload = CallableWorkload(

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchrigor.cli.output import remark
+from benchrigor.model.text import first_few
 from benchrigor.workloads.processes import kinship, own_signals
 from benchrigor.workloads.processes.process_group import end_all
 
 _spared: list[set[int]] = []  # by each verb that had to kill descendants, those that were there
-_EXIT_S = 5.0
+_EXIT_S = 2.0
+_MOST_NAMED = 10
 
 
 @contextmanager
@@ -34,15 +36,19 @@ def left_clean() -> Iterator[None]:
             if kinship.kill_descendants(spared=before):
                 _spared.append(before)
             kinship.kill_orphans()
-            for each in kinship.escapees(os.getpid()):
-                remark(f"still running: {each}")
+            if escaped := kinship.escapees(os.getpid()):
+                remark(f"still running: {first_few(escaped, _MOST_NAMED)}")
             os.environ.pop(kinship.MARK, None)  # a function may have cleared them
 
 
 def end_program(code: int) -> None:
     """End this program at once if it would wait for threads or killed processes; else soon."""
-    threads = [thread for thread in threading.enumerate() if not thread.daemon]
-    if own_signals.left_calls or _spared or len(threads) > 1:
+    main = threading.main_thread()
+    threads = [each.name for each in threading.enumerate() if each is not main and not each.daemon]
+    if threads:
+        names = first_few(threads, _MOST_NAMED)
+        remark(f"ended although the measured code left threads running: {names}")
+    if own_signals.left_calls or _spared or threads:
         own_signals.refuse_forks()  # a pool replaces those of its processes that were killed
         kinship.kill_descendants(spared=set().union(*_spared))
         own_signals.end_at_once(code)

@@ -61,23 +61,23 @@ class Decision(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Progress(OneLine):
-    """How a session stands after a round, for stop rules and progress displays.
+    """State of a session after a round, for stop rules and progress displays.
 
     Parameters
     ----------
     rounds
         Rounds so far.
     readings
-        Readings so far, of the metric that has most of them.
+        Readings so far of the metric with the most readings.
     rejected_rounds
         Rounds in a row, up to the last one, that gave nothing.
     elapsed_s
         Sum of the rounds' wall time, in seconds.
     seconds_left
-        Until the target is met or the time budget is spent, whichever comes first; None when
-        neither is known.
+        Seconds until the target is met or the time budget is spent, whichever comes first; None
+        without a forecast.
     readings_needed
-        Further readings until the target is met, as far as can be told.
+        Further readings until the target is met; None without a forecast.
     stop_requested
         Whether the session was asked to stop.
     analyses
@@ -85,35 +85,32 @@ class Progress(OneLine):
     fresh
         Whether ``analyses`` includes the last round.
     agreed
-        Whether the value of each metric that must be satisfied lies inside the interval of the
-        look before.
+        Whether the value of each required metric lies inside the interval of the previous look.
     min_seconds
         Seconds that the rounds must have taken before the session may be satisfied.
     reading_s
-        How long the next reading takes at least, by the pace of those before; 0 where that is not
-        known, and where it can be cut short.
+        Shortest expected time of the next reading, in seconds; 0 if unknown, or if the reading can
+        be cut short.
     kept
         Readings of all metrics that are kept in memory.
     provisional
-        While the first metric that must be satisfied has no estimate: its latest readings, with a
-        rough figure. For people to look at; stop rules must not.
+        Latest readings of the first required metric, with a rough figure, until it has an estimate.
+        For display only: stop rules must ignore it.
     missing
-        Names of the metrics that must be satisfied and lack readings for a first look.
+        Names of required metrics with too few readings for a first look.
     reachable
         Relative half-width that the budget allows, if the target cannot be reached within it;
-        infinite if the budget holds too few readings. None if the target can be reached, as far as
-        is known.
+        infinite if the budget holds too few readings. None if the target can be reached.
     decision
         None while the session runs.
     name
-        What the session measures.
+        Name of the session.
     piece
         The piece of the latest round, counted from 0.
     waiting_s
-        Seconds until the next piece begins, at most where alarms are waited for; 0 while readings
-        come.
+        Seconds until the next piece begins, or the longest wait for alarms; 0 during a round.
     alarms
-        Codes of the alarms whose end is waited for.
+        Codes of the alarms that the session waits for.
     """
 
     rounds: int

@@ -26,16 +26,16 @@ def reference_s(full_s: Mapping[str, float]) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuietPace(OneLine):
-    """What the reference takes on a machine while nothing else runs there.
+    """Time of the reference on a machine that runs nothing else.
 
     Parameters
     ----------
     seconds
-        By kind of that work.
+        Time of each kind of reference.
     sd
-        Standard deviation of their logarithm.
+        Standard deviation of the logarithm of these times.
     runs
-        How many quiet runs show it; 0 where the run's own references stand in for them.
+        Number of quiet runs that show it; 0 if the references of the run itself do.
     """
 
     seconds: Mapping[str, float]
@@ -45,55 +45,53 @@ class QuietPace(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace(OneLine):
-    """How fast a machine was during a run, by fixed work timed in turn with the readings.
+    """Speed of a machine during a run, from a reference (fixed work) timed between readings.
 
     Parameters
     ----------
     full_s
-        By kind of that work, seconds that it takes at full pace: the best level so far of this
-        machine, interpreter and version of the work.
+        Seconds of each kind of reference at full pace: the fastest level seen so far with this
+        machine, interpreter and version of the reference.
     version
-        Of the work.
+        Version of the reference.
     mean, slowest, fastest
-        The pace, 1 at full pace, below 1 where it was slower: over all readings that count, and of
-        the slowest and the fastest of blocks of wall time. Of commands that of their processor
-        time alone, as of starts.
+        Pace relative to full pace (1; slower is below 1): the mean over all readings that count,
+        and the slowest and fastest block of wall time. For commands, the pace of processor time.
     blocks
-        How many there were; of commands, how many starts.
+        Number of blocks of wall time; for commands, the number of reference starts.
     ratio
-        Mean reading over the mean time of that work beside it.
+        Mean reading divided by the mean reference.
     sensitivity, sensitivity_sd
-        By how many per cent a reading takes longer where that work takes 1 % longer, and the
-        standard deviation of that.
+        Percentage by which a reading slows down when the reference slows down by 1 %, and its
+        standard deviation.
     factor
-        From the mean of all segments to that at full pace.
+        Factor from the mean of all segments to full pace.
     error
-        Relative standard error of the level at full pace, without those below.
+        Relative standard error of the level at full pace, from blocks of time alone.
     between
-        Relative standard deviation between runs that the reference does not explain, assumed; of
+        Assumed relative standard deviation between runs that the reference does not explain; for
         runs in pieces, between processes.
     by_piece
-        The level of each piece, or invocation, at full pace; None for one without references.
-        Empty for a run in one, and where not all invocations that count have enough.
+        Level of each piece or invocation at full pace; None for one without references. Empty for
+        other runs, and if too few invocations have references.
     level
-        The mean at full pace, in the unit of the readings; None of commands, of rounds of various
-        work, and where not all invocations tell theirs: these have the factor alone.
+        Mean at full pace, in the unit of the readings; None for commands, for work amounts, and if
+        too few invocations have references: then only the factor is known.
     distance
-        Of what tells the level from the fastest references of the run, as a logarithm: the
-        sensitivity bridges it. None for that of the whole run from full pace.
+        Logarithm of the pace between the segments that give the level and the fastest references.
+        None if it is the distance of the whole run from full pace.
     fastest_reference
-        How far these are from full pace, as a logarithm: that is the machine, and where it is
-        little, in part how they lie in the memory of the process. None of commands.
+        Logarithm of the fastest references of the run over full pace; None for commands. A small
+        value is partly memory layout of the process.
     at_full
-        How many segments between two of them, or nearly, tell the level; 0 where all do.
+        Number of segments near the fastest references that give the level; 0 if all segments do.
     busy
-        Share of the readings, without their waiting, during which a processor worked, 0 to 1. The
-        pace changes that part alone. 1 of commands, whose parts are told apart elsewhere, and where
-        it was not measured.
+        Share of the readings, without waiting, during which a processor worked, 0 to 1. The pace
+        changes this part only. 1 for commands, and if it was not measured.
     quiet
-        The quiet pace of the machine, to which the headline is brought.
+        Quiet pace of the machine, to which the headline is corrected.
     widening
-        Factor by which the spread of stored runs widens the headline, or below 1 narrows it.
+        Factor on the width of the headline from the spread of stored runs; below 1 it narrows.
     reducible
         Share of the variance of the headline that more readings reduce, 0 to 1.
     """

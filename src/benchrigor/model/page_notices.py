@@ -17,7 +17,7 @@ _CALM = "or measure when the machine is quiet."
 _QUIETER = f"Close other programs, {_CALM}"
 _CLOSE = f"Close them, {_CALM}"
 PAGE: dict[Code, str] = {
-    Code.NOT_CONVERGED: f"The interval is wider than asked for. {_LONGER}",
+    Code.NOT_CONVERGED: f"The number is less sure than asked for. {_LONGER}",
     Code.FEW_READINGS: f"There are too few readings to rely on the interval. {_LONGER}",
     Code.FEW_EFFECTIVE: "Successive readings resemble each other too much to rely on the "
     f"interval. {_LONGER}",

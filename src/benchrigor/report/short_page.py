@@ -183,7 +183,8 @@ def _target(estimate: Estimate, analysis: Analysis, options: Options) -> str:
     if not analysis.metric.must_satisfy or wanted == math.inf or estimate.value == 0.0:
         return ""
     short = any(each.code is Code.NOT_CONVERGED for each in analysis.notices)
-    reached = "missed" if short or estimate.half_width > wanted else "reached"
+    reached = "not sure, too few readings" if short else "reached"
+    reached = "missed" if estimate.half_width > wanted else reached
     within = show_plus_minus(estimate.relative_half_width)
     shown = show_plus_minus(wanted / abs(estimate.value))
     return f"{shown} of what was measured: {reached}, with {within}"

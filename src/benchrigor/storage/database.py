@@ -134,7 +134,7 @@ class Connection(sqlite3.Connection):
 
     def _is_locked_here(self) -> bool:
         """Whether this process, but no journal of it, holds the lock of a writer; for Linux."""
-        if any(other.in_transaction for other in [*_connections]):
+        if any(_is_writing(other) for other in [*_connections]):
             return False
         try:
             number = os.stat(f"{os.path.realpath(self._place)}-shm").st_ino  # noqa: PTH116
@@ -144,6 +144,12 @@ class Connection(sqlite3.Connection):
         ours = f" WRITE {os.getpid()} "
         place = f":{number} {_WAL_WRITE_LOCK} {_WAL_WRITE_LOCK}"
         return any(ours in line and line.endswith(place) for line in lines)
+
+
+def _is_writing(connection: Connection) -> bool:
+    with suppress(sqlite3.ProgrammingError):  # it was closed
+        return connection.in_transaction
+    return False
 
 
 def _is_same(descriptor: int, before: os.stat_result) -> bool:

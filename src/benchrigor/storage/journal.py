@@ -323,9 +323,13 @@ class Journal:
         """Run a block in one transaction: committed at its end, undone by any exception."""
         with self._explained():
             connection = self._connection(is_reading=kind == "DEFERRED")
-            with connection:
-                connection.begin(kind)
-                yield connection
+            try:
+                with connection:
+                    connection.begin(kind)
+                    yield connection
+            finally:
+                if connection not in {*self._connections.values(), *self._readers.values()}:
+                    connection.close()  # a copy of an outdated file
 
     def _connection(self, *, is_reading: bool) -> Connection:
         """Return the connection of this thread; one that only reads where no other can be had."""

@@ -239,11 +239,14 @@ class InterpreterWorkload:
             printed = stderr.end()
         for notice in ended.left_behind(self.name):
             recorder.notice(notice)
-        if ended.cut:
+        told = _told(answer)
+        if told is None and ended.cut:
             recorder.notice(_cut_off(plan))
             recorder.cut()
             return
-        facts, arrays = self._understood(ended, answer, printed)
+        facts, arrays = self._understood(told, ended, printed)
+        if ended.code == worker.EXIT_TOOK_LONG:
+            recorder.notice(_left_at_exit(self.name))
         self._record(facts, arrays, recorder)
         over_s = (self._clock.now_ns() - began_ns) / 1e9
         if arrays["readings"].size < plan.readings and over_s >= (plan.seconds or math.inf):
@@ -303,39 +306,25 @@ class InterpreterWorkload:
         return {**kept, **drawn, **self._env}
 
     def _understood(
-        self, ended: Ended, answer: bytes, stderr: bytes
+        self, told: tuple[dict[str, Any], dict[str, Floats]] | None, ended: Ended, stderr: bytes
     ) -> tuple[dict[str, Any], dict[str, Floats]]:
         """Return facts and arrays of an answer; raise what went wrong."""
-        if ended.overran:
+        if told is not None:
+            if "refused" in told[0]:
+                raise InvalidInput(told[0]["refused"])
+            if "failed" not in told[0]:
+                return told
+            failure = f"{self.name} {told[0]['failed']}"
+        elif ended.overran:
             raise WorkloadFailed(
                 f"{self.name} ran longer than {self._timeout_s:g} s and was killed"
             )
-        head, _, body = answer.partition(b"\n")
-        try:
-            header = ast.literal_eval(head.decode())
-            sizes: list[tuple[str, int]] = header["arrays"]
-        except (ValueError, SyntaxError, TypeError, KeyError):
-            how = (
-                f"exited with code {ended.code}"
-                if ended.code >= 0
-                else (f"was killed by signal {-ended.code}")
-            )
+        else:
+            how = f"was killed by signal {-ended.code}"
+            if ended.code >= 0:
+                how = f"exited with code {ended.code}"
             failure = f"{self.name}: the fresh interpreter {how} before it told its readings"
-            raise WorkloadFailed(*with_stderr(failure, stderr)) from None
-        facts = header["facts"]
-        if "refused" in facts:
-            raise InvalidInput(facts["refused"])
-        if "failed" in facts:
-            raise WorkloadFailed(*with_stderr(f"{self.name} {facts['failed']}", stderr))
-        if len(body) != 8 * sum(size for _, size in sizes):
-            failure = (
-                f"{self.name}: {len(body)} bytes of readings arrived from the fresh interpreter, "
-                f"expected {8 * sum(size for _, size in sizes)}"
-            )
-            raise WorkloadFailed(*with_stderr(failure, stderr))
-        stops = np.cumsum([size for _, size in sizes])
-        parts = np.split(np.frombuffer(body), stops[:-1])
-        return facts, {name: part for (name, _), part in zip(sizes, parts, strict=True)}
+        raise WorkloadFailed(*with_stderr(failure, stderr))
 
     def _record(self, facts: dict[str, Any], arrays: dict[str, Floats], recorder: Recorder) -> None:
         """Record the readings of a round, and what was measured beside them."""
@@ -437,6 +426,29 @@ def _are_free(cpus: Collection[int] | None) -> bool:
     if not isinstance(cpus, Collection) or not cpus or not hasattr(os, "sched_getaffinity"):
         return False
     return set(cpus) <= os.sched_getaffinity(0)
+
+
+def _told(answer: bytes) -> tuple[dict[str, Any], dict[str, Floats]] | None:
+    """Return facts and arrays of what an interpreter answered; None unless that is whole."""
+    head, _, body = answer.partition(b"\n")
+    try:
+        header = ast.literal_eval(head.decode())
+        facts, sizes = header["facts"], dict(header["arrays"])
+    except (ValueError, SyntaxError, TypeError, KeyError):
+        return None
+    if len(body) != 8 * sum(sizes.values()):
+        return None
+    parts = np.split(np.frombuffer(body), np.cumsum([*sizes.values()])[:-1])
+    return facts, dict(zip(sizes, parts, strict=False))  # of no arrays one part
+
+
+def _left_at_exit(name: str) -> Notice:
+    """Say that an interpreter was ended before it was done."""
+    sentence = (
+        f"What {name} does at exit was ended after {worker.EXIT_S:g} s: the readings count, and it "
+        "may not have cleaned up."
+    )
+    return Notice.note(Code.CUT_ROUND, sentence)
 
 
 def _cut_off(plan: RoundPlan) -> Notice:

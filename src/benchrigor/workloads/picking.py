@@ -44,7 +44,8 @@ _LONGEST_NUMBER = 40
 
 _LONGEST_LINE = 2**20
 _PIECE = 2**16
-_LONGEST_SEARCH_S = 0.5  # of one piece
+_TICK_S = 0.1  # of processor time
+_MOST_TICKS = 5  # while one line is searched
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,10 +165,6 @@ class _TakesLong(Exception):
     """A search goes on and on."""
 
 
-def _leave(_number: int, _frame: FrameType | None) -> None:
-    raise _TakesLong
-
-
 class OutputSearch:
     """Finds readings in the output of a command, given in pieces of any size.
 
@@ -199,6 +196,7 @@ class OutputSearch:
         self._is_too_long = False
         self._size = self._lines = self._too_long = 0
         self._searching: Pick | None = None
+        self._ticked = self._ticks = 0  # the line of the last tick, and how many it had
 
     def feed(self, output: bytes) -> None:
         """Search the lines that end in this piece.
@@ -254,17 +252,17 @@ class OutputSearch:
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
-        """End a search that takes long, as by a pattern that tries all ways to part a text.
+        """End the search of a line that takes long, as by a pattern that tries all ways to part it.
 
-        It can be ended in the main thread only. Its processor time counts: a busy machine or a
-        stopped process is no reason.
+        It can be ended in the main thread only. Ticks of processor time in one and the same line
+        count: a process that stands still gets one of them, however long it waits.
         """
         if not hasattr(signal, "setitimer") or current_thread() is not main_thread():
             yield
             return
         try:
-            with handled({signal.SIGVTALRM: _leave}):
-                signal.setitimer(signal.ITIMER_VIRTUAL, _LONGEST_SEARCH_S)
+            with handled({signal.SIGVTALRM: self._tick}):
+                signal.setitimer(signal.ITIMER_VIRTUAL, _TICK_S, _TICK_S)
                 try:
                     yield
                 finally:
@@ -272,9 +270,16 @@ class OutputSearch:
         except _TakesLong:
             raise WorkloadFailed(
                 f"the search in line {self._lines} of what {self._name} printed was ended after "
-                f"{_LONGEST_SEARCH_S:g} s, expected a pattern that matches or fails at once: "
+                f"{_TICK_S * _MOST_TICKS:g} s, expected a pattern that matches or fails at once: "
                 f"repeat no group whose content repeats, as (a+)+ does (pick: {self._searching})"
             ) from None
+
+    def _tick(self, _number: int, _frame: FrameType | None) -> None:
+        if self._lines != self._ticked:
+            self._ticked, self._ticks = self._lines, 0
+        self._ticks += 1
+        if self._ticks >= _MOST_TICKS:
+            raise _TakesLong
 
     def _add(self, text: str) -> None:
         *lines, self._begun = (self._begun + text).split("\n")

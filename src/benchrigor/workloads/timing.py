@@ -17,19 +17,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchrigor.clocks import WallClock, clock_cost_ns
-from benchrigor.errors import AT_FIRST, ClockFailed, WorkloadFailed, failed
+from benchrigor.errors import ClockFailed, failed
 from benchrigor.model import Code, Floats, Notice, RoundPlan
 from benchrigor.model.checks import is_number
 from benchrigor.model.options import LATEST
 from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
-from benchrigor.workloads.processes.own_signals import end_copy, handled, left_calls
+from benchrigor.workloads.processes.own_signals import end_copy
+from benchrigor.workloads.processes.time_limits import CallOverran, Patience, TimeLimit, place_of
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.reading_delays import ReadingDelays
 
@@ -39,11 +39,6 @@ _RESOLUTIONS = 1_000
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
 NEVER = sys.maxsize  # no clock shows so many nanoseconds
-_SHORTEST_TICK_S = 0.001
-# A call hangs if it goes on for this long after its round's time is up: seconds, or multiples of a
-# typical call and, for a first call, of the round's time; the longer of the two.
-_GRACE_S, _FIRST_GRACE_S = 2.0, 5.0
-_TIMES_TYPICAL, _TIMES_FIRST = 10.0, 3.0
 _TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up
 
 
@@ -216,142 +211,6 @@ class Chunk(NamedTuple):
     inner: int = 1
 
 
-class CallOverran(BaseException):
-    """Raised inside a call that lasts too long; no Exception, since functions catch those."""
-
-
-class TimeLimit:
-    """Ends calls that last too long.
-
-    A repeating timer looks whether the reading under way is the same as before: no call pays for
-    it. Calls end up to a fifth later than at the limit. Code outside of Python is ended when it
-    returns, and a function that swallows BaseException goes on.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.calls = 1  # of a reading, each of which may last so long
-        self._taken: Sequence[int] | None = None
-        self._seen, self._since = 0, 0.0
-        self._done: int | None = None
-
-    @contextmanager
-    def kept(self, name: str) -> Iterator[None]:
-        """Set the timer; WorkloadFailed if a call of ``name`` that is watched lasts too long."""
-        tick_s, began = max(self.seconds / 10.0, _SHORTEST_TICK_S), time.monotonic()
-        left_s, interval_s = 0.0, 0.0
-        try:
-            with handled({signal.SIGALRM: self._tick}):
-                try:
-                    left_s, interval_s = signal.setitimer(signal.ITIMER_REAL, tick_s, tick_s)
-                    yield
-                finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0.0)
-        except CallOverran as error:
-            limit = f"{self.seconds:g} s"
-            if self.calls > 1:
-                limit = f"{self.calls} times {limit}"
-            call = "a call" if self.calls == 1 else "a reading"
-            where = _place(self._seen, self._done)
-            raise WorkloadFailed(f"{call} of {name} took longer than {limit} ({where})") from error
-        finally:
-            if left_s > 0.0:
-                left_s = max(left_s - (time.monotonic() - began), _SHORTEST_TICK_S)
-                signal.setitimer(signal.ITIMER_REAL, left_s, interval_s)
-
-    @contextmanager
-    def watching(self, elapsed_ns: Sequence[int], done: int | None) -> Iterator[None]:
-        """Look after the calls inside; arguments as of `failures_of`."""
-        self._seen, self._since, self._done = len(elapsed_ns), time.monotonic(), done
-        self._taken = elapsed_ns
-        try:
-            yield
-        finally:
-            self._taken = None
-
-    def _tick(self, _number: int, _frame: FrameType | None) -> None:
-        if self._taken is None:
-            return
-        n, now = len(self._taken), time.monotonic()
-        if n != self._seen:
-            self._seen, self._since = n, now
-        elif now - self._since >= self.seconds * self.calls:
-            self._since = now  # again after as long, where it is swallowed
-            raise CallOverran
-
-
-class Patience:
-    """Ends a call that goes on long after the time of its round is up, as one that hangs does.
-
-    No timer goes off before that time. Then a call has ten times as long as those before, and two
-    seconds at least; a first one three times the time of the round, and five seconds at least. So a
-    call that is merely slow is waited for. Nothing is ended outside of the main thread, nor where
-    something else uses the timer.
-    """
-
-    def __init__(self) -> None:
-        self.taken: Sequence[int] = ()  # readings so far
-        self.typical_s = 0.0  # of those before, 0 where there was none
-        self.is_over = self._is_kept = False
-        self._seconds = self._until = self._waited_s = 0.0
-
-    @contextmanager
-    def kept(self, seconds: float | None) -> Iterator[None]:
-        """Leave what is inside when a call hangs, in a round that should take so long."""
-        self.taken, self.is_over = (), False
-        if seconds is None or not _is_timer_free():
-            yield
-            return
-        self._seconds, time_s = seconds, LATEST * seconds
-        self._until = time.monotonic() + time_s
-        with handled({signal.SIGALRM: self._tick}):
-            signal.setitimer(signal.ITIMER_REAL, time_s + _GRACE_S, _GRACE_S / 4.0)
-            self._is_kept = True
-            try:
-                yield
-            except CallOverran:
-                if not self.is_over:
-                    raise
-            finally:
-                self.end()
-
-    def end(self) -> None:
-        """Let what comes last as long as it likes."""
-        if self._is_kept:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-        self._is_kept = False
-
-    def _tick(self, _number: int, _frame: FrameType | None) -> None:
-        typical_s = max(self.typical_s, max(self.taken, default=0) / 1e9)
-        enough_s = max(_FIRST_GRACE_S, _TIMES_FIRST * self._seconds)
-        if typical_s:
-            enough_s = max(_GRACE_S, _TIMES_TYPICAL * typical_s)
-        self._waited_s = time.monotonic() - self._until
-        if self._waited_s > enough_s:
-            self.is_over = True
-            raise CallOverran
-
-    def notice(self, name: str) -> Notice:
-        """Say that a call was left."""
-        left_calls.append(name)
-        after = show_value(self._waited_s, "s")
-        sentence = (
-            f"A call of {name} still had not ended {after} after the budget was spent: it was "
-            "left, and what was measured before it counts."
-        )
-        return Notice.warning(Code.CUT_ROUND, sentence, seconds=self._waited_s)
-
-
-def _is_timer_free() -> bool:
-    """Return whether the timer of this process can end a call, and is not used by another."""
-    return (
-        hasattr(signal, "setitimer")
-        and threading.current_thread() is threading.main_thread()
-        and signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
-        and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
-    )
-
-
 def wrong_time_limit(timeout_s: object) -> list[str]:
     """Return what is wrong with a time limit for calls of a function, or why none can be kept."""
     if timeout_s is None:
@@ -455,13 +314,9 @@ def failures_of(
     # it; and a process that it forked has no part in the session.
     except BaseException as error:
         end_copy(pid)
-        where = _place(len(elapsed_ns), done)
+        where = place_of(len(elapsed_ns), done)
         where = where if call is None else f"call {counted(call())}, {where}"
         raise failed(part, error, f" ({where})") from error
-
-
-def _place(taken: int, done: int | None) -> str:
-    return AT_FIRST if done is None else f"at reading {done + taken}"
 
 
 def name_of(function: Callable[..., object]) -> str:

@@ -356,6 +356,7 @@ def ended(connection: socket.socket) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sent",
     [

@@ -34,6 +34,7 @@ def unused() -> str:
         return f"127.0.0.1:{taken.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_nodes_are_asked_and_nobody_is_taken_for_another(agent_of):
     registries = [ProbeRegistry() for _ in range(5)]
     with ExitStack() as stack:
@@ -143,6 +144,7 @@ def test_a_node_that_ends_keeps_what_it_told_and_comes_back(agent_of):
             assert back.report.node != first.report.node
 
 
+@pytest.mark.slow
 def test_a_token_that_is_wrong_is_told(agent_of, token):
     with agent_of(token=token) as agent:
         for given, condition in (

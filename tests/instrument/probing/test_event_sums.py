@@ -11,6 +11,7 @@ from benchrigor.instrument.probing.event_sums import NOTHING, added, merged
 DURATIONS = st.lists(st.integers(0, 10**13), min_size=1, max_size=30)
 
 
+@pytest.mark.slow
 @given(st.lists(DURATIONS, min_size=1, max_size=5), st.lists(DURATIONS, max_size=5))
 def test_sums_are_those_of_all_values_however_they_came(one: list, other: list) -> None:
     sums = merged(reduce(added, one, NOTHING), reduce(added, other, NOTHING))

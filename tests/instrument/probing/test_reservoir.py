@@ -27,6 +27,7 @@ def test_each_event_is_as_likely_as_any_other(blocks: list[int]) -> None:
     assert all(drawn[number] == NEAR for number in range(EVENTS))
 
 
+@pytest.mark.slow
 def test_samples_of_unequal_parts_merge_to_one_of_all() -> None:
     drawn = Counter[int]()
     for _ in range(RUNS):

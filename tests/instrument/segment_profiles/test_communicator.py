@@ -221,6 +221,7 @@ def test_a_process_knows_its_place_in_the_run() -> None:
     assert process_of(FakeComm(4)) == {"run": "what rank 0 has", "process": 1, "processes": 4}
 
 
+@pytest.mark.slow
 def test_nothing_of_mpi_is_imported() -> None:
     code = (
         "import sys; from benchrigor.instrument.segment_profiles import communicator; "

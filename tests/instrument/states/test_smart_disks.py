@@ -94,6 +94,7 @@ def test_a_smartctl_that_hangs_is_old_or_talks_rubbish_is_the_reason(
     assert reason in str(found["smart failing disks"])
 
 
+@pytest.mark.slow
 def test_a_disk_that_hangs_is_killed_and_leaves_the_others(smartctl, tmp_path) -> None:
     devices = [{"name": "/dev/sdb", "type": "scsi"}, *SCAN["devices"]]
     hanging = script({**VERSION, "devices": devices}, sda=ATA, other="exec /bin/sleep 60")

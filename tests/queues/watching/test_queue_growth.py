@@ -80,6 +80,7 @@ def test_what_has_no_bound_of_this_process_is_named_and_left_alone() -> None:
     assert watch.growths == ()
 
 
+@pytest.mark.slow
 def test_a_monitor_grows_queues_on_request_alone() -> None:
     for grow in (False, True):
         with Tap(queue.Queue(maxsize=4), name="work") as tap:

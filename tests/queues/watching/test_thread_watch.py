@@ -48,6 +48,7 @@ def feed(tap: Tap, seconds: float) -> int:
     return items
 
 
+@pytest.mark.slow
 def test_what_passes_while_it_watches_is_counted(tap: Tap) -> None:
     watch = watch_of(tap)
     watch.start()
@@ -61,6 +62,7 @@ def test_what_passes_while_it_watches_is_counted(tap: Tap) -> None:
     assert (report.failure, watch.failure) == (None, None)
 
 
+@pytest.mark.slow
 def test_what_is_known_can_be_asked_for_at_any_time(tap: Tap) -> None:
     watch = watch_of(tap)
     assert watch.report().stages[0].rate is None
@@ -88,6 +90,7 @@ def test_the_program_goes_on_while_the_watch_is_held_up(tap: Tap) -> None:
     assert watch.failure is None
 
 
+@pytest.mark.slow
 def test_an_error_ends_the_watching_and_no_more(tap: Tap, monkeypatch: pytest.MonkeyPatch) -> None:
     watch = watch_of(tap)
     watch.start()
@@ -123,6 +126,7 @@ def test_an_error_that_shows_when_somebody_asks_is_kept_as_well(
     until_ended()
 
 
+@pytest.mark.slow
 def test_a_tap_may_be_closed_while_it_is_watched() -> None:
     with Tap(queue.Queue(), name="work") as tap:
         watch = watch_of(tap)
@@ -135,6 +139,7 @@ def test_a_tap_may_be_closed_while_it_is_watched() -> None:
     assert report.stages[0].rate is not None
 
 
+@pytest.mark.slow
 def test_the_recording_holds_what_counted(tap: Tap, tmp_path: Path) -> None:
     watch = watch_of(tap, tmp_path / "run.csv")
     watch.start()

@@ -95,6 +95,7 @@ def test_it_watches_until_told_and_leaves_all_it_knows(page: Page, tmp_path: Pat
     assert (name, periods.n) == ("hash", report.stages[0].rate.periods)
 
 
+@pytest.mark.slow
 def test_it_tells_what_it_knows_once_a_second_and_at_the_end(
     page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def bands(axes: Axes, label: str) -> list[Any]:
     return [bar for each in labelled(axes.containers, label) for bar in each.patches]
 
 
+@pytest.mark.slow
 def test_each_stretch_is_a_dot_in_its_middle() -> None:
     rates, stretches = recorded()
     (dots,) = labelled(plot_rates(rates, stretches).lines, "stretch")

@@ -384,6 +384,7 @@ def test_restarted_rounds_stand_in_a_row_each_with_its_own_phases() -> None:
     assert axes.get_xlabel() == "reading, 3 rounds in a row"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "unit", "label"),
     [

@@ -109,6 +109,7 @@ def test_the_band_never_closes(of_pairs, estimated) -> None:
     assert (high - low).min() > 0.05
 
 
+@pytest.mark.slow
 def test_the_whole_line_is_in_the_picture(of_pairs) -> None:
     took = durations(WORK)
     took[WORK > 55e6] *= 0.9
@@ -192,6 +193,7 @@ def test_axes_are_named_in_sensible_units(of_pairs) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decades", "scale"), [(2.9, "linear"), (3.1, "log")])
 def test_amounts_over_more_than_three_decades_are_on_logarithmic_axes(
     of_pairs, decades: float, scale: str
@@ -287,6 +289,7 @@ def crowded(of_pairs: Callable[..., RunRecord], case: str) -> RunRecord:
     return of_pairs(WORK, took, outliers=(3, 10, 11, 12, 13))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["flat", "negative", "huge", "log", "outlying"])
 def test_no_words_overlap_or_leave_the_picture(misplaced, of_pairs, case: str) -> None:
     axes = drawn(plot_work(crowded(of_pairs, case)))

@@ -198,6 +198,7 @@ def measured() -> Callable[..., RunRecord]:
     return run
 
 
+@pytest.mark.slow
 def test_a_run_tells_what_its_machine_was_like(measured, monkeypatch) -> None:
     monkeypatch.setattr(status_watch, "_MOST_SHARE", 1e9)  # however slow a reading is here
     found = measured(state=True).facts
@@ -205,6 +206,7 @@ def test_a_run_tells_what_its_machine_was_like(measured, monkeypatch) -> None:
     assert found["machine: span_s"] > 0.0
 
 
+@pytest.mark.slow
 def test_the_facts_and_options_of_a_record_survive_being_stored(measured, tmp_path) -> None:
     alarms = Alarms()
     alarms.raise_("full", "It is full.")

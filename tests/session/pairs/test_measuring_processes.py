@@ -135,6 +135,7 @@ def synthetic(mean: float, seed: int, clock: FakeClock) -> SyntheticWorkload:
     return SyntheticWorkload(mean=mean, restarted=True, seed=seed, clock=clock)
 
 
+@pytest.mark.slow
 def test_each_side_is_kept_as_a_run_that_names_the_other(tmp_path: Path):
     clock, store = FakeClock(), tmp_path / "runs.sqlite"
     subjects = ({"kind": "old"}, {"kind": "new"})

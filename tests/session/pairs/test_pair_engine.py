@@ -158,6 +158,7 @@ def test_more_can_be_better() -> None:
     assert found.verdict is Verdict.BETTER
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["median", "p10"])
 def test_quantiles_are_compared_as_well(statistic: str) -> None:
     found = told(PairEngine(statistic=statistic, seed=1), *noisy(4, 1.03))

@@ -49,6 +49,7 @@ def in_turn(levels: dict[str, float], *, seed: int, n: int = 60) -> dict[str, br
     return {name: run_of(mean * busy * rng.normal(1.0, 0.01, n)) for name, mean in levels.items()}
 
 
+@pytest.mark.slow
 def test_what_all_rounds_have_in_common_cancels_in_a_ranking() -> None:
     records = in_turn({"slow": 0.110, "fast": 0.100, "middle": 0.105}, seed=1)
     apart = [each.estimate() for each in records.values()]

@@ -181,6 +181,7 @@ def test_plain_t_does_not_depend_on_the_unit(seed: int, factor: float, target: f
     assert one.stopped == other.stopped
 
 
+@pytest.mark.slow
 def test_plain_t_looks_at_a_million_readings_in_less_than_a_second() -> None:
     values = noise(1_000_000, cv=0.5)
     started = time.process_time()

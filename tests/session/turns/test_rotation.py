@@ -30,6 +30,7 @@ def turns_of(calls):
     return [names[0], *(after for before, after in pairwise(names) if after != before)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 5, 12, 60])
 def test_half_a_turn_lies_between_two_pieces_of_one(n):
     rng, before = np.random.default_rng(n), [str(each) for each in range(n)]

@@ -2,6 +2,8 @@ import copy
 import pickle
 from dataclasses import replace
 
+import pytest
+
 import benchrigor as br
 from benchrigor.session.turns.run_records import RunRecords
 from benchrigor.testing import FakeClock
@@ -17,6 +19,7 @@ def measured(**times_us: int) -> RunRecords:
     return br.measure_many(functions, budget_s=2, seed=1, clock=clock)
 
 
+@pytest.mark.slow
 def test_runs_measured_in_turn_are_a_dict_whose_text_ranks_them() -> None:
     records = measured(slow=300, fast=200, twin=300)
     assert isinstance(records, dict)
@@ -33,6 +36,7 @@ def test_runs_measured_in_turn_are_a_dict_whose_text_ranks_them() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_their_repr_is_one_line_and_they_can_be_copied() -> None:
     records = measured(slow=300, fast=200)
     shown = repr(records)

@@ -23,6 +23,7 @@ def test_chances_are_adjusted_as_benjamini_and_hochberg_say() -> None:
     assert sorted(found.adjusted.values()) == pytest.approx(wanted)
 
 
+@pytest.mark.slow
 def test_a_visible_change_is_seen_in_four_of_five_families() -> None:
     rng = np.random.default_rng(4)
 

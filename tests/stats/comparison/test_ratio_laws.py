@@ -103,6 +103,7 @@ def test_exchanged_sides_give_the_mirror(door: Compare, case: tuple[Floats, Floa
         assert found.median_ratio.low == pytest.approx(1.0 / back.median_ratio.high, rel=1e-9)
 
 
+@pytest.mark.slow
 @doors
 @settings(max_examples=25)
 @given(cases())
@@ -128,6 +129,7 @@ def test_verdict_interval_and_p_value_agree(
         assert found.verdict is Verdict.UNDECIDED
 
 
+@pytest.mark.slow
 @doors
 @settings(max_examples=15)
 @given(cases())

@@ -118,6 +118,7 @@ def test_a_baseline_around_or_below_zero_leaves_it_undecided(shift: float, paire
 levels = st.lists(st.floats(0.9, 1.1), min_size=3, max_size=12, unique=True).map(np.array)
 
 
+@pytest.mark.slow
 @given(levels, levels, st.sampled_from([0.5, 0.9, 0.95]))
 def test_without_a_margin_the_verdict_is_the_classical_test(
     old: Floats, new: Floats, confidence: float
@@ -272,6 +273,7 @@ def test_one_reading_each_allows_no_number(paired: bool) -> None:
 # Bounds below: at most one seeded run in 1000 would miss them if the true share were the one named.
 
 
+@pytest.mark.slow
 def test_steady_identical_code_is_equivalent() -> None:
     rng = np.random.default_rng(22)
     for _ in range(100):

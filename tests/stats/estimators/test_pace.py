@@ -138,6 +138,7 @@ def test_a_machine_that_was_never_fast_has_a_wide_interval():
     assert found.low < 1e-4 < found.high
 
 
+@pytest.mark.slow
 @given(scale=st.floats(1e-3, 1e3), seed=st.integers(0, 100))
 def test_scaling_the_readings_scales_the_figure(scale, seed):
     given = segments(seed, n=100)
@@ -149,6 +150,7 @@ def test_scaling_the_readings_scales_the_figure(scale, seed):
     assert second.relative_half_width == pytest.approx(first.relative_half_width, rel=1e-3)
 
 
+@pytest.mark.slow
 @given(scale=st.floats(0.1, 10.0), seed=st.integers(0, 100))
 def test_a_slower_reference_with_a_slower_full_pace_changes_nothing(scale, seed):
     given = segments(seed, n=100)

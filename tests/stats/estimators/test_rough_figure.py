@@ -23,6 +23,7 @@ def test_one_reading_has_a_value_and_no_end() -> None:
     assert (found.value, found.low, found.high) == (3.0, -math.inf, math.inf)
 
 
+@pytest.mark.slow
 def test_of_independent_readings_the_interval_covers() -> None:
     rng, covered = np.random.default_rng(7), 0
     for _ in range(1_000):

@@ -157,6 +157,7 @@ def test_more_room_blocks_less(utilisation: float, capacity: int, variation: flo
     assert queue.blocked(capacity + 1) <= queue.blocked(capacity) * (1.0 + SLACK)
 
 
+@pytest.mark.slow
 @given(utilisations, utilisations, places, variations)
 def test_more_arrivals_are_blocked_more(
     one: float, other: float, capacity: int, variation: float

@@ -49,6 +49,7 @@ def test_pooling_in_steps_is_the_same_as_pooling_at_once(
     np.testing.assert_allclose(steps, once, rtol=1e-9, atol=1e-6)
 
 
+@pytest.mark.slow
 @given(observations())
 def test_pooled_moments_are_the_central_moments_of_all_pairs(
     drawn: tuple[Floats, list[int]],

@@ -104,6 +104,7 @@ def test_slow_noise_along_a_ramp_widens_the_error() -> None:
     assert 2.5 < coefficient_errors(fit, SLOPE)[0].standard_error / plain < 7.0
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1000), st.integers(5, 30), st.sampled_from(ESTIMATORS))
 def test_errors_are_never_below_hc3_and_scale_with_the_response(
     seed: int, n: int, estimator: str

@@ -96,6 +96,7 @@ def test_time_added_to_every_round_moves_the_overhead_alone(extra: float, seed: 
     assert moved.overhead.value == pytest.approx(fit.overhead.value + extra, rel=1e-6)
 
 
+@pytest.mark.slow
 @example([0, 20, 20, 1, 8], 0)  # a leverage that rounds to 1
 @given(st.lists(st.integers(0, 20), min_size=3, max_size=15), st.integers(0, 1000))
 def test_whatever_the_amounts_the_fit_is_finite_or_refused(powers: list[int], seed: int) -> None:

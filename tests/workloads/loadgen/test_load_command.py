@@ -153,6 +153,7 @@ def test_a_generator_that_got_no_answer_kept_no_limit():
         LoadCommand(printing(none, "wrk2", "{load}")).offer(TRIAL)
 
 
+@pytest.mark.slow
 def test_load_and_seconds_are_put_in_their_places():
     echo = "import sys, time; time.sleep(1); "
     echo += "print('mean', float(sys.argv[1]) / 1000, 'of', sys.argv[2])"

@@ -20,6 +20,7 @@ def requests(url: str, **options: object) -> HttpRequests:
     return HttpRequests(kinds=[HttpRequest(url=url, **options)])  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_rate_is_offered(web):
     found = OpenLoop(requests(web), MEAN, seed=3).offer(TRIAL)
     assert 20 <= (found.scheduled or 0) <= 90
@@ -28,6 +29,7 @@ def test_a_rate_is_offered(web):
     assert found.spent_s["run"] >= 0.3
 
 
+@pytest.mark.slow
 def test_what_is_sent_is_as_asked_for(web, seen):
     kinds = [
         HttpRequest(url=web, method="POST", headers={"X-Test": "yes"}, body="hello", weight=3.0),
@@ -132,6 +134,7 @@ def test_a_process_that_was_killed_is_an_error():
         generator.close()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_sent_to_others_is_sent_by_one():
     async def nested() -> None:
         pass
@@ -141,6 +144,7 @@ def test_what_cannot_be_sent_to_others_is_sent_by_one():
         OpenLoop(nested, MEAN, processes=2)
 
 
+@pytest.mark.slow
 def test_a_server_that_broke_down_is_noticed(nobody, monkeypatch):
     monkeypatch.setattr("benchrigor.workloads.loadgen.open_loop._RECOVERY_S", 0.1)
     assert OpenLoop(requests(nobody), MEAN).offer(TRIAL).crashed

@@ -1,9 +1,15 @@
 """Signals that end this program reach what its main thread waits in."""
 
+import faulthandler
+import os
+import signal
 import subprocess
 import sys
 
 import pytest
+
+from benchrigor.workloads.processes import own_signals
+from benchrigor.workloads.processes.kinship import kill_when_closed
 
 WAITING = """
 import signal, threading, time
@@ -23,9 +29,46 @@ with ended_by_signals():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux wakes that thread")
 def test_a_signal_that_another_thread_takes_interrupts_what_the_main_thread_waits_for():
     """Of signals that come together, the second wakes any thread, which may take them all."""
     argv = [sys.executable, "-c", WAITING]
     run = subprocess.run(argv, capture_output=True, text=True, timeout=20.0, check=True)
     assert run.stdout == "ended by SIGTERM\n"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux signals that")
+def test_a_process_whose_pipe_was_closed_before_is_killed_too():
+    reader, writer = os.pipe()
+    os.close(writer)
+    with subprocess.Popen(["sleep", "60"]) as child:
+        kill_when_closed(reader, child.pid)
+        assert child.wait(timeout=20.0) == -signal.SIGKILL
+    os.close(reader)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells who handles")
+def test_handlers_of_others_stay_in_place(fork):
+    """Those of the caller, also in C, and those that measured code puts in place, also in forks."""
+
+    def own(_number, _frame):
+        pass
+
+    def has_own():
+        os._exit(0 if signal.getsignal(signal.SIGUSR2) is own else 1)
+
+    faulthandler.register(signal.SIGUSR1)
+    try:
+        with own_signals.ended_by_signals():
+            assert signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL
+            assert signal.getsignal(signal.SIGUSR2) is own_signals.end
+            signal.signal(signal.SIGUSR2, own)
+            child = fork(has_own)
+            child.join()
+        assert child.exitcode == 0
+        assert signal.getsignal(signal.SIGUSR2) is own
+        assert signal.getsignal(signal.SIGXCPU) == signal.SIG_DFL
+    finally:
+        faulthandler.unregister(signal.SIGUSR1)
+        signal.signal(signal.SIGUSR2, signal.SIG_DFL)

@@ -83,6 +83,7 @@ def test_output_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert time.monotonic() - began < 15.0
 
 
+@pytest.mark.slow
 def test_of_standard_error_the_end_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output_file, "MOST_PRINTED", 2**20)
     flood = (

@@ -28,6 +28,7 @@ from benchrigor.stats.estimators.command_pace import (
     Invocations,
     command_pace,
 )
+from benchrigor.stats.estimators.estimation import PIECE_MEANS
 from benchrigor.stats.estimators.headline import (
     MOST_DELAY,
     NEAR,
@@ -144,10 +145,12 @@ class _Measured:
         pace = with_doubt(pace)
         if delay < MOST_DELAY and abs(away) <= NEAR:
             pace = of_quiet_run(pace, away, self.estimate)
-            figure: Estimate | None = self.moved(pace, is_mean=False)
+            figure = self.moved(pace, is_mean=False)
+            if self.analysis.kind is Kind.PIECES:
+                figure = replace(figure, method=f"{figure.method}, {PIECE_MEANS}")
+        elif (corrected := self.corrected(pace)) is not None:
+            figure = corrected
         else:
-            figure = self.corrected(pace)
-        if figure is None:
             return self.estimate, 1.0
         return with_spread(figure), reducible_share(figure, pace)
 

@@ -28,9 +28,10 @@ from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads import CallableWorkload
 from benchrigor.workloads.callable import Call, collector_kept, misfits, wrong_function
 from benchrigor.workloads.processes.own_signals import measuring, stops_noted
+from benchrigor.workloads.processes.time_limits import CallOverran, Patience
 from benchrigor.workloads.processes.worker import FEW_CALLS, SEGMENT_NS
 from benchrigor.workloads.reading_delays import stopped_inside
-from benchrigor.workloads.timing import CallOverran, Patience, Stopwatch, in_seconds
+from benchrigor.workloads.timing import Stopwatch, in_seconds
 
 
 def measure_pair(
@@ -62,26 +63,25 @@ def measure_pair(
     baseline, candidate
         Called without arguments; the same function twice shows the effect of chance.
     margin
-        Relative change that does not matter, at least 0; 0 for the classical test.
+        Relative change that does not matter; 0 for the classical test.
     target
-        Half-width of the ratio wanted; None for half the margin, or 0.005 without a margin. Above
-        a ratio of 2 it grows in proportion.
+        Half-width of the ratio; None for half the margin, or 0.005 without a margin. It grows in
+        proportion to ratios above 2.
     confidence, statistic, budget_s, setup, teardown, progress, seed, batch, gc, clock
-        As of `measure`. Both functions are set up and timed alike; ``progress`` shows the ratio,
-        whose readings are pairs; ``seed`` is that of the order.
+        See `measure`. They apply to both functions; ``progress`` shows the ratio, with pairs as
+        readings; ``seed`` sets the order.
     preset
         Evidence needed, see `benchrigor.model.Options`: "quick", "normal", "strict".
     disturbed
-        "leave-out": only pairs count whose readings are both undisturbed, where enough are; or
-        "keep".
+        "leave-out" uses pairs of two undisturbed readings, if there are enough; "keep" uses all.
     detector
         What finds the stable pairs, see `benchrigor.model.Options`.
     store
-        Where each function is kept as a run, whose subject names the other: `compare_runs` with
-        ``paired=True`` compares them again as they were taken. None keeps nothing.
+        Store that keeps each function as a run; its subject names the other. `compare_runs` with
+        ``paired=True`` compares the two runs again in pairs. None stores nothing.
     began
-        Called with what decides when it ends, before the first pair; its ``request_stop()`` ends it
-        after the round under way.
+        Called with the engine before the first pair; ``engine.request_stop()`` ends the measurement
+        after the current round.
 
     Returns
     -------

@@ -127,7 +127,7 @@ def compare(
     >>> old, new = ([rng.normal(level, 0.05, 100) for level in rng.normal(mean, 0.01, 10)]
     ...             for mean in (1.0, 1.05))
     >>> print(compare(old, new))
-    4.50% higher [+3.58%, +5.44%] 95%: worse (margin 1%) · p<0.0001 · 10 vs 10 invocations
+    the candidate is 4.50% higher than the baseline [3.58%, 5.44%]
     """
     options: dict[str, Any] = {"statistic": statistic, "confidence": confidence, "margin": margin}
     options |= {"direction": direction, "paired": paired, "trim": trim}

@@ -21,7 +21,7 @@ from benchrigor.workloads.picking import Pick
 from benchrigor.workloads.processes.output_file import STDERR_KEPT, OutputFile
 from benchrigor.workloads.processes.process_group import ProcessGroup, missing_for_processes
 
-GRACE_S = 2.0  # from being asked to end to being killed
+GRACE_S = 1.0  # from being asked to end to being killed
 
 _LONGEST_GRACE_S = 3600.0
 _WORK = "{work}"

@@ -6,6 +6,7 @@ Read from Linux's ``/proc``; on other systems none are found.
 from __future__ import annotations
 
 import os
+import select
 import shlex
 import signal
 import struct
@@ -145,6 +146,13 @@ def _content(pid: int, name: str) -> bytes:
         return b""
 
 
+def caught_signals() -> set[int]:
+    """Return the signals that something in this process handles, Python or not."""
+    lines = _content(os.getpid(), "status").splitlines()
+    mask = next((int(line.split()[1], 16) for line in lines if line.startswith(b"SigCgt:")), 0)
+    return {number for number in range(1, mask.bit_length() + 1) if mask >> (number - 1) & 1}
+
+
 def kill_when_closed(pipe: int, pid: int) -> None:
     """Have the kernel kill a process, or a group by minus its number, once a pipe is closed.
 
@@ -158,6 +166,10 @@ def kill_when_closed(pipe: int, pid: int) -> None:
         fcntl.fcntl(pipe, fcntl.F_SETOWN, pid)
         fcntl.fcntl(pipe, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC)
+        poll = select.poll()
+        poll.register(pipe, 0)
+        if poll.poll(0):  # it was closed before, which sends nothing
+            os.kill(pid, signal.SIGKILL)
 
 
 def signal_when_readable(file: int, number: int, thread: int) -> None:

@@ -22,14 +22,19 @@ Handler = Callable[[int, FrameType | None], Any]
 continued_ns: list[int] = []  # when this process went on after it was stopped, by WallClock
 left_calls: list[str] = []  # functions of which a call was left that hung: it may still go on
 _before: dict[int, Any] = {}  # by signal, what handled it before the first of our handlers
+_ours: list[Handler] = []
 _forks_refused: list[int] = []
 _held = threading.local()  # the mask of the thread that forks
 
-_ENDING = [
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
-    if hasattr(signal, name)
-]
+# All other signals end a program. These do not, cannot be caught, or tell of a crash.
+_NOT_ENDING = {
+    getattr(signal, f"SIG{name}", None)
+    for name in (
+        *("CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG", "WINCH", "INFO", "KILL"),
+        *("ABRT", "BUS", "EMT", "FPE", "ILL", "SEGV"),
+    )
+}
+_ENDING = signal.valid_signals() - _NOT_ENDING
 # After a signal the main thread may still wait for processes, which are killed then; or it may not
 # leave what it does: the program is ended. What was raised may be swallowed: it is raised again.
 _SWALLOWED_S, _WAITING_S, _LEAVING_S, _LOOK_S = 1.0, 3.0, 10.0, 0.05
@@ -41,8 +46,10 @@ class EndedBySignal(KeyboardInterrupt):
     """A signal asks this program to end; ``code`` is the exit code that shells give for it."""
 
     def __init__(self, number: int) -> None:
+        with suppress(ValueError):  # some signals of real time have no name
+            number = signal.Signals(number)
         is_interrupt = number == signal.SIGINT
-        name = signal.Signals(number).name
+        name = number.name if isinstance(number, signal.Signals) else f"signal {number}"
         super().__init__("interrupted" if is_interrupt else f"ended by {name}")
         self.number = number
         self.code = 128 + number
@@ -88,9 +95,14 @@ def ended_by_signals() -> Iterator[None]:
     by `nohup`, are left alone.
     """
     global _ending  # noqa: PLW0603  # handlers are of the process
-    free = (signal.SIG_DFL, signal.default_int_handler)
-    taken = [each for each in _ENDING if signal.getsignal(each) in free]
-    if not taken or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    foreign = kinship.caught_signals()  # also by what is not Python, such as `faulthandler`
+    free = [number for number in _ENDING - foreign if signal.getsignal(number) == signal.SIG_DFL]
+    interrupt = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    taken = [*free, *([signal.SIGINT] if interrupt else [])]
+    if not taken:
         yield
         return
     _ending = _Ending()
@@ -152,6 +164,12 @@ def end(number: int, frame: FrameType | None) -> None:
         frame = frame.f_back
     if frame is None:  # else it would be swallowed
         _ending.raise_once()
+
+
+def end_if_asked(number: int, frame: FrameType | None) -> None:
+    """Handle a signal that one of our handlers took, and that was not meant for it."""
+    if end in _ours:
+        end(number, frame)
 
 
 def _see_to_the_end(ending: _Ending, error: EndedBySignal) -> None:
@@ -244,21 +262,29 @@ def _refusing(name: str, really: Callable[..., Any], pid: int) -> Callable[..., 
 
 
 @contextmanager
-def handled(handlers: Mapping[signal.Signals, Handler]) -> Iterator[None]:
+def handled(handlers: Mapping[int, Handler]) -> Iterator[None]:
     """Handle signals inside, in the main thread; forked processes do not inherit the handlers.
 
     A worker of a pool that got ours would not end at SIGTERM, and its pool would wait for it.
     """
     replaced = {number: signal.signal(number, ours) for number, ours in handlers.items()}
+    _ours.extend(handlers.values())
     first = replaced.keys() - _before.keys()
     _before.update({number: replaced[number] for number in first})
     try:
         yield
     finally:
         for number, handler in replaced.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+            if _is_ours(number):
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        del _ours[len(_ours) - len(replaced) :]
         for number in first:
             _before.pop(number, None)
+
+
+def _is_ours(number: int) -> bool:
+    """Whether a handler of ours is in place: what is measured may have put its own there."""
+    return signal.getsignal(number) in (end, *_ours)
 
 
 @contextmanager
@@ -298,7 +324,8 @@ def _give_back() -> None:
     """Restore in a forked process what was there before; it has no part in ours."""
     global _ending  # noqa: PLW0603  # of the process
     for number, handler in _before.items():
-        signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if _is_ours(number):
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
     if _before:
         signal.set_wakeup_fd(-1)
     _before.clear()

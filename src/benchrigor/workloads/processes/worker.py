@@ -374,6 +374,9 @@ def _nothing() -> int:
 
 # --- the program of a fresh interpreter
 
+EXIT_S = 2.0  # for what the target does at exit, after which the program ends with this code:
+EXIT_TOOK_LONG = 124
+_MOST_WORDS = 2_000  # of the message of an error
 _COROUTINE, _GENERATOR, _ASYNC_GENERATOR = 0x80, 0x20, 0x200  # flags of code, see `inspect`
 
 
@@ -384,6 +387,7 @@ class Refused(Exception):
 def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
     """Measure as the task says, and write what came out to the descriptor."""
     os.set_inheritable(descriptor, False)  # what the target starts must not keep it open
+    pid = os.getpid()
     facts: dict[str, Any] = {"startup_s": (entered_ns - task["began_ns"]) / 1e9}
     arrays: dict[str, array[float]] = {}
     if task["cpus"] is not None:
@@ -402,12 +406,15 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
     except Refused as error:
         facts = {"refused": str(error)}
     except BaseException as error:
-        trace = error.__traceback__
-        while trace and trace.tb_frame.f_code.co_filename == __file__:
-            trace = trace.tb_next
-        # The end of what it prints is part of the message.
-        sys.excepthook(type(error), error.with_traceback(trace), trace)
-        facts = {"failed": f"raised {type(error).__name__}{f': {error}' if str(error) else ''}"}
+        _end_copy(pid)
+        facts = {"failed": _told(error)}
+    _end_copy(pid)
+    _answer(descriptor, facts, arrays)
+    _see_to_the_end()
+
+
+def _answer(descriptor: int, facts: dict[str, Any], arrays: dict[str, array[float]]) -> None:
+    """Write what came out."""
     sizes = [[name, len(column)] for name, column in arrays.items()]
     try:
         answer = os.fdopen(descriptor, "wb")
@@ -417,12 +424,47 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
         pipe.write(ascii({"facts": facts, "arrays": sizes}).encode() + b"\n")
         for each in arrays.values():
             pipe.write(each.tobytes())
+
+
+def _see_to_the_end() -> None:
+    """End this process at once if it would wait for threads of the target, else soon."""
     threading = sys.modules.get("threading")
     if threading and sum(not thread.daemon for thread in threading.enumerate()) > 1:
         try:
             sys.stdout.flush()
         finally:
-            os._exit(0)  # threads that the target left would be waited for
+            os._exit(0)
+    import _thread
+
+    _thread.start_new_thread(_end_later, ())
+
+
+def _told(error: BaseException) -> str:
+    """Say what the target raised, and print its own lines: their end is part of the message."""
+    own = trace = error.__traceback__
+    while trace:
+        if trace.tb_frame.f_code.co_filename == __file__:
+            own = trace.tb_next
+        trace = trace.tb_next
+    try:
+        words = str(error)
+    except Exception:  # the error's own code
+        words = ""
+    if len(words) > _MOST_WORDS:
+        words = f"{words[:_MOST_WORDS]}…"
+    sys.excepthook(type(error), error.with_traceback(own), own)
+    return f"raised {type(error).__name__}{f': {words}' if words else ''}"
+
+
+def _end_copy(pid: int) -> None:
+    """End this process at once if the target forked it: only the original answers."""
+    if os.getpid() != pid:
+        os._exit(1)
+
+
+def _end_later() -> None:
+    time.sleep(EXIT_S)
+    os._exit(EXIT_TOOK_LONG)
 
 
 def imported(task: dict[str, Any]) -> Any:
