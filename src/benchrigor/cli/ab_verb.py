@@ -107,8 +107,8 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
       benchrigor ab --rev v1.0 --rev HEAD --build 'make' './program --version'
     """  # noqa: D301  # click wants the backspace itself
     _check(words, given)
-    chosen = ("margin", "target", "confidence", "statistic", "detector", "budget_s", "preset")
-    options = {name: given[name] for name in (*chosen, "seed")}
+    chosen = ("margin", "target", "confidence", "statistic", "detector")
+    options = {name: given[name] for name in (*chosen, "budget_s", "preset", "seed")}
     with (
         _labelled(words, given) as (named, make),
         live_line() as line,

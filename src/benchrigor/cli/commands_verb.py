@@ -178,10 +178,8 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     if position is None and given["fail_on"]:
         raise InvalidInput("--fail-on is for comparisons: give a --baseline too")
     seed = check_seed(given["seed"])
-    named = (
-        *("target", "confidence", "statistic", "detector"),
-        *("budget_s", "max_rounds", "budget_readings"),
-    )
+    named = ["target", "confidence", "statistic", "detector"]
+    named += ["budget_s", "max_rounds", "budget_readings"]
     options = Options(rounds="restarted", **{name: given[name] for name in named})
     store = None if given["no_store"] else shared.open_store(given["store"])
     workloads = {label: _workload(each, given) for label, each in chosen.items()}

@@ -58,10 +58,8 @@ def timeit(lines: tuple[str, ...], **given: Any) -> None:
         "batch": given["batch"],
         "cwd": str(Path.cwd()),
     }
-    named = (
-        *("target", "confidence", "statistic", "detector"),
-        *("budget_s", "max_rounds", "budget_readings"),
-    )
+    named = ["target", "confidence", "statistic", "detector"]
+    named += ["budget_s", "max_rounds", "budget_readings"]
     begin = partial(
         Session,
         Options(**{name: given[name] for name in named}),

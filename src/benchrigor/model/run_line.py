@@ -120,7 +120,7 @@ def _without_number(name: str, analysis: Analysis, broken: str) -> str:
 
 
 def subsessions_of_rounds(analysis: Analysis) -> str:
-    """Say how many adjacent rounds hardly correlate when they are merged."""
+    """Say how many adjacent rounds must be merged until neighbours hardly correlate."""
     merged = analysis.subsessions
     if merged is None:
         return ""
@@ -132,11 +132,16 @@ def subsessions_of_rounds(analysis: Analysis) -> str:
 
 
 def fitted_work(analysis: Analysis, work: Sequence[float]) -> str:
-    """Say of which amounts the rounds are that count, and up to which others were tried."""
-    fitted = [each for index, each in enumerate(work) if index not in set(analysis.left_out)]
+    """Say which amounts the line goes through, and up to which amount others were tried."""
+    left_out = set(analysis.left_out)
+    fitted = [amount for index, amount in enumerate(work) if index not in left_out]
     if not fitted:
         return ""
     unit, largest = analysis.metric.unit, max(work)
-    amounts = f"{show_amount(min(fitted), unit)} to {show_amount(max(fitted), unit)}"
     further = f", tested up to {show_amount(largest, unit)}" if largest > max(fitted) else ""
-    return f"through amounts of {amounts}{further}"
+    return f"through amounts of {show_amounts(fitted, unit)}{further}"
+
+
+def show_amounts(work: Sequence[float], unit: str) -> str:
+    """Show the smallest and the largest amount."""
+    return f"{show_amount(min(work), unit)} to {show_amount(max(work), unit)}"

@@ -37,6 +37,7 @@ from benchrigor.report.text import (
     cold,
     cut_as_asked,
     durations_of,
+    fitted,
     grown,
     meaning,
     outlying,
@@ -149,28 +150,11 @@ def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
     slope, per = _per_unit(fit, analysis.metric.unit)
     freedom = fit.slope.degrees_of_freedom
     student = f"Student t with {freedom:.3g} degrees of freedom" if freedom else "Its interval"
-    varied = "Noise may differ from round to round"
-    merged = (
-        f"{varied}. In subsessions of {many(fit.merged, 'round')} neighbours count as "
-        "uncorrelated: how the line moves without each of them in turn gives the standard errors."
-    )
-    if MERGED in fit.slope.method:
-        merged = (
-            f"It goes through the means of every {many(fit.merged, 'round')}, whose times per work "
-            "hardly correlate (standard errors of least squares)."
-        )
-    successive = (
-        f"autocorrelation of successive rounds inflates the variance {fit.inflation:.3g}-fold"
-        if fit.inflation >= NOTABLE
-        else "successive rounds are not autocorrelated: each counts in full"
-    )
     steps = [
         f"The line through {many(fit.n, 'round')}: duration = overhead + work / speed. "
         f"Overhead {show_overhead(fit.overhead)}, "
         f"time {show_value(slope.value, 's')} per {per}.",
-        merged
-        if SUBSESSIONS in fit.slope.method
-        else f"{varied} (standard errors of type HC3); {successive}.",
+        _standard_errors(fit),
         f"{student} gives {show_estimate(slope, 's')} per {per}.",
     ]
     if fit.speed is None:
@@ -182,6 +166,27 @@ def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
     return [*steps, f"The reciprocals are the speed: {shown}, an asymmetric interval."]
 
 
+def _standard_errors(fit: WpsFit) -> str:
+    """Explain what noise the standard errors of the line allow for."""
+    varied, rounds = "Noise may differ from round to round", many(fit.merged, "round")
+    if MERGED in fit.slope.method:
+        return (
+            f"It goes through the means of every {rounds}: times per work of neighbouring means "
+            "hardly correlate (standard errors of least squares)."
+        )
+    if SUBSESSIONS in fit.slope.method:
+        return (
+            f"{varied}. In subsessions of {rounds} neighbours count as uncorrelated: how the line "
+            "moves without each of them in turn gives the standard errors."
+        )
+    successive = (
+        f"autocorrelation of successive rounds inflates the variance {fit.inflation:.3g}-fold"
+        if fit.inflation >= NOTABLE
+        else "successive rounds are not autocorrelated: each counts in full"
+    )
+    return f"{varied} (standard errors of type HC3); {successive}."
+
+
 def _per_unit(fit: WpsFit, unit: str) -> tuple[Estimate, str]:
     """Return the slope per unit of work that people use, and that unit."""
     work = scale_for(fit.naive_speed, unit) if unit == "B/s" else Scale(factor=1.0, name="")
@@ -190,7 +195,7 @@ def _per_unit(fit: WpsFit, unit: str) -> tuple[Estimate, str]:
 
 def _checks(analysis: Analysis, fit: WpsFit) -> str:
     """Say what supports the line, and what contradicts it."""
-    parts = [f"each round is predicted from the others to {predicted(fit)}"]
+    parts = [f"each {fitted(fit)} is predicted from the others to {predicted(fit)}"]
     if fit.bend is not None:
         ends = (fit.bend.value, fit.bend.low, fit.bend.high)
         bend, low, high = (percent(round(each, 9) + 0.0, digits=2) for each in ends)

@@ -24,7 +24,12 @@ from benchrigor.model import (
 )
 from benchrigor.model.comparison import show_basis, show_difference, show_more
 from benchrigor.model.page_notices import chosen, chosen_of_run, is_undisturbed, warnings
-from benchrigor.model.run_line import headline_of, just_now, subsessions_of_rounds
+from benchrigor.model.run_line import (
+    headline_of,
+    just_now,
+    show_amounts,
+    subsessions_of_rounds,
+)
 from benchrigor.model.text import (
     PEAK_MEMORY,
     counted,
@@ -32,7 +37,6 @@ from benchrigor.model.text import (
     no_number,
     percent,
     show_added,
-    show_amount,
     show_duration,
     show_estimate,
     show_figures,
@@ -207,10 +211,9 @@ def _data(record: RunRecord) -> str:
         return ""
     if analysis.kind is Kind.WORK:
         work = [each.plan.work for each in record.rounds if each.plan.work is not None]
-        unit = analysis.metric.unit
-        amounts = f"{show_amount(min(work), unit)} to {show_amount(max(work), unit)}"
-        parts = [f"{many(len(record.rounds), 'round')} of work {amounts}"]
-        shown = "; ".join(filter(None, [*parts, subsessions_of_rounds(analysis)]))
+        shown = many(len(record.rounds), "round")
+        shown += f" of work {show_amounts(work, analysis.metric.unit)}" if work else ""
+        shown = "; ".join(filter(None, [shown, subsessions_of_rounds(analysis)]))
     else:
         shown = many(analysis.taken, "reading")
         loop = record.facts.get("inner_loop")

@@ -21,7 +21,7 @@ from benchrigor.model import (
     WpsFit,
 )
 from benchrigor.model.machine import OF_MACHINE
-from benchrigor.model.run_line import fitted_work, subsessions_of_rounds
+from benchrigor.model.run_line import fitted_work, show_amounts, subsessions_of_rounds
 from benchrigor.model.text import (
     MEMORY_FLOOR,
     PEAK_MEMORY,
@@ -33,7 +33,6 @@ from benchrigor.model.text import (
     no_number,
     percent,
     refusal_of,
-    show_amount,
     show_duration,
     show_estimate,
     show_figures,
@@ -52,6 +51,7 @@ from benchrigor.stats import readings_per_invocation
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import BY_DURATION, HARMONIC
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
+from benchrigor.stats.series.subsessions import MERGED
 from benchrigor.units import Direction, Quantity
 
 _MOST_NAMED = 6
@@ -214,7 +214,7 @@ def _line(analysis: Analysis, record: RunRecord) -> list[Part]:
         *row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
         *row("", [_naive(fit, analysis.metric.unit)]),
         *row("line", [fitted_work(analysis, work)]),
-        *row("", [f"each round predicted from the others to {predicted(fit)}"]),
+        *row("", [f"each {fitted(fit)} predicted from the others to {predicted(fit)}"]),
         *row("", [grown(fit)]),
         *row("", [subsessions_of_rounds(analysis)]),
         *row("", [f"outlying: {rounds_named(outliers)}"] if outliers else []),
@@ -234,7 +234,7 @@ def durations_of(record: RunRecord, unit: str) -> str:
     took = [each.duration_s for each in rounds]
     if not rounds:
         return ""
-    amounts = f"{show_amount(min(work), unit)} to {show_amount(max(work), unit)}"
+    amounts = show_amounts(work, unit)
     return f"{amounts} of work took {show_value(min(took), 's')} to {show_value(max(took), 's')}"
 
 
@@ -247,6 +247,11 @@ def _naive(fit: WpsFit, unit: str) -> str:
     if abs(change) < _SAME:
         return f"{text}, the same"
     return f"{text}, {percent(abs(change), digits=2)} {'lower' if change < 0.0 else 'higher'}"
+
+
+def fitted(fit: WpsFit) -> str:
+    """Name what the line goes through."""
+    return "subsession" if MERGED in fit.slope.method else "round"
 
 
 def predicted(fit: WpsFit) -> str:

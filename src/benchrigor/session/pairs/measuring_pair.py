@@ -124,8 +124,8 @@ def measure_pair(
         problems += wrong_function(name, func, "a function without arguments")
     asked: dict[str, Any] = {"margin": margin, "target": target, "confidence": confidence}
     asked |= {"statistic": statistic, "budget_s": budget_s, "preset": preset}
-    asked |= {"detector": detector}
-    engine = attempt(problems, lambda: PairEngine(**asked, disturbed=disturbed, seed=seed))
+    asked |= {"detector": detector, "disturbed": disturbed, "seed": seed}
+    engine = attempt(problems, lambda: PairEngine(**asked))
     problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
     if problems or engine is None:
         raise InvalidInput(problems)

@@ -31,11 +31,12 @@ SPREAD = 4.0
 # A planned amount is at most so many times the largest one before: at first the overhead hides the
 # work, and a line through noise could lead to the end of the range.
 REACH = 8.0
-FURTHER = 3  # rounds of larger amounts that test whether the line goes on there
-FURTHER_PLACES = (0.5, 1.0, 0.75)  # on a scale of ratios, from the largest amount planned on
-LEAST_FURTHER = 2.0  # of the largest amount planned
-_FURTHER_TIME = 0.125, 0.25  # of the time left, and of that so far, for the longest of them
-SMALL_PART = 0.25  # of the range of amounts: a Notice says that the rest was not tried
+# Of further rounds, whose larger amounts test the line: how far up, on a scale of ratios from the
+# largest amount planned to the largest that there is time for.
+_FURTHER_PLACES = (0.5, 1.0, 0.75)
+_LEAST_FURTHER = 2.0  # times the largest amount planned
+_OF_TIME_LEFT, _OF_TIME_SO_FAR = 0.125, 0.25  # shares that each of them may take
+_SMALL_PART = 0.25  # of the range of amounts: if no more was tried, a Notice says so
 _LARGEST = (1e300, 10**15)  # amount of a range without end, and of one of whole numbers
 _FIXED_LEVELS = 3  # of `bisecting`
 
@@ -126,8 +127,8 @@ class WorkSchedule:
     pilots has influenced.
 
     *Further rounds*: three rounds of larger amounts show whether the line goes on up there, each in
-    an eighth of the time left at most, and a quarter of the time so far. They do not count: of
-    amounts that grow later a drift would look like work.
+    at most an eighth of the time left and a quarter of the time so far. They do not count: if
+    amounts grew later, a drift would look like work.
 
     *Overhead*: rounds of less work than overhead times speed are left out, if ten rounds remain
     and a range of 5 to 1; repeatedly, with the line through the remaining rounds. Work decides,
@@ -175,7 +176,7 @@ class WorkSchedule:
 
     def tell(self, work: float, duration_s: float) -> None:
         """Add the work and the duration of a round."""
-        if self._is_further_due and work >= LEAST_FURTHER * self._largest_planned:
+        if self._is_further_due and work >= _LEAST_FURTHER * self._largest_planned:
             self.further.append(len(self._work))
         self._work.append(float(work))
         self._seconds.append(float(duration_s))
@@ -233,20 +234,22 @@ class WorkSchedule:
 
     @property
     def _is_further_due(self) -> bool:
-        """Whether the next round may be a further one, which come between others that count."""
+        """Whether the next round may be a further one: rounds that count come between them."""
         tried = len(self.further)
-        return self.tries_further and tried < FURTHER and self.sample >= FEWEST_ROUNDS + tried
+        is_wanted = self.tries_further and self._is_bounded and tried < len(_FURTHER_PLACES)
+        return is_wanted and self.sample >= FEWEST_ROUNDS + tried
 
     def _further_work(self, seconds_left: float) -> float | None:
         """Return an amount beyond those that are planned, if one is due and the time allows it."""
-        if not (self._is_further_due and self._is_bounded) or self._plan is None:
+        if not self._is_further_due or self._plan is None:
             return None
-        of_left, of_past = _FURTHER_TIME
-        seconds = min(of_left * seconds_left, of_past * sum(self._seconds))
+        seconds = min(_OF_TIME_LEFT * seconds_left, _OF_TIME_SO_FAR * sum(self._seconds))
         largest, most = self._largest_planned, min(self._high, self._plan[0].within(seconds))
-        place = FURTHER_PLACES[len(self.further)]
-        work = largest * (most / largest) ** place
-        return max(work, LEAST_FURTHER * largest) if most > LEAST_FURTHER * largest else None
+        least = _LEAST_FURTHER * largest
+        if most <= least:
+            return None
+        place = _FURTHER_PLACES[len(self.further)]
+        return max(largest * math.pow(most / largest, place), least)
 
     @property
     def _planned(self) -> int:
@@ -278,22 +281,21 @@ class WorkSchedule:
     def notices(self) -> tuple[Notice, ...]:
         """Notices of rounds that do not count, and of long ones."""
         selection, notices = self._selection, list[Notice]()
-        short = int((~self._long_enough()).sum())
+        long_enough, further = self._long_enough(), len(self.further)
+        short = int((~long_enough).sum()) - further
         if short:
             limit = show_value(self._shortest_s, "s")
             sentence = f"Left out: {many(short, 'round')} below {limit}, or of too little work."
             notices.append(Notice.note(Code.SHORT_ROUNDS, sentence, rounds=short))
         if selection is not None:
-            known = int(selection.long_enough.sum()) + len(self.further)
-            if pilots := len(self._work) - short - known:
+            if pilots := int((long_enough & ~selection.long_enough).sum()):
                 sentence = f"Left out: {many(pilots, 'round')} that found the amounts to run."
                 notices.append(Notice.note(Code.PILOT_ROUNDS, sentence, rounds=pilots))
-            if self.further:
-                rounds = len(self.further)
+            if further:
                 sentence = (
-                    f"Left out: {many(rounds, 'round')} of larger amounts that test the line."
+                    f"Left out: {many(further, 'round')} of larger amounts that test the line."
                 )
-                notices.append(Notice.note(Code.FURTHER_ROUNDS, sentence, rounds=rounds))
+                notices.append(Notice.note(Code.FURTHER_ROUNDS, sentence, rounds=further))
             notices += [*_small_work(selection, np.array(self._work)), *self._untried()]
             quick = self._quick_set(selection)
             if self._planned < quick.rounds and quick.seconds > 1.1 * self._quick_s:
@@ -303,9 +305,9 @@ class WorkSchedule:
         return tuple(notices)
 
     def _untried(self) -> list[Notice]:
-        """Say what part of the range of amounts was tried, if that is small."""
+        """Say what part of the range of amounts was tried, if it is small."""
         largest = max(self._work)
-        if self._pilots is None or largest >= SMALL_PART * self._most or not self._is_bounded:
+        if not self._is_bounded or largest >= _SMALL_PART * self._high:
             return []
         tried, asked = show_amount(largest, ""), show_amount(self._most, "")
         sentence = (
@@ -326,9 +328,13 @@ class WorkSchedule:
         return largest
 
     def _long_enough(self) -> Mask:
-        """Return which rounds are long enough: by their amount, and half of the duration wanted."""
+        """Return which rounds are long enough: by their amount, and half of the duration wanted.
+
+        Further rounds never are.
+        """
         work, seconds = np.array(self._work), np.array(self._seconds)
         long_enough: Mask = (work > self._too_short) & (seconds >= self._shortest_s / 2)
+        long_enough[self.further] = False
         return long_enough
 
     def _select(self) -> _Selection | None:
@@ -339,7 +345,6 @@ class WorkSchedule:
             return None
         least = min(float(work[long_enough].min()), self._high)
         long_enough &= self._after_pilots(long_enough)
-        long_enough[self.further] = False
         line = _fit_line(work[long_enough], seconds[long_enough])
         whole = _Selection(
             long_enough=long_enough,

@@ -16,7 +16,7 @@ from benchrigor.stats.changepoints.unsettled import settle_ends
 
 MIN_SEGMENT = 10  # readings between two change points, at least
 MIN_FOR_CHANGES = 2 * MIN_SEGMENT  # fewer readings have no change points
-_MIN_SEGMENTS = {"ranks": MIN_SEGMENT, "edm": MIN_SEGMENT_BY_MEDIANS}  # of each method
+MIN_SEGMENTS = {"ranks": MIN_SEGMENT, "edm": MIN_SEGMENT_BY_MEDIANS}  # of each method
 _SHORT = 4_096
 
 
@@ -77,7 +77,7 @@ def detect_changes(
     """
     series = as_series(values)
     _check(level, MIN_SEGMENT if min_segment is None else min_segment, method)
-    shortest = int(min_segment or _MIN_SEGMENTS[method])
+    shortest = int(min_segment or MIN_SEGMENTS[method])
     if series.size < 2 * shortest or _repeats(series) == series.size:
         return settle_ends(series, _unchanged(series.size, level), shortest)
     if method == "edm":
@@ -173,7 +173,7 @@ def _check(level: object, min_segment: object, method: object = "ranks") -> None
     refuse(
         wrong_share("level", level),
         wrong_whole("min_segment", min_segment, least=2),
-        wrong_choice("method", method, tuple(_MIN_SEGMENTS)),
+        wrong_choice("method", method, tuple(MIN_SEGMENTS)),
     )
 
 

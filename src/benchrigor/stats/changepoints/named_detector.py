@@ -11,8 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from benchrigor.model import ChangePoints, as_series
-from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
-from benchrigor.stats.changepoints.edm import MIN_SEGMENT_BY_MEDIANS
+from benchrigor.stats.changepoints.detector import MIN_SEGMENT, MIN_SEGMENTS, detect_changes
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.stats.changepoints.unsettled import settle_ends
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
@@ -55,11 +54,10 @@ def detector_named(name: str, min_segment: int | None = None) -> NamedDetector |
     """Return the detector of a name in `Options`; None for the built-in one, which trims itself."""
     if name == BUILT_IN:
         return None
+    min_segment = min_segment or MIN_SEGMENTS.get(name, MIN_SEGMENT)
     if name == "edm":
-        min_segment = min_segment or MIN_SEGMENT_BY_MEDIANS
         search = partial(detect_changes, method=name, min_segment=min_segment)
         return NamedDetector(name=name, search=search, min_segment=min_segment)
-    min_segment = min_segment or MIN_SEGMENT
     ruptures: Any = import_module("ruptures")  # only who asks for it waits for it
     kind, cost = _SEARCHES[name]
     estimator = getattr(ruptures, kind)(**cost, min_size=min_segment)

@@ -11,7 +11,7 @@ from benchrigor.model import Code, Floats, Notice
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.phases.changing_pace import is_one_pace
-from benchrigor.stats.phases.trimming import measured_part
+from benchrigor.stats.phases.trimming import measured_part, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, too_few
 
 # Of pairs with a stable ratio in series that move, the first third is left out, since no transient
@@ -51,13 +51,13 @@ def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StableP
     try:
         both = _stable_in_both(baseline, candidate, policy)
     except NotEstimable:
-        by_ratio = _stable_ratio(baseline, candidate, policy)
+        by_ratio = _stable_ratio(baseline, candidate, policy.confidence)
         if by_ratio is None:
             raise
         return by_ratio
     if both.stop - both.start >= _MOST * n:
         return both
-    by_ratio = _stable_ratio(baseline, candidate, policy)
+    by_ratio = _stable_ratio(baseline, candidate, policy.confidence)
     longer = by_ratio is not None and by_ratio.stop - by_ratio.start > both.stop - both.start
     return by_ratio if by_ratio is not None and longer else both
 
@@ -75,22 +75,28 @@ def _in_order(one: Floats, two: Floats) -> tuple[Floats, Floats]:
 
 
 def _stable_in_both(baseline: Floats, candidate: Floats, policy: Policy) -> StablePairs:
-    """Find stable pairs; the difference shows a warm-up that common noise hides in both series."""
+    """Find stable pairs; the difference shows a warm-up that common noise hides in both series.
+
+    The detector of the policy cuts both series. Whether their difference, or their ratio, is steady
+    is for a test to say, which a published method may not have.
+    """
     middle = float(np.median(baseline))
     ratio = float(np.median(candidate)) / middle if middle else 1.0
     difference = candidate - ratio * (baseline - middle)
-    kept = [measured_part(policy.phase(each)) for each in (baseline, candidate, difference)]
-    start, stop = max(each.start for each in kept), min(each.stop for each in kept)
+    phases = [policy.phase(baseline), policy.phase(candidate)]
+    phases.append(measured_phase(difference, policy.confidence))
+    kept = [measured_part(phase) for phase in phases]
+    start, stop = max(part.start for part in kept), min(part.stop for part in kept)
     if stop - start < MIN_FOR_VARIANCE:
         raise NotEstimable(too_few(max(stop - start, 0), MIN_FOR_VARIANCE))
     return StablePairs(start=start, stop=stop, measured=slice(start, stop), transients=TRANSIENTS)
 
 
-def _stable_ratio(baseline: Floats, candidate: Floats, policy: Policy) -> StablePairs | None:
+def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs | None:
     """Find pairs whose ratio is stable, though both series may move alike."""
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
-    phase = policy.phase(candidate / baseline)
+    phase = measured_phase(candidate / baseline, confidence)
     if phase.start is None or phase.stop is None:
         return None
     if not (is_one_pace(phase) or is_one_pace(phase, rates=True)):

@@ -184,8 +184,9 @@ def trim(
     if not isinstance(policy.trim, bool):
         return tuple(phase_by_shares(each, policy.trim) for each in series)
     if policy.kind is Kind.INVOCATIONS:
-        common = policy.detector is None
-        return cut_rounds(series, policy.confidence, policy.phase, common=common)
+        if policy.detector is not None:
+            return tuple(map(policy.phase, series))
+        return cut_rounds(series, policy.confidence)
     if policy.kind is Kind.PIECES:
         one = replace(policy, kind=Kind.UNIT_READINGS)
         first = first_piece(series[0], trim(series[:1], one, change_points))

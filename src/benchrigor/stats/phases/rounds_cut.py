@@ -2,71 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from benchrigor.model import Code, Floats, Notice, PhaseReason, Severity, StablePhase
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
 from benchrigor.stats.phases.common_warm_up import common_phases
-from benchrigor.stats.phases.trimming import beyond_noise
+from benchrigor.stats.phases.trimming import beyond_noise, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.long_run_variance import batch_means
 
-_BY_CHANCE, _FEW = 0.1, 2  # of steady rounds about one in fifty seems to change
-_MOST_POINTS = 2_048  # of a round that is looked into; of a longer one means of neighbours
-
-Find = Callable[[Floats], StablePhase]
+_BY_CHANCE, _FEW = 0.1, 2  # about one in fifty steady rounds seems to change
+_MOST_POINTS = 2_048  # of a round; a longer one is averaged to means of neighbours
 
 
-def cut_rounds(
-    series: Sequence[Floats], confidence: float, find: Find, *, common: bool
-) -> tuple[StablePhase, ...]:
+def cut_rounds(series: Sequence[Floats], confidence: float) -> tuple[StablePhase, ...]:
     """Cut all invocations alike, or each by itself if only that leaves most of them.
 
-    On a busy machine the start of every round is faster, which is no warm-up of the workload. A
-    detector that the user chose cuts each by itself.
+    On a busy machine the start of every round is faster, which is no warm-up of the workload.
     """
-    if not common:
-        return tuple(map(find, series))
-    alike = common_phases(series, confidence)
-    if len(alike) == 1:
-        return alike
-    if any(phase.start is not None for phase in alike):
-        return _cut_one_by_one(series, alike, find)
-    own = tuple(map(find, series))
+    common = common_phases(series, confidence)
+    if len(common) == 1:
+        return common
+    if any(phase.start is not None for phase in common):
+        return _cut_changing_rounds(series, common, confidence)
+    own = tuple(measured_phase(readings, confidence) for readings in series)
     if 2 * sum(phase.n >= MIN_FOR_VARIANCE for phase in own) <= len(own):
-        return alike
+        return common
     sentence = "The rounds have no steady state in common: each is cut by itself."
-    warning = replace(alike[0].notices[0], severity=Severity.WARNING, sentence=sentence)
+    warning = replace(common[0].notices[0], severity=Severity.WARNING, sentence=sentence)
     return tuple(
         replace(phase, notices=(warning,)) if phase.start is not None else phase for phase in own
     )
 
 
-def _cut_one_by_one(
-    series: Sequence[Floats], common: tuple[StablePhase, ...], find: Find
+def _cut_changing_rounds(
+    series: Sequence[Floats], common: tuple[StablePhase, ...], confidence: float
 ) -> tuple[StablePhase, ...]:
-    """Cut rounds by themselves that change inside of the common cut, if more do than by chance.
+    """Cut rounds by themselves that change inside the common cut, if more do than by chance.
 
     Half of the rounds may have a cool-down, or each a warm-up of its own length.
     """
     own = {
         index: phase
-        for index, (each, cut) in enumerate(zip(series, common, strict=True))
-        if _changes(each[cut.start : cut.stop])
-        and (phase := find(each)).start is not None
-        and phase.reason is PhaseReason.STABLE
+        for index, (readings, cut) in enumerate(zip(series, common, strict=True))
+        if _changes(readings[cut.start : cut.stop])
+        and (phase := measured_phase(readings, confidence)).reason is PhaseReason.STABLE
     }
     if len(own) <= max(_BY_CHANCE * len(series), _FEW):
         return common
     sentence = (
-        f"{len(own)} of {len(series)} rounds change inside of the cut that all have in common: "
+        f"{len(own)} of {len(series)} rounds change inside the cut that all have in common: these "
+        "are cut one by one."
     )
-    note = Notice.note(Code.CUT_ONE_BY_ONE, f"{sentence}these are cut one by one.", rounds=len(own))
-    return tuple(
-        replace(phase, notices=(*phase.notices, note))
-        for phase in (own.get(index, cut) for index, cut in enumerate(common))
-    )
+    note = Notice.note(Code.CUT_ONE_BY_ONE, sentence, rounds=len(own))
+    phases = (own.get(index, cut) for index, cut in enumerate(common))
+    return tuple(replace(phase, notices=(*phase.notices, note)) for phase in phases)
 
 
 def _changes(series: Floats) -> bool:
