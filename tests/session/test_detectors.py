@@ -103,7 +103,7 @@ def test_a_wrong_detector_is_refused_by_name() -> None:
 @pytest.mark.parametrize("by_round", [False, True])
 def test_pairs_are_cut_by_the_detector_that_is_asked_for(by_round: bool) -> None:
     rng = np.random.default_rng(5)
-    levels = np.repeat([1.5, 1.0, 1.2], [60, 400, 40])
+    levels = np.repeat([1.5, 1.0, 1.2], [60, 900, 40])
     sides = [rng.normal(levels, 0.05, (6 if by_round else 1, levels.size)) for _ in range(2)]
     ratios = {}
     for name in ("ranks", "edm"):
@@ -115,3 +115,31 @@ def test_pairs_are_cut_by_the_detector_that_is_asked_for(by_round: bool) -> None
         ratios[name] = ratio
         assert ratio.low <= 1.0 <= ratio.high
     assert ratios["edm"] != ratios["ranks"]
+
+
+def test_steady_pairs_are_compared_by_the_published_method_too() -> None:
+    for seed in range(5):
+        rng = np.random.default_rng([36, seed])
+        engine = PairEngine(detector="edm")
+        engine.add(rng.normal(1.0, 0.05, 500), rng.normal(1.1, 0.055, 500), None, ())
+        comparison = engine.result()
+        assert comparison.baseline is not None
+        assert comparison.ratio is not None
+        assert comparison.ratio.value == pytest.approx(1.1, rel=0.02)
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_recordings_are_compared_by_the_detector_that_is_asked_for(paired: bool) -> None:
+    rng = np.random.default_rng(5)
+    levels = np.repeat([1.5, 1.0, 1.2], [60, 900, 40])
+    sides = [rng.normal(levels, 0.05) for _ in range(2)]
+    usual, published = (
+        br.compare_runs(*sides, paired=paired, detector=name) for name in (None, "edm")
+    )
+    assert usual.ratio is not None
+    assert published.ratio is not None
+    assert published.ratio != usual.ratio
+    assert published.ratio.value == pytest.approx(1.0, rel=0.02)
+    runs = [by_session(side) for side in sides]
+    assert br.compare_runs(*runs, detector="ranks").ratio == br.compare_runs(*sides).ratio
+    assert br.compare_runs(*runs).ratio == br.compare_runs(*sides, detector="edm").ratio

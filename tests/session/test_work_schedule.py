@@ -59,8 +59,8 @@ def pilots_of(low: float, high: float | None, lasting: Lasting) -> np.ndarray:
 
 
 def notices_of(schedule: WorkSchedule) -> dict[Code, int]:
-    told = {each.code: each.evidence.get("rounds") for each in schedule.notices}
-    return {code: int(rounds) for code, rounds in told.items() if rounds is not None}  # type: ignore[call-overload]
+    of_rounds = [notice for notice in schedule.notices if "rounds" in notice.evidence]
+    return {notice.code: int(notice.evidence["rounds"]) for notice in of_rounds}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -617,16 +617,21 @@ def test_a_first_answer_takes_the_time_and_the_rounds_asked_for(
 
 
 def with_further_rounds(
-    rounds: int, budget_s: float, high: float | None = 10**12
+    rounds: int, budget_s: float, high: float | None = 10**12, longest_s: float = math.inf
 ) -> tuple[WorkSchedule, np.ndarray]:
-    """Drive a schedule that may try larger amounts, in a session of this budget."""
+    """Drive a schedule that may try larger amounts; those end after ``longest_s``."""
     schedule = begun(10**7, high)
     schedule.tries_further = True
     left_s, amounts = budget_s, list[float]()
     for _ in range(rounds):
-        amounts.append(schedule.next(left_s))
-        schedule.tell(amounts[-1], amounts[-1] / SPEED)
-        left_s -= amounts[-1] / SPEED
+        amount = schedule.next(left_s)
+        usual = np.array(amounts)[list(schedule.counted)] if schedule.sample >= 10 else [amount]
+        seconds = amount / SPEED
+        if amount >= 2.0 * max(usual):
+            seconds = min(seconds, longest_s)
+        amounts.append(amount)
+        schedule.tell(amount, seconds)
+        left_s -= seconds
     return schedule, np.array(amounts)
 
 
@@ -644,16 +649,22 @@ def test_a_few_further_rounds_try_larger_amounts_and_do_not_count() -> None:
 def test_a_range_that_is_tried_whole_needs_no_further_rounds() -> None:
     schedule, _ = with_further_rounds(60, 600.0, high=2 * 10**8)
     assert not schedule.further
-    assert Code.RANGE_UNTRIED not in {each.code for each in schedule.notices}
+    assert Code.RANGE_UNTRIED not in {notice.code for notice in schedule.notices}
+
+
+def test_a_further_round_that_ends_early_is_left_out_as_such() -> None:
+    usual, _ = with_further_rounds(60, 600.0)
+    early, work = with_further_rounds(60, 600.0, longest_s=0.01)
+    assert notices_of(early) == notices_of(usual)
+    assert work[early.further].min() >= 2.0 * work[np.array(early.counted)].max()
 
 
 def test_a_notice_says_that_a_small_part_of_the_range_was_tried() -> None:
-    (notice,) = [
-        each
-        for each in with_further_rounds(60, 600.0)[0].notices
-        if each.code is Code.RANGE_UNTRIED
-    ]
-    assert notice.evidence["asked"] == 1e12
+    schedule, _ = with_further_rounds(60, 600.0)
+    asked = {notice.code: notice.evidence.get("asked") for notice in schedule.notices}
+    assert asked[Code.RANGE_UNTRIED] == 1e12
     endless, _ = with_further_rounds(60, 600.0, high=None)
     assert not endless.further
-    assert Code.RANGE_UNTRIED not in {each.code for each in endless.notices}
+    assert Code.RANGE_UNTRIED not in {notice.code for notice in endless.notices}
+    pilots, _ = with_further_rounds(3, 1.0)
+    assert Code.RANGE_UNTRIED in {notice.code for notice in pilots.notices}
