@@ -13,6 +13,8 @@ from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.long_run_variance import batch_means
 
 _BY_CHANCE, _FEW = 0.1, 2  # about one in fifty steady rounds seems to change
+# If more than an eighth of the rounds that change do so in the middle, more than ends change.
+_MIDDLE, _MOST_IN_MIDDLE = (0.35, 0.65), 0.125
 _MOST_POINTS = 2_048  # of a round; a longer one is averaged to means of neighbours
 
 
@@ -41,15 +43,18 @@ def _cut_changing_rounds(
 ) -> tuple[StablePhase, ...]:
     """Cut rounds by themselves that change inside the common cut, if more do than by chance.
 
-    Half of the rounds may have a cool-down, or each a warm-up of its own length.
+    Half of the rounds may have a cool-down, or each a warm-up of its own length. Where rounds
+    change in their middle too, the machine changes its pace, which is part of the mean.
     """
+    changes = [_changes(readings, cut) for readings, cut in zip(series, common, strict=True)]
+    low, high = _MIDDLE
+    in_middle = sum(any(low < place < high for place in places) for places in changes)
     own = {
         index: phase
-        for index, (readings, cut) in enumerate(zip(series, common, strict=True))
-        if _changes(readings[cut.start : cut.stop])
-        and (phase := measured_phase(readings, confidence)).reason is PhaseReason.STABLE
+        for index, (readings, places) in enumerate(zip(series, changes, strict=True))
+        if places and (phase := measured_phase(readings, confidence)).reason is PhaseReason.STABLE
     }
-    if len(own) <= max(_BY_CHANCE * len(series), _FEW):
+    if len(own) <= max(_BY_CHANCE * len(series), _FEW) or in_middle > _MOST_IN_MIDDLE * len(own):
         return common
     sentence = (
         f"{len(own)} of {len(series)} rounds change inside the cut that all have in common: these "
@@ -60,10 +65,14 @@ def _cut_changing_rounds(
     return tuple(replace(phase, notices=(*phase.notices, note)) for phase in phases)
 
 
-def _changes(series: Floats) -> bool:
-    """Whether a round changes beyond slow noise, or has another level at an end."""
-    means = batch_means(series, -(-series.size // _MOST_POINTS))
+def _changes(readings: Floats, cut: StablePhase) -> list[float]:
+    """Return where a round changes beyond slow noise inside a cut, as shares of the round."""
+    inside = readings[cut.start : cut.stop]
+    batch = -(-inside.size // _MOST_POINTS)
+    means = batch_means(inside, batch)
     if means.size < MIN_FOR_CHANGES:
-        return False
+        return []
     points = beyond_noise(means, detect_changes(means))
-    return bool(points.indices or points.early or points.late)
+    ends = [points.early] * bool(points.early) + [means.size - points.late] * bool(points.late)
+    places = [*points.indices, *ends]
+    return [(batch * place + (cut.start or 0)) / readings.size for place in places]
