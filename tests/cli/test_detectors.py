@@ -24,8 +24,8 @@ def phased(tmp_path):
 def test_the_published_method_finds_the_phases_of_a_file(cli, phased, verb):
     result = cli(verb, phased, "--column", "time", "--unit", "s", "--detector", "edm", "--json")
     assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
-    phases = found if verb == "changes" else found["analyses"][0]["phases"][0]
+    printed = json.loads(result.stdout)
+    phases = printed if verb == "changes" else printed["analyses"][0]["phases"][0]
     assert phases["start"] == pytest.approx(60, abs=3)
     assert 260 < phases["stop"] <= 463
     assert phases["change_points"]["level"] is None
@@ -64,3 +64,19 @@ def test_each_verb_that_measures_takes_a_detector(cli, store, tmp_path, words):
     runs = Journal(store).runs()
     assert runs
     assert {Journal(store).load(run["run_id"]).options.detector for run in runs} == {"edm"}
+
+
+@pytest.mark.parametrize("more", [(), ("--paired",)])
+def test_files_are_compared_by_the_detector_that_is_asked_for(cli, tmp_path, more):
+    rng = np.random.default_rng(5)
+    levels = np.repeat([1.5, 1.0, 1.2], [60, 900, 40])
+    paths = [tmp_path / name for name in ("old.csv", "new.csv")]
+    for path in paths:
+        np.savetxt(path, rng.normal(levels, 0.05), header="time", comments="")
+    words = ("compare", *paths, "--column", "time", "--unit", "s", "--json", *more)
+    usual, published = (
+        json.loads(cli(*words, *detector).stdout)["comparison"]["ratio"]
+        for detector in ((), ("--detector", "edm"))
+    )
+    assert published != usual
+    assert published["value"] == pytest.approx(1.0, rel=0.02)
