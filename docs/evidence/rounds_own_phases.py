@@ -41,11 +41,10 @@ def session(seed: int, shape: str, share: float, repetition: int) -> tuple[Inter
     """Return the interval of a session, and how far its mean is off."""
     key = [seed, SHAPES.index(shape), round(10 * share), repetition]
     series = rounds(np.random.default_rng(key), shape, share)
-    found = estimate(series, Policy(kind=Kind.INVOCATIONS, trim=True)).estimate
-    if found is None:
+    mean = estimate(series, Policy(kind=Kind.INVOCATIONS, trim=True)).estimate
+    if mean is None:
         return None, np.nan
-    hit = found.low <= 1.0 <= found.high
-    return Interval(hit, found.half_width), found.value - 1.0
+    return Interval(mean.low <= 1.0 <= mean.high, mean.half_width), mean.value - 1.0
 
 
 def phases(setting: Setting) -> None:
@@ -55,9 +54,9 @@ def phases(setting: Setting) -> None:
     heading(["warm-up", "cool-downs", "held", "bar", "bias", "bar"])
     for shape in SHAPES:
         for share in SHARES:
-            found = setting.repeated(partial(session, setting.seed, shape, share), runs)
-            held = tally(interval for interval, _ in found)
-            bias = float(np.nanmean([off for _, off in found]))
+            sessions = setting.repeated(partial(session, setting.seed, shape, share), runs)
+            held = tally(interval for interval, _ in sessions)
+            bias = float(np.nanmean([off for _, off in sessions]))
             name = f"{shape}, {share:.0%}"
             met = setting.verdict(f"{name}, bias", abs(bias) <= MOST_BIASED)
             row(

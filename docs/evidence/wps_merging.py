@@ -50,5 +50,6 @@ def merging(setting: Setting) -> None:
     heading(["noise", "rounds", *(f"{method}, {order}" for order in ORDERS for method in METHODS)])
     for noise in NOISES:
         for rounds in ROUNDS:
-            found = setting.repeated(partial(fitted, setting.seed, noise, rounds), runs)
-            row(noise, rounds, *(tally(each).cell() for each in zip(*found, strict=True)))
+            sessions = setting.repeated(partial(fitted, setting.seed, noise, rounds), runs)
+            columns = zip(*sessions, strict=True)
+            row(noise, rounds, *(tally(intervals).cell() for intervals in columns))

@@ -210,7 +210,8 @@ def _data(record: RunRecord) -> str:
     if analysis is None:
         return ""
     if analysis.kind is Kind.WORK:
-        work = [each.plan.work for each in record.rounds if each.plan.work is not None]
+        planned = [finished.plan.work for finished in record.rounds]
+        work = [amount for amount in planned if amount is not None]
         shown = many(len(record.rounds), "round")
         shown += f" of work {show_amounts(work, analysis.metric.unit)}" if work else ""
         shown = "; ".join(filter(None, [shown, subsessions_of_rounds(analysis)]))

@@ -204,7 +204,8 @@ def _line(analysis: Analysis, record: RunRecord) -> list[Part]:
     lines = row("", [_pairs(analysis, record)])
     if fit is None:
         return lines
-    work = [each.plan.work for each in record.whole_rounds if each.plan.work is not None]
+    planned = [finished.plan.work for finished in record.whole_rounds]
+    work = [amount for amount in planned if amount is not None]
     inflation = f"autocorrelation inflates the variance {fit.inflation:.3g}-fold"
     outliers = outlying(analysis)
     return [

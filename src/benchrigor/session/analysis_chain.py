@@ -447,7 +447,7 @@ def _counted(material: Material) -> tuple[Floats, Floats]:
 
 
 def _with_fit(fit: WpsFit, material: Material, analysis: Analysis) -> Analysis:
-    further = (each[list(material.further)] for each in material.series)
+    further = (values[list(material.further)] for values in material.series)
     notices = (*fit.notices, *diagnose_further(fit, *further), *material.notices)
     speed = fit.speed and replace(fit.speed, notices=notices)
     return replace(analysis, wps=fit, estimate=speed, notices=notices)

@@ -85,8 +85,8 @@ def _stable_in_both(baseline: Floats, candidate: Floats, policy: Policy) -> Stab
     difference = candidate - ratio * (baseline - middle)
     phases = [policy.phase(baseline), policy.phase(candidate)]
     phases.append(measured_phase(difference, policy.confidence))
-    kept = [measured_part(phase) for phase in phases]
-    start, stop = max(part.start for part in kept), min(part.stop for part in kept)
+    parts = [measured_part(phase) for phase in phases]
+    start, stop = max(part.start for part in parts), min(part.stop for part in parts)
     if stop - start < MIN_FOR_VARIANCE:
         raise NotEstimable(too_few(max(stop - start, 0), MIN_FOR_VARIANCE))
     return StablePairs(start=start, stop=stop, measured=slice(start, stop), transients=TRANSIENTS)
