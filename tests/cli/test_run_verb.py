@@ -42,7 +42,7 @@ def test_a_command_is_measured_and_kept(cli, store):
     result = cli("run", "--target", "1000%", *calmly, "true")
     assert result.exit_code == 0
     assert result.stdout.startswith("true  ")
-    assert "±1,000 % of what was measured: reached" in result.stdout
+    assert "±1,000 %: reached, with ±" in result.stdout
     (run,) = Journal(store).runs()
     record = Journal(store).load(run["run_id"])
     assert record.decision.satisfied
@@ -76,7 +76,7 @@ def test_the_json_summary_is_a_record_without_raw_readings(cli, strict):
 def test_ending_before_the_target_is_reached_is_told_by_exit_code_3(cli):
     result = cli("run", *TEN_ROUNDS, "--target", "0.0001%", "true")
     assert result.exit_code == 3
-    assert "±0.0001 % of what was measured: missed" in result.stdout
+    assert "±0.0001 %: missed, with ±" in result.stdout
 
 
 @pytest.mark.slow

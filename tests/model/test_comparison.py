@@ -7,7 +7,7 @@ from simulated.estimates import estimated
 
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Verdict
 from benchrigor.model.comparison import show_basis, show_difference, show_more
-from benchrigor.model.sentence import show_change
+from benchrigor.model.sentence import sentence, show_change
 from benchrigor.units import Direction
 
 UNDECIDED = Comparison(
@@ -175,3 +175,15 @@ def test_a_family_shows_the_verdict_that_stands() -> None:
     row = str(family("only")).split("\n")[1]
     assert row.split()[-1] == "undecided"
     assert "0.012" in row
+
+
+def test_two_sides_of_one_name_are_told_apart_by_whole_words() -> None:
+    ratio, typical = (
+        Estimate(
+            value=value, low=0.61, high=1.27, confidence=0.95, n=9, n_effective=9.0, method="ratio"
+        )
+        for value in (0.82, 2.11)
+    )
+    said = sentence(("f", "f"), ratio, "undecided", 0.01, unit="s", median=typical)
+    assert said.startswith("no clear difference between candidate and baseline: ")
+    assert len(said) <= 100

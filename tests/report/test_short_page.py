@@ -11,9 +11,19 @@ from simulated.estimates import estimated
 from simulated.paced import paced
 
 import benchrigor as br
-from benchrigor.model import Code, Comparison, Notice, RunRecord, Severity, Verdict
+from benchrigor.model import (
+    Code,
+    Comparison,
+    Decision,
+    Notice,
+    RunRecord,
+    Severity,
+    StopReason,
+    Verdict,
+)
 from benchrigor.model.page_notices import OF_PAIRS, PAGE, REFUSED, chosen, chosen_of_run
-from benchrigor.report import comparison_page, render, run_page
+from benchrigor.model.text import show_estimate
+from benchrigor.report import comparison_page, explain, render, run_page
 from benchrigor.report.short_page import MOST_ROWS
 from benchrigor.testing import FakeClock, SyntheticWorkload
 from benchrigor.units import Direction
@@ -76,6 +86,25 @@ def test_a_quiet_machine_is_told_only_where_the_numbers_agree(run: RunRecord) ->
         assert abs(estimate.value / headline.value - 1.0) < 0.15
 
 
+def test_a_quiet_machine_did_not_disturb_all_readings() -> None:
+    record = paced(slow=1.003, delay=0.005)
+    disturbed = Notice.warning(Code.HARDLY_UNDISTURBED, "3 of 30 readings are undisturbed.")
+    record = replace(record, session_notices=(*record.session_notices, disturbed))
+    assert re.search(r"machine +quiet", run_page(record))
+    assert "disturbed nearly all" not in run_page(record)
+
+
+@pytest.mark.parametrize(("first_s", "kind"), [(0.001, "the first call"), (0.002, "a call")])
+def test_a_page_says_of_which_calls_fresh_processes_tell(first_s: float, kind: str) -> None:
+    record = RUNS["one reading"]()
+    (finished,) = record.rounds
+    facts = {"startup_s": 0.1, "first_call_s": first_s}
+    readings = {"time": np.array([0.001])}
+    rounds = (replace(finished, facts=facts, unit_readings=readings),)
+    record = replace(record, rounds=rounds)
+    assert f"1 reading, each {kind} in a fresh process" in run_page(record)
+
+
 @pytest.mark.parametrize("name", ["satisfied", "restarted", "quiet"])
 def test_after_the_target_is_reached_no_more_readings_are_needed(name: str) -> None:
     """However many a forecast asks for: it is one of another time."""
@@ -93,8 +122,51 @@ def test_after_the_target_is_reached_no_more_readings_are_needed(name: str) -> N
 
 def test_a_missed_target_says_what_to_do() -> None:
     text = " ".join(run_page(RUNS["missed"]()).split())
-    assert "±0.001 % of what was measured: missed" in text
+    assert "±0.001 %: missed, with ±" in text
     assert "The number is less sure than asked for. Measure longer (--budget)." in text
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        (StopReason.TIME_BUDGET, "Measure longer (--budget)."),
+        (StopReason.SATISFIED, "Ask for a narrower interval (--target)."),
+        (StopReason.OUT_OF_REACH, "More readings would not narrow this"),
+    ],
+)
+def test_a_run_that_ended_before_its_budget_is_not_to_be_given_more(
+    reason: StopReason, said: str
+) -> None:
+    few = Notice.warning(Code.FEW_INVOCATIONS, "6 invocations differ.")
+    missed = Notice.warning(Code.NOT_CONVERGED, "The half-width is 9% of the value.")
+    record = RUNS["missed"]()
+    record = replace(
+        record,
+        decision=Decision(stop=True, reason=reason),
+        session_notices=(few, missed),
+        analyses=tuple(replace(each, notices=()) for each in record.analyses),
+    )
+    text = " ".join(run_page(record).split())
+    assert said in text
+    assert (reason is StopReason.OUT_OF_REACH) == ("would not narrow this" in text)
+
+
+def test_a_stored_run_is_as_quiet_as_it_was(tmp_path: Path) -> None:
+    """Equal numbers are told by their values: a record that is loaded has copies of them."""
+    for name in ("satisfied", "slow"):
+        record = RUNS[name]()
+        (analysis,) = record.analyses
+        copied = replace(analysis, headline=analysis.headline and replace(analysis.headline))
+        assert run_page(replace(record, analyses=(copied,))) == run_page(record)
+    assert "on a quiet machine" not in run_page(RUNS["satisfied"]())
+
+
+def test_the_whole_report_has_the_headline_too() -> None:
+    record = RUNS["slow"]()
+    headline = record.headline()
+    assert headline is not None
+    assert f"headline  {show_estimate(headline, 's')} on a quiet machine" in render(record)
+    assert "The headline is the same figure at the quiet pace" in " ".join(explain(record).split())
 
 
 def test_one_cause_is_told_once() -> None:

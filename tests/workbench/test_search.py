@@ -12,7 +12,7 @@ import pytest
 
 import benchrigor as br
 from benchrigor.layout import page
-from benchrigor.model import Code, Estimate
+from benchrigor.model import Code, Estimate, Notice
 from benchrigor.workbench import PeakSearch
 
 LIMIT_S = 0.04
@@ -327,6 +327,17 @@ def test_the_limit_that_binds_is_named():
     assert found.binding == "p99"
     assert "p99 at most 100 ms" in page(found.lines())
     assert "failed at most 5%" in page(found.lines())
+
+
+def test_only_a_whole_report_has_codes_and_notes():
+    doubt = Notice.warning(Code.BRACKET, "Responses follow no known curve.")
+    remark = Notice.note(Code.BRACKET, "This was published.")
+    peak = br.PeakRate(status=None, load=None, at_least=None, at_most=None, notices=(doubt, remark))
+    assert "[bracket-only]" in page(peak.lines())
+    short = page(peak.lines(whole=False))
+    assert "! Responses follow no known curve." in short
+    assert "[bracket-only]" not in short
+    assert "published" not in short
 
 
 @pytest.mark.slow

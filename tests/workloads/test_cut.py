@@ -13,6 +13,7 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Code, Options, Round, RoundPlan, RunRecord, StopReason
 from benchrigor.session import Session
 from benchrigor.workloads import CommandWorkload, Pick, RoundRecorder
+from benchrigor.workloads.processes.command_line import GRACE_S
 
 UNITS = Pick.parse("u:s=regex:u ([0-9.]+)", unit_readings=True)
 SINGLE = Pick.parse("x=regex:u ([0-9.]+)")
@@ -122,7 +123,8 @@ def test_the_grace_is_part_of_the_description() -> None:
     again = CommandWorkload.from_description(described, clock=WallClock())
     assert again.describe() == described
     del described["grace_s"]  # as it was stored before there was one
-    assert CommandWorkload.from_description(described, clock=WallClock()).describe()["grace_s"] == 2
+    stored = CommandWorkload.from_description(described, clock=WallClock())
+    assert stored.describe()["grace_s"] == GRACE_S
 
 
 @pytest.mark.slow

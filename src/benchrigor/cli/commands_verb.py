@@ -398,7 +398,7 @@ def _rows(
 ) -> list[tuple[str, ...]]:
     """Return the cells of commands: the times as measured, which the ratios are of."""
     spent = [each.name.removesuffix("_time") for each in _CPU]
-    rows: list[tuple[str, ...]] = [("", "command", "time", *spent, "memory", "failed")]
+    rows: list[tuple[str, ...]] = [("", "command", "just now", *spent, "memory", "failed")]
     for index, (label, record) in enumerate(records.items(), start=1):
         estimate = estimates.get(label)
         shown = "no number" if estimate is None else show_short(estimate, TIME.unit)

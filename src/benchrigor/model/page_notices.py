@@ -9,10 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from benchrigor.layout import Part, wrapped
+from benchrigor.model.decision import StopReason
 from benchrigor.model.notice import Code, Notice, Severity, one_each
 from benchrigor.model.run import RunRecord
 
 _LONGER = "Measure longer (--budget)."
+_NARROWER = "Ask for a narrower interval (--target)."
+_OTHER_RUNS = "More readings would hardly change that, runs at other times would."
+_OUT_OF_REACH = (
+    "More readings would not narrow this: how far runs on this machine differ remains. To compare "
+    "versions, measure them in turn (benchrigor ab)."
+)
 _CALM = "or measure when the machine is quiet."
 _QUIETER = f"Close other programs, {_CALM}"
 _CLOSE = f"Close them, {_CALM}"
@@ -159,15 +166,32 @@ def is_undisturbed(record: RunRecord) -> bool:
     return bool(counting) and all(each.disturbed is not None for each in counting)
 
 
-def warnings(chosen: Iterable[Notice], *, of_pairs: bool = False) -> list[Part]:
-    """Return what a page says of the Notices that it tells."""
-    sentences = dict.fromkeys(sentence_of(each, of_pairs=of_pairs) for each in chosen)
+def warnings(
+    chosen: Iterable[Notice], *, of_pairs: bool = False, reason: StopReason | None = None
+) -> list[Part]:
+    """Return what a page says of the Notices that it tells; ``reason`` is why the run ended."""
+    sentences = dict.fromkeys(
+        sentence_of(each, of_pairs=of_pairs, reason=reason) for each in chosen
+    )
     return [part for each in sentences for part in wrapped(each, "  ! ", style="yellow")]
 
 
-def sentence_of(notice: Notice, *, of_pairs: bool = False) -> str:
-    """Return what a page says of a Notice; empty where it says nothing."""
+def asks_for_quiet(notice: Notice) -> bool:
+    """Whether a page says of a Notice that the machine was not quiet."""
+    return _CALM in sentence_of(notice)
+
+
+def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | None = None) -> str:
+    """Return what a page says of a Notice; empty where it says nothing.
+
+    A run that ended before its budget does not become longer with a larger one.
+    """
     usual = PAGE.get(notice.code, "")
+    if reason is StopReason.SATISFIED:
+        usual = usual.replace(_LONGER, _NARROWER)
+    elif reason is StopReason.OUT_OF_REACH:
+        is_width = notice.code is Code.NOT_CONVERGED
+        usual = _OUT_OF_REACH if is_width else usual.replace(_LONGER, _OTHER_RUNS)
     match notice.severity:
         case Severity.NOTE:
             return ""

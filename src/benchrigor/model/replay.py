@@ -24,21 +24,20 @@ class Ruling(OneLine):
     Parameters
     ----------
     stopped
-        Readings (or rounds) after which it stops; None where it would go on beyond what was
-        recorded.
+        Number of readings (or rounds) after which the rule stops; None if it would go on beyond
+        the recording.
     estimate
-        Its estimate then; None where it does not stop.
+        Its estimate at the stop; None if it does not stop.
     final
-        Its estimate of all that was recorded; None where it refuses.
+        Its estimate of the whole recording; None if it refuses.
     sentence
-        Why there is no number, or no stop, where one is missing; empty otherwise.
+        Why a number or a stop is missing; empty if neither is.
     later
-        Estimate of what was recorded after the stop, by its long-run variance (over restarted
-        rounds, by their spread); None without a stop, or where too little follows.
+        Estimate of the recording after the stop, by its long-run variance (for restarted rounds,
+        by their spread); None without a stop, or if too little follows.
     held
-        Whether ``estimate`` agrees with ``later``, given the errors that both claim; None where
-        nobody can tell: too little follows, or it agrees with a ``later`` so wide that it would
-        with nearly anything.
+        Whether ``estimate`` agrees with ``later``, given both standard errors; None if that cannot
+        be told: too little follows, or ``later`` is so wide that nearly anything agrees with it.
     """
 
     name: str

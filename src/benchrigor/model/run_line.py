@@ -42,16 +42,34 @@ def just_now(analysis: Analysis) -> Estimate | None:
     return measured
 
 
-def show_just_now(analysis: Analysis) -> str:
-    """Say what was measured, and that the machine was busy where that is worse than usual."""
+def is_corrected(analysis: Analysis) -> bool:
+    """Whether the headline is another number than what was measured."""
+    headline, measured = headline_of(analysis), analysis.estimate
+    if headline is None or measured is None:
+        return False
+    return (headline.value, headline.low, headline.high) != (
+        measured.value,
+        measured.low,
+        measured.high,
+    )
+
+
+def is_worse(analysis: Analysis) -> bool:
+    """Whether what was measured is worse than the headline."""
     measured, headline = just_now(analysis), headline_of(analysis)
     if measured is None or headline is None:
-        return ""
+        return False
     is_more = measured.value > headline.value
-    is_worse = is_more != (analysis.metric.direction is Direction.HIGHER)
-    return (
-        f"{'busy machine: ' * is_worse}{show_value(measured.value, analysis.metric.unit)} just now"
-    )
+    return is_more != (analysis.metric.direction is Direction.HIGHER)
+
+
+def show_just_now(analysis: Analysis) -> str:
+    """Say what was measured, and that the machine was busy where that is worse than usual."""
+    measured = just_now(analysis)
+    if measured is None:
+        return ""
+    busy = "busy machine: " if is_worse(analysis) else ""
+    return f"{busy}{show_value(measured.value, analysis.metric.unit)} just now"
 
 
 def show_number(analysis: Analysis, statistic: str) -> str:

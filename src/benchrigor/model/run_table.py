@@ -78,7 +78,8 @@ def _warnings(records: Sequence[RunRecord]) -> list[Part]:
     for record in records:
         for each in chosen_of_run(record):
             if each.code is not Code.NOT_CONVERGED:
-                concerned.setdefault(sentence_of(each), []).append(record.name)
+                reason = record.decision.reason if record.decision else None
+                concerned.setdefault(sentence_of(each, reason=reason), []).append(record.name)
     lines: list[Part] = []
     for sentence, names in concerned.items():
         whose = "" if len(names) == len(records) else f"{first_few(names, _LISTED)}: "

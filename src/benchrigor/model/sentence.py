@@ -13,7 +13,7 @@ TIMES_FROM = 1.5  # Ratios from here on, and below its reciprocal, are shown in 
 LONGEST = 100  # Columns of the sentence
 _DIGITS = 4
 _LONG = 1e12
-_ROLES = ("the baseline", "the candidate")
+_ROLES, _SHORT_ROLES = ("the baseline", "the candidate"), ("baseline", "candidate")
 
 
 def show_change(ratio: Estimate, unit: str = "", direction: Direction | None = None) -> str:
@@ -73,7 +73,10 @@ def sentence(
 
 def fitted(form: str, names: tuple[str, ...]) -> str:
     """Put the names of baseline and candidate into a sentence, as long as there is room."""
-    old, new = map(escaped, names if len(set(names)) > 1 else _ROLES)
+    if len(set(names)) < 2:
+        whole = form.format(*_ROLES)
+        return whole if len(whole) <= LONGEST else form.format(*_SHORT_ROLES)
+    old, new = map(escaped, names)
     room = max(LONGEST - len(form.format("", "")), 8)
     half = room // 2
     short = min(len(old), len(new), half)

@@ -10,11 +10,11 @@ from types import MappingProxyType
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
-from benchrigor.layout import Part, row, table
+from benchrigor.layout import Part, row, table, wrapped
 from benchrigor.model.checks import is_number, refuse, wrong_number, wrong_values, wrong_whole
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.metric import quantile_named
-from benchrigor.model.notice import Notice
+from benchrigor.model.notice import Notice, Severity
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.text import marked, percent, show_duration, show_estimate
@@ -378,7 +378,7 @@ class PeakRate(OneLine):
         return f"peak not known{': ' * bool(ends)}{', '.join(ends)}"
 
     def lines(self, *, whole: bool = True) -> list[Part]:
-        """Return the report: the peak, what binds it, and of a whole one a row for each trial."""
+        """Return the report: the peak and what binds it; a whole one has its trials and codes."""
         found: list[Part] = [f"  {self}"]
         kept = ", ".join(f"{each.metric} at most {_shown_limit(each)}" for each in self.limits)
         found += row("limits", [kept, f"{self.binding} binds" if self.binding else ""])
@@ -389,7 +389,10 @@ class PeakRate(OneLine):
             head = ("load", "seconds", "of the limit", "by", "why")
             found += ["", *table([head, *cells], ">>><<", indent=2)]
         for notice in self.notices:
-            found += marked(notice)
+            if whole:
+                found += marked(notice)
+            elif notice.severity is not Severity.NOTE:
+                found += wrapped(notice.sentence, "  ! ", style="yellow")
         return found
 
 

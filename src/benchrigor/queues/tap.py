@@ -17,11 +17,11 @@ _LONGEST_NAME = NAME_BYTES - len(".head")
 
 
 class Tap:
-    """Counts what passes a queue, and how long either end has waited for the other.
+    """Counts the items that pass a queue, and how long each end waits for the other.
 
-    The consumer's end is the head: items that leave, and waits for items. The producer's end is the
-    tail: items that enter, and waits for room. An attempt that may not wait and fails counts
-    nothing; one that waits in vain counts its wait.
+    The head is the consumer's end: it counts items that leave, and waits for items. The tail is the
+    producer's end: it counts items that enter, and waits for room. A failed attempt without waiting
+    counts nothing; an attempt that times out counts its wait.
 
     =============================  ==============================================================
     source                         ``queue``

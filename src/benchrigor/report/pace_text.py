@@ -6,6 +6,7 @@ import math
 
 from benchrigor.model import Analysis, Estimate, Kind, Pace, quantile_named
 from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
+from benchrigor.model.run_line import is_corrected
 from benchrigor.model.text import (
     counted,
     many,
@@ -30,8 +31,9 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
     full, pace, measured = analysis.at_full_pace, analysis.pace, analysis.estimate
     if full is None or pace is None or measured is None:
         return []
+    headline = _headline(analysis, pace)
     if pace.of_command:
-        return _command_pace(full, pace, analysis.metric.unit)
+        return _command_pace(full, pace, analysis.metric.unit) + headline
     learned = "as other workloads have it, since the pace moved too little to tell more"
     if pace.sensitivity_sd < pace.busy * SENSITIVITY_SD:
         learned = "from segments between fast and between slow references, and other workloads"
@@ -53,6 +55,24 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
         f"{_told_by(pace)} At full pace it is {full.value / measured.value:.3g} of what was "
         f"measured.{levels}",
         _at_full_pace(full, pace, unit, own, f"{shared} and from the fastest references"),
+        *headline,
+    ]
+
+
+def _headline(analysis: Analysis, pace: Pace) -> list[str]:
+    """Explain how the headline came to be, unless it is what was measured."""
+    figure, quiet = analysis.headline, pace.quiet
+    if figure is None or quiet is None or not is_corrected(analysis):
+        return []
+    source = "this run's own references, since fewer than five quiet runs are stored"
+    if quiet.runs:
+        source = f"the median of {many(quiet.runs, 'quiet run')} that are stored"
+    between = percent(pace.between, digits=2)
+    learned = "" if pace.widening == 1.0 else f", times {pace.widening:.2g} from stored runs"
+    return [
+        f"The headline is the same figure at the quiet pace of the machine, as {source} tell it: "
+        f"{show_estimate(figure, analysis.metric.unit)}. Its interval holds how far runs differ, "
+        f"too: {between} assumed{learned}."
     ]
 
 

@@ -18,14 +18,23 @@ from benchrigor.model import (
     Kind,
     Notice,
     Options,
+    Round,
     RunRecord,
     Severity,
     Verdict,
 )
 from benchrigor.model.comparison import show_basis, show_difference, show_more
-from benchrigor.model.page_notices import chosen, chosen_of_run, is_undisturbed, warnings
+from benchrigor.model.page_notices import (
+    asks_for_quiet,
+    chosen,
+    chosen_of_run,
+    is_undisturbed,
+    warnings,
+)
 from benchrigor.model.run_line import (
     headline_of,
+    is_corrected,
+    is_worse,
     just_now,
     show_amounts,
     subsessions_of_rounds,
@@ -85,7 +94,8 @@ def run_page(record: RunRecord) -> Page:
     if PEAK_MEMORY in record.facts:
         rows += row("memory", [f"at its peak {show_peak_memory(record.facts)}"])
     head = Line(str(record), hanging=2, style="bold")
-    return page([head, *rows[:MOST_ROWS], *warnings(chosen_of_run(record))])
+    reason = record.decision.reason if record.decision else None
+    return page([head, *rows[:MOST_ROWS], *warnings(_notices(record), reason=reason)])
 
 
 def comparison_page(comparison: Comparison) -> Page:
@@ -123,7 +133,7 @@ def _sides(comparison: Comparison) -> list[Part]:
     sides = (comparison.baseline, comparison.candidate)
     for role, name, each in zip(("baseline", "candidate"), names, sides, strict=True):
         if each is not None:
-            shown = show_estimate(each, comparison.readings_in)
+            shown = show_estimate(each, comparison.readings_in) + " just now" * comparison.paired
             lines += row(role, [f"{name}: {shown}" if name else shown], width=11)
     return lines
 
@@ -157,14 +167,14 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
     several = len(record.analyses) > 1
     statistic = record.options.statistic if analysis.kind is not Kind.WORK else "mean"
     label = analysis.metric.name if several or analysis.kind is Kind.WORK else statistic
-    is_quiet = headline is not measured
+    is_quiet = is_corrected(analysis)
     where = " on a quiet machine" if is_quiet else ""
     rows = row(label, [_interval(headline, unit) + where])
     now = just_now(analysis)
     rows += row("just now", ["" if now is None else _interval(now, unit)])
     if several:
         return rows
-    rows += row("target", [_target(measured, analysis, record.options)])
+    rows += row("target", [_target(measured, analysis, record.options, is_quiet=is_quiet)])
     if analysis.wps is not None:
         rows += row("overhead", [show_added(analysis.wps.overhead)])
     typical = analysis.typical
@@ -181,8 +191,8 @@ def _interval(estimate: Estimate, unit: str) -> str:
     return f"{value}, {percent(estimate.confidence, digits=10)} confidence interval [{interval}"
 
 
-def _target(estimate: Estimate, analysis: Analysis, options: Options) -> str:
-    """Say how narrow the interval should be, and whether it is."""
+def _target(estimate: Estimate, analysis: Analysis, options: Options, *, is_quiet: bool) -> str:
+    """Say how narrow the interval of what was measured should be, and whether it is."""
     wanted = wanted_half_width(estimate, analysis.metric, options)
     if not analysis.metric.must_satisfy or wanted == math.inf or estimate.value == 0.0:
         return ""
@@ -191,7 +201,8 @@ def _target(estimate: Estimate, analysis: Analysis, options: Options) -> str:
     reached = "missed" if estimate.half_width > wanted else reached
     within = show_plus_minus(estimate.relative_half_width)
     shown = show_plus_minus(wanted / abs(estimate.value))
-    return f"{shown} of what was measured: {reached}, with {within}"
+    of = f" of the {show_value(estimate.value, analysis.metric.unit)} measured" * is_quiet
+    return f"{shown}: {reached}, with {within}{of}"
 
 
 def _modes(analysis: Analysis) -> str:
@@ -221,10 +232,19 @@ def _data(record: RunRecord) -> str:
         shown += f" of {loop} calls each" if isinstance(loop, int) and loop > 1 else ""
         if analysis.kind is Kind.INVOCATIONS:
             shown += f" in {counted(len(record.rounds))} fresh processes"
+        elif "startup_s" in record.facts:
+            is_first = all(map(_is_first_call, record.rounds))
+            shown += f", each {'the first call' if is_first else 'a call'} in a fresh process"
     if not record.elapsed_s:  # recorded elsewhere
         return shown
     here = next((each.sentence for each in record.session_notices if _is_here(each)), "")
     return "; ".join(filter(None, (shown, show_duration(record.elapsed_s), here)))
+
+
+def _is_first_call(finished: Round) -> bool:
+    """Whether a fresh process gave no reading but its first call, which is often slower."""
+    first = finished.facts.get("first_call_s")
+    return all(readings.tolist() == [first] for readings in finished.unit_readings.values())
 
 
 def _is_here(notice: Notice) -> bool:
@@ -242,7 +262,17 @@ def _machine(record: RunRecord) -> str:
     return "; ".join(each for each in (_state(record, lost), about) if each)
 
 
+def _notices(record: RunRecord) -> list[Notice]:
+    """Return the Notices of the page; a machine that took little of the time disturbed little."""
+    is_calm = record.interference is not None and not is_disturbed(record.interference)
+    hidden = {Code.HARDLY_UNDISTURBED} if is_calm else set()
+    return [each for each in chosen_of_run(record) if each.code not in hidden]
+
+
 def _state(record: RunRecord, lost: Interference | None) -> str:
-    if any(just_now(each) is not None for each in record.analyses):
-        return "faster or slower than usual"
-    return "" if lost is None or not lost.is_measured else "quiet"
+    """Call the machine quiet only if the number and the warnings agree with that."""
+    changed = [each for each in record.analyses if just_now(each) is not None]
+    if changed:
+        return f"{'slower' if any(map(is_worse, changed)) else 'faster'} than usual"
+    unsteady = any(asks_for_quiet(each) for each in _notices(record))
+    return "" if lost is None or not lost.is_measured or unsteady else "quiet"

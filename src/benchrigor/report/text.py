@@ -21,7 +21,12 @@ from benchrigor.model import (
     WpsFit,
 )
 from benchrigor.model.machine import OF_MACHINE
-from benchrigor.model.run_line import fitted_work, show_amounts, subsessions_of_rounds
+from benchrigor.model.run_line import (
+    fitted_work,
+    is_corrected,
+    show_amounts,
+    subsessions_of_rounds,
+)
 from benchrigor.model.text import (
     MEMORY_FLOOR,
     PEAK_MEMORY,
@@ -134,12 +139,23 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
     return lines + (_line if is_speed else _readings)(analysis, record)
 
 
+def _headline(analysis: Analysis) -> str:
+    """Show the headline where it is another number than what was measured."""
+    figure = analysis.headline
+    if figure is None or not is_corrected(analysis):
+        return ""
+    return f"{show_estimate(figure, analysis.metric.unit)} on a quiet machine"
+
+
 def _full_pace(analysis: Analysis) -> list[Part]:
-    """Show a time or speed at full pace, and how far from that the machine was."""
+    """Show a time or speed on a quiet machine and at full pace, and how far from that it was."""
     full, pace = analysis.at_full_pace, analysis.pace
     if full is None or pace is None:
         return []
-    return row("full pace", [show_estimate(full, analysis.metric.unit), show_pace(pace)])
+    return [
+        *row("headline", [_headline(analysis)]),
+        *row("full pace", [show_estimate(full, analysis.metric.unit), show_pace(pace)]),
+    ]
 
 
 def _readings(analysis: Analysis, record: RunRecord) -> list[Part]:

@@ -61,14 +61,13 @@ _MANY_CALLS = 2**20  # during so many calls even a clock of coarse steps makes o
 class CallableWorkload(TimedWorkload):
     """Times calls of a function; one reading is the mean duration of one call, in seconds.
 
-    The first call is timed apart, unless it takes more than a thirtieth of the plan's time: where
-    few calls are to be had, each of them counts. Then the calls per reading are chosen so that a
-    reading lasts at least a thousand clock resolutions and at least 20 µs; a call that is plainly
-    long enough is a reading. A round ends when the plan's time is up. The loop's own steps are part
-    of a reading, and so is the cost of the clock, which is reported. A coroutine function is
-    awaited, in an event loop for each round. Each round states the facts
-    ``inner_loop``, ``clock_resolution_s``, ``clock_cost_s`` and ``gc``, the first one also
-    ``first_call_s``.
+    The first call is timed apart. If it takes more than a thirtieth of the plan's time, it is a
+    reading like the others, since few calls fit. The calls per reading are then chosen: a reading
+    lasts at least a thousand clock resolutions and at least 20 µs. A round ends after its time.
+    Readings include the steps of the loop and the cost of the clock, which is reported.
+    Coroutine functions are awaited, in an event loop for each round. The facts of a round are
+    ``inner_loop``, ``clock_resolution_s``, ``clock_cost_s`` and ``gc``, and ``first_call_s`` in the
+    first round.
 
     Parameters
     ----------

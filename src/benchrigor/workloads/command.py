@@ -43,20 +43,20 @@ _MOST_FAILURES = 10  # in a row, of a command whose failures are ignored
 class CommandWorkload:
     """Runs a command once per round.
 
-    It has a session and process group of its own. Its wall time, from
-    start to end, is the round's reading of "time" in seconds, unless that metric is picked from
-    its output. Facts are, of the command and of the children it waited for, the processor time
-    "cpu_s" and how often they gave a processor up by themselves,
-    "voluntary_switches". Processes that it leaves behind in its group are ended.
+    The command gets a session and a process group of its own. Its wall time is the round's reading
+    of "time", in seconds, unless a pick reads that metric from its output. Each round has two facts
+    about the command and the children it waited for: their processor time, "cpu_s", and how often
+    they gave up a processor by themselves, "voluntary_switches". The workload ends processes that
+    the command leaves behind in its group.
 
-    When a plan's seconds are up, the group gets SIGTERM, and after a grace SIGKILL. Of such a round
-    only the unit readings in whole lines of its output count.
+    When the seconds of a plan are up, the group gets SIGTERM, and SIGKILL after a grace period.
+    Such a round keeps only the unit readings in whole lines of output.
 
     Parameters
     ----------
     argv
         The program and its arguments; no shell reads them. ``{work}`` in any of them is replaced
-        by the plan's work amount, which must stand in one where the plan has it.
+        by the plan's work amount. At least one must hold it if plans have work amounts.
     picks
         Where readings stand in its standard output, each for another metric.
     accept_exit
@@ -84,7 +84,7 @@ class CommandWorkload:
         Whether its peak memory in bytes, of a run of its own, is the fact ``peak_memory``. The fact
         ``peak_memory_floor`` is the least that such a run shows, whatever the command is.
     grace_s
-        Seconds from being asked to end, because the budget is spent, to being killed.
+        Seconds between SIGTERM, when the budget is spent, and SIGKILL.
     clock
         The only source of time.
     meter

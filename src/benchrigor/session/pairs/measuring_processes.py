@@ -40,7 +40,7 @@ def measure_processes(
     clock: Clock | None = None,
     **options: Any,
 ) -> Comparison:
-    """Run two workloads in turn, a process each, until the ratio of their times is known.
+    """Run two workloads in turn, in fresh processes, until the ratio of their times is known.
 
     Parameters
     ----------

@@ -66,8 +66,8 @@ def compare_runs(
 ) -> Comparison:
     """Compare the stable phases of two runs.
 
-    Restarted rounds, and commands that are run once per round, are invocations. The verdict on a
-    single series holds for its own process only, and a Notice says so.
+    Restarted rounds count as invocations, and so do commands, which run once per round. The verdict
+    on a single series holds for its own process only, and a Notice says so.
 
     Parameters
     ----------
@@ -94,10 +94,10 @@ def compare_runs(
         What finds the stable phases, see `benchrigor.model.Options`; None for that of each run,
         "ranks" for readings.
     store
-        Where further runs are kept: those that agree with one of the two in subject, options but
-        for those of their length, machine, interpreter, commit and source count with it, and all
-        versions tell how far apart runs are. Only for runs that tell the pace of the machine, of
-        the statistic that is compared, and from a source that is known.
+        A store of further runs. A stored run counts with a side if both have the same subject,
+        machine, interpreter, commit, source and options, apart from options of length. Runs of
+        other versions show how far apart repeated runs are. Used only if both sides recorded the
+        pace of the machine and the source of their code.
 
     Returns
     -------

@@ -9,8 +9,9 @@ from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import RunRecord
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.run_line import show_number
 from benchrigor.model.run_table import tabulate
-from benchrigor.model.text import many, show_interval
+from benchrigor.model.text import many
 
 _MOST_SENTENCES = 4
 
@@ -49,9 +50,7 @@ class RunRecords(OneLine, dict[str, RunRecord]):
     def _line(self) -> str:
         analyses = {name: each.analysis() for name, each in self.items()}
         shown = (
-            f"{name} {show_interval(each.estimate, each.metric.unit)}"
-            if each and each.estimate
-            else f"{name} no number"
+            f"{name} {'no number' if each is None else show_number(each, 'mean')}"
             for name, each in analyses.items()
         )
         return f"{many(len(self), 'run')}: {', '.join(shown)}" if self else "no runs"

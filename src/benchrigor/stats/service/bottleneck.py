@@ -161,8 +161,8 @@ def advise_pipeline(
 ) -> PipelineAdvice:
     """Suggest replicas and queue sizes for the stages of a pipeline, and say what limits it.
 
-    Each stage is sized by itself, as if items reached it at random at the rate that the source asks
-    for; a slower stage before it makes its load lighter. A first Notice says what else is assumed.
+    Each stage is sized by itself, as if items arrived at random at the rate of the source. A slower
+    stage in front would lighten its load. The first Notice lists the other assumptions.
 
     Parameters
     ----------
@@ -175,9 +175,9 @@ def advise_pipeline(
     blocked_share
         Share of arrivals that may find a queue full, in (0, 1).
     processors
-        How many processors there are for the pipeline; None where that is not known. No stage is
-        advised more replicas than they can run beside what the other stages take of them, unless
-        it has as many already; a Notice says where they are the limit.
+        Number of processors for the pipeline; None if unknown. They limit the replicas of a
+        stage: the advice leaves room for the other stages, but never goes below what a stage has.
+        A Notice names the stages that the processors limit.
 
     Returns
     -------
