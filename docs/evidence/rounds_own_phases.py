@@ -14,7 +14,10 @@ import numpy as np
 from coverage_tables import Bar, Interval, Setting, heading, row, tally
 from front_door import print_sections
 
+import benchrigor as br
 from benchrigor.model import Kind
+from benchrigor.session.replays.recorded_run import record_of_readings
+from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.estimators.estimation import Policy, estimate
 
 SHARES = (0.0, 0.5, 1.0)
@@ -69,7 +72,38 @@ def phases(setting: Setting) -> None:
             )
 
 
-SECTIONS = {"phases": ("Rounds with phases of their own", "rounds_own_phases")}
+def phased(seed: int, name: str, shortest: int | None, repetition: int) -> Interval | None:
+    """Return the interval of a series with a warm-up of 60, 400 stable and 40 last readings."""
+    rng = np.random.default_rng([seed, 20, repetition])
+    series = rng.normal(np.repeat([30.0, 20.0, 24.0], [60, 400, 40]), 1.0)
+    record = record_of_readings(
+        [series],
+        br.Options(detector=name),
+        br.Metric(name="time", unit="s"),
+        name="phased",
+        detector=detector_named(name, shortest),
+    )
+    mean = record.estimate()
+    if mean is None:
+        return None
+    return Interval(mean.low <= 20.0 <= mean.high, mean.half_width / 20.0)
+
+
+def detectors(setting: Setting) -> None:
+    """Print how often a phased series has an interval by each detector, and how often it holds."""
+    runs = setting.runs(200, 40)
+    print(f"{runs} series a row; no interval counts as a miss.\n")
+    heading(["detector", "held"])
+    for name, shortest in (("ranks", None), ("edm", None), ("edm", 10)):
+        label = name if shortest is None else f"{name}, segments of {shortest} at least"
+        series = setting.repeated(partial(phased, setting.seed, name, shortest), runs)
+        row(label, tally(series).cell(wilson_too=True))
+
+
+SECTIONS = {
+    "phases": ("Rounds with phases of their own", "rounds_own_phases"),
+    "detectors": ("A phased series by each detector", "rounds_own_phases"),
+}
 
 if __name__ == "__main__":
     raise SystemExit(print_sections(SECTIONS, __doc__, seed=20361126))
