@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from benchrigor.model.options import CHOICES
 from benchrigor.storage import Journal
 
 BARE = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:benchmark")
@@ -350,3 +351,9 @@ def test_the_detector_is_an_option_and_of_the_marker(pytester, fresh):
     """)
     result = pytester.runpytest(*QUICK, *fresh, "--bench-detector=edm", "--bench-budget=500ms")
     result.assert_outcomes(passed=2)
+
+
+def test_each_detector_of_the_options_can_be_asked_for(pytester):
+    for name in CHOICES["detector"]:
+        config = pytester.parseconfig(f"--bench-detector={name}")
+        assert config.getoption("bench_detector") == name
