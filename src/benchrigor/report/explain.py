@@ -16,6 +16,7 @@ from benchrigor.model import (
     StablePhase,
     WpsFit,
 )
+from benchrigor.model.run_line import fitted, grown, predicted
 from benchrigor.model.text import (
     counted,
     false_alarms,
@@ -37,13 +38,10 @@ from benchrigor.report.text import (
     cold,
     cut_as_asked,
     durations_of,
-    fitted,
-    grown,
     meaning,
     outlying,
     phase_table,
     piece_levels,
-    predicted,
     rounds_named,
     why_left_out,
 )

@@ -22,8 +22,11 @@ from benchrigor.model import (
 )
 from benchrigor.model.machine import OF_MACHINE
 from benchrigor.model.run_line import (
+    fitted,
     fitted_work,
+    grown,
     is_corrected,
+    predicted,
     show_amounts,
     subsessions_of_rounds,
 )
@@ -56,7 +59,6 @@ from benchrigor.stats import readings_per_invocation
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import BY_DURATION, HARMONIC
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
-from benchrigor.stats.series.subsessions import MERGED
 from benchrigor.units import Direction, Quantity
 
 _MOST_NAMED = 6
@@ -220,8 +222,6 @@ def _line(analysis: Analysis, record: RunRecord) -> list[Part]:
     lines = row("", [_pairs(analysis, record)])
     if fit is None:
         return lines
-    planned = [finished.plan.work for finished in record.whole_rounds]
-    work = [amount for amount in planned if amount is not None]
     inflation = f"autocorrelation inflates the variance {fit.inflation:.3g}-fold"
     outliers = outlying(analysis)
     return [
@@ -230,7 +230,7 @@ def _line(analysis: Analysis, record: RunRecord) -> list[Part]:
         *_full_pace(analysis),
         *row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
         *row("", [_naive(fit, analysis.metric.unit)]),
-        *row("line", [fitted_work(analysis, work)]),
+        *row("line", [fitted_work(analysis, [done.plan.work for done in record.whole_rounds])]),
         *row("", [f"each {fitted(fit)} predicted from the others to {predicted(fit)}"]),
         *row("", [grown(fit)]),
         *row("", [subsessions_of_rounds(analysis)]),
@@ -266,16 +266,6 @@ def _naive(fit: WpsFit, unit: str) -> str:
     return f"{text}, {percent(abs(change), digits=2)} {'lower' if change < 0.0 else 'higher'}"
 
 
-def fitted(fit: WpsFit) -> str:
-    """Name what the line goes through."""
-    return "subsession" if MERGED in fit.slope.method else "round"
-
-
-def predicted(fit: WpsFit) -> str:
-    """Say how well the line predicts; rounding errors alone count as nothing."""
-    return f"{percent(round(fit.prediction_error, 9))} of the mean duration"
-
-
 def outlying(analysis: Analysis) -> tuple[int, ...]:
     """Return the indices, among all rounds, of those that lie far from the line."""
     kept = [index for index in range(analysis.n) if index not in set(analysis.left_out)]
@@ -299,15 +289,6 @@ def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
     waited = analysis.disturbed
     hit = [] if waited is None else [f"{waited.left_out} with delay"]
     return [f"{numbers[code]} {why}" for code, why in reasons.items() if numbers.get(code)] + hit
-
-
-def grown(fit: WpsFit) -> str:
-    """Say how duration grows with work; empty where that is unknown."""
-    if fit.growth is None:
-        return ""
-    value, low, high = (f"{x:.2f}" for x in (fit.growth.value, fit.growth.low, fit.growth.high))
-    shape = {None: "too vague to name", "other": "no law with a name"}
-    return f"duration grows as work^{value} [{low}, {high}]: {shape.get(fit.shape, fit.shape)}"
 
 
 def _quantile(estimate: Estimate | None, name: str, unit: str) -> str:

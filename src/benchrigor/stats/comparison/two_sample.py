@@ -164,16 +164,10 @@ def compare_samples(
         positive = are_positive(first, second)
     share = q is None and are_shares(first, second)
     paired = bool(paired) and not share
+    policy = Policy(q=q, confidence=float(confidence), trim=bool(trim), share=share)
     question = Question(
         statistic=statistic,
-        policy=Policy(
-            q=q,
-            confidence=float(confidence),
-            trim=bool(trim),
-            share=share,
-            higher=better is Direction.HIGHER,
-            detector=detector,
-        ),
+        policy=replace(policy, higher=better is Direction.HIGHER, detector=detector),
         margin=least,
         direction=better,
         paired=paired,

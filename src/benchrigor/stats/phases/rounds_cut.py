@@ -14,7 +14,7 @@ from benchrigor.stats.series.long_run_variance import batch_means
 
 _BY_CHANCE, _FEW = 0.1, 2  # about one in fifty steady rounds seems to change
 # If more than an eighth of the rounds that change do so in the middle, more than ends change.
-_MIDDLE, _MOST_IN_MIDDLE = (0.35, 0.65), 0.125
+_MIDDLE, _MOST_IN_MIDDLE = (0.5, 0.75), 0.125
 _MOST_POINTS = 2_048  # of a round; a longer one is averaged to means of neighbours
 
 
