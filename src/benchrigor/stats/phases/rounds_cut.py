@@ -13,7 +13,8 @@ from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.long_run_variance import batch_means
 
 _BY_CHANCE, _FEW = 0.1, 2  # about one in fifty steady rounds seems to change
-# If more than an eighth of the rounds that change do so in the middle, more than ends change.
+# Neither warm-ups nor cool-downs are looked for in the middle. If more than an eighth of the rounds
+# that change do so there, it is the machine that changes.
 _MIDDLE, _MOST_IN_MIDDLE = (0.5, 0.75), 0.125
 _MOST_POINTS = 2_048  # of a round; a longer one is averaged to means of neighbours
 
