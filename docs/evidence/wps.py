@@ -16,6 +16,7 @@ SECTIONS = {
     "coverage": ("Coverage of the speed", "wps_coverage"),
     "sequential": ("Sessions that stop at a target", "wps_designs"),
     "designs": ("Other orders of the amounts", "wps_designs"),
+    "merging": ("Neighbouring rounds merged before the fit", "wps_merging"),
     "width": ("Width", "wps_coverage"),
     "bias": ("Bias", "wps_coverage"),
     "cost": ("What it costs not to know the overhead", "wps_cost"),
@@ -27,5 +28,5 @@ SECTIONS = {
 
 if __name__ == "__main__":
     raise SystemExit(
-        print_sections(SECTIONS, __doc__, seed=20261205, not_quick={"designs", "real"})
+        print_sections(SECTIONS, __doc__, seed=20261205, not_quick={"designs", "merging", "real"})
     )

@@ -1,5 +1,7 @@
 """analyze and changes."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -317,3 +319,24 @@ def test_changes_says_what_is_too_few_to_call_and_min_segment_calls_it(cli):
     assert "The last 6 readings are too few to call" in said
     assert cli("changes", "--min-segment", "5", input=text).stdout.startswith("change points: 200 ")
     assert cli("changes", "--min-segment", "1", input=text).exit_code == 2
+
+
+def test_a_speed_tells_its_amounts_and_its_subsessions(cli, tmp_path, strict):
+    rng = np.random.default_rng(36)
+    work = rng.permutation(np.linspace(100.0, 4000.0, 80))
+    duration = 0.1 + work / 1000.0 + rng.normal(0.0, 0.02, work.size)
+    path = tmp_path / "pairs.csv"
+    rows = (f"{amount},{took}" for amount, took in zip(work, duration, strict=True))
+    path.write_text("\n".join(["work,time", *rows]) + "\n", encoding="utf-8")
+    words = ("analyze", path, "--column", "time", "--work", "work")
+    page = " ".join(cli(*words).stdout.split())
+    assert "80 rounds of work 100 to 4,000" in page
+    assert re.search(r"subsessions of \d+ rounds?, autocorrelation -?0\.\d\d", page)
+    (analysis,) = strict(cli(*words, "--json").stdout)["analyses"]
+    assert analysis["subsessions"]["size"] >= 1
+    assert abs(analysis["subsessions"]["autocorrelation"]) <= 0.1
+    merged = strict(cli(*words, "--method", "merged-subsessions", "--json").stdout)["analyses"][0]
+    assert merged["wps"]["slope"]["method"] == "wps-merged-subsessions"
+    refused = cli("analyze", path, "--column", "time", "--method", "merged-subsessions")
+    assert refused.exit_code == 2
+    assert "it merges rounds of various work" in " ".join(refused.stderr.split())

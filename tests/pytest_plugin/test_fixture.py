@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from benchrigor.model.options import CHOICES
 from benchrigor.storage import Journal
 
 BARE = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:benchmark")
@@ -386,3 +387,28 @@ def test_the_test_is_the_benchmark_whose_source_is_kept(pytester):
             assert bench.record.provenance.function == hash_of_function(test_it)
     """)
     pytester.runpytest(*QUICK).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("fresh", [(), ("--bench-fresh",)])
+def test_the_detector_is_an_option_and_of_the_marker(pytester, fresh):
+    pytester.makepyfile("""
+        import math
+        import pytest
+
+        def test_option(bench):
+            bench(math.sqrt, 2.0)
+            assert bench.record.options.detector == "edm"
+
+        @pytest.mark.bench(detector="ranks")
+        def test_marker(bench):
+            bench(math.sqrt, 2.0)
+            assert bench.record.options.detector == "ranks"
+    """)
+    result = pytester.runpytest(*QUICK, *fresh, "--bench-detector=edm", "--bench-budget=500ms")
+    result.assert_outcomes(passed=2)
+
+
+def test_each_detector_of_the_options_can_be_asked_for(pytester):
+    for name in CHOICES["detector"]:
+        config = pytester.parseconfig(f"--bench-detector={name}")
+        assert config.getoption("bench_detector") == name

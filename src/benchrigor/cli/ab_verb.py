@@ -62,6 +62,7 @@ from benchrigor.workloads.processes.worktrees import Checkout, is_changed, words
 )
 @shared.confidence_option()
 @shared.statistic_option
+@shared.choice_option("--detector", shared.DETECTOR)
 @click.option(
     "--budget",
     "budget_s",
@@ -106,10 +107,8 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
       benchrigor ab --rev v1.0 --rev HEAD --build 'make' './program --version'
     """  # noqa: D301  # click wants the backspace itself
     _check(words, given)
-    options = {
-        name: given[name]
-        for name in ("margin", "target", "confidence", "statistic", "budget_s", "preset", "seed")
-    }
+    chosen = ("margin", "target", "confidence", "statistic", "detector")
+    options = {name: given[name] for name in (*chosen, "budget_s", "preset", "seed")}
     with (
         _labelled(words, given) as (named, make),
         live_line() as line,

@@ -70,7 +70,7 @@ def analyze(
       benchrigor analyze load.csv --column rate --unit req/s,harmonic
       benchrigor analyze rounds.csv --work bytes --column seconds --unit B
     """  # noqa: D301  # click wants the backspace itself
-    options = Options(**given)
+    options = Options(**given, analysis="auto" if work is None else "wps")
     if work is None:
         record = recorded_file(source, Columns(column=column, by=by, unit=unit), options)
     elif by is not None:

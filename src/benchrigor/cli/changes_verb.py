@@ -23,7 +23,6 @@ from benchrigor.model.text import counted, false_alarms, many, marked
 from benchrigor.report import plot_trace
 from benchrigor.report.text import phase_table
 from benchrigor.session.replays.recorded_phases import record_with_changes
-from benchrigor.stats.changepoints.detector import MIN_SEGMENT
 
 
 @click.command(cls=Verb)
@@ -33,9 +32,7 @@ from benchrigor.stats.changepoints.detector import MIN_SEGMENT
     "--min-segment",
     type=click.IntRange(min=2),
     metavar="N",
-    default=MIN_SEGMENT,
-    show_default=True,
-    help="Least readings between two change points, and at the ends.",
+    help="Least readings between two change points, and at the ends: 10, or 30 with edm.",
 )
 @shared.choice_option("--detector", shared.DETECTOR)
 @plot_option
@@ -47,7 +44,7 @@ def changes(
     by: str | None,
     unit: str | None,
     level: float,
-    min_segment: int,
+    min_segment: int | None,
     detector: str,
     picture: Path | None,
     as_json: bool,

@@ -139,6 +139,7 @@ class _Command(NamedTuple):
 @shared.share_option("--target", "2%", "Half-width wanted of each.")
 @shared.confidence_option()
 @shared.statistic_option
+@shared.choice_option("--detector", shared.DETECTOR)
 @shared.budget_options("10")
 @fail_on_option
 @shared.count_option("--seed", text="Seed of the order.", least=0)
@@ -177,7 +178,8 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     if position is None and given["fail_on"]:
         raise InvalidInput("--fail-on is for comparisons: give a --baseline too")
     seed = check_seed(given["seed"])
-    named = ("target", "confidence", "statistic", "budget_s", "max_rounds", "budget_readings")
+    named = ["target", "confidence", "statistic", "detector"]
+    named += ["budget_s", "max_rounds", "budget_readings"]
     options = Options(rounds="restarted", **{name: given[name] for name in named})
     store = None if given["no_store"] else shared.open_store(given["store"])
     workloads = {label: _workload(each, given) for label, each in chosen.items()}

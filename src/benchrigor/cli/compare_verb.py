@@ -21,6 +21,7 @@ from benchrigor.model import Code, Comparison, Decision, Estimate, Family, RunRe
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import show_basis, show_difference, show_more
+from benchrigor.model.options import CHOICES
 from benchrigor.model.page_notices import chosen, warnings
 from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
@@ -100,6 +101,11 @@ class _Side:
     (None, "lower", "higher"),
 )
 @shared.metric_option
+@click.option(
+    "--detector",
+    type=click.Choice(CHOICES["detector"]),
+    help=f"{shared.DETECTOR}  [default: that of each run; ranks for files]",
+)
 @fail_on_option
 @click.option(
     "--same-machine", is_flag=True, help="Compare nothing that was measured on two machines."

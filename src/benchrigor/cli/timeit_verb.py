@@ -25,6 +25,7 @@ from benchrigor.session.measuring import TIME
 @shared.share_option("--target", "2%", "Half-width wanted.")
 @shared.confidence_option()
 @shared.statistic_option
+@shared.choice_option("--detector", shared.DETECTOR)
 @shared.budget_options("10")
 @shared.choice_option("--gc", "Garbage collection while it is timed.", ("on", "off"))
 @shared.count_option(
@@ -57,7 +58,8 @@ def timeit(lines: tuple[str, ...], **given: Any) -> None:
         "batch": given["batch"],
         "cwd": str(Path.cwd()),
     }
-    named = ("target", "confidence", "statistic", "budget_s", "max_rounds", "budget_readings")
+    named = ["target", "confidence", "statistic", "detector"]
+    named += ["budget_s", "max_rounds", "budget_readings"]
     begin = partial(
         Session,
         Options(**{name: given[name] for name in named}),

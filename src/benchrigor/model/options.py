@@ -21,7 +21,7 @@ CHOICES = {
     "rounds": ("auto", "continuous", "restarted"),
     "analysis": ("auto", "readings", "wps"),
     "work_order": ("bisecting", "random"),
-    "method": ("long-run-variance", "subsessions"),
+    "method": ("long-run-variance", "subsessions", "merged-subsessions"),
     "detector": ("ranks", "edm", "pelt", "binseg", "kernel"),
     "preset": (None, "quick", "normal", "strict"),
     "red_rounds": ("keep", "drop", "repeat"),
@@ -79,7 +79,8 @@ class Options(OneLine):
     method
         "long-run-variance", whose intervals cover; or "subsessions" (means only): adjacent
         readings (or rounds of various work) are merged until neighbours hardly correlate, then
-        Student's t applies to the merged values.
+        Student's t applies to the merged values. "merged-subsessions" is for various work alone:
+        the line goes through the merged pairs of work and duration, as published.
     autocorrelation_limit
         Largest absolute correlation of neighbouring subsessions, in (0, 1).
     trim
@@ -185,7 +186,7 @@ class Options(OneLine):
             if (expected := _expected(name, value))
         ]
         quantile = attempt(problems, quantile_named, self.statistic)
-        if quantile is not None and self.method == "subsessions":
+        if quantile is not None and self.method != CHOICES["method"][0]:
             problems.append(
                 f"statistic is {self.statistic!r}, expected 'mean': subsessions merge means"
             )
@@ -248,6 +249,8 @@ class Options(OneLine):
             return [f"{work}, expected a range (low, high): analysis 'wps' compares amounts"]
         if self.analysis == "readings" and varied:
             return [f"{work}, expected one amount: analysis 'readings' needs rounds alike"]
+        if self.method == "merged-subsessions" and not varied and self.analysis != "wps":
+            return [f"method is {self.method!r}, but {work}: it merges rounds of various work"]
         if self.analysis == "wps" and self.trim != "auto":
             return [f"trim is {self.trim!r}, expected 'auto': analysis 'wps' cuts no readings"]
         if self.analysis == "wps" and self.statistic != "mean":

@@ -75,6 +75,8 @@ PAGE: dict[Code, str] = {
     "range (--work 1000:1e6).",
     Code.NOT_LINEAR: "Time per unit of work changes with the amount. Measure the range that "
     "matters (--work LOW:HIGH).",
+    Code.RANGE_UNTRIED: "Only a small part of the amounts was tried. Give more time (--budget), or "
+    "a smaller range (--work LOW:HIGH).",
     Code.RAMP: "Work rises from round to round, like a drift of the machine would. Run amounts in "
     "random order.",
     Code.OUTLYING_ROUNDS: "Some rounds took far longer or shorter than the others. "

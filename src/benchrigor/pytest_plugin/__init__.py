@@ -47,6 +47,11 @@ def _add_how_to_measure(add: Callable[..., None]) -> None:
         help="mean, median, or a percentile such as p10 (default: mean)",
     )
     add(
+        "--bench-detector",
+        choices=("ranks", "edm", "pelt", "binseg", "kernel"),
+        help="what finds the stable phase (default: ranks)",
+    )
+    add(
         "--bench-batch",
         type=_count,
         metavar="N",

@@ -32,7 +32,7 @@ from benchrigor.workloads.timing import hash_of_function
 
 T = TypeVar("T")
 _Arguments = tuple[Sequence[Any], Mapping[str, Any]]
-_OPTIONS = ("target", "statistic", "confidence")
+_OPTIONS = ("target", "statistic", "confidence", "detector")
 
 
 class Bench(Benchmarked):

@@ -16,7 +16,7 @@ _IGNORED = {
     *("min_time", "min_rounds", "max_rounds", "timer", "warmup", "warmup_iterations"),
     *("calibration_precision", "cprofile"),
 }
-_OPTIONS = ("target", "statistic", "batch", "budget", "margin")
+_OPTIONS = ("target", "statistic", "detector", "batch", "budget", "margin")
 _OURS = {*_OPTIONS, "confidence", "gc", "group", "baseline"}
 _READ: Mapping[str, Callable[[str], float]] = {
     **dict.fromkeys(("target", "margin", "confidence"), share_of),

@@ -16,6 +16,7 @@ from benchrigor.model import (
     StablePhase,
     WpsFit,
 )
+from benchrigor.model.run_line import fitted, grown, predicted
 from benchrigor.model.text import (
     counted,
     false_alarms,
@@ -37,12 +38,10 @@ from benchrigor.report.text import (
     cold,
     cut_as_asked,
     durations_of,
-    grown,
     meaning,
     outlying,
     phase_table,
     piece_levels,
-    predicted,
     rounds_named,
     why_left_out,
 )
@@ -50,7 +49,7 @@ from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import HARMONIC
 from benchrigor.stats.series.interval import scaled
-from benchrigor.stats.series.subsessions import SUBSESSIONS
+from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.series.wall_time_blocks import BLOCKS
 from benchrigor.units import Scale, scale_for
 
@@ -149,23 +148,11 @@ def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
     slope, per = _per_unit(fit, analysis.metric.unit)
     freedom = fit.slope.degrees_of_freedom
     student = f"Student t with {freedom:.3g} degrees of freedom" if freedom else "Its interval"
-    varied = "Noise may differ from round to round"
-    merged = (
-        f"{varied}. In subsessions of {many(fit.merged, 'round')} neighbours count as "
-        "uncorrelated: how the line moves without each of them in turn gives the standard errors."
-    )
-    successive = (
-        f"autocorrelation of successive rounds inflates the variance {fit.inflation:.3g}-fold"
-        if fit.inflation >= NOTABLE
-        else "successive rounds are not autocorrelated: each counts in full"
-    )
     steps = [
         f"The line through {many(fit.n, 'round')}: duration = overhead + work / speed. "
         f"Overhead {show_overhead(fit.overhead)}, "
         f"time {show_value(slope.value, 's')} per {per}.",
-        merged
-        if SUBSESSIONS in fit.slope.method
-        else f"{varied} (standard errors of type HC3); {successive}.",
+        _standard_errors(fit),
         f"{student} gives {show_estimate(slope, 's')} per {per}.",
     ]
     if fit.speed is None:
@@ -177,6 +164,27 @@ def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
     return [*steps, f"The reciprocals are the speed: {shown}, an asymmetric interval."]
 
 
+def _standard_errors(fit: WpsFit) -> str:
+    """Explain what noise the standard errors of the line allow for."""
+    varied, rounds = "Noise may differ from round to round", many(fit.merged, "round")
+    if MERGED in fit.slope.method:
+        return (
+            f"It goes through the means of every {rounds}: times per work of neighbouring means "
+            "hardly correlate (standard errors of least squares)."
+        )
+    if SUBSESSIONS in fit.slope.method:
+        return (
+            f"{varied}. In subsessions of {rounds} neighbours count as uncorrelated: how the line "
+            "moves without each of them in turn gives the standard errors."
+        )
+    successive = (
+        f"autocorrelation of successive rounds inflates the variance {fit.inflation:.3g}-fold"
+        if fit.inflation >= NOTABLE
+        else "successive rounds are not autocorrelated: each counts in full"
+    )
+    return f"{varied} (standard errors of type HC3); {successive}."
+
+
 def _per_unit(fit: WpsFit, unit: str) -> tuple[Estimate, str]:
     """Return the slope per unit of work that people use, and that unit."""
     work = scale_for(fit.naive_speed, unit) if unit == "B/s" else Scale(factor=1.0, name="")
@@ -185,7 +193,7 @@ def _per_unit(fit: WpsFit, unit: str) -> tuple[Estimate, str]:
 
 def _checks(analysis: Analysis, fit: WpsFit) -> str:
     """Say what supports the line, and what contradicts it."""
-    parts = [f"each round is predicted from the others to {predicted(fit)}"]
+    parts = [f"each {fitted(fit)} is predicted from the others to {predicted(fit)}"]
     if fit.bend is not None:
         ends = (fit.bend.value, fit.bend.low, fit.bend.high)
         bend, low, high = (percent(round(each, 9) + 0.0, digits=2) for each in ends)

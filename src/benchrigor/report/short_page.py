@@ -31,7 +31,14 @@ from benchrigor.model.page_notices import (
     is_undisturbed,
     warnings,
 )
-from benchrigor.model.run_line import headline_of, is_corrected, is_worse, just_now
+from benchrigor.model.run_line import (
+    headline_of,
+    is_corrected,
+    is_worse,
+    just_now,
+    show_amounts,
+    subsessions_of_rounds,
+)
 from benchrigor.model.text import (
     PEAK_MEMORY,
     counted,
@@ -214,7 +221,11 @@ def _data(record: RunRecord) -> str:
     if analysis is None:
         return ""
     if analysis.kind is Kind.WORK:
+        planned = [finished.plan.work for finished in record.rounds]
+        work = [amount for amount in planned if amount is not None]
         shown = many(len(record.rounds), "round")
+        shown += f" of work {show_amounts(work, analysis.metric.unit)}" if work else ""
+        shown = "; ".join(filter(None, [shown, subsessions_of_rounds(analysis)]))
     else:
         shown = many(analysis.taken, "reading")
         loop = record.facts.get("inner_loop")

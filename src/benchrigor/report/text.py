@@ -21,7 +21,15 @@ from benchrigor.model import (
     WpsFit,
 )
 from benchrigor.model.machine import OF_MACHINE
-from benchrigor.model.run_line import is_corrected
+from benchrigor.model.run_line import (
+    fitted,
+    fitted_work,
+    grown,
+    is_corrected,
+    predicted,
+    show_amounts,
+    subsessions_of_rounds,
+)
 from benchrigor.model.text import (
     MEMORY_FLOOR,
     PEAK_MEMORY,
@@ -33,7 +41,6 @@ from benchrigor.model.text import (
     no_number,
     percent,
     refusal_of,
-    show_amount,
     show_duration,
     show_estimate,
     show_figures,
@@ -223,8 +230,10 @@ def _line(analysis: Analysis, record: RunRecord) -> list[Part]:
         *_full_pace(analysis),
         *row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
         *row("", [_naive(fit, analysis.metric.unit)]),
-        *row("line", [f"each round predicted from the others to {predicted(fit)}"]),
+        *row("line", [fitted_work(analysis, [done.plan.work for done in record.whole_rounds])]),
+        *row("", [f"each {fitted(fit)} predicted from the others to {predicted(fit)}"]),
         *row("", [grown(fit)]),
+        *row("", [subsessions_of_rounds(analysis)]),
         *row("", [f"outlying: {rounds_named(outliers)}"] if outliers else []),
     ]
 
@@ -242,7 +251,7 @@ def durations_of(record: RunRecord, unit: str) -> str:
     took = [each.duration_s for each in rounds]
     if not rounds:
         return ""
-    amounts = f"{show_amount(min(work), unit)} to {show_amount(max(work), unit)}"
+    amounts = show_amounts(work, unit)
     return f"{amounts} of work took {show_value(min(took), 's')} to {show_value(max(took), 's')}"
 
 
@@ -255,11 +264,6 @@ def _naive(fit: WpsFit, unit: str) -> str:
     if abs(change) < _SAME:
         return f"{text}, the same"
     return f"{text}, {percent(abs(change), digits=2)} {'lower' if change < 0.0 else 'higher'}"
-
-
-def predicted(fit: WpsFit) -> str:
-    """Say how well the line predicts; rounding errors alone count as nothing."""
-    return f"{percent(round(fit.prediction_error, 9))} of the mean duration"
 
 
 def outlying(analysis: Analysis) -> tuple[int, ...]:
@@ -278,21 +282,13 @@ def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
     reasons = {
         Code.SHORT_ROUNDS: f"under {show_value(record.options.short_round_s, 's')}",
         Code.PILOT_ROUNDS: "as pilots",
+        Code.FURTHER_ROUNDS: "of larger amounts",
         Code.SMALL_WORK: "with too little work",
     }
     numbers = {each.code: each.evidence.get("rounds") for each in analysis.notices}
     waited = analysis.disturbed
     hit = [] if waited is None else [f"{waited.left_out} with delay"]
     return [f"{numbers[code]} {why}" for code, why in reasons.items() if numbers.get(code)] + hit
-
-
-def grown(fit: WpsFit) -> str:
-    """Say how duration grows with work; empty where that is unknown."""
-    if fit.growth is None:
-        return ""
-    value, low, high = (f"{x:.2f}" for x in (fit.growth.value, fit.growth.low, fit.growth.high))
-    shape = {None: "too vague to name", "other": "no law with a name"}
-    return f"duration grows as work^{value} [{low}, {high}]: {shape.get(fit.shape, fit.shape)}"
 
 
 def _quantile(estimate: Estimate | None, name: str, unit: str) -> str:

@@ -60,6 +60,7 @@ from benchrigor.stats.estimators.variance_components import split_variance
 from benchrigor.stats.phases.repeated_warm_up import find_repeated_warm_ups
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.stats.series.level import all_zero
+from benchrigor.stats.series.subsessions import MERGED
 from benchrigor.stats.series.undisturbed import (
     LEAST_SHARE,
     Groups,
@@ -68,6 +69,7 @@ from benchrigor.stats.series.undisturbed import (
     together,
     undisturbed,
 )
+from benchrigor.stats.wps.line_diagnostics import diagnose_further
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction, Quantity
 
@@ -93,6 +95,7 @@ class Material:
     is_slow: bool = False  # a session may end before the first full look
     recorded: bool = False  # no reading will follow: the last ones may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
+    further: tuple[int, ...] = ()  # indices of those that test the line at larger amounts
     notices: tuple[Notice, ...] = ()
     disturbed: Disturbed | None = None  # what was left out of the series
     whole: Material | None = None  # with the disturbed readings, where some were left out
@@ -186,6 +189,7 @@ def _selected_rounds(material: M, rounds: Groups) -> M:
     return replace(
         material,
         left_out=tuple(np.flatnonzero(~counts | hit).tolist()),
+        further=tuple(index for index in material.further if not rounds.are_hit[index]),
         disturbed=Disturbed(
             n=counts.size,
             left_out=int(hit.sum()),
@@ -428,7 +432,13 @@ def check_line(material: Material, analysis: Analysis) -> Analysis:
     """Check whether duration is linear in work, which takes more time than the fit."""
     if analysis.wps is None:
         return analysis
-    return _with_fit(check_fit(analysis.wps, *_counted(material)), material, analysis)
+    work, duration_s = _counted(material)
+    fit = check_fit(analysis.wps, work, duration_s)
+    merged = duration_s - fit.overhead.value - fit.slope.value * work
+    if material.options.method == MERGED:
+        merged = duration_s / work
+    subsessions = merge_subsessions(merged, limit=material.options.autocorrelation_limit)
+    return replace(_with_fit(fit, material, analysis), subsessions=subsessions)
 
 
 def _counted(material: Material) -> tuple[Floats, Floats]:
@@ -437,6 +447,7 @@ def _counted(material: Material) -> tuple[Floats, Floats]:
 
 
 def _with_fit(fit: WpsFit, material: Material, analysis: Analysis) -> Analysis:
-    notices = (*fit.notices, *material.notices)
+    further = (values[list(material.further)] for values in material.series)
+    notices = (*fit.notices, *diagnose_further(fit, *further), *material.notices)
     speed = fit.speed and replace(fit.speed, notices=notices)
     return replace(analysis, wps=fit, estimate=speed, notices=notices)

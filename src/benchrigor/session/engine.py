@@ -116,6 +116,8 @@ class Engine(Controller[RoundPlan, Round]):
         self._recorded = recorded
         self._next_work = next_work
         self._traces = Traces(self.options, metrics, detector, recorded=recorded, seed=seed)
+        if self._traces.schedule is not None:
+            self._traces.schedule.tries_further = next_work is None
         self.full_pace: dict[str, float] = {}  # of the reference, known before
         self.quiet_pace: QuietPace | None = None  # likewise
         self._rounds: list[Round] = []

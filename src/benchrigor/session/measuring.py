@@ -29,6 +29,7 @@ TIME = Metric(name="time", unit="s")
 INSTRUCTIONS = Metric(name="instructions", direction=Direction.LOWER, must_satisfy=False)
 _LIMITS = (  # of Options
     *("target", "confidence", "statistic", "budget_s", "work", "pieces", "disturbed", "reference"),
+    "detector",
 )
 _TIMING = ("setup", "teardown", "timeout_s", "gc", "loop_factory", "sync")  # of the workload
 
@@ -54,6 +55,7 @@ def measure(
     clock: Clock | None = None,
     pieces: int = 1,
     over_s: float | None = None,
+    detector: str = "ranks",
     disturbed: str = "leave-out",
     reference: bool = True,
     loop_factory: Callable[[], AbstractEventLoop] | None = None,
@@ -111,9 +113,9 @@ def measure(
         Time in seconds, not less than the budget, over which pauses spread the pieces. None for
         no pauses.
 
-    disturbed, reference
-        Treatment of readings with a measured delay, and whether to measure the pace of the machine
-        in turn; see `Options`.
+    detector, disturbed, reference
+        What finds the stable phase, the treatment of readings with a measured delay, and whether to
+        measure the pace of the machine in turn; see `Options`.
     loop_factory
         Makes the event loop of each round for coroutine functions; None for asyncio's default.
     sync
@@ -297,11 +299,12 @@ def _wrong_items(given: object, items: tuple[Any, ...]) -> list[str]:
 def _wrong_for_work(options: Options, given: Mapping[str, Any]) -> list[str]:
     """Return which arguments do not go together with a range of work amounts."""
     statistic, is_range = options.statistic, options.work_range is not None
-    batch, items = given["batch"], given["items"]
+    batch, items, detector = given["batch"], given["items"], options.detector
     return wrong_values(
         [
             ("work", options.work, is_range, "a range (low, high), or None"),
             ("statistic", statistic, statistic == "mean", "'mean': a speed has no other"),
+            ("detector", detector, detector == "ranks", "'ranks': a speed has no phases to find"),
             ("batch", batch, batch is None, "None: a round of given work is one call"),
             ("items", items, items is None, "None: a speed is per unit of work already"),
             *(

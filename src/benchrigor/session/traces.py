@@ -383,6 +383,7 @@ class Traces:
             recorded=self._recorded,
             is_slow=trace.is_slow,
             left_out=left_out,
+            further=() if trace.schedule is None else tuple(trace.schedule.further),
             notices=notices,
         )
         return selected(material, groups)

@@ -63,7 +63,8 @@ def changes_at_other_levels() -> object:
 def changes_by_medians() -> object:
     """Cuts by E-Divisive with medians, as published."""
     return {
-        name: detect_changes(series[:500], method="edm") for name, series in of_several().items()
+        name: detect_changes(series[:500], method="edm", min_segment=10)
+        for name, series in of_several().items()
     }
 
 

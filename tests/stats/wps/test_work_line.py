@@ -12,7 +12,7 @@ from simulated.lines import bisecting, ramp
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Notice, Severity
-from benchrigor.stats import fit_wps
+from benchrigor.stats import autocorrelation, fit_wps
 from benchrigor.stats.wps.hc3 import ESTIMATORS
 
 SPEED, OVERHEAD = 5e6, 0.4
@@ -335,6 +335,32 @@ def test_independent_rounds_are_not_merged() -> None:
         duration = 0.3 + work + 0.1 * np.random.default_rng(seed).normal(size=1000)
         fit, plain = fit_wps(work, duration, method="subsessions"), fit_wps(work, duration)
         assert (fit.merged, fit.slope.value) == (1, plain.slope.value)
+
+
+@pytest.mark.parametrize("order", ["ramp", "bisecting"])
+def test_merged_subsessions_are_the_line_through_mean_pairs(order: str) -> None:
+    work, duration = ramp(0)
+    if order == "bisecting":
+        shuffled = 0.1 + 3.9 * bisecting(100)
+        work, duration = shuffled, duration - work + shuffled
+    fit = fit_wps(work, duration, method="merged-subsessions")
+    assert (fit.n, fit.slope.method) == (100, "wps-merged-subsessions")
+    assert fit.merged > 1
+    h = 100 // fit.merged
+    pairs = [each[: h * fit.merged].reshape(h, -1).mean(axis=1) for each in (work, duration)]
+    expected = scipy_stats.linregress(*pairs)
+    assert fit.slope.value == pytest.approx(expected.slope)
+    assert fit.slope.standard_error == pytest.approx(expected.stderr)
+    assert fit.overhead.standard_error == pytest.approx(expected.intercept_stderr)
+    assert fit.slope.degrees_of_freedom == h - 2
+    times = (duration / work)[: h * fit.merged].reshape(h, -1).mean(axis=1)
+    assert abs(autocorrelation(times)) <= 0.1
+
+
+def test_merging_that_leaves_fewer_than_five_pairs_is_refused() -> None:
+    work = np.linspace(1.0, 4.0, 12)
+    with pytest.raises(NotEstimable, match="autocorrelation of 12 rounds"):
+        fit_wps(work, work * np.linspace(1.0, 3.0, 12), method="merged-subsessions")
 
 
 def test_whole_amounts_are_amounts() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Analysis, Floats, RunRecord, WpsFit
+from benchrigor.model.run_line import grown
 from benchrigor.model.text import (
     counted,
     many,
@@ -21,7 +22,7 @@ from benchrigor.model.text import (
 )
 from benchrigor.report.plots import drawing
 from benchrigor.report.plots.trace import Ruler, Trace
-from benchrigor.report.text import grown, outlying
+from benchrigor.report.text import outlying
 from benchrigor.units import Scale, scale_for
 
 if TYPE_CHECKING:

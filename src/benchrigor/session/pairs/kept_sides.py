@@ -110,7 +110,10 @@ def are_in_turn(runs: Sequence[RunRecord | None]) -> bool:
 def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -> Comparison:
     """Compare both sides of a comparison pair by pair, as it did; the options are its own."""
     by_round = baseline.options.rounds == "restarted"
-    engine = PairEngine(by_round=by_round, disturbed=baseline.options.disturbed, **options)
+    own = baseline.options
+    engine = PairEngine(
+        by_round=by_round, disturbed=own.disturbed, detector=own.detector, **options
+    )
     # A process that was ended has none beside it.
     whole = ([each for each in run.rounds if not each.cut] for run in (baseline, candidate))
     for pair in zip(*whole, strict=False):

@@ -51,6 +51,7 @@ def measure_pair(
     gc: str = "on",
     preset: str | None = None,
     disturbed: str = "leave-out",
+    detector: str = "ranks",
     store: str | Path | Store | None = None,
     began: Callable[[PairEngine], object] | None = None,
     clock: Clock | None = None,
@@ -73,6 +74,8 @@ def measure_pair(
         Evidence needed, see `benchrigor.model.Options`: "quick", "normal", "strict".
     disturbed
         "leave-out" uses pairs of two undisturbed readings, if there are enough; "keep" uses all.
+    detector
+        What finds the stable pairs, see `benchrigor.model.Options`.
     store
         Store that keeps each function as a run; its subject names the other. `compare_runs` with
         ``paired=True`` compares the two runs again in pairs. None stores nothing.
@@ -121,7 +124,8 @@ def measure_pair(
         problems += wrong_function(name, func, "a function without arguments")
     asked: dict[str, Any] = {"margin": margin, "target": target, "confidence": confidence}
     asked |= {"statistic": statistic, "budget_s": budget_s, "preset": preset}
-    engine = attempt(problems, lambda: PairEngine(**asked, disturbed=disturbed, seed=seed))
+    asked |= {"detector": detector, "disturbed": disturbed, "seed": seed}
+    engine = attempt(problems, lambda: PairEngine(**asked))
     problems += misfits(setup=setup, teardown=teardown, inner=batch, gc=gc, inner_name="batch")
     if problems or engine is None:
         raise InvalidInput(problems)

@@ -55,6 +55,7 @@ from benchrigor.session.stop_rules import (
     next_check,
     satisfied,
 )
+from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.comparison.samples import check_margin, direction_named
 from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.estimation import Policy
@@ -133,7 +134,8 @@ def _invocations(values: Any, *, name: str) -> tuple[Floats, ...]:
 class PairEngine(Controller[PairPlan, PairRound]):
     """A comparison without I/O: it is asked whose turn is next, and told the readings.
 
-    Parameters as of `measure_pair`; ``options`` are confidence, statistic, budget_s and preset.
+    Parameters as of `measure_pair`; ``options`` are confidence, statistic, budget_s, preset
+    and detector.
 
     Readings come in blocks, baseline-candidate-candidate-baseline or the reverse, equally many of
     either, shuffled: drift that both share cancels within each block.
@@ -171,7 +173,9 @@ class PairEngine(Controller[PairPlan, PairRound]):
         q, confidence = quantile_named(checked.statistic), checked.confidence
         self._question = Question(
             statistic=checked.statistic,
-            policy=Policy(q=q, confidence=confidence, trim=True),
+            policy=Policy(
+                q=q, confidence=confidence, trim=True, detector=detector_named(checked.detector)
+            ),
             margin=margin,
             direction=way,
             paired=True,

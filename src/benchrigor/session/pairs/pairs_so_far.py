@@ -183,6 +183,7 @@ class PairsOfInvocations:
             paired=True,
             trim=are_series,
             positive=True,
+            detector=question.policy.detector,
         )
 
     def _at_one_pace(self) -> tuple[Sequence[Floats], Sequence[Floats]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy.typing as npt
 
@@ -35,6 +35,7 @@ from benchrigor.session.pairs.kept_sides import are_in_turn, compare_in_turn
 from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
 from benchrigor.session.pairs.stored_runs import StoredRuns, paced_by
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
+from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.samples import refuse_zeros
 from benchrigor.stats.comparison.two_sample import compare_samples
@@ -44,6 +45,8 @@ from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.storage import as_store
 from benchrigor.units import Quantity
+
+T = TypeVar("T", RunRecord, Recording)
 
 _ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
 
@@ -58,6 +61,7 @@ def compare_runs(
     margin: float = 0.01,
     direction: str | None = None,
     paired: bool = False,
+    detector: str | None = None,
     store: str | Path | Store | None = None,
 ) -> Comparison:
     """Compare the stable phases of two runs.
@@ -86,6 +90,9 @@ def compare_runs(
         The i-th reading of the baseline was taken next to the i-th of the candidate; only for
         readings from elsewhere, and for both runs that `measure_pair` or ``benchrigor ab`` kept.
 
+    detector
+        What finds the stable phases, see `benchrigor.model.Options`; None for that of each run,
+        "ranks" for readings.
     store
         A store of further runs. A stored run counts with a side if both have the same subject,
         machine, interpreter, commit, source and options, apart from options of length. Runs of
@@ -120,6 +127,7 @@ def compare_runs(
     sides = {"baseline": baseline, "candidate": candidate}
     options: dict[str, Any] = {"confidence": confidence, "margin": margin, "paired": paired}
     options |= {"stored": None if store is None else StoredRuns(as_store(store))}
+    options |= {"detector": detector}
     return compare_named(sides, metric=metric, statistic=statistic, direction=direction, **options)
 
 
@@ -132,10 +140,13 @@ def compare_named(
     paired: bool = False,
     confidence: float = 0.95,
     margin: float = 0.01,
+    detector: str | None = None,
     stored: StoredRuns | None = None,
 ) -> Comparison:
     """Compare two runs as `compare_runs` does, by the names that errors call them."""
-    sources = _averaged_alike([_source(each, metric, name) for name, each in sides.items()])
+    sources = _averaged_alike(
+        [_source(given, metric, name, detector) for name, given in sides.items()]
+    )
     statistic, direction = _common_options(sources, statistic, direction)
     options: dict[str, Any] = {"confidence": confidence, "margin": margin}
     options |= {"statistic": statistic, "direction": direction}
@@ -190,7 +201,10 @@ def _paired(sources: Sequence[_Source], options: Mapping[str, Any]) -> Compariso
     series = [each.recorded.series[0] for each in sources]
     with _showing_readings(sources):
         positive = _are_positive(sources)
-        return compare_samples(*series, paired=True, trim=True, positive=positive, **options)
+        detector = detector_named(sources[0].recorded.options.detector)
+        return compare_samples(
+            *series, paired=True, trim=True, positive=positive, detector=detector, **options
+        )
 
 
 def rank_runs(
@@ -200,9 +214,12 @@ def rank_runs(
     statistic: str | None = None,
     confidence: float = 0.95,
     direction: str | None = None,
+    detector: str | None = None,
 ) -> tuple[tuple[Ranked, ...], tuple[Notice, ...]]:
     """Rank runs by name, and say what else differs; the options are those of `compare_runs`."""
-    sources = _averaged_alike([_source(each, metric, name) for name, each in runs.items()])
+    sources = _averaged_alike(
+        [_source(given, metric, name, detector) for name, given in runs.items()]
+    )
     statistic, direction = _common_options(sources, statistic, direction)
     _refuse_zeros(sources)
     with _showing_readings(sources):
@@ -295,13 +312,24 @@ class _Source:
         return replace(estimate, method=method) if self.by_process else estimate
 
 
-def _source(given: RunRecord | npt.ArrayLike, metric: str | None, label: str) -> _Source:
-    if isinstance(given, RunRecord):
-        # Readings of a file have neither a machine nor an end to compare, and only one metric.
-        run = None if given.subject.get("kind") == FILE else given
-        recorded = recording_of(given, metric=metric if run else None)
-        return _Source(label=label_of(given), run=run, recorded=recorded)
-    return _Source(label=label, run=None, recorded=recording_of(given, label=label))
+def _source(
+    given: RunRecord | npt.ArrayLike, metric: str | None, label: str, detector: str | None
+) -> _Source:
+    if not isinstance(given, RunRecord):
+        recorded = _cut_by(detector, recording_of(given, label=label))
+        return _Source(label=label, run=None, recorded=recorded)
+    given = _cut_by(detector, given)
+    # Readings of a file have neither a machine nor an end to compare, and only one metric.
+    run = None if given.subject.get("kind") == FILE else given
+    recorded = recording_of(given, metric=metric if run else None)
+    return _Source(label=label_of(given), run=run, recorded=recorded)
+
+
+def _cut_by(detector: str | None, source: T) -> T:
+    """Let another detector cut the readings, if one is named."""
+    if detector is None:
+        return source
+    return replace(source, options=replace(source.options, detector=detector))
 
 
 def _are_positive(sources: Sequence[_Source]) -> bool:

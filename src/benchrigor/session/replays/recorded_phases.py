@@ -36,7 +36,7 @@ def record_with_changes(
     *,
     name: str,
     level: float,
-    min_segment: int,
+    min_segment: int | None,
 ) -> RunRecord:
     """Analyse recorded readings by these change points; each series has phases with all of them.
 

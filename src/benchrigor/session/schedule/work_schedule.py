@@ -31,6 +31,12 @@ SPREAD = 4.0
 # A planned amount is at most so many times the largest one before: at first the overhead hides the
 # work, and a line through noise could lead to the end of the range.
 REACH = 8.0
+# Of further rounds, whose larger amounts test the line: how far up, on a scale of ratios from the
+# largest amount planned to the largest that there is time for.
+_FURTHER_PLACES = (0.5, 1.0, 0.75)
+_LEAST_FURTHER = 2.0  # times the largest amount planned
+_OF_TIME_LEFT, _OF_TIME_SO_FAR = 0.125, 0.25  # shares that each of them may take
+_SMALL_PART = 0.25  # of the range of amounts: if no more was tried, a Notice says so
 _LARGEST = (1e300, 10**15)  # amount of a range without end, and of one of whole numbers
 _FIXED_LEVELS = 3  # of `bisecting`
 
@@ -104,20 +110,25 @@ class _QuickSet:
 class WorkSchedule:
     """Chooses the work amount of the next round, and the rounds that count.
 
-    Amounts start at ``low`` and double until a round is long enough (``shortest_s``). The first
-    long rounds are pilots: the line duration = overhead + work / speed through them gives the
-    largest amount with which a set of ``quick_rounds`` evenly spaced amounts takes ``quick_s``. The
-    amounts of a set come in bisecting order (1/2, 1/4, 3/4, 1/8 of the range ...) or in random
-    ``order``, so they do not rise with time. Further sets follow with about as much work. The same
-    rounds and arguments give the same amounts, so a resumed session continues alike.
+    Amounts start at ``low`` and double until a round is long enough (``shortest_s``); while rounds
+    last less than an eighth of that, they grow eightfold. The first long rounds are pilots: the
+    line duration = overhead + work / speed through them gives the largest amount with which a set
+    of ``quick_rounds`` evenly spaced amounts takes ``quick_s``. The amounts of a set come in
+    bisecting order (1/2, 1/4, 3/4, 1/8 of the range ...) or in random ``order``, so they do not
+    rise with time. Further sets follow with about as much work. The same rounds and arguments give
+    the same amounts, so a resumed session continues alike.
 
     *Short rounds* do not count, up to the largest short amount for which most rounds, from the
-    amount known before, were short: a slow first round does not end the doubling. Rounds of larger
+    amount known before, were short: a slow first round does not end the growth. Rounds of larger
     amounts count unless they took less than half of ``shortest_s``; those ended early. A selection
     by noise would bias the line.
 
     *Pilots* do not count once there are `FEWEST_ROUNDS` others, whose amounts the noise of the
     pilots has influenced.
+
+    *Further rounds*: three rounds of larger amounts show whether the line goes on up there, each in
+    at most an eighth of the time left and a quarter of the time so far. They do not count: if
+    amounts grew later, a drift would look like work.
 
     *Overhead*: rounds of less work than overhead times speed are left out, if ten rounds remain
     and a range of 5 to 1; repeatedly, with the line through the remaining rounds. Work decides,
@@ -142,6 +153,7 @@ class WorkSchedule:
     ) -> None:
         self._whole = isinstance(low, int) and isinstance(high, int | None)
         endless = high is None
+        self._is_bounded = not endless
         if high is None:
             high = max(low, _LARGEST[self._whole])
         self._most = high
@@ -159,9 +171,13 @@ class WorkSchedule:
         self._selection: _Selection | None = None
         self._plan: tuple[_Line, _QuickSet] | None = None
         self._pilots: int | None = None
+        self.tries_further = False  # whether it chooses further rounds
+        self.further: list[int] = []  # indices of further rounds
 
     def tell(self, work: float, duration_s: float) -> None:
         """Add the work and the duration of a round."""
+        if self._is_further_due and work >= _LEAST_FURTHER * self._largest_planned:
+            self.further.append(len(self._work))
         self._work.append(float(work))
         self._seconds.append(float(duration_s))
         if self._pilots is None:
@@ -196,7 +212,9 @@ class WorkSchedule:
             return self._amount(self._low)
         selection, plan = self._selection, self._plan
         if selection is None or plan is None:
-            return self._doubled()
+            return self._grown()
+        if further := self._further_work(seconds_left):
+            return self._amount(further)
         line, quick = plan
         affordable = line.within(seconds_left)
         low = min(quick.low, max(selection.least, affordable))
@@ -207,10 +225,37 @@ class WorkSchedule:
         return self._amount(low + self._place() * (top - low))
 
     @property
+    def _largest_planned(self) -> float:
+        """The largest amount of the set under way; infinity before there is one."""
+        if self._plan is None:
+            return math.inf
+        line, quick = self._plan
+        return min(line.amount(quick.longest), quick.most)
+
+    @property
+    def _is_further_due(self) -> bool:
+        """Whether the next round may be a further one: rounds that count come between them."""
+        tried = len(self.further)
+        is_wanted = self.tries_further and self._is_bounded and tried < len(_FURTHER_PLACES)
+        return is_wanted and self.sample >= FEWEST_ROUNDS + tried
+
+    def _further_work(self, seconds_left: float) -> float | None:
+        """Return an amount beyond those that are planned, if one is due and the time allows it."""
+        if not self._is_further_due or self._plan is None:
+            return None
+        seconds = min(_OF_TIME_LEFT * seconds_left, _OF_TIME_SO_FAR * sum(self._seconds))
+        largest, most = self._largest_planned, min(self._high, self._plan[0].within(seconds))
+        least = _LEAST_FURTHER * largest
+        if most <= least:
+            return None
+        place = _FURTHER_PLACES[len(self.further)]
+        return max(largest * math.pow(most / largest, place), least)
+
+    @property
     def _planned(self) -> int:
         """Rounds since the pilots, or, while there are only pilots, since the first long one."""
         if self._pilots is not None:
-            return len(self._work) - self._pilots
+            return len(self._work) - self._pilots - len(self.further)
         if self._selection is None:
             return 0
         return len(self._work) - 1 - int(self._long_enough().argmax())
@@ -236,22 +281,40 @@ class WorkSchedule:
     def notices(self) -> tuple[Notice, ...]:
         """Notices of rounds that do not count, and of long ones."""
         selection, notices = self._selection, list[Notice]()
-        short = int((~self._long_enough()).sum())
+        long_enough, further = self._long_enough(), len(self.further)
+        short = int((~long_enough).sum()) - further
         if short:
             limit = show_value(self._shortest_s, "s")
             sentence = f"Left out: {many(short, 'round')} below {limit}, or of too little work."
             notices.append(Notice.note(Code.SHORT_ROUNDS, sentence, rounds=short))
         if selection is not None:
-            if pilots := len(self._work) - short - int(selection.long_enough.sum()):
+            if pilots := int((long_enough & ~selection.long_enough).sum()):
                 sentence = f"Left out: {many(pilots, 'round')} that found the amounts to run."
                 notices.append(Notice.note(Code.PILOT_ROUNDS, sentence, rounds=pilots))
-            notices += _small_work(selection, np.array(self._work))
+            if further:
+                sentence = (
+                    f"Left out: {many(further, 'round')} of larger amounts that test the line."
+                )
+                notices.append(Notice.note(Code.FURTHER_ROUNDS, sentence, rounds=further))
+            notices += [*_small_work(selection, np.array(self._work)), *self._untried()]
             quick = self._quick_set(selection)
             if self._planned < quick.rounds and quick.seconds > 1.1 * self._quick_s:
                 whole, each = show_value(quick.seconds, "s"), show_value(quick.shortest, "s")
                 sentence = f"A first rough answer takes {whole}, as rounds take {each} or more."
                 notices.append(Notice.note(Code.LONG_ROUNDS, sentence, rounds=quick.rounds))
         return tuple(notices)
+
+    def _untried(self) -> list[Notice]:
+        """Say what part of the range of amounts was tried, if it is small."""
+        largest = max(self._work)
+        if not self._is_bounded or largest >= _SMALL_PART * self._high:
+            return []
+        tried, asked = show_amount(largest, ""), show_amount(self._most, "")
+        sentence = (
+            f"Amounts up to {tried} of {asked} were tried: larger ones may have another speed. "
+            "Give more time, or a smaller range."
+        )
+        return [Notice.warning(Code.RANGE_UNTRIED, sentence, largest=largest, asked=self._high)]
 
     def _too_short_up_to(self) -> float:
         """Return the amount up to which most rounds, from the one known before, were short."""
@@ -265,9 +328,13 @@ class WorkSchedule:
         return largest
 
     def _long_enough(self) -> Mask:
-        """Return which rounds are long enough: by their amount, and half of the duration wanted."""
+        """Return which rounds are long enough: by their amount, and half of the duration wanted.
+
+        Further rounds never are.
+        """
         work, seconds = np.array(self._work), np.array(self._seconds)
         long_enough: Mask = (work > self._too_short) & (seconds >= self._shortest_s / 2)
+        long_enough[self.further] = False
         return long_enough
 
     def _select(self) -> _Selection | None:
@@ -302,10 +369,11 @@ class WorkSchedule:
             return index >= self._pilots
         return index >= (1 if long_enough[1:].sum() >= FEWEST_COLD else 0)
 
-    def _doubled(self) -> float:
+    def _grown(self) -> float:
         """Return the next amount while all were too short."""
         if self._too_short < self._high:
-            return self._amount(max(2.0 * self._too_short, self._low))
+            growth = REACH if self._seconds[-1] < self._shortest_s / REACH else 2.0
+            return self._amount(max(growth * self._too_short, self._low))
         work, seconds = self._work[-1], self._seconds[-1]
         raise WorkTooShort(
             f"a round of work {show_amount(work, '')} took {show_value(seconds, 's')}, expected "
@@ -330,9 +398,9 @@ class WorkSchedule:
         If less than half of the range is above the overhead, all of it is used; or the upper half
         of the amounts tried so far, if only those are that small.
         """
-        most = min(self._high, REACH * max(self._work))
+        most = min(self._high, REACH * max(np.delete(self._work, self.further)))
         low = selection.least
-        if low > self._high / 2.0:  # the last doubling may have skipped smaller amounts
+        if low > self._high / 2.0:  # the last growth may have skipped smaller amounts
             shortest = selection.line.amount(self._shortest_s)
             low = min(low, max(self._low, self._too_short, shortest))
         if most == self._high and selection.small > most / SPAN:

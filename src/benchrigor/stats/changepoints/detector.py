@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from benchrigor.model import ChangePoints, Floats, as_series
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share, wrong_whole
-from benchrigor.stats.changepoints.edm import detect_by_medians
+from benchrigor.stats.changepoints.edm import MIN_SEGMENT_BY_MEDIANS, detect_by_medians
 from benchrigor.stats.changepoints.pruning import leading_bits
 from benchrigor.stats.changepoints.segmentation import Segmenter
 from benchrigor.stats.changepoints.unsettled import settle_ends
 
 MIN_SEGMENT = 10  # readings between two change points, at least
 MIN_FOR_CHANGES = 2 * MIN_SEGMENT  # fewer readings have no change points
-_METHODS = ("ranks", "edm")
+MIN_SEGMENTS = {"ranks": MIN_SEGMENT, "edm": MIN_SEGMENT_BY_MEDIANS}  # of each method
 _SHORT = 4_096
 
 
@@ -24,7 +24,7 @@ def detect_changes(
     values: npt.ArrayLike,
     *,
     level: float = 0.01,
-    min_segment: int = MIN_SEGMENT,
+    min_segment: int | None = None,
     method: str = "ranks",
 ) -> ChangePoints:
     """Find where a series changes its distribution.
@@ -37,7 +37,8 @@ def detect_changes(
         Chance of any change point in a series without change, in (0, 1).
     min_segment
         Least readings between two change points, at least 2; twice the variance inflation where
-        that is more. Fewer than ``2 * min_segment`` values have no change points.
+        that is more. None for 10, or 30 with "edm". Fewer than ``2 * min_segment`` values have no
+        change points.
     method
         "ranks"; or "edm", E-Divisive with medians as published, for up to 5000 values: a
         reference to compare with, which has no test and does not use ``level``.
@@ -75,13 +76,14 @@ def detect_changes(
     (30, 160)
     """
     series = as_series(values)
-    _check(level, min_segment, method)
-    if series.size < 2 * min_segment or _repeats(series) == series.size:
-        return settle_ends(series, _unchanged(series.size, level), int(min_segment))
+    _check(level, MIN_SEGMENT if min_segment is None else min_segment, method)
+    shortest = int(min_segment or MIN_SEGMENTS[method])
+    if series.size < 2 * shortest or _repeats(series) == series.size:
+        return settle_ends(series, _unchanged(series.size, level), shortest)
     if method == "edm":
-        indices = detect_by_medians(series, min_segment=int(min_segment))
+        indices = detect_by_medians(series, min_segment=shortest)
         return ChangePoints(indices=indices, n=series.size, level=None, inflation=1.0)
-    return Segmenter(series, level, int(min_segment)).change_points(series)
+    return Segmenter(series, level, shortest).change_points(series)
 
 
 class ChangeDetector:
@@ -171,7 +173,7 @@ def _check(level: object, min_segment: object, method: object = "ranks") -> None
     refuse(
         wrong_share("level", level),
         wrong_whole("min_segment", min_segment, least=2),
-        wrong_choice("method", method, _METHODS),
+        wrong_choice("method", method, tuple(MIN_SEGMENTS)),
     )
 
 

@@ -9,11 +9,14 @@ import numpy as np
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
 
+MIN_SEGMENT_BY_MEDIANS = 30  # as published
 MAX_READINGS = 5_000  # the square of more readings costs too much time and memory
 _PENALTY = 0.25  # share by which a further change has to raise the statistic
 
 
-def detect_by_medians(series: Floats, *, min_segment: int) -> tuple[int, ...]:
+def detect_by_medians(
+    series: Floats, *, min_segment: int = MIN_SEGMENT_BY_MEDIANS
+) -> tuple[int, ...]:
     """Cut a series where the medians of neighbouring segments differ most.
 
     E-Divisive with medians by James, Kejariwal & Matteson (2016), arXiv:1411.7955, in its form for

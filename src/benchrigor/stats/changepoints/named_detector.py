@@ -11,7 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from benchrigor.model import ChangePoints, as_series
-from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
+from benchrigor.stats.changepoints.detector import MIN_SEGMENT, MIN_SEGMENTS, detect_changes
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.stats.changepoints.unsettled import settle_ends
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
@@ -34,7 +34,7 @@ class NamedDetector:
 
     name: str
     search: Callable[[Any], ChangePoints]
-    min_segment: int = MIN_SEGMENT
+    min_segment: int
 
     def __call__(self, values: npt.ArrayLike) -> ChangePoints:
         """Return the change points of readings, shape (n,), at whole multiples of a batch."""
@@ -50,10 +50,11 @@ class NamedDetector:
         return settle_ends(series, points, self.min_segment)
 
 
-def detector_named(name: str, min_segment: int = MIN_SEGMENT) -> NamedDetector | None:
+def detector_named(name: str, min_segment: int | None = None) -> NamedDetector | None:
     """Return the detector of a name in `Options`; None for the built-in one, which trims itself."""
     if name == BUILT_IN:
         return None
+    min_segment = min_segment or MIN_SEGMENTS.get(name, MIN_SEGMENT)
     if name == "edm":
         search = partial(detect_changes, method=name, min_segment=min_segment)
         return NamedDetector(name=name, search=search, min_segment=min_segment)

@@ -9,6 +9,7 @@ import numpy as np
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, Notice
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
+from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.phases.changing_pace import is_one_pace
 from benchrigor.stats.phases.trimming import measured_part, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, too_few
@@ -31,7 +32,7 @@ class StablePairs:
     notices: tuple[Notice, ...] = ()
 
 
-def stable_pairs(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs:
+def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StablePairs:
     """Choose the pairs that are stable in both series and in their difference.
 
     If those are less than 0.8 of all, since the machine changes its speed under both, the pairs
@@ -48,15 +49,15 @@ def stable_pairs(baseline: Floats, candidate: Floats, confidence: float) -> Stab
         return StablePairs(start=0, stop=n, measured=slice(0, n))
     baseline, candidate = _in_order(baseline, candidate)
     try:
-        both = _stable_in_both(baseline, candidate, confidence)
+        both = _stable_in_both(baseline, candidate, policy)
     except NotEstimable:
-        by_ratio = _stable_ratio(baseline, candidate, confidence)
+        by_ratio = _stable_ratio(baseline, candidate, policy.confidence)
         if by_ratio is None:
             raise
         return by_ratio
     if both.stop - both.start >= _MOST * n:
         return both
-    by_ratio = _stable_ratio(baseline, candidate, confidence)
+    by_ratio = _stable_ratio(baseline, candidate, policy.confidence)
     longer = by_ratio is not None and by_ratio.stop - by_ratio.start > both.stop - both.start
     return by_ratio if by_ratio is not None and longer else both
 
@@ -73,16 +74,19 @@ def _in_order(one: Floats, two: Floats) -> tuple[Floats, Floats]:
     return (one, two) if first <= second else (two, one)
 
 
-def _stable_in_both(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs:
-    """Find stable pairs; the difference shows a warm-up that common noise hides in both series."""
+def _stable_in_both(baseline: Floats, candidate: Floats, policy: Policy) -> StablePairs:
+    """Find stable pairs; the difference shows a warm-up that common noise hides in both series.
+
+    The detector of the policy cuts both series. Whether their difference, or their ratio, is steady
+    is for a test to say, which a published method may not have.
+    """
     middle = float(np.median(baseline))
     ratio = float(np.median(candidate)) / middle if middle else 1.0
     difference = candidate - ratio * (baseline - middle)
-    kept = [
-        measured_part(measured_phase(each, confidence))
-        for each in (baseline, candidate, difference)
-    ]
-    start, stop = max(each.start for each in kept), min(each.stop for each in kept)
+    phases = [policy.phase(baseline), policy.phase(candidate)]
+    phases.append(measured_phase(difference, policy.confidence))
+    parts = [measured_part(phase) for phase in phases]
+    start, stop = max(part.start for part in parts), min(part.stop for part in parts)
     if stop - start < MIN_FOR_VARIANCE:
         raise NotEstimable(too_few(max(stop - start, 0), MIN_FOR_VARIANCE))
     return StablePairs(start=start, stop=stop, measured=slice(start, stop), transients=TRANSIENTS)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Comparison, Estimate, Floats, Notice, Verdict
+from benchrigor.model import ChangePoints, Code, Comparison, Estimate, Floats, Notice, Verdict
 from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import one_each
@@ -145,6 +145,7 @@ def compare_samples(
     paired: bool = False,
     trim: bool = False,
     positive: bool | None = None,
+    detector: Callable[[Floats], ChangePoints] | None = None,
 ) -> Comparison:
     """Compare as `compare` does; ``positive`` is None if only the numbers tell whether they are."""
     problems: list[str] = []
@@ -163,15 +164,10 @@ def compare_samples(
         positive = are_positive(first, second)
     share = q is None and are_shares(first, second)
     paired = bool(paired) and not share
+    policy = Policy(q=q, confidence=float(confidence), trim=bool(trim), share=share)
     question = Question(
         statistic=statistic,
-        policy=Policy(
-            q=q,
-            confidence=float(confidence),
-            trim=bool(trim),
-            share=share,
-            higher=better is Direction.HIGHER,
-        ),
+        policy=replace(policy, higher=better is Direction.HIGHER, detector=detector),
         margin=least,
         direction=better,
         paired=paired,
@@ -202,7 +198,7 @@ def compare_pairs(
     policy = question.policy
     whole = StablePairs(start=0, stop=baseline.size, measured=slice(None))
     try:
-        pairs = stable_pairs(baseline, candidate, policy.confidence) if policy.trim else whole
+        pairs = stable_pairs(baseline, candidate, policy) if policy.trim else whole
         one, two = (each[pairs.measured] for each in (baseline, candidate))
         basis = paired_readings(one, two, policy, pairs.transients)
     except NotEstimable as refusal:

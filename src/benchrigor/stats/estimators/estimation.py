@@ -8,7 +8,7 @@ differences.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,8 +45,8 @@ from benchrigor.stats.estimators.rate import (
     weighted_mean,
 )
 from benchrigor.stats.phases.changing_pace import cold_first, few_in_order, phase_at_any_pace
-from benchrigor.stats.phases.common_warm_up import common_phases
 from benchrigor.stats.phases.pieces import first_piece, whole_piece
+from benchrigor.stats.phases.rounds_cut import cut_rounds
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import (
     LONG_RUN_VARIANCE,
@@ -87,6 +87,12 @@ class Policy:
     share: bool = False  # readings are outcomes, 0 or 1, or shares of trials
     higher: bool = False  # readings are higher where the machine is faster
     batch: int = 1  # calls that each reading averages
+    detector: Callable[[Floats], ChangePoints] | None = None  # None for the built-in one
+
+    def phase(self, series: Floats) -> StablePhase:
+        """Find the stable phase of one series to measure."""
+        points = None if self.detector is None else self.detector(series)
+        return measured_phase(series, self.confidence, points)
 
     def transients(self, series: int) -> tuple[float, ...]:
         """Return the time constants of the transients fitted beside the level of each series.
@@ -178,7 +184,9 @@ def trim(
     if not isinstance(policy.trim, bool):
         return tuple(phase_by_shares(each, policy.trim) for each in series)
     if policy.kind is Kind.INVOCATIONS:
-        return _invocation_phases(series, policy.confidence)
+        if policy.detector is not None:
+            return tuple(map(policy.phase, series))
+        return cut_rounds(series, policy.confidence)
     if policy.kind is Kind.PIECES:
         one = replace(policy, kind=Kind.UNIT_READINGS)
         first = first_piece(series[0], trim(series[:1], one, change_points))
@@ -198,24 +206,6 @@ def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase,
     if isinstance(policy.trim, bool):
         return tuple(map(whole_piece, series))
     return trim(series, policy)
-
-
-def _invocation_phases(series: Sequence[Floats], confidence: float) -> tuple[StablePhase, ...]:
-    """Cut all invocations alike, or each by itself if only that leaves most of them.
-
-    On a busy machine the start of every round is faster, which is no warm-up of the workload.
-    """
-    common = common_phases(series, confidence)
-    if len(common) == 1 or any(phase.start is not None for phase in common):
-        return common
-    own = tuple(measured_phase(each, confidence) for each in series)
-    if 2 * sum(phase.n >= MIN_FOR_VARIANCE for phase in own) <= len(own):
-        return common
-    sentence = "The rounds have no steady state in common: each is cut by itself."
-    warning = replace(common[0].notices[0], severity=Severity.WARNING, sentence=sentence)
-    return tuple(
-        replace(phase, notices=(warning,)) if phase.start is not None else phase for phase in own
-    )
 
 
 def adapted(policy: Policy, phases: Sequence[StablePhase]) -> Policy:

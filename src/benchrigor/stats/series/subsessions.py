@@ -17,6 +17,7 @@ from benchrigor.stats.series.level import exact_fit, too_few
 from benchrigor.stats.series.long_run_variance import batch_means
 
 SUBSESSIONS = "subsessions"
+MERGED = "merged-subsessions"  # of work and duration, to the letter
 
 MIN_MERGED = 5  # the autocorrelation of fewer merged readings is near 0 whatever they are
 _MIN_READINGS = 3

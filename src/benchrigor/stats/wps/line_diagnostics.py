@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchrigor.model import Code, Estimate, Floats, Notice
+from benchrigor.model import Code, Estimate, Floats, Notice, WpsFit
+from benchrigor.model.text import many, show_amount
 from benchrigor.stats.wps.hc3 import Regression
 from benchrigor.stats.wps.lack_of_fit import MIN_RANGE, NEGLIGIBLE, LackOfFit
 
@@ -86,6 +87,27 @@ def diagnose_lack_of_fit(lack: LackOfFit) -> Iterator[Notice]:
         )
         value, low, high = bend.value, bend.low, bend.high
         yield Notice.warning(Code.NOT_LINEAR, sentence, bend=value, low=low, high=high, shape=shape)
+
+
+def diagnose_further(fit: WpsFit, work: Floats, duration_s: Floats) -> Iterator[Notice]:
+    """Yield a warning where rounds of larger amounts than those fitted are far from the line.
+
+    The line is known to the half-width of its slope, and rounds to twice the error at a round that
+    it was fitted without.
+    """
+    if fit.speed is None or not work.size:
+        return
+    expected_s = fit.overhead.value + fit.slope.value * work
+    excess = float(duration_s.sum() / expected_s.sum()) - 1.0
+    if abs(excess) <= fit.slope.relative_half_width + 2.0 * fit.prediction_error:
+        return
+    largest = float(work.max())
+    sentence = (
+        f"{many(work.size, 'round')} of larger amounts, up to {show_amount(largest, '')}, took "
+        f"{abs(excess):.0%} {'more' if excess > 0.0 else 'less'} time than the line says: its "
+        "speed does not hold for them."
+    )
+    yield Notice.warning(Code.NOT_LINEAR, sentence, excess=excess, largest=largest)
 
 
 def diagnose_outliers(

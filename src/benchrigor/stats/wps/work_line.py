@@ -15,7 +15,7 @@ from benchrigor.model.checks import attempt, refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import check_items, short
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, reciprocal_of, scaled
-from benchrigor.stats.series.subsessions import SUBSESSIONS
+from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.wps.grouped_jackknife import jackknife_errors, subsession_size
 from benchrigor.stats.wps.hc3 import (
     ESTIMATORS,
@@ -30,6 +30,7 @@ from benchrigor.stats.wps.line_diagnostics import (
     diagnose_line,
     diagnose_outliers,
 )
+from benchrigor.stats.wps.merged_pairs import least_squares_errors, merge_pairs
 
 WPS = "wps"  # the method of an estimate by work and duration begins so
 
@@ -75,7 +76,11 @@ def fit_wps(
         of rounds far from the line (Huber's T): the line of typical rounds, not of their mean.
     method
         "long-run-variance"; or "subsessions": adjacent rounds are merged until the residuals of
-        neighbours hardly correlate, and the line without each subsession gives the interval.
+        neighbours hardly correlate, and the line without each subsession gives the interval; or
+        "merged-subsessions", as published: adjacent rounds are merged until their times per work
+        hardly correlate, and the line goes through the mean work and duration of each subsession,
+        by least squares with Student's t. In bisecting order its intervals are wide, since
+        subsessions do alike work.
     autocorrelation_limit
         Largest absolute correlation of neighbouring subsessions, in (0, 1).
     checks
@@ -110,13 +115,20 @@ def fit_wps(
     refuse(
         wrong_share("confidence", confidence),
         wrong_choice("estimator", estimator, ESTIMATORS),
-        wrong_choice("method", method, (LONG_RUN_VARIANCE, SUBSESSIONS)),
+        wrong_choice("method", method, (LONG_RUN_VARIANCE, SUBSESSIONS, MERGED)),
         wrong_share("autocorrelation_limit", autocorrelation_limit),
     )
     rounds = _checked(work, duration_s)
-    line, centre = _line(rounds, estimator)
-    combinations, merged = [[0.0, 1.0], [1.0, -centre]], 1
-    if method == SUBSESSIONS:
+    fitted, merged = rounds, 1
+    if method == MERGED:
+        *pairs, merged = merge_pairs(rounds.work, rounds.durations, autocorrelation_limit)
+        fitted = replace(rounds, work=pairs[0], durations=pairs[1])
+        _check_determined(fitted.work, rounds.seconds)
+    line, centre = _line(fitted, estimator)
+    combinations = [[0.0, 1.0], [1.0, -centre]]
+    if method == MERGED:
+        errors = least_squares_errors(line, combinations)
+    elif method == SUBSESSIONS:
         merged = subsession_size(line, autocorrelation_limit)
         errors = jackknife_errors(line, combinations, merged)
     else:
@@ -125,8 +137,8 @@ def fit_wps(
     name = "-".join([WPS, *(each for each in (estimator, method) if each not in _PLAIN)])
     slope, overhead = (each.estimate(confidence, n, name) for each in errors)
     speed = reciprocal_of(slope)
-    prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / rounds.durations.mean())
-    notices = tuple(diagnose_line(rounds.work, line, speed, prediction_error))
+    prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / fitted.durations.mean())
+    notices = tuple(diagnose_line(fitted.work, line, speed, prediction_error))
     fit = WpsFit(
         speed=None if speed is None else replace(scaled(speed, rate), notices=notices),
         overhead=scaled(overhead, rounds.seconds),

@@ -1,0 +1,79 @@
+"""The cut of restarted rounds: the one that all have in common, or each its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from benchrigor.model import Code, Floats, Notice, PhaseReason, Severity, StablePhase
+from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
+from benchrigor.stats.phases.common_warm_up import common_phases
+from benchrigor.stats.phases.trimming import beyond_noise, measured_phase
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.series.long_run_variance import batch_means
+
+_BY_CHANCE, _FEW = 0.1, 2  # about one in fifty steady rounds seems to change
+# Neither warm-ups nor cool-downs are looked for in the middle. If more than an eighth of the rounds
+# that change do so there, it is the machine that changes.
+_MIDDLE, _MOST_IN_MIDDLE = (0.5, 0.75), 0.125
+_MOST_POINTS = 2_048  # of a round; a longer one is averaged to means of neighbours
+
+
+def cut_rounds(series: Sequence[Floats], confidence: float) -> tuple[StablePhase, ...]:
+    """Cut all invocations alike, or each by itself if only that leaves most of them.
+
+    On a busy machine the start of every round is faster, which is no warm-up of the workload.
+    """
+    common = common_phases(series, confidence)
+    if len(common) == 1:
+        return common
+    if any(phase.start is not None for phase in common):
+        return _cut_changing_rounds(series, common, confidence)
+    own = tuple(measured_phase(readings, confidence) for readings in series)
+    if 2 * sum(phase.n >= MIN_FOR_VARIANCE for phase in own) <= len(own):
+        return common
+    sentence = "The rounds have no steady state in common: each is cut by itself."
+    warning = replace(common[0].notices[0], severity=Severity.WARNING, sentence=sentence)
+    return tuple(
+        replace(phase, notices=(warning,)) if phase.start is not None else phase for phase in own
+    )
+
+
+def _cut_changing_rounds(
+    series: Sequence[Floats], common: tuple[StablePhase, ...], confidence: float
+) -> tuple[StablePhase, ...]:
+    """Cut rounds by themselves that change inside the common cut, if more do than by chance.
+
+    Half of the rounds may have a cool-down, or each a warm-up of its own length. Where rounds
+    change in their middle too, the machine changes its pace, which is part of the mean.
+    """
+    changes = [_changes(readings, cut) for readings, cut in zip(series, common, strict=True)]
+    low, high = _MIDDLE
+    in_middle = sum(any(low < place < high for place in places) for places in changes)
+    own = {
+        index: phase
+        for index, (readings, places) in enumerate(zip(series, changes, strict=True))
+        if places and (phase := measured_phase(readings, confidence)).reason is PhaseReason.STABLE
+    }
+    if len(own) <= max(_BY_CHANCE * len(series), _FEW) or in_middle > _MOST_IN_MIDDLE * len(own):
+        return common
+    sentence = (
+        f"{len(own)} of {len(series)} rounds change inside the cut that all have in common: these "
+        "are cut one by one."
+    )
+    note = Notice.note(Code.CUT_ONE_BY_ONE, sentence, rounds=len(own))
+    phases = (own.get(index, cut) for index, cut in enumerate(common))
+    return tuple(replace(phase, notices=(*phase.notices, note)) for phase in phases)
+
+
+def _changes(readings: Floats, cut: StablePhase) -> list[float]:
+    """Return where a round changes beyond slow noise inside a cut, as shares of the round."""
+    inside = readings[cut.start : cut.stop]
+    batch = -(-inside.size // _MOST_POINTS)
+    means = batch_means(inside, batch)
+    if means.size < MIN_FOR_CHANGES:
+        return []
+    points = beyond_noise(means, detect_changes(means))
+    ends = [points.early] * bool(points.early) + [means.size - points.late] * bool(points.late)
+    places = [*points.indices, *ends]
+    return [(batch * place + (cut.start or 0)) / readings.size for place in places]

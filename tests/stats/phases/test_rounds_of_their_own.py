@@ -1,0 +1,62 @@
+"""Restarted rounds whose warm-ups and cool-downs differ from round to round."""
+
+import numpy as np
+import pytest
+
+from benchrigor.model import Code, Kind
+from benchrigor.stats.estimators.estimation import Policy, estimate
+
+RESTARTED = Policy(kind=Kind.INVOCATIONS, trim=True)
+
+
+def rounds(seed: int, cool_downs: float, *, varied: bool = True) -> list[np.ndarray]:
+    rng, drawn = np.random.default_rng([36, seed]), []
+    for _ in range(25):
+        warm_up, cool_down = (rng.integers(5, 100), rng.integers(1, 60)) if varied else (40, 30)
+        series = 1.0 + 0.5 * (np.arange(300) < warm_up)
+        if rng.random() < cool_downs:
+            series[300 - cool_down :] += 0.3
+        drawn.append(series * rng.normal(1.0, 0.01) * rng.normal(1.0, 0.03, 300))
+    return drawn
+
+
+@pytest.mark.parametrize("cool_downs", [0.0, 0.5, 1.0])
+def test_a_cool_down_of_some_rounds_does_not_bias_the_mean(cool_downs: float) -> None:
+    values = []
+    for seed in range(3):
+        estimation = estimate(rounds(seed, cool_downs), RESTARTED)
+        assert estimation.estimate is not None
+        values.append(estimation.estimate.value)
+        cuts = {(phase.start, phase.stop) for phase in estimation.phases}
+        assert cool_downs != 0.5 or len(cuts) > 5
+    assert np.mean(values) == pytest.approx(1.0, abs=0.004)
+
+
+def test_rounds_that_are_alike_keep_the_cut_that_they_have_in_common() -> None:
+    for seed in range(3):
+        estimation = estimate(rounds(seed, 1.0, varied=False), RESTARTED)
+        assert Code.CUT_ONE_BY_ONE not in {notice.code for notice in estimation.notices}
+        assert len({(phase.start, phase.stop) for phase in estimation.phases}) == 1
+
+
+def at_two_paces(seed: int) -> list[np.ndarray]:
+    """Draw rounds on a machine that is slower by 30% for a quarter of the time, in turns."""
+    rng, drawn = np.random.default_rng([37, seed]), []
+    for _ in range(25):
+        slow, stretches = rng.random() < 0.25, list[np.ndarray]()
+        while sum(stretch.size for stretch in stretches) < 300:
+            length = 1 + rng.geometric(1 / 30 if slow else 1 / 90)
+            stretches.append(np.full(length, 1.3 if slow else 1.0))
+            slow = not slow
+        drawn.append(np.concatenate(stretches)[:300] * rng.normal(1.0, 0.03, 300))
+    return drawn
+
+
+def test_rounds_in_which_the_machine_changes_its_pace_are_not_cut_to_one_pace() -> None:
+    values = []
+    for seed in range(2):
+        estimation = estimate(at_two_paces(seed), RESTARTED)
+        assert estimation.estimate is not None
+        assert Code.CUT_ONE_BY_ONE not in {notice.code for notice in estimation.notices}
+        values.append(estimation.estimate.value)
+    assert np.mean(values) == pytest.approx(1.075, rel=0.015)
