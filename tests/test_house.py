@@ -18,6 +18,8 @@ LISTS = {"cli", "model", "testing"}
 MOST_MODULES, MOST_LINES, MOST_LINES_OF_A_FUNCTION = 12, 400, 50
 LONG_FUNCTIONS: dict[str, str] = {}
 """Functions that may be longer, each with the reason."""
+LONG_MODULES = {"workloads/processes/worker.py": "one file is all that a fresh interpreter loads"}
+"""Modules that may be longer, likewise."""
 
 
 def name_of(path: Path) -> str:
@@ -84,7 +86,7 @@ def test_no_two_modules_bear_the_same_name() -> None:
 
 @pytest.mark.slow
 def test_modules_are_short() -> None:
-    assert [name_of(path) for path in MODULES if len(code_of(path)) > MOST_LINES] == []
+    assert {name_of(path) for path in MODULES if len(code_of(path)) > MOST_LINES} == {*LONG_MODULES}
 
 
 @pytest.mark.slow
