@@ -177,15 +177,7 @@ def peak(
         --read 'p95:s=regex:95% in (.+) secs' -- hey -c {load} -z {seconds}s URL
       benchrigor peak --mean 40ms my_client:request
     """  # noqa: D301  # click wants the backspace itself
-    if words and names_function(words[0]) and not is_there(Path(words[0])):
-        refuse(trailing_words(words, several=False))
-    limits = _limits(mean_s, p95_s, failed, others, given["read"])
-    if not limits:
-        where = " before COMMAND, to which all that follows belongs" if words else ""
-        raise InvalidInput(
-            f"no limit is given{where}, expected --p95, --mean, --failed or --limit, such as "
-            "--p95 200ms"
-        )
+    limits = _checked(words, _limits(mean_s, p95_s, failed, others, given["read"]))
     accuracy_given = shared.is_given("accuracy")  # else to miss it is nobody's loss
     if (plan_only or given["policy"] != ADAPTIVE) and not accuracy_given:
         given["accuracy"] = _PUBLISHED_ACCURACY  # of the response, as it was published
@@ -243,6 +235,19 @@ def _limits(
     ]
     texts = [*([f"failed={failed}"] if failed is not None else []), *others]
     return found + [_limit(each, units) for each in texts]
+
+
+def _checked(words: Sequence[str], limits: list[Limit]) -> list[Limit]:
+    """Return the limits; InvalidInput without any, and for options that stand too far behind."""
+    if words and names_function(words[0]) and not is_there(Path(words[0])):
+        refuse(trailing_words(words, several=False))
+    if not limits:
+        where = " before COMMAND, to which all that follows belongs" if words else ""
+        raise InvalidInput(
+            f"no limit is given{where}, expected --p95, --mean, --failed or --limit, such as "
+            "--p95 200ms"
+        )
+    return limits
 
 
 def _limit(text: str, units: Mapping[str, str]) -> Limit:

@@ -25,10 +25,9 @@ from benchrigor.session.measuring import run_in_loop
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.storage.project_settings import time_metric
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
-from benchrigor.workloads.callable import awaits
 from benchrigor.workloads.processes import kinship
 from benchrigor.workloads.processes.own_signals import EndedBySignal, ended_by_signals
-from benchrigor.workloads.timing import hash_of_function
+from benchrigor.workloads.timing import awaits, hash_of_function
 
 T = TypeVar("T")
 _Arguments = tuple[Sequence[Any], Mapping[str, Any]]

@@ -20,7 +20,7 @@ from benchrigor.session.traces import SPEED
 from benchrigor.units import Direction
 from benchrigor.workloads import AmountWorkload, CallableWorkload
 from benchrigor.workloads.amount import takes_amount
-from benchrigor.workloads.callable import awaits, misfits, wrong_function
+from benchrigor.workloads.timing import awaits, misfits, wrong_function
 
 if TYPE_CHECKING:  # asyncio takes longer to load than all else here
     from asyncio import AbstractEventLoop

@@ -12,8 +12,8 @@ from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.protocols import Recorder
-from benchrigor.workloads.callable import CallableWorkload, awaits, collector_kept
-from benchrigor.workloads.timing import in_seconds
+from benchrigor.workloads.callable import CallableWorkload
+from benchrigor.workloads.timing import awaits, collector_kept, in_seconds
 
 
 class AmountWorkload(CallableWorkload):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchrigor.errors import ClockFailed, InvalidInput
 from benchrigor.model import Code, Notice, RoundPlan
-from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.checks import refuse
 from benchrigor.model.series import short
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.workloads.processes.worker import (
@@ -30,10 +30,13 @@ from benchrigor.workloads.timing import (
     Chunk,
     InstructionClock,
     TimedWorkload,
+    awaits,
+    collector_kept,
     failures_of,
     in_seconds,
+    misfits,
     traced_memory,
-    wrong_time_limit,
+    wrong_function,
 )
 
 if TYPE_CHECKING:  # asyncio takes longer to load than all else here
@@ -42,7 +45,6 @@ if TYPE_CHECKING:  # asyncio takes longer to load than all else here
     from benchrigor.workloads.processes.worker import Timing
 
 Call = Callable[[], object]
-_FUNCTION = "a function without arguments"
 _UNAWAITED = (
     "nothing awaits it; give a coroutine function, such as functools.partial(f, ...), which is "
     "awaited"
@@ -163,8 +165,7 @@ class CallableWorkload(TimedWorkload):
         super().__init__(func, clock=clock, meter=meter, timeout_s=timeout_s)
         if self._limit is not None:
             self._limit.calls = inner or 1
-        self._gc = gc
-        self._metric = metric
+        self._gc, self._metric = gc, metric
         self._is_first_round = first_call_apart
         self._take_first = take_first  # None after the first call
         self._calls = 0  # finished before the readings under way
@@ -529,65 +530,3 @@ class _FirstResult:
         if inspect.iscoroutine(self._result):
             self._result.close()
             raise InvalidInput(f"{name} returned a coroutine: {_UNAWAITED}")
-
-
-def misfits(
-    *,
-    setup: object,
-    teardown: object,
-    inner: object,
-    gc: object,
-    timeout_s: object = None,
-    loop_factory: object = None,
-    sync: object = None,
-    inner_name: str = "inner",
-) -> list[str]:
-    """Return what is wrong with parameters of a `CallableWorkload` other than its function.
-
-    ``inner_name`` is the caller's name of ``inner``.
-    """
-    is_count = inner is None or (type(inner) is int and inner >= 1)
-    alone = teardown is None or not is_count or inner in {None, 1}
-    makes_loops = loop_factory is None or callable(loop_factory)
-    wrong = wrong_values(
-        [
-            ("setup", setup, setup is None or callable(setup), _FUNCTION),
-            ("teardown", teardown, teardown is None or callable(teardown), _FUNCTION),
-            ("sync", sync, sync is None or callable(sync), _FUNCTION),
-            (inner_name, inner, is_count, "a whole number from 1 on, or None"),
-            (inner_name, inner, alone, "1 since a teardown goes with a call"),
-            ("loop_factory", loop_factory, makes_loops, "a function that makes an event loop"),
-            ("gc", gc, gc in ("on", "off"), "'on' or 'off'"),
-        ]
-    )
-    return [*wrong, *wrong_time_limit(timeout_s)]
-
-
-def wrong_function(name: str, func: object, expected: str) -> list[str]:
-    """Return what is wrong with a function that is to be timed."""
-    if not callable(func):
-        return [f"{name} is {func!r}, expected {expected}"]
-    if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
-        return [
-            f"{name} is {func!r}: calling it only makes an object; wrap it in a function that runs "
-            "it to its end (Session.run measures the steps of a generator function)"
-        ]
-    return []
-
-
-def awaits(func: Any) -> bool:
-    """Return whether a function is a coroutine function, whose calls are awaited."""
-    return callable(func) and any(map(inspect.iscoroutinefunction, (func, func.__call__)))
-
-
-@contextmanager
-def collector_kept(policy: str) -> Iterator[None]:
-    """Keep the garbage collector off inside if the policy is "off", and restore it."""
-    was_on = collector.isenabled()
-    if policy == "off":
-        collector.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            collector.enable()

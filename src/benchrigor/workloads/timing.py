@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc as collector
 import hashlib
 import inspect
 import math
@@ -24,7 +25,7 @@ import numpy as np
 from benchrigor.clocks import WallClock, clock_cost_ns
 from benchrigor.errors import ClockFailed, failed
 from benchrigor.model import Code, Floats, Notice, RoundPlan
-from benchrigor.model.checks import is_number
+from benchrigor.model.checks import is_number, wrong_values
 from benchrigor.model.options import LATEST
 from benchrigor.model.text import counted, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
@@ -36,6 +37,7 @@ from benchrigor.workloads.reading_delays import ReadingDelays
 # Readings held as Python integers before they are handed over: bounds memory at a few MB.
 CHUNK = 65_536
 _RESOLUTIONS = 1_000
+_FUNCTION = "a function without arguments"
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
 NEVER = sys.maxsize  # no clock shows so many nanoseconds
@@ -209,6 +211,68 @@ class Chunk(NamedTuple):
 
     elapsed_ns: list[int]
     inner: int = 1
+
+
+def misfits(
+    *,
+    setup: object,
+    teardown: object,
+    inner: object,
+    gc: object,
+    timeout_s: object = None,
+    loop_factory: object = None,
+    sync: object = None,
+    inner_name: str = "inner",
+) -> list[str]:
+    """Return what is wrong with parameters of a `CallableWorkload` other than its function.
+
+    ``inner_name`` is the caller's name of ``inner``.
+    """
+    is_count = inner is None or (type(inner) is int and inner >= 1)
+    alone = teardown is None or not is_count or inner in {None, 1}
+    makes_loops = loop_factory is None or callable(loop_factory)
+    wrong = wrong_values(
+        [
+            ("setup", setup, setup is None or callable(setup), _FUNCTION),
+            ("teardown", teardown, teardown is None or callable(teardown), _FUNCTION),
+            ("sync", sync, sync is None or callable(sync), _FUNCTION),
+            (inner_name, inner, is_count, "a whole number from 1 on, or None"),
+            (inner_name, inner, alone, "1 since a teardown goes with a call"),
+            ("loop_factory", loop_factory, makes_loops, "a function that makes an event loop"),
+            ("gc", gc, gc in ("on", "off"), "'on' or 'off'"),
+        ]
+    )
+    return [*wrong, *wrong_time_limit(timeout_s)]
+
+
+def wrong_function(name: str, func: object, expected: str) -> list[str]:
+    """Return what is wrong with a function that is to be timed."""
+    if not callable(func):
+        return [f"{name} is {func!r}, expected {expected}"]
+    if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
+        return [
+            f"{name} is {func!r}: calling it only makes an object; wrap it in a function that runs "
+            "it to its end (Session.run measures the steps of a generator function)"
+        ]
+    return []
+
+
+def awaits(func: Any) -> bool:
+    """Return whether a function is a coroutine function, whose calls are awaited."""
+    return callable(func) and any(map(inspect.iscoroutinefunction, (func, func.__call__)))
+
+
+@contextmanager
+def collector_kept(policy: str) -> Iterator[None]:
+    """Keep the garbage collector off inside if the policy is "off", and restore it."""
+    was_on = collector.isenabled()
+    if policy == "off":
+        collector.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            collector.enable()
 
 
 def wrong_time_limit(timeout_s: object) -> list[str]:

@@ -26,12 +26,18 @@ from benchrigor.session.session import Session, meter_for
 from benchrigor.stats.estimators.estimation import batched
 from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads import CallableWorkload
-from benchrigor.workloads.callable import Call, collector_kept, misfits, wrong_function
+from benchrigor.workloads.callable import Call
 from benchrigor.workloads.processes.own_signals import measuring, stops_noted
 from benchrigor.workloads.processes.time_limits import CallOverran, Patience
 from benchrigor.workloads.processes.worker import FEW_CALLS, SEGMENT_NS
 from benchrigor.workloads.reading_delays import stopped_inside
-from benchrigor.workloads.timing import Stopwatch, in_seconds
+from benchrigor.workloads.timing import (
+    Stopwatch,
+    collector_kept,
+    in_seconds,
+    misfits,
+    wrong_function,
+)
 
 
 def measure_pair(

@@ -138,10 +138,7 @@ class ProcessGroup:
         # To start a thread takes a twentieth of the shortest command: it starts before the clock.
         watched = (timeout_s, seconds)
         self._watchdog = threading.Thread(target=self._watch, args=watched, daemon=True)
-        try:
-            self._lifeline = os.pipe()
-        except OSError as error:
-            raise WorkloadFailed(f"{name} cannot be started: {error.strerror}") from None
+        self._lifeline = _pipe(name)
         self._children = kinship.children()
         if self._outputs or watched != (None, None):
             self._watchdog.start()
@@ -345,6 +342,13 @@ class ProcessGroup:
 
 
 _running: set[ProcessGroup] = set()
+
+
+def _pipe(name: str) -> tuple[int, int]:
+    try:
+        return os.pipe()
+    except OSError as error:
+        raise WorkloadFailed(f"{name} cannot be started: {error.strerror}") from None
 
 
 def _sessions() -> list[int]:
