@@ -38,7 +38,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.page_notices import chosen, warnings
-from benchrigor.model.secret_values import HIDDEN, hide_secrets
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import (
     PEAK_MEMORY,
     marked,
