@@ -7,7 +7,7 @@ first masked, a character for a character, so that all else stays where and as i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from urllib.parse import unquote
 
@@ -119,13 +119,27 @@ _PIECE = re.compile(
 )
 _LITERAL = re.compile(_CLOSED, re.DOTALL)
 _LITERALS = re.compile(rf"(?:{_CLOSED})(?:\s*,\s*(?:{_CLOSED}))+", re.DOTALL)  # as of a list
+_FEWEST_BARE = 3  # characters of a secret that is looked for by itself
 _AFTER = re.compile(r"[)\]}>`,;:.]+$")  # of the sentence or the program around an argument
 # Without any of these there is no secret: most sentences are told from others by one look.
-_HINT = re.compile(
-    r"pass|pwd|secret|token|credential|signature|jwt|key|auth|cookie|bearer|sess|@|//|%[0-9a-f]{2}"
-    r"|(?<![a-z])(?:pw|psk|sig|sid|pin|otp|pat)(?![a-z])|-[a-z]*[ub]|user|mysql|mariadb|\b7z",
-    re.IGNORECASE,
+_HINTS = (
+    *("pass", "pwd", "secret", "token", "credential", "signature", "jwt", "key", "auth", "cookie"),
+    *("bearer", "sess", "user", "mysql", "mariadb", "7z", "@", "//"),
 )
+_SHORT_HINT = re.compile(r"(?:p(?:w|sk|in|at)|si[gd]|otp)(?![a-z])|-[a-z]*[ub]|%[0-9a-f]{2}")
+
+
+class Veiled(str):
+    """An argument or a command with a secret that nothing marks; ``shown`` stands for it."""
+
+    __slots__ = ("shown",)
+    shown: str
+
+    def __new__(cls, text: str, shown: str = HIDDEN) -> Veiled:
+        """Veil a text."""
+        made = super().__new__(cls, text)
+        made.shown = shown
+        return made
 
 
 def hide_in_text(text: str) -> str:
@@ -136,12 +150,35 @@ def hide_in_text(text: str) -> str:
     >>> hide_in_text("raise ValueError('GET https://me:hunter2@host/?token=hunter2 failed')")
     "raise ValueError('GET https://__hidden__@host/?token=__hidden__ failed')"
     """
-    return _unmasked(_masked_text(text)) if _HINT.search(text) else text
+    text = getattr(text, "shown", text)
+    lowered = text.lower()
+    if not any(hint in lowered for hint in _HINTS) and not _SHORT_HINT.search(lowered):
+        return text
+    return _unmasked(_masked_text(text))
 
 
 def hide_in_words(words: Iterable[str]) -> list[str]:
     """Return the arguments of a command with their secrets hidden."""
-    return [_unmasked(each) for each in map(_Words().mask, words)]
+    line = _Words()
+    return [_unmasked(line.mask(getattr(word, "shown", word))) for word in words]
+
+
+def hide_values(text: str, words: Sequence[str]) -> str:
+    """Return what a command says with its secrets hidden, those of its arguments also bare.
+
+    Examples
+    --------
+    >>> hide_values("hunter2 is wrong", ["login", "--password", "hunter2"])
+    '__hidden__ is wrong'
+    """
+    for word, hidden in zip(words, hide_in_words(words), strict=True):
+        parts = "(.+?)".join(map(re.escape, hidden.split(HIDDEN)))
+        found = re.fullmatch(parts, word, re.DOTALL) if word != hidden else None
+        for value in found.groups() if found else ():
+            for secret in (value, re.split(r"[\s:]", value)[-1]):  # of a user or scheme, its end
+                if len(secret) >= _FEWEST_BARE:
+                    text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", HIDDEN, text)
+    return hide_in_text(text)
 
 
 def names_secret(name: str) -> bool:
@@ -149,9 +186,9 @@ def names_secret(name: str) -> bool:
     return _SECRET_NAME.fullmatch(name) is not None
 
 
-def is_plain(value: str) -> bool:
-    """Return whether a value can be no secret, whatever its name."""
-    return _IS_PLAIN.fullmatch(value) is not None
+def hide_value(name: str, value: str) -> str:
+    """Return the value of what bears the name, hidden if it is a secret."""
+    return HIDDEN if names_secret(name) and not _IS_PLAIN.fullmatch(value) else value
 
 
 def _unmasked(text: str) -> str:

@@ -5,7 +5,8 @@ import shlex
 import pytest
 
 from benchrigor.model import Options, RunRecord
-from benchrigor.model.secret_values import HIDDEN, hide_secrets, holds_hidden
+from benchrigor.model.secret_values import hide_secrets, holds_hidden
+from benchrigor.secret_texts import HIDDEN
 
 S = "S3cr3tV"
 
