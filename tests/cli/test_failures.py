@@ -259,7 +259,7 @@ def test_a_function_that_limits_the_open_files_makes_no_traceback_of_ours(store)
     assert "Too many open files" in done.stderr
 
 
-SECRET = """
+LEAKY = """
 import time
 calls = []
 
@@ -274,7 +274,7 @@ def later():
 
 async def request():
     calls.append(1)
-    if len(calls) > 3:
+    if len(calls) % 2 == 0:
         at_once()
 """
 
@@ -287,7 +287,7 @@ async def request():
         ("run", "--json", "leaky:at_once"),
         ("ab", "leaky:later", "leaky:later"),
         ("timeit", "--setup", "import leaky", "leaky.at_once()"),
-        ("peak", "--p95", "5ms", "leaky:request"),
+        ("peak", "--failed", "1%", "--duration", "1", "leaky:request"),
         ("run", "--", "true --password hunter2XYZ"),
         ("run", "https://u:hunter2XYZ@h/"),
         ("run", "--budget", "https://u:hunter2XYZ@h/", "true"),
@@ -295,7 +295,7 @@ async def request():
     ],
 )
 def test_no_failure_shows_or_stores_a_secret(cli, store, words):
-    (store.parent / "leaky.py").write_text(SECRET)
+    (store.parent / "leaky.py").write_text(LEAKY)
     sys.modules.pop("leaky", None)
     verb, *rest = words
     failed = cli(verb, "--budget", "1", *rest)
@@ -308,7 +308,7 @@ def test_no_failure_shows_or_stores_a_secret(cli, store, words):
 
 
 def test_a_source_line_is_shown_as_it_is_but_for_the_secret(cli, store):
-    (store.parent / "leaky.py").write_text(SECRET)
+    (store.parent / "leaky.py").write_text(LEAKY)
     failed = cli("run", "--budget", "1", "leaky:at_once")
     line = "raise ValueError('GET https://__hidden__@h/?token=__hidden__ failed')\n"
     assert f"|     {line}" in failed.stderr
