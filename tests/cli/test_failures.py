@@ -287,7 +287,7 @@ async def request():
         ("run", "--json", "leaky:at_once"),
         ("ab", "leaky:later", "leaky:later"),
         ("timeit", "--setup", "import leaky", "leaky.at_once()"),
-        ("peak", "--failed", "1%", "--duration", "1", "leaky:request"),
+        ("peak", "--failed", "1%", "leaky:request"),
         ("run", "--", "true --password hunter2XYZ"),
         ("run", "https://u:hunter2XYZ@h/"),
         ("run", "--budget", "https://u:hunter2XYZ@h/", "true"),
