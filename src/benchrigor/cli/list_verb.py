@@ -40,7 +40,11 @@ def list_runs(query: str, store: Path | None, as_json: bool) -> None:
     elif runs:
         say(page(line for each in runs for line in _entry(each)))
     else:
-        say(escaped(f"no runs in {opened.path}" + (f" match {hide_secrets(query)!r}" if query else "")))
+        say(
+            escaped(
+                f"no runs in {opened.path}" + (f" match {hide_secrets(query)!r}" if query else "")
+            )
+        )
 
 
 def _entry(run: Mapping[str, Any]) -> list[Part]:
