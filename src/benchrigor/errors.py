@@ -38,16 +38,28 @@ def without_our_frames(error: BaseException) -> BaseException:
     return error.with_traceback(trace)
 
 
+def _without_secrets(item: object) -> object:
+    from benchrigor.secret_texts import hide_in_text  # noqa: PLC0415  # slow to load
+
+    if isinstance(item, tuple):
+        return tuple(map(_without_secrets, item))
+    return hide_in_text(item) if isinstance(item, str) else item
+
+
 class BenchrigorError(Exception):
     """The base of all errors that benchrigor raises on purpose.
 
-    Each of its ``args`` is a line of the message, in which control characters are escaped.
+    Each of its ``args`` is a line of the message, in which control characters are escaped and
+    secrets hidden: messages repeat the words of commands, programs and other errors.
     ``record`` is the `RunRecord` of the rounds finished before, where a session was running;
     ``records`` are those of several by name, where they took turns.
     """
 
     record: object | None = None
     records: object | None = None
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*map(_without_secrets, args))
 
     def __str__(self) -> str:
         return page(map(str, self.args))  # a line for each
@@ -70,8 +82,9 @@ class InvalidInput(BenchrigorError, ValueError):
     """
 
     def __init__(self, problems: str | Iterable[str]) -> None:
-        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
-        super().__init__(self.problems if len(self.problems) > 1 else self.problems[0])
+        several = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__(several if len(several) > 1 else several[0])
+        self.problems: tuple[str, ...] = self.args[0] if len(several) > 1 else self.args
 
     def __str__(self) -> str:
         number = len(self.problems)
@@ -110,7 +123,8 @@ def failed(part: str, error: BaseException, where: str = "") -> WorkloadFailed:
     except Exception:  # noqa: BLE001  # the error's own code
         words = ""
     if len(words) > _MOST_WORDS:
-        words = f"{words[:_MOST_WORDS]}…"
+        words = words[:_MOST_WORDS]
+        words = f"{words.rpartition(' ')[0] or words}…"  # half a secret would not look like one
     raised = f"{type(error).__name__}{f': {words}' if words else ''}"
     if type(error) is TypeError and "argument" in words and AT_FIRST in where:
         where += "; give it arguments in a function of its own, as in lambda: f(1, 2)"

@@ -59,6 +59,35 @@ def test_parameters_that_fill_a_secret_are_hidden(cli, words):
     assert '"n": "7"' in ran.stdout
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["true {password}"],
+        ["true {password}", "--shell"],
+        ["true", "--prepare", "true {password}"],
+    ],
+)
+def test_values_of_a_parameter_with_the_name_of_a_secret_are_hidden(cli, store, words):
+    values = ("-L", "password", "hunter2,b,two words")
+    ran = cli("commands", *words, *values, "--max-rounds", "2", "--json")
+    assert '"password": "__hidden__"' in ran.stdout
+    newest = Journal(store).runs()[0]["run_id"]
+    shown = [cli("list"), cli("show", newest, "--json"), resumed := cli("resume", newest)]
+    for each in (ran, *shown):
+        assert "hunter2" not in each.output
+        assert "two" not in each.output.replace("two-sided", "")
+    assert resumed.exit_code == 2
+    assert "cannot be resumed: its record keeps no secrets" in resumed.stderr
+    assert b"hunter2" not in b"".join(path.read_bytes() for path in store.parent.glob("runs.*"))
+
+
+def test_ends_of_a_secret_range_are_hidden_and_small_numbers_are_no_secret(cli):
+    refused = cli("commands", "true {pin}", "-P", "pin", "4711", "1234")
+    assert "-P pin is __hidden__ to __hidden__ in steps of 1" in refused.stderr
+    ran = cli("commands", "true {pass}", "-P", "pass", "1", "2", "--max-rounds", "2", "--no-store")
+    assert "true 1" in ran.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "labels"),

@@ -257,3 +257,58 @@ def test_a_function_that_limits_the_open_files_makes_no_traceback_of_ours(store)
     assert "Traceback" not in done.stderr
     assert done.returncode == 5
     assert "Too many open files" in done.stderr
+
+
+LEAKY = """
+import time
+calls = []
+
+def at_once():
+    raise ValueError('GET https://u:hunter2XYZ@h/?token=hunter2XYZ failed')
+
+def later():
+    time.sleep(0.002)
+    calls.append(1)
+    if len(calls) > 5:
+        at_once()
+
+async def request():
+    calls.append(1)
+    if len(calls) % 2 == 0:
+        at_once()
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--in-process", "leaky:later"),
+        ("run", "leaky:at_once"),
+        ("run", "--json", "leaky:at_once"),
+        ("ab", "leaky:later", "leaky:later"),
+        ("timeit", "--setup", "import leaky", "leaky.at_once()"),
+        ("peak", "--failed", "1%", "leaky:request"),
+        ("run", "--", "true --password hunter2XYZ"),
+        ("run", "https://u:hunter2XYZ@h/"),
+        ("run", "--budget", "https://u:hunter2XYZ@h/", "true"),
+        ("commands", "cat {token}", "-L", "token", "hunter2XYZ"),
+    ],
+)
+def test_no_failure_shows_or_stores_a_secret(cli, store, words):
+    (store.parent / "leaky.py").write_text(LEAKY)
+    sys.modules.pop("leaky", None)
+    verb, *rest = words
+    failed = cli(verb, "--budget", "1", *rest)
+    stored = [cli("show", "--details"), cli("show", "--json"), cli("list")]
+    for ran in (failed, *stored):
+        assert "hunter2" not in ran.output
+    assert "__hidden__" in failed.output
+    for path in store.parent.glob("runs.sqlite*"):
+        assert b"hunter2" not in path.read_bytes()
+
+
+def test_a_source_line_is_shown_as_it_is_but_for_the_secret(cli, store):
+    (store.parent / "leaky.py").write_text(LEAKY)
+    failed = cli("run", "--budget", "1", "leaky:at_once")
+    line = "raise ValueError('GET https://__hidden__@h/?token=__hidden__ failed')\n"
+    assert f"|     {line}" in failed.stderr

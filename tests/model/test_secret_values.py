@@ -5,7 +5,8 @@ import shlex
 import pytest
 
 from benchrigor.model import Options, RunRecord
-from benchrigor.model.secret_values import HIDDEN, hide_secrets, holds_hidden
+from benchrigor.model.secret_values import hide_secrets, holds_hidden
+from benchrigor.secret_texts import HIDDEN
 
 S = "S3cr3tV"
 
@@ -77,6 +78,14 @@ WITH_SECRETS = [
     ["keytool", "-genkey", "-keypass", S, "-deststorepass", S, "-alias", "a"],
     ["tool", "--verbose", "--session", S, "-n", "3"],
     ["tool", f"--session={S}", "--storepass", "changeit"],
+    ["redis-server", "--requirepass", S, "--masterauth", S],
+    ["tool", "--hmac-key", S, f"--license-key={S}", "--licence_key", S],
+    ["openssl", "s_client", "-psk", S],
+    ["tool", "--wpa-psk", S, "--master-key", S, "--passcode", S],
+    ["tool", f"user:{S}@tcp(h:3306)/db?x=1"],
+    ["tool", f"--dsn=u:p/{S}@unix(/tmp/mysql.sock)/db"],
+    ["tool", "-x", f"u:{S}@proxy:3128"],
+    ["python", "-c", f"run(['tool', '--password', '{S}', '-u', 'me:{S}'])"],
 ]
 
 WITHOUT = [
@@ -117,6 +126,9 @@ WITHOUT = [
     ["sshpass", "-f", "file", "ssh", "h"],
     ["sox", "a", "--lowpass", "300", "--sessions", "many", "--session-file", "f"],
     ["python", "-c", "session=requests.Session(); session.get(url)"],
+    ["tool", "--license", "mit", "--psk-file", "f", "--sort-key", "name", "--public-key", "f"],
+    ["docker", "pull", "redis:7@sha256:12ab", "h:5000/redis:7"],
+    ["tool", "--requires", "x", "host:80", "a.py:12@h:8080", "me@host:22", "f(x):y@z(1)"],
 ]
 
 

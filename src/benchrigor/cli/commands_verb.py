@@ -38,7 +38,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.page_notices import chosen, warnings
-from benchrigor.model.secret_values import HIDDEN, hide_secrets
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import (
     PEAK_MEMORY,
     marked,
@@ -49,6 +49,7 @@ from benchrigor.model.text import (
 )
 from benchrigor.protocols import Workload
 from benchrigor.report import render
+from benchrigor.secret_texts import HIDDEN, Veiled, hide_value
 from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.measuring import TIME
@@ -71,8 +72,8 @@ _MOST_SENTENCES = 4
 class _Command(NamedTuple):
     """A command with values for its parameters."""
 
-    text: str
-    hooks: Mapping[str, str]
+    text: Veiled
+    hooks: Mapping[str, Veiled]
     shown: Mapping[str, str]  # values of its parameters, without secrets
 
 
@@ -229,13 +230,14 @@ def _values(
     ]
     for name, first, last in ranges:
         values[name] = _numbers_between(first, last, step or "1")
-        span = f"-P {name} is {first} to {last} in steps of {step or 1}"
+        low, high = (hide_value(name, end) for end in (first, last))
+        span = f"-P {name} is {low} to {high} in steps of {step or 1}"
         if not values[name]:
             problems.append(f"{span}, expected numbers that rise")
         elif len(values[name]) > _MOST_VALUES:
             problems.append(f"{span}, expected at most {_MOST_VALUES:,} values: give a --step")
         elif step is None and Decimal(values[name][-1]) != Decimal(last):
-            problems.append(f"{span}, which miss {last}: give another --step")
+            problems.append(f"{span}, which miss {high}: give another --step")
     times = Counter([*(name for name, _ in lists), *(name for name, *_ in ranges)])
     problems += [f"parameter {name} is given {n} times" for name, n in times.items() if n > 1]
     if step is not None and not ranges:
@@ -275,26 +277,33 @@ def _expanded(
             filled = {place: _filled(hook, given) for place, hook in hooks.items()}
             shown_as = _without_secrets(given, [command, *hooks.values()], [text, *filled.values()])
             unseen = ", ".join(f"{name}={shown_as[name]}" for name in names if name not in shown)
-            label = first = hide_secrets(f"{text} ({unseen})" if unseen else text)
+            seen = _filled(command, shown_as)
+            label = first = hide_secrets(f"{seen} ({unseen})" if unseen else seen)
             for time in itertools.count(2):
                 if label not in expanded:
                     break
                 label = f"{first} #{time}"  # the same command again, or the same but for a secret
-            expanded[label] = _Command(text, filled, shown_as)
+            veiled = {
+                place: Veiled(filled[place], _filled(hook, shown_as))
+                for place, hook in hooks.items()
+            }
+            expanded[label] = _Command(Veiled(text, seen), veiled, shown_as)
     return expanded
 
 
 def _without_secrets(
     given: Mapping[str, str], templates: Sequence[str], filled: Sequence[str]
 ) -> dict[str, str]:
-    """Return the values of parameters, hidden where a text that names them hides them."""
+    """Return the values of parameters, hidden by their names and by the texts that name them."""
     hidden = {
         name
         for template, text in zip(templates, filled, strict=True)
         for name in _parameters_in(template, given)
         if given[name] not in hide_secrets(text)
     }
-    return {name: HIDDEN if name in hidden else value for name, value in given.items()}
+    return {
+        name: HIDDEN if name in hidden else hide_value(name, value) for name, value in given.items()
+    }
 
 
 def _parameters_in(text: str, values: Collection[str]) -> list[str]:
@@ -306,14 +315,24 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
 
 
+def _veiled(text: Veiled) -> list[str]:
+    """Return the words of a command, each with what is shown of it."""
+    words, shown = words_of(text), words_of(text.shown)
+    if len(words) != len(shown):  # a secret holds spaces
+        shown = [word if word in shown else HIDDEN for word in words]
+    return [Veiled(*pair) for pair in zip(words, shown, strict=True)]
+
+
 def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
-    def argv(text: str) -> list[str]:
-        words = ["sh", "-c", text] if given["shell"] else words_of(text)
+    def argv(text: Veiled) -> list[str]:
+        words = ["sh", "-c", text] if given["shell"] else _veiled(text)
         if not words:
-            raise InvalidInput(f"{text!r} is no command, expected a program and its arguments")
+            raise InvalidInput(
+                f"{text.shown!r} is no command, expected a program and its arguments"
+            )
         if not command.hooks and shutil.which(words[0]) is None:  # what is run before may make it
             raise WorkloadFailed(
-                f"{hide_secrets(text)} cannot be started: there is no program {words[0]}"
+                f"{text.shown} cannot be started: there is no program {hide_secrets(words)[0]}"
             )
         return words
 

@@ -24,6 +24,7 @@ from benchrigor.errors import (
 )
 from benchrigor.model import Analysis, Options, RunRecord, StopReason
 from benchrigor.model.text import many
+from benchrigor.secret_texts import hide_in_text
 from benchrigor.session.pairs.kept_sides import are_in_turn
 from benchrigor.session.pairs.stored_runs import PAIR
 from benchrigor.session.stop_rules import wanted_half_width
@@ -125,6 +126,7 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
     """
     usage = error if isinstance(error, click.UsageError) else None
     message = usage.format_message() if usage else as_typed(str(error), params) or "interrupted"
+    message = hide_in_text(message)
     unfinished = _unfinished(error)
     if awaits_json():
         fields: dict[str, Any] = {"error": {"type": type(error).__name__, "message": message}}
@@ -145,8 +147,8 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
 
 
 def escaped_usage(error: click.UsageError) -> click.UsageError:
-    """Return an error in how the command line is written, with what was typed escaped."""
-    message = error.format_message()
+    """Return an error in how the command line is written, without secrets, and escaped."""
+    message = hide_in_text(error.format_message())
     if not isinstance(error, click.MissingParameter):  # which lists choices, and nothing typed
         message = escaped(message)
     return click.UsageError(message, error.ctx)
@@ -158,5 +160,5 @@ _LONGEST = 4_000  # characters of a part of a traceback: messages may have any l
 
 def _marked(part: str) -> str:
     """Mark the further lines of an exception's message, which might pass for ours."""
-    part = part.removesuffix("\n")[:_LONGEST]
+    part = hide_in_text(part.removesuffix("\n")[: 2 * _LONGEST])[:_LONGEST]
     return part if part[:1].isspace() else part.replace("\n", "\n  | ")

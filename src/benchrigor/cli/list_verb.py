@@ -15,6 +15,7 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.control_characters import escaped
 from benchrigor.layout import Line, Part, page
 from benchrigor.model import Decision
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import ended, many
 
 _INDENT = 10 * " "
@@ -39,7 +40,11 @@ def list_runs(query: str, store: Path | None, as_json: bool) -> None:
     elif runs:
         say(page(line for each in runs for line in _entry(each)))
     else:
-        say(escaped(f"no runs in {opened.path}" + (f" match {query!r}" if query else "")))
+        say(
+            escaped(
+                f"no runs in {opened.path}" + (f" match {hide_secrets(query)!r}" if query else "")
+            )
+        )
 
 
 def _entry(run: Mapping[str, Any]) -> list[Part]:

@@ -23,6 +23,7 @@ from benchrigor.model import Alarm, Health, Sample, Status
 from benchrigor.model.checks import is_number, refuse, wrong_values
 from benchrigor.model.notice import Figure
 from benchrigor.model.series import LARGEST, short
+from benchrigor.secret_texts import hide_in_text
 
 MOST_EVIDENCE = 16
 
@@ -267,7 +268,7 @@ class Alarms:
                 try:
                     callback(alarm, is_standing)
                 except Exception as error:  # noqa: BLE001 - alarms go on whatever a callback does
-                    self.callback_error = f"{callback!r} raised {error!r}"
+                    self.callback_error = f"{callback!r} raised {hide_in_text(repr(error))}"
 
 
 def _wrong_figures(sentence: object, evidence: Mapping[str, object]) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from benchrigor.control_characters import escaped
 from benchrigor.model.one_line import OneLine
+from benchrigor.secret_texts import hide_in_text
 
 Figure = str | int | float | bool | None  # One figure of a Notice's evidence
 
@@ -153,7 +154,7 @@ class Notice(OneLine):
     code, severity
         For programs; stable.
     sentence
-        For people.
+        For people; secrets are hidden.
     evidence
         The figures behind the sentence.
 
@@ -183,6 +184,10 @@ class Notice(OneLine):
     def refusal(cls, code: Code, sentence: str, **evidence: Figure) -> Notice:
         """Make a Notice that says why there is no number."""
         return cls(code=code, severity=Severity.REFUSAL, sentence=sentence, evidence=evidence)
+
+    def __post_init__(self) -> None:
+        # Here, as in a record: a sentence may repeat what was run, and what that said.
+        object.__setattr__(self, "sentence", hide_in_text(self.sentence))
 
     def __str__(self) -> str:
         return escaped(f"{self.sentence} [{self.code}]")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.one_line import OneLine
+from benchrigor.secret_texts import hide_in_text
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -155,7 +156,7 @@ def _first_bad(series: npt.NDArray[Any], name: str) -> str:
 def short(item: object) -> str:
     """Return the beginning of a value's representation, for an error that names it."""
     try:
-        text = repr(item)
+        text = hide_in_text(repr(item)[:1_000])
     except (ValueError, RecursionError):  # a whole number of thousands of digits, deep nesting
         return f"of type {type(item).__name__} and too long to show"
     kind = type(item).__name__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -18,6 +19,7 @@ from benchrigor.model.notice import Notice, Severity
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.text import marked, percent, show_duration, show_estimate
+from benchrigor.secret_texts import hide_in_text
 
 MEAN, P95, FAILED = "mean", "p95", "failed"
 _MOST_SHOWN = 100.0  # times the limit
@@ -170,7 +172,7 @@ class LoadResult(OneLine):
     cpu_share
         Share of one processor that the generator used.
     failures
-        How many requests failed, by what they failed of.
+        How many requests failed, by what they failed of; secrets in that are hidden.
     spent_s
         Seconds that the trial took by what they were spent on, such as "decision" (where to go
         next), "set-up", "warm-up", "run" and "teardown"; none for the set-up and the duration that
@@ -230,7 +232,10 @@ class LoadResult(OneLine):
         refuse(_wrong_counts(self))
         if self.sent is not None and self.completed is None:
             object.__setattr__(self, "completed", self.sent - self.failed)
-        for name, values in by_name.items():
+        failures = Counter[str]()
+        for what, n in self.failures.items():
+            failures[hide_in_text(what)] += n
+        for name, values in (by_name | {"failures": failures}).items():
             object.__setattr__(self, name, MappingProxyType(dict(values)))
 
     @property

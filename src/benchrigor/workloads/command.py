@@ -20,6 +20,7 @@ from benchrigor.model import Code, Notice, References, RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.text import many, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
+from benchrigor.secret_texts import hide_values
 from benchrigor.workloads.picking import OutputSearch, Pick, read_picks
 from benchrigor.workloads.processes import launcher
 from benchrigor.workloads.processes.command_hooks import CommandHooks
@@ -253,7 +254,7 @@ class CommandWorkload:
                     f", {_MOST_FAILURES} times in a row" if self._flags["ignore_failure"] else ""
                 )
                 failure = f"{shown(argv)} {failure}{often}"
-                raise WorkloadFailed(*with_stderr(failure, stderr.end()))
+                raise WorkloadFailed(*with_stderr(failure, stderr.end(), argv))
             if ended.elapsed_ns <= 0:
                 raise ClockFailed(
                     f"the clock moved by {ended.elapsed_ns} ns while {shown(argv)} ran, "
@@ -261,7 +262,8 @@ class CommandWorkload:
                 )
             picked = self._picked(ended, stdout)
             for notice in ended.left_behind(self.name):
-                recorder.notice(notice)
+                sentence = hide_values(notice.sentence, argv)
+                recorder.notice(replace(notice, sentence=sentence))
             if ended.cut or not picked.is_whole:
                 self._record_cut(ended, picked, plan, recorder)
                 return True

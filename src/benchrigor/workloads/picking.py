@@ -544,7 +544,7 @@ def _number(item: Any, pick: Pick, line: str) -> float:
 
 
 def _misprinted(item: Any, pick: Pick, line: str, expected: str) -> WorkloadFailed:
-    shown = hide_secrets(str(item)[:80])
+    shown = hide_secrets(str(item)[:1_000])[:80]
     return WorkloadFailed(
         f"{line}: {shown!r} is picked for metric {pick.metric!r}, expected {expected} "
         f"(pick: {pick})"

@@ -232,7 +232,8 @@ class _Stream:
         if failure:
             for _ in range(_PIPE // _PIECE):  # its last words
                 self._read(0.0)
-            raise WorkloadFailed(*with_stderr(f"{self._line.name} {failure}", self._stderr))
+            failure, argv = f"{self._line.name} {failure}", self._line.describe()["argv"]
+            raise WorkloadFailed(*with_stderr(failure, self._stderr, argv))
         self._search.check_tables()
         if not self._has_given:
             self._search.check()

@@ -27,6 +27,7 @@ from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import Watching
 from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, run_sampler
+from benchrigor.secret_texts import hide_in_text
 
 LOADING_S, _GLANCE_S = 10.0, 0.005
 COMMAND = (sys.executable, "-P", "-c", f"from {__name__} import main; main()")
@@ -184,7 +185,7 @@ def watch(order: Order, wait: Callable[[float], bool]) -> MonitorReport:
     try:
         run_sampler(sampler, take, wait, log=order.record)
     except Exception as error:  # noqa: BLE001  # whoever reads the report is to know
-        failure = f"{type(error).__name__}: {error}"
+        failure = f"{type(error).__name__}: {hide_in_text(str(error))}"
     report = _known(sampler)
     report = replace(report, failure=failure or report.failure)
     write_whole(order.state, json.dumps(encode(report)))

@@ -13,6 +13,7 @@ from benchrigor.queues.counting.ends import Double, End
 from benchrigor.queues.stages.monitor_report import QueueGrowth
 from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 from benchrigor.queues.watching.sampler import PATIENCE_S, keep_sampling
+from benchrigor.secret_texts import hide_in_text
 
 FULL = 0.8  # share of a period that producers wait for room, from which on it counts as full
 IN_A_ROW = 3
@@ -91,7 +92,9 @@ class GrowthWatch:
         try:
             keep_sampling(self.look, self._stopped.wait)
         except Exception as error:  # noqa: BLE001  # nothing of this is the program's business
-            self.failure = f"queues grow no more: {type(error).__name__}: {error}"
+            self.failure = (
+                f"queues grow no more: {type(error).__name__}: {hide_in_text(str(error))}"
+            )
 
 
 def _tail(end: End) -> End:

@@ -13,6 +13,7 @@ from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import Watching
 from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, run_sampler
+from benchrigor.secret_texts import hide_in_text
 
 
 class ThreadWatch:
@@ -58,5 +59,5 @@ class ThreadWatch:
         try:
             yield
         except Exception as error:  # noqa: BLE001  # nothing of this is the program's business
-            self.failure = f"{type(error).__name__}: {error}"
+            self.failure = f"{type(error).__name__}: {hide_in_text(str(error))}"
             self._stopped.set()

@@ -111,7 +111,7 @@ class LoadCommand:
             overran = f"ran longer than {timeout_s:g} s and was killed" if ended.overran else None
             failure = (FLOODED if ended.flooded else overran) or line.failure(ended.code)
             if failure:
-                raise WorkloadFailed(*with_stderr(f"{shown(argv)} {failure}", stderr.end()))
+                raise WorkloadFailed(*with_stderr(f"{shown(argv)} {failure}", stderr.end(), argv))
             values = self._picked(stdout.file, argv)
             stdout.file.seek(0)
             text = stdout.file.read().decode(errors="replace")

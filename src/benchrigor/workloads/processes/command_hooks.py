@@ -97,5 +97,5 @@ def run_hook(
             how = f"exited with code {code}" if code > 0 else f"was killed by signal {-code}"
             if ended.overran:
                 how = f"ran longer than {show_duration(limit_s)} and was killed"
-            raise WorkloadFailed(*with_stderr(f"{place} {shown(argv)} {how}", stderr.end()))
+            raise WorkloadFailed(*with_stderr(f"{place} {shown(argv)} {how}", stderr.end(), argv))
     return True

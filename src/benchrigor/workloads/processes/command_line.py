@@ -17,6 +17,7 @@ from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.codec import is_there
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Clock
+from benchrigor.secret_texts import hide_values
 from benchrigor.workloads.picking import Pick
 from benchrigor.workloads.processes.output_file import STDERR_KEPT, OutputFile
 from benchrigor.workloads.processes.process_group import ProcessGroup, missing_for_processes
@@ -168,16 +169,16 @@ def shown(argv: Sequence[str]) -> str:
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
 
 
-def with_stderr(message: str, stderr: bytes) -> list[str]:
+def with_stderr(message: str, stderr: bytes, argv: Sequence[str] = ()) -> list[str]:
     """Return the lines of an error message that ends with the last lines of stderr.
 
-    Secrets are hidden: programs repeat their arguments when they complain of them.
+    Secrets are hidden: programs repeat their arguments, ``argv``, when they complain of them.
     """
     text = stderr[-STDERR_KEPT:].decode(errors="replace")
     if len(stderr) > STDERR_KEPT:
         text = text.partition("\n")[2] or text
     lines = text.replace("\r\n", "\n").strip().split("\n")
-    shown = [f"{message}; its stderr ends:", *(f"  | {hide_secrets(each)}" for each in lines)]
+    shown = [f"{message}; its stderr ends:", *(f"  | {hide_values(each, argv)}" for each in lines)]
     return shown if lines[0] else [message]
 
 

@@ -363,5 +363,6 @@ def end_all() -> None:
 
 
 def _unstartable(name: str, argv: Sequence[str], error: OSError) -> WorkloadFailed:
-    why = f"{error.strerror}: {str(error.filename)!r}{_advise(error, argv[0])}"
+    file = hide_secrets(str(error.filename))
+    why = f"{error.strerror}: {file!r}{_advise(error, argv[0])}"
     return WorkloadFailed(f"{name} cannot be started: {why}")

@@ -451,7 +451,8 @@ def _told(error: BaseException) -> str:
     except Exception:  # the error's own code
         words = ""
     if len(words) > _MOST_WORDS:
-        words = f"{words[:_MOST_WORDS]}…"
+        words = words[:_MOST_WORDS]
+        words = f"{words.rpartition(' ')[0] or words}…"  # half a secret would not look like one
     sys.excepthook(type(error), error.with_traceback(own), own)
     return f"raised {type(error).__name__}{f': {words}' if words else ''}"
 

@@ -164,7 +164,7 @@ def _build(build: str, place: Path, revision: str) -> None:
         failure = line.failure(group.wait(None).code)
         if failure:
             failure = f"--build {hide_secrets(build)!r} in revision {revision} {failure}"
-            raise WorkloadFailed(*with_stderr(failure, output.end()))
+            raise WorkloadFailed(*with_stderr(failure, output.end(), words_of(build)))
 
 
 def words_of(command: str) -> list[str]:
