@@ -127,6 +127,18 @@ def test_the_readme_has_one_command_to_test() -> None:
     assert blocks[0].count("\n") == 1
 
 
+def test_comparisons_of_tests_are_shown_in_the_form_that_is_printed() -> None:
+    old, new = [[1.0, 1.1, 1.0]] * 3, [[1.2, 1.1, 1.2]] * 3
+    family = benchrigor.stats.compare_family({"test_total": (old, new)})
+    columns = re.split("  +", str(family).splitlines()[0])
+    for path in DOCUMENTS:
+        text = path.read_text(encoding="utf-8")
+        for header in re.findall(r"^name  .*verdict$", text, flags=re.MULTILINE):
+            assert re.split("  +", header) == columns, path
+        shown = re.findall(r"^test_\w+ .*\] .*$", text, flags=re.MULTILINE)
+        assert all("% more time [" in row or "% less time [" in row for row in shown), path
+
+
 def test_the_page_of_the_pace_says_what_its_picture_shows() -> None:
     script = runpy.run_path(str(ROOT / "docs" / "pictures" / "changing_pace.py"))
     kept = json.loads(script["WINDOWS"].read_text(encoding="utf-8"))

@@ -26,8 +26,9 @@ def blocks(text: str, *languages: str) -> list[str]:
 
 
 def lines(text: str) -> list[str]:
-    """Return the lines of its blocks of shell."""
-    return [line for code in blocks(text, "sh", "bash") for line in code.splitlines()]
+    """Return the commands of a page: lines of its blocks of shell, and those before an output."""
+    scripts = [line for code in blocks(text, "sh", "bash") for line in code.splitlines()]
+    return scripts + re.findall(r"^\$ (.*)$", text, flags=re.MULTILINE)
 
 
 def write_files(text: str, folder: Path) -> None:
@@ -47,20 +48,35 @@ def run(folder: Path, *argv: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def git(folder: Path, line: str) -> None:
+    """Run a command of git in the folder."""
+    words = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *shlex.split(line)]
+    subprocess.run(words, cwd=folder, check=True)
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a repository that holds the files of the front page, and measures for a moment."""
-    write_files(README, tmp_path)
+    """Return a shallow clone, as CI has it, of a repository that holds the files of the front page.
+
+    It measures for a moment.
+    """
+    origin = tmp_path / "origin"
+    origin.mkdir()
+    write_files(README, origin)
     settings = f'[tool.benchrigor]\nbudget = "{BUDGET}"\n'
-    (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
-    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "Begin"]):
-        subprocess.run([*git, *words], cwd=tmp_path, check=True)
-    return tmp_path
+    (origin / "pyproject.toml").write_text(settings, encoding="utf-8")
+    for line in ("init -q -b main", "add .", "commit -qm Begin", "branch change"):
+        git(origin, line)
+    git(tmp_path, f"clone -q --depth=1 --branch=change {origin.as_uri()} clone")
+    (fetching,) = (line for line in lines(README) if line.startswith("git "))
+    git(tmp_path / "clone", fetching.removeprefix("git "))
+    return tmp_path / "clone"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", [line for line in lines(README) if "pip install" not in line])
+@pytest.mark.parametrize(
+    "line", [line for line in lines(README) if line.startswith(("benchrigor ", "pytest "))]
+)
 def test_commands_of_the_front_page_measure(project: Path, line: str) -> None:
     program, *words = shlex.split(line, comments=True)
     done = run(project, "-m", program, *words)
@@ -69,8 +85,10 @@ def test_commands_of_the_front_page_measure(project: Path, line: str) -> None:
 
 
 def test_only_installing_is_left_to_other_tests() -> None:
-    installing = [line for line in lines(README) if "pip install" in line]
-    assert all(line.startswith("python3 -m venv") for line in installing)
+    programs = [line.split()[0] for line in lines(README)]
+    assert sorted(set(programs)) == ["benchrigor", "git", "pytest", "python3"]
+    installing = [line for line in lines(README) if line.startswith("python3 ")]
+    assert all("pip install" in line for line in installing)
     assert len(installing) == 2
 
 
@@ -97,9 +115,7 @@ def test_commands_on_pages_are_commands(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text = path.read_text(encoding="utf-8")
-    shown = re.findall(r"^\$ (benchrigor .*)$", text, flags=re.MULTILINE)
-    for line in (*lines(text), *shown):
+    for line in lines(path.read_text(encoding="utf-8")):
         _, verb, *words = [*shlex.split(line, comments=True), "", ""]
         if line.startswith("benchrigor "):
             words = words[:-2] if not verb.startswith("-") else []

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -94,6 +96,13 @@ def copies():
 def copies_that_leave():
     if os.fork() == 0:
         raise SystemExit(0)
+
+def leaves_a_copy():
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(60)
+        os._exit(0)
+    time.sleep(0.05)
 
 def lingers():
     import atexit
@@ -265,6 +274,16 @@ def test_what_raises_is_shown_in_a_few_lines_of_its_own(folder: Path, target: st
 def test_only_the_original_of_a_process_that_forks_answers(folder: Path, target: str):
     finished = run(InterpreterWorkload(target, cwd=folder, inner=1), readings=4)
     assert finished.unit_readings["time"].size == 4
+
+
+def test_no_copy_that_a_process_leaves_keeps_its_round(folder: Path):
+    began = time.monotonic()
+    finished = run(InterpreterWorkload("job:leaves_a_copy", cwd=folder, inner=1), readings=1)
+    assert finished.unit_readings["time"].size == 1
+    assert time.monotonic() - began < 30.0
+    (notice,) = (each for each in finished.notices if each.code == "left-running")
+    for pid in re.findall(r"process (\d+)", notice.sentence):
+        os.kill(int(pid), 9)
 
 
 @pytest.mark.slow

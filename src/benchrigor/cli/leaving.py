@@ -27,6 +27,7 @@ def left_clean() -> Iterator[None]:
     """
     before = kinship.descendants()
     os.environ[kinship.MARK] = str(os.getpid())  # of what functions start, too
+    kinship.adopt_orphans(True)
     with own_signals.ended_by_signals():
         try:
             yield
@@ -38,6 +39,7 @@ def left_clean() -> Iterator[None]:
             kinship.kill_orphans()
             if escaped := kinship.escapees(os.getpid()):
                 remark(f"still running: {first_few(escaped, _MOST_NAMED)}")
+            kinship.adopt_orphans(False)
             os.environ.pop(kinship.MARK, None)  # a function may have cleared them
 
 

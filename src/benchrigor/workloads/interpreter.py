@@ -6,12 +6,15 @@ import ast
 import math
 import os
 import pickle
+import select
 import shutil
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -44,6 +47,7 @@ INHERITED = (
 )
 _INHERITED_PARTS = ("LC_", "_NUM_THREADS")  # the beginning of a name, and the end of one
 _FIRST_START_S = 1.0
+_CHUNK = 2**16
 _FIRST_SHARE = 0.015  # of the time, for readings of the first round, which tells what they cost
 _DESCRIBED = ("inner", "gc", "cpus", "inside", "python", "cwd", "env", "inherit_env", "timeout_s")
 # A script is compiled at each start, which is more than half of it; this reads what is cached.
@@ -259,17 +263,17 @@ class InterpreterWorkload:
     ) -> tuple[Ended, bytes]:
         """Run the program, and return how it ended and what it answered."""
         late_s = _FIRST_START_S if plan.index == 0 else 0.0  # a short budget is to give a reading
-        source, sink = os.pipe()
+        source, sink = socket.socketpair()
         chunks: list[bytes] = []
 
         def drain() -> None:
-            with os.fdopen(source, "rb") as pipe:
-                chunks.append(pipe.read())
+            while chunk := source.recv(_CHUNK):
+                chunks.append(chunk)
 
         # It would wait for ever for somebody to read more than a pipe holds.
         reader = threading.Thread(target=drain, daemon=True)
         reader.start()
-        arguments = [worker.__file__, str(sink), ascii(task)]
+        arguments = [worker.__file__, str(sink.fileno()), ascii(task)]
         try:
             group = ProcessGroup(
                 [self._python, "-X", "faulthandler", "-c", _START, *arguments],
@@ -282,12 +286,18 @@ class InterpreterWorkload:
                 timeout_s=self._timeout_s,
                 seconds=None if plan.seconds is None else LATEST * plan.seconds + late_s,
                 grace_s=GRACE_S,
-                pass_fds=(sink,),
+                pass_fds=(sink.fileno(),),
             )
+            sink.close()
+            ended = group.wait(None)
+            while reader.is_alive() and select.select([source], [], [], 0.0)[0]:
+                reader.join(0.001)
         finally:
-            os.close(sink)
-        ended = group.wait(None)
-        reader.join()
+            sink.close()
+            with suppress(OSError):  # a copy of the process may never close it
+                source.shutdown(socket.SHUT_RD)
+            reader.join()
+            source.close()
         return ended, b"".join(chunks)
 
     def _environment(self, seed: int) -> dict[str, str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from contextlib import suppress
 from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 
@@ -67,6 +69,35 @@ def test_what_leaves_the_session_is_named() -> None:
         for each in sleepers("603.3"):
             with suppress(ProcessLookupError):
                 os.kill(each, 9)
+
+
+@pytest.mark.skipif(not kinship.IS_LINUX, reason="no system else has it")
+def test_what_leaves_without_its_environment_is_adopted_and_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kinship, "_gone_their_way", set())
+    kinship.adopt_orphans(True)
+    try:
+        sentence = told(measured("setsid env -i sleep 604.4 & sleep 0.05"), Code.LEFT_RUNNING)
+        (pid,) = sleepers("604.4")
+        assert f"which go on: sleep 604.4 (process {pid})." in sentence
+        assert pid not in kinship.descendants()  # whose rest is killed at the end
+    finally:
+        kinship.adopt_orphans(False)
+        for each in sleepers("604.4"):
+            os.kill(each, 9)
+            os.waitpid(each, 0)
+
+
+def test_a_group_that_has_no_descriptors_left_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> NoReturn:
+        raise OSError(24, "Too many open files")
+
+    before = set(threading.enumerate())
+    monkeypatch.setattr(os, "pipe", fail)
+    with pytest.raises(WorkloadFailed, match="cannot be started: Too many open files"):
+        measured("true", seconds=5.0)
+    assert set(threading.enumerate()) <= before
 
 
 def test_nothing_is_said_where_nothing_is_left() -> None:

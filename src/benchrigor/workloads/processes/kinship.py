@@ -26,8 +26,12 @@ _DYING_S = 1.0  # that the kernel may take to end what was killed
 IS_LINUX = sys.platform.startswith("linux")
 # F_SETOWN_EX and F_OWNER_TID of Linux, which `fcntl` does not name.
 _SET_OWNER, _OF_A_THREAD = 15, 0
+_SET_CHILD_SUBREAPER = 36  # of `prctl`
 # Helpers of `multiprocessing` that end by themselves when this process does, and clean up then.
 _HELPERS = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver")
+
+
+_gone_their_way: set[int] = set()  # processes that commands left in sessions of their own
 
 
 class Process(NamedTuple):
@@ -53,6 +57,31 @@ def _process(pid: int) -> Process | None:
     if len(fields) < 5 or fields[0] in b"ZX":  # it has ended, or its parent has not noticed yet
         return None
     return Process(pid, int(fields[3]))
+
+
+def adopt_orphans(adopts: bool) -> None:
+    """Have the kernel make this process the parent of descendants whose own parent ends, or not."""
+    with suppress(ImportError, AttributeError, OSError):
+        import ctypes  # noqa: PLC0415  # only where it is needed
+
+        if IS_LINUX:
+            ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, int(adopts), 0, 0, 0)
+
+
+def children() -> set[int]:
+    """Return the numbers of the children of this process, of the dead ones too."""
+    return set(_children(os.getpid()))
+
+
+def let_go(adopted: Collection[int], *, sessions: Collection[int]) -> None:
+    """Spare adopted children that left these sessions, and wait for those that have ended."""
+    for pid in adopted:
+        process = _process(pid)
+        if process is None:
+            with suppress(OSError):
+                os.waitpid(pid, os.WNOHANG)
+        elif process.session not in sessions:
+            _gone_their_way.add(pid)
 
 
 def kill_descendants(spared: Collection[int] = ()) -> bool:
@@ -94,7 +123,7 @@ def descendants() -> set[int]:
 def _descendants() -> Iterator[int]:
     queue = [os.getpid()]
     for pid in queue:
-        queue += _children(pid)
+        queue += [child for child in _children(pid) if child not in _gone_their_way]
         words = _content(pid, "cmdline")  # none if it has ended, and its parent has not noticed
         if pid != os.getpid() and words and not any(each in words for each in _HELPERS):
             yield pid
@@ -113,8 +142,9 @@ def escapees(after: int = 0, *, sessions: Collection[int] = ()) -> list[str]:
 
     ``sessions`` are those that they may be in.
     """
-    pids = [process.pid for process in _marked(after) if process.session not in sessions]
-    return [f"{_name(pid)} (process {pid})" for pid in pids]
+    pids = {process.pid for process in _marked(after) if process.session not in sessions}
+    pids |= {pid for pid in _gone_their_way if pid > after and _process(pid) is not None}
+    return [_named(pid) for pid in sorted(pids)]
 
 
 def _marked(after: int = 0) -> Iterator[Process]:
@@ -129,6 +159,10 @@ def _marked(after: int = 0) -> Iterator[Process]:
 def _is_helper(pid: int) -> bool:
     words = _content(pid, "cmdline")
     return any(helper in words for helper in _HELPERS)
+
+
+def _named(pid: int) -> str:
+    return f"{_name(pid)} (process {pid})"
 
 
 def _name(pid: int) -> str:

@@ -138,9 +138,13 @@ class ProcessGroup:
         # To start a thread takes a twentieth of the shortest command: it starts before the clock.
         watched = (timeout_s, seconds)
         self._watchdog = threading.Thread(target=self._watch, args=watched, daemon=True)
+        try:
+            self._lifeline = os.pipe()
+        except OSError as error:
+            raise WorkloadFailed(f"{name} cannot be started: {error.strerror}") from None
+        self._children = kinship.children()
         if self._outputs or watched != (None, None):
             self._watchdog.start()
-        self._lifeline = os.pipe()
         _running.add(self)
         self._start_ns = clock.now_ns()
         try:
@@ -275,6 +279,7 @@ class ProcessGroup:
                 self._signal(signal.SIGKILL)
                 self.process.wait()
                 self._gone_within(_DYING_S, signal.SIGKILL)
+            self._let_go()
             _running.discard(self)
             os.close(self._lifeline[1])
 
@@ -318,10 +323,16 @@ class ProcessGroup:
 
     def _escaped(self) -> list[str]:
         """Name the processes that left the session, of which the command is not waited for."""
-        if not self._is_held():
+        if not self._let_go():
             return []
-        sessions = [each.process.pid for each in _running if hasattr(each, "process")]
-        return kinship.escapees(self.process.pid, sessions=sessions)
+        return kinship.escapees(self.process.pid, sessions=_sessions())
+
+    def _let_go(self) -> bool:
+        """Let children that were adopted go their way; return whether any process escaped."""
+        adopted = kinship.children() - self._children - {*_sessions()}
+        if len(_running) == 1:  # else they may be of another
+            kinship.let_go(adopted, sessions=_sessions())
+        return bool(adopted) or self._is_held()
 
     def _signal(self, number: int) -> None:
         """Send a signal to the group, and to other groups of the session, as `timeout` makes."""
@@ -334,6 +345,10 @@ class ProcessGroup:
 
 
 _running: set[ProcessGroup] = set()
+
+
+def _sessions() -> list[int]:
+    return [each.process.pid for each in _running if hasattr(each, "process")]
 
 
 @atexit.register
