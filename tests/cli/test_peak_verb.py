@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchrigor.storage import Journal
+from benchrigor.workloads.processes import time_limits
 
 SERVER = Path(__file__).parents[1] / "simulations" / "queue_server.py"
 # A generator that offers no load: it prints what a server that serves 200 a second would answer.
@@ -428,3 +429,69 @@ def test_a_server_that_is_not_there_is_an_error_before_any_trial(cli, store):
     assert result.exit_code == 5
     assert "a single request failed" in result.stderr
     assert not store.exists()
+
+
+HANGING = """
+import asyncio, time
+
+calls = []
+
+async def waits():
+    calls.append(1)
+    if len(calls) > 3:
+        await asyncio.sleep(60)
+
+async def blocks():
+    calls.append(1)
+    if len(calls) > 3:
+        time.sleep(60)
+
+async def answers():
+    await asyncio.sleep(0)
+
+async def breaks():
+    calls.append(1)
+    if len(calls) > 3:
+        raise ConnectionError
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((*READ, "--", "sh", "-c", "echo {load} mean 5; sleep 60"), 4),
+        (("--timeout", "90s", "hanging_peak:waits"), 4),
+        (("--timeout", "90s", "hanging_peak:blocks"), 4),
+        (("--prepare", "sleep 60", "hanging_peak:answers"), 5),
+    ],
+)
+def test_what_hangs_is_ended_with_the_budget(cli, tmp_path, monkeypatch, words, code):
+    monkeypatch.setattr(time_limits, "_GRACE_S", 0.3)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "hanging_peak", raising=False)
+    (tmp_path / "hanging_peak.py").write_text(HANGING)
+    begun = time.monotonic()
+    result = cli("peak", "--mean", "40ms", "--budget", "2", *words)
+    assert time.monotonic() - begun < 10.0
+    assert result.exit_code == code, result.stderr
+    if code == 4:
+        assert "The trial at 50 req/s was ended after" in result.stdout
+        assert cli("show").stdout == result.stdout
+    else:
+        assert "within the 2 s of the budget" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
+def test_a_hook_that_hangs_after_a_trial_is_ended_with_the_budget(cli, tmp_path, monkeypatch):
+    marks = tmp_path / "marks"
+    later = f"sh -c 'echo x >> {marks}; test $(wc -l < {marks}) -lt 3 || sleep 60'"
+    begun = time.monotonic()
+    result = cli("peak", "--mean", "40ms", "--budget", "3", "--prepare", later, *READ, *fake())
+    assert time.monotonic() - begun < 15.0
+    assert result.exit_code == 4, result.stderr
+    text = " ".join(result.stdout.split())
+    assert "2 trials" in text
+    assert "because the budget was spent" in text

@@ -372,3 +372,20 @@ def test_the_command_line_of_a_hint_works_when_it_is_pasted(cli, store, name):
         ["bash", "-c", f"printf '%s\\0' {command}"], stdout=subprocess.PIPE, check=True
     ).stdout.split(b"\0")
     assert words[-2] == os.fsencode(path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "-o", "-"),
+        ("run", "--store", "-", "--", "true"),
+        ("run", "--log", "-", "--", "true"),
+        ("commands", "true", "--output", "-"),
+    ],
+)
+def test_standard_output_is_no_file_to_write(cli, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    result = cli(*words)
+    assert result.exit_code == 2
+    assert "'-' is no path here" in result.stderr
+    assert not [*tmp_path.iterdir()]

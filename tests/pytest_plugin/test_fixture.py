@@ -8,7 +8,10 @@ import time
 import pytest
 
 from benchrigor.model.options import CHOICES
+from benchrigor.pytest_plugin import fixture
+from benchrigor.session import measuring
 from benchrigor.storage import Journal
+from benchrigor.workloads.processes import time_limits
 
 BARE = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:benchmark")
 QUICK = (*BARE, "--bench-budget=50ms", "--bench-target=50%")
@@ -412,3 +415,71 @@ def test_each_detector_of_the_options_can_be_asked_for(pytester):
     for name in CHOICES["detector"]:
         config = pytester.parseconfig(f"--bench-detector={name}")
         assert config.getoption("bench_detector") == name
+
+
+HANGING = """
+import asyncio
+import time
+import hanging_job
+
+calls = []
+
+def third():
+    calls.append(1)
+    if len(calls) >= 3:
+        time.sleep(60)
+
+async def never():
+    await asyncio.sleep(60)
+
+def test_first(bench):
+    try:
+        bench(lambda: time.sleep(60))
+    finally:
+        assert bench.record is None and bench.stats is None
+
+def test_third(bench):
+    bench(third)
+
+def test_setup(bench):
+    bench.pedantic(time.sleep, setup=lambda: ((60,), {}))
+
+def test_rounds(bench):
+    bench.pedantic(lambda: time.sleep(60), rounds=5)
+
+def test_warm_up(bench):
+    bench.pedantic(lambda: time.sleep(60), rounds=5, warmup_rounds=1)
+
+def test_coroutine(bench):
+    bench(never)
+
+def test_awaited(bench):
+    async def main():
+        await bench(never)
+
+    asyncio.run(main())
+
+def test_compared(bench):
+    bench.compare(lambda: time.sleep(60), lambda: None)
+
+def test_module(bench):
+    bench(hanging_job.work)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
+@pytest.mark.parametrize("options", [(), ("--bench-fresh", "-k=module")])
+def test_a_call_that_hangs_fails_the_test_and_says_so(pytester, monkeypatch, options):
+    monkeypatch.setattr(time_limits, "_GRACE_S", 0.2)
+    monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", 0.3)
+    monkeypatch.setattr(fixture, "_LEAST_BUDGET_S", 0.1)
+    monkeypatch.setattr(measuring, "_LEAST_GRACE_S", 0.3)
+    pytester.makepyfile(HANGING, hanging_job="import time\n\ndef work():\n    time.sleep(60)\n")
+    result = pytester.runpytest(*BARE, "--bench-budget=0.1", "--tb=short", *options)
+    failed = 1 if options else 9
+    result.assert_outcomes(failed=failed)
+    said = [each for each in result.outlines if each.startswith("E  ")]
+    hung = [each for each in said if "had not ended" in each or "took longer than" in each]
+    assert len(hung) == failed, said
+    assert not any("_first_kept" in each for each in said)
+    time_limits.left_calls.clear()

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -283,6 +284,9 @@ def test_a_full_disk_keeps_the_finished_rounds(
     connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(StoreFailed, match=r"runs\.sqlite: .*full.*: free some disk space"):
         store.append(run_id, a_round(1, size=100_000))
+    with pytest.raises(StoreFailed, match="full") as caught:
+        store.begin(replace(HEADER, name="x " * 20_000))
+    assert "rounds" not in str(caught.value)  # there is no run that could have any
     store.close()
     assert len(store.load(run_id).rounds) == 1
     store.append(run_id, a_round(1))
@@ -354,6 +358,26 @@ def test_a_store_that_stays_locked_is_named(store: Journal, other: sqlite3.Conne
         assert len(locked.runs()) == 1  # reading goes on
         with pytest.raises(StoreFailed, match="locked: another process kept it busy"):
             locked.begin(HEADER)
+
+
+@pytest.mark.slow
+def test_a_store_that_stays_locked_is_waited_for_for_a_few_seconds(
+    store: Journal, other: sqlite3.Connection
+) -> None:
+    run_id = store.begin(HEADER)
+    other.execute("BEGIN IMMEDIATE")
+    script = """
+import time
+before = time.monotonic()
+for _ in range(5):  # sessions that share a store do not wait one after the other
+    try:
+        store.append(run_id, a_round(0))
+    except StoreFailed:
+        print(time.monotonic() - before)
+"""
+    told, _ = other_process(script, store.path, run_id).communicate()
+    first_s, *_, last_s = map(float, told.split())
+    assert 3.0 < first_s <= last_s < 12.0
 
 
 def test_a_newer_schema_is_refused_by_its_number(store: Journal, other: sqlite3.Connection) -> None:

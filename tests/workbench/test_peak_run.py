@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +16,7 @@ from benchrigor.stats import estimate_mean
 from benchrigor.testing import FakeClock, MemoryStore, SimulatedServer
 from benchrigor.workbench import PeakRun, PeakSearch
 from benchrigor.workbench.peak_run import search_of
+from benchrigor.workloads.processes import time_limits
 
 LIMIT = br.Limit(metric="mean", at_most=0.04)
 OPTIONS = {"limits": [LIMIT], "setup_s": 5.0}
@@ -170,3 +173,26 @@ def test_results_keep_all_they_have():
     again = search_of(store.load(run.run_id or "")).result()
     assert [each.result for each in again.trials] == [each.result for each in found.trials]
     assert again.cost_s == found.cost_s >= 2.0 * len(found.trials)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
+def test_a_trial_that_hangs_ends_the_search_and_finished_ones_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(time_limits, "_GRACE_S", 0.2)
+
+    class Hanging(SimulatedServer):
+        def offer(self, trial: br.LoadTrial) -> br.LoadResult:
+            if trial.id == 2:
+                time.sleep(60.0)
+            return replace(super().offer(trial), spent_s={"run": 1.0})
+
+    search, store = PeakSearch(threshold_s=0.04, budget_s=4.0), MemoryStore()
+    run = run_of(search, store)
+    begun = time.monotonic()
+    found = run.carry_out(Hanging(200.0))
+    assert time.monotonic() - begun < 10.0
+    assert found.status is br.PeakStatus.BUDGET_SPENT
+    assert len(found.trials) == 2
+    assert any("was ended after" in each.sentence for each in found.notices)
+    assert len(store.load(run.run_id or "").rounds) == 2

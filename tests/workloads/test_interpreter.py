@@ -450,3 +450,12 @@ def test_its_program_is_compiled_once(folder: Path):
     run(InterpreterWorkload("job:quick", cwd=folder))
     cached = importlib.util.cache_from_source(worker.__file__)
     assert Path(cached).is_file() or not os.access(Path(worker.__file__).parent, os.W_OK)
+
+
+def test_a_folder_may_hold_modules_with_names_of_the_standard_library(folder: Path):
+    for name in ("math", "array", "time", "operator", "itertools", "functools", "pickle", "struct"):
+        (folder / f"{name}.py").write_text("raise SystemError('not ours')\n")
+    (folder / "job.py").write_text("def quick(n=3):\n    return sum(range(n))\n")
+    for args in ((), (5,)):
+        finished = run(InterpreterWorkload("job:quick", cwd=folder, args=args))
+        assert finished.unit_readings["time"].size

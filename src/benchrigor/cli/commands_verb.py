@@ -62,7 +62,7 @@ from benchrigor.workloads.processes.worktrees import words_of
 _MOST_COMMANDS = 10_000  # with all values of parameters
 _PLACE = re.compile(r"(?<!\$)\{(\w+)\}")
 _COMMA = re.compile(r"(?<!\\),")
-_MOST_VALUES, _LARGEST = 1000, Decimal("1e30")
+_MOST_VALUES, _MOST_PLACES, _LARGEST = 1000, 30, Decimal("1e30")
 _CPU = tuple(
     Metric(name=name, unit="s", must_satisfy=False) for name in ("user_time", "system_time")
 )
@@ -103,7 +103,8 @@ class _Command(NamedTuple):
     "-D",
     "--step",
     metavar="STEP",
-    help="From one number of -P to the next.  [default: 1]",
+    help="From one number of -P to the next.  [default: 1; of numbers less than 1 apart, 1 in "
+    "their last decimal place]",
 )
 @click.option("--baseline", type=click.IntRange(min=1), metavar="N", help="Compare with the Nth.")
 @click.option(
@@ -128,6 +129,7 @@ class _Command(NamedTuple):
 )
 @click.option(
     "--output",
+    type=shared.OutputPath(),
     default="null",
     show_default=True,
     metavar="null|inherit|FILE",
@@ -166,7 +168,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
       benchrigor commands 'gzip -kfc big.log' 'zstd -kfc big.log'
       benchrigor commands 'gzip -{n} -kfc big.log' -L n 1,6,9
       benchrigor commands 'make -j{threads}' -P threads 1 8 --prepare 'make clean'
-      benchrigor commands 'sleep {s}' -P s 0.1 0.3 -D 0.1
+      benchrigor commands 'sleep {s}' -P s 0.1 0.5 -D 0.2
       benchrigor commands --baseline 1 --memory 'sort a.txt' 'sort -u a.txt'
     """  # noqa: D301  # click wants the backspace itself
     hooks = {place: given[place] for place in PLACES if given[place]}
@@ -229,21 +231,41 @@ def _values(
         if not all(texts)
     ]
     for name, first, last in ranges:
-        values[name] = _numbers_between(first, last, step or "1")
+        place = _last_place(first, last)
+        by = step or _default_step(first, last, place)
+        values[name] = _numbers_between(first, last, by)
         low, high = (hide_value(name, end) for end in (first, last))
-        span = f"-P {name} is {low} to {high} in steps of {step or 1}"
+        span = f"-P {name} is {low} to {high} in steps of {by}"
         if not values[name]:
             problems.append(f"{span}, expected numbers that rise")
         elif len(values[name]) > _MOST_VALUES:
             problems.append(f"{span}, expected at most {_MOST_VALUES:,} values: give a --step")
         elif step is None and Decimal(values[name][-1]) != Decimal(last):
-            problems.append(f"{span}, which miss {high}: give another --step")
+            problems.append(f"{span}, which miss {high}: give another --step, such as {place}")
     times = Counter([*(name for name, _ in lists), *(name for name, *_ in ranges)])
     problems += [f"parameter {name} is given {n} times" for name, n in times.items() if n > 1]
     if step is not None and not ranges:
         problems.append("--step is given without the -P that it is for")
     refuse(problems)
     return values
+
+
+def _last_place(first: str, last: str) -> str:
+    """Return 1 in the last decimal place of either number; 1 of whole ones, and of no numbers."""
+    try:
+        exponents = [int(Decimal(each).as_tuple().exponent) for each in (first, last)]
+    except (ArithmeticError, ValueError):
+        return "1"
+    return f"{Decimal(1).scaleb(max(min(0, *exponents), -_MOST_PLACES)):f}"
+
+
+def _default_step(first: str, last: str, place: str) -> str:
+    """Return 1, or 1 in the last decimal place of numbers that are less than 1 apart."""
+    try:
+        is_close = 0 < Decimal(last) - Decimal(first) < 1
+    except ArithmeticError:
+        return "1"
+    return place if is_close else "1"
 
 
 def _numbers_between(first: str, last: str, step: str) -> list[str]:

@@ -27,7 +27,7 @@ from benchrigor.report.csv_tables import TABLES
     "--output",
     "-o",
     "folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=shared.OutputPath(file_okay=False, path_type=Path),
     required=True,
     help="Where to write them; made if it is not there.",
 )

@@ -57,6 +57,16 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # not generic in old
         return positive_seconds_of(text, bare_s=self.bare_s)
 
 
+class OutputPath(click.Path):
+    """A file or folder that is written; "-" is none, since other programs mean standard output."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse "-"."""
+        if value == "-":
+            self.fail("'-' is no path here; ./- names a file or folder like that", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class TimeLimit(Duration):
     """A duration, or "none" for no limit: infinitely many seconds."""
 
@@ -243,7 +253,7 @@ trim_option = click.option(
 
 store_option = click.option(
     "--store",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputPath(dir_okay=False, path_type=Path),
     envvar="BENCHRIGOR_STORE",
     show_envvar=True,
     help="File that keeps the runs.  [default: in the user's data folder]",

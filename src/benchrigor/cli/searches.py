@@ -6,7 +6,7 @@ import math
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,6 +20,7 @@ from benchrigor.clocks import WallClock
 from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
 from benchrigor.layout import page, row, wrapped
 from benchrigor.model import (
+    Code,
     Limit,
     LoadResult,
     LoadTrial,
@@ -41,8 +42,10 @@ from benchrigor.workbench.expected_cost import expected_costs
 from benchrigor.workbench.peak_run import KIND, search_of
 from benchrigor.workloads import Pick
 from benchrigor.workloads.loadgen import HttpRequest, HttpRequests, LoadCommand, OpenLoop
-from benchrigor.workloads.processes.command_hooks import LONGEST_S, run_hook
+from benchrigor.workloads.loadgen.overtime import ended_with_budget
+from benchrigor.workloads.processes.command_hooks import run_hook
 from benchrigor.workloads.processes.command_line import CommandLine
+from benchrigor.workloads.processes.time_limits import CallOverran
 
 _FAILURES_SHOWN = 3
 _PILOTS, _LENGTHS = 5, (0.5, 1.0, 2.0)  # trials of each length; lengths over that of the search
@@ -56,8 +59,10 @@ def is_search(record: RunRecord) -> bool:
 def peak_of(record: RunRecord) -> PeakRate:
     """Return what a stored search found; of one that was cut off, by then."""
     search = search_of(record)
-    if record.decision is not None:
-        search.ask()  # it says that it is over
+    trial = search.ask() if record.decision is not None else None  # or it says that it is over
+    if trial is not None:
+        cuts = [each for each in record.notices if each.code is Code.CUT_ROUND]
+        search.cut(trial, cuts[-1].sentence if cuts else "The search ended before its last trial.")
     return search.result()
 
 
@@ -136,12 +141,21 @@ def carry_out(
     picture: Path | None = None,
 ) -> NoReturn:
     """Carry out a search, with a line for each trial on stderr, and end with its exit code."""
-    budget_s = search.goal.budget_s
-    if budget_s is not None:
-        generator.left_s = lambda: budget_s - search.result().cost_s
-    generator.check()
+    begun_s = time.monotonic()
     try:
-        found = run.carry_out(generator, after=lambda trial, peak: _tell(trial, peak, search))
+        with ended_with_budget(run.left_s()):
+            generator.check()
+    except CallOverran:
+        generator.close()
+        raise WorkloadFailed(
+            f"The first trial was not prepared, nor a request answered, within the "
+            f"{show_duration(run.left_s())} of the budget: check that it cannot hang, or allow more"
+        ) from None
+    prepared_s = time.monotonic() - begun_s
+    try:
+        found = run.carry_out(
+            generator, after=lambda trial, peak: _tell(trial, peak, search), prepared_s=prepared_s
+        )
     except (BenchrigorError, KeyboardInterrupt):
         if search.result().trials:  # what is known until then
             print_peak(search.result(), run_id=run.run_id, as_json=as_json)
@@ -222,7 +236,6 @@ class Prepared:
         self, generator: OpenLoop | LoadCommand, *, prepare: str | None, recover: str | None
     ) -> None:
         self._generator, self._prepare, self._recover = generator, prepare, recover
-        self.left_s: Callable[[], float] = lambda: math.inf  # of the budget
         self._broken: BenchrigorError | None = None  # why the server is not there any more
         self._checked_s: float | None = None  # what the check took, which prepared the first trial
 
@@ -253,6 +266,10 @@ class Prepared:
                 self._generator.check()
             except BenchrigorError as error:
                 self._broken = error
+            except CallOverran:
+                self._broken = WorkloadFailed(
+                    "The server had not recovered by the end of the budget"
+                )
         spent_s = {"set-up": setup_s, **result.spent_s}
         spent_s["teardown"] = spent_s.get("teardown", 0.0) + time.monotonic() - begun_s
         return replace(result, spent_s=spent_s)
@@ -264,11 +281,7 @@ class Prepared:
     def _run(self, command: str | None, option: str) -> None:
         if command is not None:
             words = _words(command, option)
-            left_s = max(self.left_s(), LONGEST_S["cleanup"])
-            seconds = None if math.isinf(left_s) else left_s
-            if not run_hook(option, words, CommandLine(words), WallClock(), seconds=seconds):
-                ended = f"{option} {hide_secrets(command)} was ended, because the budget was spent"
-                raise WorkloadFailed(ended)
+            run_hook(option, words, CommandLine(words), WallClock())
 
 
 def _words(command: str, option: str) -> list[str]:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import click
 
+from benchrigor.cli.options import OutputPath
 from benchrigor.cli.output import remark
 from benchrigor.errors import InvalidInput
 
 log_option = click.option(
     "--log",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputPath(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Append a line for each decision: round, readings, interval, what is wanted, and why.",
 )

@@ -17,7 +17,7 @@ import pytest
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed, without_our_frames
-from benchrigor.model import Comparison, Estimate, Options, RunRecord
+from benchrigor.model import Code, Comparison, Estimate, Options, RunRecord
 from benchrigor.protocols import DelayMeter
 from benchrigor.pytest_plugin.suite import Benchmarked, Suite
 from benchrigor.session import Session, measure_pair, meter_for
@@ -27,11 +27,14 @@ from benchrigor.storage.project_settings import time_metric
 from benchrigor.workloads import CallableWorkload, InterpreterWorkload
 from benchrigor.workloads.processes import kinship
 from benchrigor.workloads.processes.own_signals import EndedBySignal, ended_by_signals
-from benchrigor.workloads.timing import awaits, hash_of_function
+from benchrigor.workloads.processes.time_limits import CallOverran, Patience
+from benchrigor.workloads.timing import awaits, hash_of_function, name_of, wrong_time_limit
 
 T = TypeVar("T")
 _Arguments = tuple[Sequence[Any], Mapping[str, Any]]
 _OPTIONS = ("target", "statistic", "confidence", "detector")
+_TIMES_BUDGET, _LEAST_BUDGET_S = 3.0, 5.0  # until a call of given rounds hangs
+_NO_READINGS = (Code.CUT_ROUND, Code.NO_DATA)
 
 
 class Bench(Benchmarked):
@@ -113,11 +116,15 @@ class Bench(Benchmarked):
             if teardown is not None:
                 teardown(*given[0], **given[1])
 
-        for _ in range(warmup_rounds if self.enabled else 0):
-            begin()
-            for _ in range(iterations or 1):
-                target(*given[0], **given[1])
-            end()
+        def warm_up() -> None:
+            for _ in range(warmup_rounds):
+                begin()
+                for _ in range(iterations or 1):
+                    target(*given[0], **given[1])
+                end()
+
+        if self.enabled and warmup_rounds:
+            self._in_time(warm_up, target)
         if iterations is not None:
             self._settings["batch"] = iterations
         return self._measured(
@@ -198,18 +205,17 @@ class Bench(Benchmarked):
         else:
             fresh = self._in_interpreter(name, func, args, kwargs)
         if fresh is not None:
-            result = _called_once(func, (args, kwargs), setup, teardown)
+            result = self._in_time(
+                lambda: _called_once(func, (args, kwargs), setup, teardown), func
+            )
             _as_raised(lambda: self._keep(self._session(name, fresh).run(fresh)))
             return result
         results: list[T] = []
-        workload = self._workload(
-            _call_of(func, *(((), {}) if setup else (args, kwargs))),
-            meter_for(None),
-            setup=setup,
-            teardown=teardown,
-            first_call_apart=rounds is None,
-            take_first=results.append,
-        )
+        around: dict[str, Any] = {"setup": setup, "teardown": teardown}
+        if rounds is not None:
+            around |= {"first_call_apart": False, "timeout_s": self._longest_s()}
+        call = _call_of(func, *(((), {}) if setup else (args, kwargs)))
+        workload = self._workload(call, meter_for(None), **around, take_first=results.append)
         _as_raised(lambda: self._keep(self._session(name, workload, rounds).run(workload)))
         return results[0]
 
@@ -279,8 +285,35 @@ class Bench(Benchmarked):
         return Session(Options(**limits), (metric,), name=name, subject=subject, store=store)
 
     def _keep(self, record: RunRecord) -> None:
+        """Keep a record; WorkloadFailed says why it has no readings, such as a call that hangs."""
+        if not record.readings().size:
+            reasons = [each.sentence for each in record.notices if each.code in _NO_READINGS]
+            error = WorkloadFailed(
+                *(each.replace("--budget", "--bench-budget") for each in reasons)
+            )
+            error.record = record
+            raise error
         self.record, self.stats = record, Stats(record)
         self._suite.records.append((self, record))
+
+    def _in_time(self, call: Callable[[], T], func: Callable[..., object]) -> T:
+        """Return what a call beside the readings returns; WorkloadFailed where it hangs."""
+        __tracebackhide__ = True
+        patience, results = Patience(), list[T]()
+        with patience.kept(self._settings["budget"]):
+            results.append(call())
+        if not results:
+            raise WorkloadFailed(patience.notice(name_of(func)).sentence)
+        return results[0]
+
+    def _longest_s(self) -> float | None:
+        """Return how long a call of given rounds may last; None unless a budget is given.
+
+        Nor is there a limit where something else uses the timer.
+        """
+        longest_s = _TIMES_BUDGET * max(self._settings["given_budget"], _LEAST_BUDGET_S)
+        is_free = not wrong_time_limit(longest_s) and not signal.getitimer(signal.ITIMER_REAL)[0]
+        return longest_s if is_free else None
 
     def _in_interpreter(
         self,
@@ -396,5 +429,6 @@ def _as_raised(measure: Callable[[], T]) -> T:
 
 
 def _own(error: WorkloadFailed) -> BaseException:
-    """Return what the measured function raised."""
-    return error if error.__cause__ is None else without_our_frames(error.__cause__)
+    """Return what the measured function raised; the error itself where a call was ended."""
+    cause = error.__cause__
+    return error if cause is None or type(cause) is CallOverran else without_our_frames(cause)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,10 +36,6 @@ def settings_of(node: pytest.Item) -> tuple[dict[str, Any], set[str]]:
     config = node.config
     project = defaults(config.rootpath)
     found: dict[str, Any] = {name: project[name] for name in _OURS if name in project}
-    if "budget" not in found:
-        found["budget"] = _BUDGET_S
-        if config.getoption("bench_fresh") or config.getoption("bench_against"):
-            found["budget"] = _FRESH_BUDGET_S
     given = {name: config.getoption(f"bench_{name}") for name in _OPTIONS}
     found |= {name: value for name, value in given.items() if value is not None}
     ignored: set[str] = set()
@@ -53,6 +50,9 @@ def settings_of(node: pytest.Item) -> tuple[dict[str, Any], set[str]]:
                 found[name] = read(found[name])
             except ValueError as error:
                 pytest.fail(f"{name} of a benchmark: {error}", pytrace=False)
+    is_fresh = config.getoption("bench_fresh") or config.getoption("bench_against")
+    found["given_budget"] = found.get("budget", math.inf)
+    found.setdefault("budget", _FRESH_BUDGET_S if is_fresh else _BUDGET_S)
     return found, ignored
 
 

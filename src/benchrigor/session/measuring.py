@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from inspect import signature
@@ -14,6 +16,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.instrument.kernel_files import Unavailable
 from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
+from benchrigor.model.text import show_duration
 from benchrigor.protocols import Clock, Store
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.traces import SPEED
@@ -31,6 +34,8 @@ _LIMITS = (  # of Options
     *("target", "confidence", "statistic", "budget_s", "work", "pieces", "disturbed", "reference"),
     "detector",
 )
+# A call of a coroutine that goes on for so long after the budget hangs: seconds, or budgets.
+_LEAST_GRACE_S, _TIMES_BUDGET = 5.0, 3.0
 _TIMING = ("setup", "teardown", "timeout_s", "gc", "loop_factory", "sync")  # of the workload
 
 
@@ -189,7 +194,7 @@ async def measure_async(
     InvalidInput
         When ``func`` is no coroutine function, or an option is out of range.
     WorkloadFailed
-        When ``func`` raises.
+        When ``func`` raises, or hangs.
     asyncio.CancelledError
         When the task is cancelled: the round under way is finished before.
 
@@ -223,8 +228,24 @@ async def run_in_loop(session: Session, workload: CallableWorkload, **options: A
             "asyncio.run(...), or use measure, which makes its own"
         ) from None
 
+    budget_s = session.options.budget_s if options.get("over_s") is None else math.inf
+    longest_s = budget_s + max(_LEAST_GRACE_S, _TIMES_BUDGET * budget_s)
+    until_s = time.monotonic() + longest_s
+
     def carry_out(coroutine: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+        under_way = asyncio.run_coroutine_threadsafe(coroutine, loop)
+        left_s = max(until_s - time.monotonic(), _LEAST_GRACE_S)
+        try:
+            return under_way.result(left_s if left_s <= threading.TIMEOUT_MAX else None)
+        except TimeoutError:
+            if under_way.done():  # it is the function's own
+                raise
+            under_way.cancel()
+            after = show_duration(longest_s)
+            raise TimeoutError(
+                f"a call still had not ended {after} after the measurement began, whose budget is "
+                f"{show_duration(budget_s)}"
+            ) from None
 
     workload.carried_out_by(carry_out)
     running = loop.run_in_executor(None, partial(session.run, workload, **options))

@@ -83,6 +83,7 @@ class Connection(sqlite3.Connection):
     def __init__(self, place: Path | str, **given: Any) -> None:
         super().__init__(place, **given)
         self._place, self._timeout_s = place, given["timeout"]
+        self._was_busy = False  # when a transaction was to begin last
         self._witness, unused = os.pipe()  # what closes all descriptors closes this one, too
         os.close(unused)
         self._before = os.fstat(self._witness)
@@ -110,13 +111,16 @@ class Connection(sqlite3.Connection):
 
     def _wait_to_begin(self, kind: str) -> None:
         began_s = free_s = time.monotonic()
+        # Several sessions may share a journal: they do not all wait for the same lock.
+        timeout_s = min(self._timeout_s, _LOOK_MS / 1000) if self._was_busy else self._timeout_s
+        self._was_busy = True
         while True:
             try:
                 self.execute(f"BEGIN {kind}")
             except sqlite3.OperationalError as error:
                 now_s = time.monotonic()
                 is_busy = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
-                if not is_busy or now_s - began_s >= self._timeout_s:
+                if not is_busy or now_s - began_s >= timeout_s:
                     raise
                 if not self._is_locked_here():
                     free_s = now_s
@@ -126,6 +130,7 @@ class Connection(sqlite3.Connection):
                         "measured: let it end its transaction"
                     ) from error
             else:
+                self._was_busy = False
                 return
 
     def _is_whole(self) -> bool:

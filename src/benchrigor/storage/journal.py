@@ -62,7 +62,7 @@ _N_RESULTS = """SELECT count(DISTINCT sequence) FROM result WHERE +run_id = :run
 _KINDS = {"run": "ttt", "round": "tn", "result": "tnot"}
 
 _ADVICE = {
-    "SQLITE_FULL": "free some disk space and resume the run; finished rounds are kept",
+    "SQLITE_FULL": "free some disk space and try again",
     "SQLITE_READONLY": "make the file and its folder writable, or choose another path",
     "SQLITE_CANTOPEN": "expected a file in a writable folder; choose another path",
     "SQLITE_NOTADB": "expected a journal written by benchrigor; choose another path",
@@ -116,7 +116,8 @@ class Journal:
     path
         The file; it and its folder are created on first use.
     timeout_s
-        How long to wait for other processes that are writing, in seconds.
+        How long to wait for other processes that are writing, in seconds. A run waits so long
+        once, before it measures or after a round; the rounds before are kept.
 
     Raises
     ------
@@ -136,7 +137,7 @@ class Journal:
     'sort'
     """
 
-    def __init__(self, path: str | Path, *, timeout_s: float = 30.0) -> None:
+    def __init__(self, path: str | Path, *, timeout_s: float = 5.0) -> None:
         self.path = Path(path)
         self._timeout_s = timeout_s
         # By process and thread. A forked child leaves its parent's entries alone: using one, or

@@ -22,6 +22,7 @@ from benchrigor.model import (
     codec,
 )
 from benchrigor.model.metric import describe_metric
+from benchrigor.model.text import show_duration, show_value
 from benchrigor.model.trial import (
     Limit,
     LoadResult,
@@ -32,6 +33,8 @@ from benchrigor.model.trial import (
 )
 from benchrigor.protocols import LoadGenerator, Store
 from benchrigor.workbench.search import PeakSearch
+from benchrigor.workloads.loadgen.overtime import ended_with_budget
+from benchrigor.workloads.processes.time_limits import CallOverran
 
 KIND = "peak"  # of the subject of such a run
 _REASONS = {
@@ -111,8 +114,12 @@ class PeakRun:
         generator: LoadGenerator,
         *,
         after: Callable[[Trial, PeakRate], object] = lambda *_: None,
+        prepared_s: float = 0.0,
     ) -> PeakRate:
         """Run trials until the search is over, and tell of each once it is clear what follows.
+
+        A trial that goes on two seconds after the budget is spent is ended, and so is the search.
+        ``prepared_s`` of the budget were spent before the first one, to prepare it.
 
         What a generator does beside what it tells of, such as starting processes, is set-up.
 
@@ -125,7 +132,13 @@ class PeakRun:
             trial = self._search.ask()
             while trial is not None:
                 decided_ns = self._now_ns()
-                result = generator.offer(trial)
+                try:
+                    with ended_with_budget(self.left_s() - prepared_s):
+                        result = generator.offer(trial)
+                except CallOverran:
+                    self._search.cut(trial, self._say_cut(trial, self._now_ns() - decided_ns))
+                    break
+                prepared_s = 0.0  # it is part of what the trial tells
                 ended_ns = self._now_ns()
                 if result.spent_s:
                     spent_s = {"decision": (decided_ns - begun_ns) / 1e9, **result.spent_s}
@@ -147,6 +160,19 @@ class PeakRun:
         if self._store is not None and self.run_id is not None:
             self._store.finish(self.run_id, self.record())
         return self._search.result()
+
+    def left_s(self) -> float:
+        """Return the seconds that are left of the budget."""
+        budget_s = self._search.goal.budget_s
+        return math.inf if budget_s is None else budget_s - self._search.result().cost_s
+
+    def _say_cut(self, trial: LoadTrial, elapsed_ns: int) -> str:
+        """Say which trial was ended, since the budget was spent."""
+        load = show_value(trial.load, self._search.unit)
+        return (
+            f"The trial at {load} was ended after {show_duration(elapsed_ns / 1e9)}, because the "
+            "budget was spent: nothing of it counts. Check that it cannot hang, or allow more."
+        )
 
     def record(self) -> RunRecord:
         """Return the run so far."""

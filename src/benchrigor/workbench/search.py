@@ -217,6 +217,13 @@ class PeakSearch:
         self._asked = max(self._asked, trial.id + 1)
         self._again = [each for each in self._again if each.load != trial.load]
 
+    def cut(self, trial: LoadTrial, sentence: str) -> None:
+        """End the search, whose budget was spent while a trial ran: nothing of that counts."""
+        del self._pending[trial.id]
+        ending = self._out_of_budget()
+        notice = Notice.warning(Code.CUT_ROUND, sentence)
+        self._ending = replace(ending, notices=(*ending.notices, notice))
+
     def _take(self, told: Trial) -> None:
         self._trials.append(told)
         if told.invalid and self._ending is None:

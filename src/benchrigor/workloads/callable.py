@@ -289,7 +289,8 @@ class CallableWorkload(TimedWorkload):
             yield
         finally:
             self._func = func
-        take(results[0])
+        if results:  # else the call was left
+            take(results[0])
 
     def _time_first_call(self, seconds: float | None) -> int:
         """Time the first call, which pays for all that is done once.

@@ -51,8 +51,10 @@ _CHUNK = 2**16
 _FIRST_SHARE = 0.015  # of the time, for readings of the first round, which tells what they cost
 _DESCRIBED = ("inner", "gc", "cpus", "inside", "python", "cwd", "env", "inherit_env", "timeout_s")
 # A script is compiled at each start, which is more than half of it; this reads what is cached.
+# The folder itself, as "", is not in the path: its math.py is not that of the program.
 _START = """
 import sys, _frozen_importlib_external as files
+sys.path[:] = filter(None, sys.path)
 __file__ = sys.argv.pop(1)
 exec(files.SourceFileLoader(__name__, __file__).get_code(__name__))
 """

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from benchrigor.model import Floats
 from benchrigor.workloads.processes.own_signals import measuring
+from benchrigor.workloads.processes.time_limits import CallOverran
 
 # An event loop wakes at the next whole millisecond: it is woken earlier, and looks on from there.
 _EARLY_S = 0.0005
@@ -39,6 +40,10 @@ class Requests(Protocol):
 
 class RequestFailed(Exception):
     """A request was answered, but not as expected; its text says how, alike for like failures."""
+
+
+class _LoopLeft(SystemExit):
+    """Ends the event loop at once: other exceptions of a request would only end that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -107,8 +112,11 @@ def sent(
     come within ``give_up_s`` they would take as long on average (Little's law): sending ends.
     """
     sender = _Sender(at_s, timeout_s, most_waiting, give_up_s)
-    with measuring(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(sender.run(requests, start_s))
+    try:
+        with measuring(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            return runner.run(sender.run(requests, start_s))
+    except _LoopLeft as error:
+        raise CallOverran from error
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -172,8 +180,13 @@ class _Sender:
             await self._slots.acquire()
             task = asyncio.create_task(self._request(send, index, at_s))
             self._waiting.add(task)
-            task.add_done_callback(self._waiting.discard)
+            task.add_done_callback(self._end)
         return True
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._waiting.discard(task)
+        if not task.cancelled():
+            task.exception()  # else asyncio logs that nothing asked for it
 
     async def _request(self, send: Send, index: int, at_s: float) -> None:
         begun_s = time.monotonic()
@@ -186,6 +199,8 @@ class _Sender:
             failure = f"no answer within {self._timeout_s:g} s"
         except KeyboardInterrupt:
             raise
+        except CallOverran as error:  # raised in a request that blocks the loop
+            raise _LoopLeft from error
         except BaseException as error:  # whatever a request raises, it has failed
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 self._response_s[index] = time.monotonic() - at_s

@@ -392,14 +392,14 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
     arrays: dict[str, array[float]] = {}
     if task["cpus"] is not None:
         os.sched_setaffinity(0, task["cpus"])
+    if task["given"] is not None:  # imported by our own path: the target's folder may shadow them
+        import functools
+        import pickle
     try:
         began_ns = time.perf_counter_ns()
         func = imported(task)
         facts["import_s"] = (time.perf_counter_ns() - began_ns) / 1e9
         if task["given"] is not None:
-            import functools
-            import pickle
-
             args, kwargs = pickle.loads(task["given"])  # noqa: S301  # what started this wrote it
             func = functools.partial(func, *args, **kwargs)
         arrays = _measured(func, task, facts)
