@@ -87,7 +87,11 @@ class _Side:
     is_file: bool
 
 
-@click.command(cls=Verb)
+@click.command(
+    cls=Verb,
+    usual="--statistic --margin --confidence --direction --metric --fail-on --paired --column "
+    "--round --unit --store --details --json",
+)
 @click.argument("sources", nargs=-1, required=True, metavar="BASELINE CANDIDATE [MORE]...")
 @click.option(
     "--statistic",
@@ -137,8 +141,8 @@ def compare(
     two are ranked: the best first, those that do not differ beyond chance in one place.
 
     It is worse when the whole interval of the ratio lies beyond the margin, equivalent when all
-    of it lies within, else undecided. Which way is better follows from the unit (s, B: lower;
-    anything per second: higher), or from --direction; where it is not known, a change is
+    of it lies within, else undecided. Which way is better follows from --direction, else from the unit (s, B: lower;
+    anything per second: higher); where it is not known, a change is
     "different". Exit codes: 0 better, equivalent or different, 3 undecided, 4 a side allows no
     number, 7 worse.
 
