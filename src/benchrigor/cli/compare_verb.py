@@ -141,8 +141,8 @@ def compare(
     two are ranked: the best first, those that do not differ beyond chance in one place.
 
     It is worse when the whole interval of the ratio lies beyond the margin, equivalent when all
-    of it lies within, else undecided. Which way is better follows from --direction, else from the unit (s, B: lower;
-    anything per second: higher); where it is not known, a change is
+    of it lies within, else undecided. Which way is better follows from --direction, else from the
+    unit (s, B: lower; anything per second: higher); where it is not known, a change is
     "different". Exit codes: 0 better, equivalent or different, 3 undecided, 4 a side allows no
     number, 7 worse.
 
