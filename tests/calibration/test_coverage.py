@@ -51,6 +51,7 @@ def holds(phi: float, warm_up: ExponentialWarmUp | None, repetition: int) -> boo
         ),
     ],
 )
+@pytest.mark.minutes
 def test_sessions_cover_the_truth(phi: float, warm_up: ExponentialWarmUp | None) -> None:
     hits = sum(holds(phi, warm_up, repetition) for repetition in range(SESSIONS))
     assert FEWEST <= hits <= MOST
@@ -84,6 +85,7 @@ def test_single_readings_and_restarted_rounds_cover_the_truth() -> None:
         pytest.param("p10 of AR(1) 0.9", marks=MINUTES),
     ],
 )
+@pytest.mark.minutes
 def test_sessions_on_quantiles_cover_the_truth(name: str) -> None:
     # Fewer than 25 of 30: a chance of 0.003 at a true coverage of 0.95, and of 0.80 at 0.75.
     statistic, process, truth = QUANTILES[name]

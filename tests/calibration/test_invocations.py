@@ -25,6 +25,7 @@ def normal(rng: np.random.Generator, *, warm: bool) -> list[Floats]:
 
 @pytest.mark.parametrize("warm", [False, True])
 @pytest.mark.parametrize(("draw", "truth"), [(lottery, 1.075), (normal, 1.0)])
+@pytest.mark.minutes
 def test_intervals_cover_the_program(
     draw: Callable[..., list[Floats]], truth: float, warm: bool
 ) -> None:

@@ -23,6 +23,7 @@ def compare_series(engine: PairEngine, old: Floats, new: Floats) -> Comparison:
     return engine.result()
 
 
+@pytest.mark.minutes
 def test_comparisons_of_the_same_are_seldom_told_apart() -> None:
     """Autocorrelated noise, the stopping rule at work, the classical test: 5% at most."""
     runs, false, held = 60, 0, 0

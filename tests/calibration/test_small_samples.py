@@ -30,6 +30,7 @@ def hits_of(seed, n, draw, *, levels=LEVELS, repetitions=REPETITIONS) -> dict[fl
     return hits
 
 
+@pytest.mark.minutes
 def test_independent_readings_are_covered_at_every_level() -> None:
     found = {n: hits_of(81, n, lambda rng, n=n: rng.normal(size=n)) for n in SIZES}
     for level in LEVELS:

@@ -315,6 +315,7 @@ def rated(cli, queue):
 
 
 @pytest.mark.slow
+@pytest.mark.minutes
 def test_a_real_queue_is_rated_within_half_a_minute_and_not_above_its_peak(cli, queue):
     """Beside other processes the queue itself is slower, or the requests are late."""
     load = rated(cli, queue)
