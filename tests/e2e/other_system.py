@@ -10,6 +10,7 @@ import builtins
 import os
 import pathlib
 import re
+import signal
 import sys
 import traceback
 from types import ModuleType
@@ -75,6 +76,8 @@ def deceive(system):
         "platform": {"system": lambda: NAMES[system]},
     }
     lacking = LACKING[system]
+    signals = {each for each in signal.Signals if not re.fullmatch(lacking["signal"], each.name)}
+    instead["signal"] = {"valid_signals": lambda: signals}
     hidden = {name for name, names in lacking.items() if names == ".*"}
     known = {
         name: Lacking(__import__(name), lacking.get(name, ""), instead.get(name, {}))

@@ -267,9 +267,9 @@ def test_only_benchmarks_are_run_where_asked(pytester):
 
 @pytest.mark.slow
 def test_functions_of_modules_are_measured_in_fresh_interpreters(pytester):
-    pytester.makepyfile(fresh_job="def work():\n    return sum(range(100))\n")
+    pytester.makepyfile(suite_job="def work():\n    return sum(range(100))\n")
     pytester.makepyfile("""
-        from fresh_job import work
+        from suite_job import work
 
         def test_work(bench):
             assert bench(work) == 4950

@@ -40,7 +40,7 @@ def test_runs_measured_in_turn_are_a_dict_whose_text_ranks_them() -> None:
 def test_their_repr_is_one_line_and_they_can_be_copied() -> None:
     records = measured(slow=300, fast=200)
     shown = repr(records)
-    assert shown.startswith("2 runs: slow 300 µs [")
+    assert shown.startswith("2 runs: slow 300 µs ±")
     assert len(repr(measured(**{f"function_{index}": 100 for index in range(9)}))) == 100
     for other in (copy.copy(records), pickle.loads(pickle.dumps(records))):  # noqa: S301  # ours
         assert type(other) is RunRecords
