@@ -66,7 +66,8 @@ KILLED = ("run", "stream", "fresh", "ab fresh", "peak", "peak processes", "prepa
     "mode", ["fresh", *(pytest.param(m, marks=pytest.mark.slow) for m in KILLED)]
 )
 def test_commands_and_workers_do_not_outlive_a_run_that_is_killed(tmp_path, mode):
-    assert signalled.trial(mode, signal.SIGKILL, tmp_path).left == []
+    """A moment after they began: until the kernel has been asked to, it cannot kill them."""
+    assert signalled.trial(mode, signal.SIGKILL, tmp_path, delay_s=0.2).left == []
 
 
 @pytest.mark.slow
