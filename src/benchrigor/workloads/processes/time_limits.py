@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -32,15 +32,17 @@ class CallOverran(BaseException):
 class _Alarm:
     """The timer of this process, which each tick sets again, and what ends a call that hangs.
 
-    A SIGALRM while the timer runs came from elsewhere, and means what it means elsewhere.
+    ``is_late`` tells whether the call under way is to end. A SIGALRM while the timer runs came from
+    elsewhere, and means what it means elsewhere.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_late: Callable[[], bool]) -> None:
+        self._is_late = is_late
         self._is_set, self._tick_s = False, 0.0
         self._raised_s: float | None = None  # when a call under way was asked to end first
 
     @contextmanager
-    def _set(self, first_s: float, tick_s: float) -> Iterator[tuple[float, float]]:
+    def set(self, first_s: float, tick_s: float) -> Iterator[tuple[float, float]]:
         """Have it tick inside; give what was left of a timer before, and its interval."""
         self._is_set, self._tick_s, self._raised_s = True, tick_s, None
         trace = sys.gettrace()
@@ -51,6 +53,10 @@ class _Alarm:
                 self.end()
                 if self._raised_s and sys.gettrace() is not trace:
                     sys.settrace(trace)
+
+    def forget(self) -> None:
+        """Have another call under way, which was not asked to end."""
+        self._raised_s = None
 
     def end(self) -> None:
         """Let what comes last as long as it likes."""
@@ -73,10 +79,6 @@ class _Alarm:
             _raise_on_next_line(frame)
         raise CallOverran
 
-    def _is_late(self) -> bool:
-        """Whether the call under way is to end."""
-        raise NotImplementedError
-
 
 def _raise_on_next_line(frame: FrameType | None) -> None:
     """Raise in measured code once more: on its next line, which is where it swallows the first."""
@@ -96,7 +98,7 @@ def _trace_no_more(_frame: FrameType, _event: str, _arg: object) -> None:
     """Trace none of the functions that begin."""
 
 
-class TimeLimit(_Alarm):
+class TimeLimit:
     """Ends calls that last too long.
 
     A timer looks whether the reading under way is the same as before: no call pays for it. Calls
@@ -105,7 +107,7 @@ class TimeLimit(_Alarm):
     """
 
     def __init__(self, seconds: float) -> None:
-        super().__init__()
+        self._alarm = _Alarm(self._is_late)
         self.seconds = seconds
         self.calls = 1  # of a reading, each of which may last so long
         self._taken: Sequence[int] | None = None
@@ -118,7 +120,7 @@ class TimeLimit(_Alarm):
         tick_s, began = max(self.seconds / 10.0, _SHORTEST_TICK_S), time.monotonic()
         left_s, interval_s = 0.0, 0.0
         try:
-            with self._set(tick_s, tick_s) as (left_s, interval_s):
+            with self._alarm.set(tick_s, tick_s) as (left_s, interval_s):
                 yield
         except CallOverran as error:
             limit = f"{self.seconds:g} s"
@@ -147,11 +149,12 @@ class TimeLimit(_Alarm):
             return False
         n, now = len(self._taken), time.monotonic()
         if n != self._seen:
-            self._seen, self._since, self._raised_s = n, now, None
+            self._seen, self._since = n, now
+            self._alarm.forget()
         return now - self._since >= self.seconds * self.calls
 
 
-class Patience(_Alarm):
+class Patience:
     """Ends a call that goes on long after the time of its round is up, as one that hangs does.
 
     No timer goes off before that time. Then a call has ten times as long as those before, and two
@@ -161,7 +164,7 @@ class Patience(_Alarm):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        self._alarm = _Alarm(self._is_late)
         self.taken: Sequence[int] = ()  # readings so far
         self.typical_s = 0.0  # of those before, 0 where there was none
         self.is_over = False
@@ -177,7 +180,7 @@ class Patience(_Alarm):
         self._seconds, time_s = seconds, LATEST * seconds
         self._until = time.monotonic() + time_s
         try:
-            with self._set(time_s + _GRACE_S, _GRACE_S / 4.0):
+            with self._alarm.set(time_s + _GRACE_S, _GRACE_S / 4.0):
                 yield
         except CallOverran:
             if not self.is_over:
@@ -191,6 +194,10 @@ class Patience(_Alarm):
         self._waited_s = time.monotonic() - self._until
         self.is_over |= self._waited_s > enough_s
         return self.is_over
+
+    def end(self) -> None:
+        """Let what comes last as long as it likes."""
+        self._alarm.end()
 
     def notice(self, name: str) -> Notice:
         """Say that a call was left."""
