@@ -4,10 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
+import benchrigor as br
 from benchrigor.instrument.host_delays import HostDelay
 from benchrigor.model import Delays, Round, RoundPlan
 from benchrigor.session.loop import charged
+from benchrigor.testing import FakeClock
 
 MS = 1_000_000
 
@@ -71,3 +74,23 @@ def test_readings_other_than_those_measured_are_charged_nothing() -> None:
     whole = Delays(stops=[1], seconds={"run queue": np.array([0.0])})
     apart = replace(before, delays=whole)
     assert charged(apart, host(steal=3)) is apart
+
+
+def test_readings_are_analysed_on_one_thread_and_the_workload_keeps_all() -> None:
+    threads: dict[str, set[int]] = {"workload": set(), "analysis": set()}
+
+    def note_threads(name: str) -> None:
+        threads[name] |= {each["num_threads"] for each in threadpool_info()}
+
+    def work() -> None:
+        clock.sleep_ns(1_000_000_000)
+        note_threads("workload")
+
+    def decide(_: object) -> None:
+        note_threads("analysis")
+
+    clock, options = FakeClock(), br.Options(budget_s=30.0)
+    rules = [decide, *br.default_rules(options)]
+    with threadpool_limits(2):
+        br.Session(options, rules=rules, clock=clock).run(work)
+    assert threads == {"workload": {2}, "analysis": {1}}

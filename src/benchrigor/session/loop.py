@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -76,11 +78,30 @@ def drive(
             raise ClockFailed(f"the clock went backwards by {since - now} ns in round {plan.index}")
         finished = finish(now - since)
         since = now
-        controller.tell(finished)
+        with _on_one_thread():
+            controller.tell(finished)
         if not called(controller, "after_round", hooks.after_round, finished):
             return
         if not called(controller, "progress", hooks.progress, controller.progress):
             return
+
+
+def _on_one_thread() -> AbstractContextManager[object]:
+    """Return a context in which numpy and scipy wake no helper threads.
+
+    Such threads keep a processor busy for a tenth of a second more, in the next round.
+    """
+    context: AbstractContextManager[object] = _helper_threads().limit(limits=1, user_api="blas")
+    return context
+
+
+@cache
+def _helper_threads() -> Any:  # of a library without types
+    """Return what sets how many threads numpy and scipy use; each brings its own BLAS."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # noqa: PLC0415
+
+    import_module("scipy.linalg")  # a library counts once it is loaded
+    return ThreadpoolController()
 
 
 def called(
