@@ -137,14 +137,15 @@ def _carried_out(cell: Cell, machine: Machine) -> list[Row]:
     argv += [json.dumps(cell), json.dumps(machine)]
     # Full pace is that of the recording, and so is kept with it.
     data = str((Path(machine.folder) / "data").resolve())
-    own = {"XDG_DATA_HOME": data, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
+    unset = ("PYTHONHASHSEED", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # users set none
+    env = {name: value for name, value in os.environ.items() if name not in unset}
+    env["XDG_DATA_HOME"] = data
     longest_s = 60.0 + LONGEST * _expected_s(cell, machine.seconds)
     began = time.time()
     try:
         with CONDITIONS[cell.condition]():
             ended = subprocess.run(
-                argv, env=env | own, capture_output=True, timeout=longest_s, check=True
+                argv, env=env, capture_output=True, timeout=longest_s, check=True
             )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         said = (error.stderr or b"").decode().strip().splitlines()[-1:]

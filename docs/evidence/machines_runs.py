@@ -177,7 +177,6 @@ def _pyperf(cell: Cell, machine: Machine) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder) / "found.json"
         argv = [machine.rivals, "-m", "pyperf", "timeit", "--fast", "-q", "-o", str(found)]
-        argv += ["--inherit-environ", "OMP_NUM_THREADS,OPENBLAS_NUM_THREADS"]
         subprocess.run([*argv, "-s", _setup(cell), "called()"], check=True, capture_output=True)
         runs = json.loads(found.read_text())["benchmarks"][0]["runs"]
     return [{"value": statistics.fmean(each for run in runs for each in run.get("values", ()))}]

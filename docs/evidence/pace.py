@@ -79,8 +79,7 @@ def record(path: Path, *, runs: int, seconds: float) -> None:
     ]
     random.Random(SEED).shuffle(cells)
     done = len(path.read_text().splitlines()) if path.exists() else 0
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    environment["XDG_DATA_HOME"] = str(path.with_suffix(".data").absolute())
+    environment = os.environ | {"XDG_DATA_HOME": str(path.with_suffix(".data").absolute())}
     for index, (name, condition) in enumerate(cells[done:], done):
         with CONDITIONS[condition]():
             argv = [sys.executable, __file__, "one", name, "--seconds", str(seconds)]
