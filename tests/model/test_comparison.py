@@ -59,14 +59,14 @@ def test_ratios_from_one_and_a_half_on_are_in_times_both_ways() -> None:
 def test_what_is_undecided_is_no_difference() -> None:
     open_ = replace(UNDECIDED, names=JSON, readings_in="s")
     assert str(open_) == (
-        "no clear difference between orjson and json: 0.8% more time [-0.4%, +2.1%]"
+        "no clear difference between orjson and json: 0.8% more time [0.4% less, 2.1% more]"
     )
     beyond_0 = replace(open_, ratio=estimated(1.0083, 1.0009, 1.0157))
     assert str(beyond_0) == (
         "orjson takes 0.83% more time than json [0.09%, 1.57%], perhaps within the margin of 1%"
     )
     equal = replace(open_, ratio=estimated(1.001, 0.996, 1.006), verdict=Verdict.EQUIVALENT)
-    assert str(equal) == ("orjson and json are equal within 1%: 0.10% more time [-0.40%, +0.60%]")
+    assert str(equal) == ("orjson and json are equal within 1%: 0.10% more time [0.40% less, 0.60% more]")
 
 
 def test_another_confidence_is_told() -> None:
@@ -103,8 +103,8 @@ def test_without_a_number_the_line_says_why() -> None:
     [
         (estimated(0.5, 0.45, 0.56), "2.0x lower [1.8, 2.2]"),
         (estimated(0.8, 0.75, 0.86), "20.0% lower [14.0%, 25.0%]"),
-        (estimated(1.0, 0.996, 1.004), "unchanged [-0.40%, +0.40%]"),
-        (estimated(1.0, 1.0, 1.0), "unchanged [+0.0%, +0.0%]"),
+        (estimated(1.0, 0.996, 1.004), "unchanged [0.40% lower, 0.40% higher]"),
+        (estimated(1.0, 1.0, 1.0), "unchanged [0.0%, 0.0%]"),
         (estimated(1_234.5, 1_200.0, 1_300.0), "1,234x higher [1,200, 1,300]"),
         (estimated(1.49, 1.4, 1.6), "49% higher [40%, 60%]"),
         (estimated(5.1, 1.1, float("inf")), "5.1x higher [1.1, no limit]"),

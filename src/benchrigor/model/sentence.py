@@ -26,10 +26,8 @@ def show_change(ratio: Estimate, unit: str = "", direction: Direction | None = N
     >>> show_change(ratio), show_change(ratio, "s")
     ('25.0% higher [20.0%, 30.0%]', '25.0% more time [20.0%, 30.0%]')
     """
-    change, interval = _change(ratio)
-    more, less = _words(unit, direction, in_times=change.endswith("x"))
-    word = "unchanged" if not change else f"{change} {more if ratio.value > 1.0 else less}"
-    return f"{word} {interval}"
+    change, interval = _change(ratio, unit, direction)
+    return f"{change or 'unchanged'} {interval}"
 
 
 def sentence(
@@ -46,12 +44,10 @@ def sentence(
     """Say how the candidate, which is named second, compares with the baseline.
 
     ``ending`` is what broke the comparison off, ``median`` the ratio that a few slow pairs do not
-    carry.
+    carry, said where there is room.
     """
-    change, interval = _change(ratio)
-    in_times = change.endswith("x")
-    more, less = _words(unit, direction, in_times=in_times)
-    change = f"{change} {more if ratio.value > 1.0 else less}" if change else "no change"
+    change, interval = _change(ratio, unit, direction)
+    change = change or "no change"
     confidence = percent(ratio.confidence, digits=10)
     interval += "" if confidence == "95%" else f" at {confidence}"
     if verdict == "equivalent":
@@ -59,13 +55,14 @@ def sentence(
     elif ratio.low <= 1.0 <= ratio.high or (verdict == "undecided" and not margin):
         form = f"no clear difference between {{1}} and {{0}}: {change} {interval}"
     else:
-        verb = "takes" if unit == "s" and not in_times else "is"
+        verb = "takes" if change.endswith(" time") else "is"
         form = f"{{1}} {verb} {change} than {{0}} {interval}"
         if verdict == "undecided":
             form += f", perhaps within the margin of {percent(margin)}"
     if median is not None:
         typical = show_change(median, unit, direction).partition(" [")[0]
-        form += f"; median {typical}"
+        longer = f"{form}; median {typical}"
+        form = longer if len(fitted(longer, names)) <= LONGEST else form
     if ending:
         form = f"{{1}} against {{0}}: {change} {interval} ({ending})"
     return fitted(form, names)
@@ -95,39 +92,43 @@ def _words(unit: str, direction: Direction | None, *, in_times: bool) -> tuple[s
     return "higher", "lower"
 
 
-def _change(ratio: Estimate) -> tuple[str, str]:
+def _change(ratio: Estimate, unit: str, direction: Direction | None) -> tuple[str, str]:
     """Return the change and its interval: in times of the larger side, or else in per cent.
 
     Without a change the first is empty.
     """
     ends = (ratio.value, ratio.low, ratio.high)
-    if 0.0 < ratio.value <= 1.0 / TIMES_FROM:
+    if 1.0 / TIMES_FROM < ratio.value < TIMES_FROM or not ratio.value > 0.0:
+        more, less = _words(unit, direction, in_times=False)
+        return _in_percent(*ends, more, less)
+    more, less = _words(unit, direction, in_times=True)
+    if ratio.value < 1.0:
         value, high, low = (1.0 / each if each > 0.0 else math.inf for each in ends)
         ends = value, low, high
-    elif ratio.value < TIMES_FROM:
-        return _in_percent(*ends)
     size, least, most = ends
     width = (most - least) / 2.0 if math.isfinite(most) else size - least
     # One digit less than an estimate has, as those who compare tools are used to.
     digits = min(max(digits_for(width, size) - 1, 1 if size < 100.0 else 0), _DIGITS)
     form = f",.{digits}f" if size < _LONG else ".4g"
     shown, first, last = (_end(f"{each:{form}}", each) for each in ends)
-    return f"{shown}x", f"[{first}, {last}]"
+    return f"{shown}x {more if ratio.value > 1.0 else less}", f"[{first}, {last}]"
 
 
-def _in_percent(value: float, low: float, high: float) -> tuple[str, str]:
+def _in_percent(value: float, low: float, high: float, more: str, less: str) -> tuple[str, str]:
+    """Return a change and its interval, whose ends say their sides where they differ."""
     width = (high - low) / 2.0 if math.isfinite(high) else value - low
     changes = [100.0 * (each - 1.0) for each in (value, low, high)]
     digits = min(digits_for(100.0 * width, changes[0]), _DIGITS)
-    change = round(changes[0], digits)
+    change, *ends = (round(each, digits) for each in changes)
     is_one_way = low > 1.0 or high < 1.0
-    if is_one_way:
-        ends = sorted(abs(each) for each in changes[1:])
-        shown = [_end(f"{each:,.{digits}f}%", each) for each in ends]
-    else:
-        rounded = (round(each, digits) + 0.0 for each in changes[1:])
-        shown = [_end(f"{each:+,.{digits}f}%", each) for each in rounded]
-    return f"{abs(change):,.{digits}f}%" if change else "", f"[{', '.join(shown)}]"
+
+    def show_end(end: float) -> str:
+        side = more.split()[0] if end > 0.0 else less.split()[0]
+        shown = f"{abs(end):,.{digits}f}%"
+        return _end(shown if is_one_way or not end else f"{shown} {side}", end)
+
+    shown = f"{abs(change):,.{digits}f}% {more if change > 0.0 else less}" if change else ""
+    return shown, f"[{', '.join(map(show_end, sorted(ends, key=abs) if is_one_way else ends))}]"
 
 
 def _end(shown: str, end: float) -> str:
