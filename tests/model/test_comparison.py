@@ -193,5 +193,8 @@ def test_two_sides_of_one_name_are_told_apart_by_whole_words() -> None:
         for value in (0.82, 2.11)
     )
     said = sentence(("f", "f"), ratio, "undecided", 0.01, unit="s", median=typical)
-    assert said.startswith("no clear difference between candidate and baseline: ")
+    assert said.startswith("no clear difference between the candidate and the baseline: 18% less")
     assert len(said) <= 100
+    clear = replace(ratio, low=0.71, high=0.92)
+    said = sentence(("f", "f"), clear, "better", 0.01, unit="s", median=typical)
+    assert said.endswith("less time than the baseline [8%, 29%]; median 2.1x slower")
