@@ -85,7 +85,8 @@ def test_groups_and_notices_are_shown(cli, saved):
     assert start.split() == ["group", "n", "median", "threshold", "flagged", "excess"]
     for label in ("exchange", "solve", "write"):
         assert f"\n  {label} " in shown
-    assert "[no-reference]" in shown
+    assert "[no-reference]" not in shown
+    assert "[no-reference]" in cli("interference", *saved(run=profile(hit=0.1)), "--details").stdout
 
 
 def test_json_holds_all_that_was_found(cli, saved, strict):
@@ -217,7 +218,7 @@ def test_a_reference_that_does_not_match_is_not_called_none(cli, saved):
     files = saved(run=profile(), other=other)
     shown = cli("interference", files[0], "--reference", files[1]).stdout
     assert "continuous   unknown: the reference does not match" in shown
-    assert "[reference-differs]" in shown
+    assert "  ! " in shown
 
 
 def test_errors_of_a_composite_name_files(cli, saved):

@@ -209,9 +209,11 @@ def test_changes_prints_json(cli, recording, strict):
 
 def test_changes_ends_with_4_when_no_phase_is_stable(cli):
     steps = np.random.default_rng(1).normal(np.repeat(np.arange(4.0) * 10, 50), 1.0)
-    result = cli("changes", input="\n".join(map(str, steps)))
+    result = cli("changes", "--details", input="\n".join(map(str, steps)))
     assert result.exit_code == 4
     assert "[no-stable-phase]" in result.stdout
+    page = cli("changes", input="\n".join(map(str, steps))).stdout
+    assert page == result.stdout.replace(" [no-stable-phase]", "")
 
 
 def test_changes_refuses_a_level_that_is_no_chance(cli, recording):
@@ -285,8 +287,8 @@ def test_changes_and_analyze_draw_the_same_picture(cli, tmp_path, monkeypatch, n
     ],
 )
 def test_changes_and_analyze_accept_and_refuse_the_same_files(cli, text, said):
-    verbs = (("analyze", "--details"), ("changes",))
-    one, other = (cli(*verb, "--unit", "ms", input=text) for verb in verbs)
+    options = ("--details", "--unit", "ms")
+    one, other = (cli(verb, *options, input=text) for verb in ("analyze", "changes"))
     assert one.exit_code == other.exit_code
     for result in (one, other):
         assert said in " ".join((result.stdout + result.stderr).split())

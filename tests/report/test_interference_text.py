@@ -221,6 +221,14 @@ def test_every_notice_is_shown_with_its_code() -> None:
     assert "[many-flagged-segments]" in render_composite(COMPOSITE)
 
 
+def test_a_page_has_the_rows_and_warnings_that_a_reader_needs_without_codes() -> None:
+    text = render_interference(MANY, whole=False)
+    assert "  ! 31% of the segments took longer than usual." in text
+    assert "No reference." not in text
+    assert "  unclustered" not in text
+    assert "[many-flagged-segments]" not in render_composite(COMPOSITE, whole=False)
+
+
 def test_a_composite_shows_its_duration_its_runs_and_its_groups() -> None:
     text = render_composite(COMPOSITE, name="heat", runs=["a.csv", "b.csv", "c.csv"])
     lines = text.splitlines()

@@ -19,7 +19,7 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Analysis, Notice, Options, StablePhase, codec
-from benchrigor.model.text import counted, false_alarms, many, marked
+from benchrigor.model.text import counted, false_alarms, many, marked_all
 from benchrigor.report import plot_trace
 from benchrigor.report.text import phase_table
 from benchrigor.session.replays.recorded_phases import record_with_changes
@@ -35,6 +35,7 @@ from benchrigor.session.replays.recorded_phases import record_with_changes
     help="Least readings between two change points, and at the ends: 10, or 30 with edm.",
 )
 @shared.choice_option("--detector", shared.DETECTOR)
+@shared.details_option
 @plot_option
 @shared.json_option
 def changes(
@@ -103,9 +104,8 @@ def _report(analysis: Analysis, labels: Sequence[str]) -> Iterator[Part]:
             yield f"round {label}"
         yield from _phases(stable, analysis.metric.unit)
         shown += stable.notices
-    for notice in analysis.notices:
-        if notice not in shown:
-            yield from marked(notice)
+    rest = [each for each in analysis.notices if each not in shown]
+    yield from marked_all(rest, whole=shared.wants_details())
 
 
 def _phases(stable: StablePhase, unit: str) -> list[Part]:
@@ -115,5 +115,5 @@ def _phases(stable: StablePhase, unit: str) -> list[Part]:
     return [
         *wrapped(f"{where} (of {size}, {false_alarms(points.level)})", "change points: "),
         *phase_table(stable, unit),
-        *(line for notice in stable.notices for line in marked(notice)),
+        *marked_all(stable.notices, whole=shared.wants_details()),
     ]

@@ -61,6 +61,7 @@ class _Run:
     help="One profile of all runs, free of instantaneous interference.",
 )
 @shared.store_option
+@shared.details_option
 @plot_option
 @shared.json_option
 def interference(
@@ -219,7 +220,11 @@ def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference], *, as_j
         {"name": run.name, "total_percent": each.total_percent, **codec.encode(each)}
         for run, each in pairs
     ]
-    texts = (render_interference(each, name=run.name, pressure=run.pressure) for run, each in pairs)
+    whole = shared.wants_details()
+    texts = (
+        render_interference(each, name=run.name, pressure=run.pressure, whole=whole)
+        for run, each in pairs
+    )
     print_result(lambda: joined(texts), as_json=as_json, runs=rows)
 
 
@@ -230,6 +235,7 @@ def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
         raise InvalidInput(f"--composite is for segment profiles, found {others}")
     composite = _of_files([each.source for each in runs], stats.composite_profile, profiles)
     names = [each.name for each in runs]
-    text = partial(render_composite, composite, name=profiles[0].program, runs=names)
+    program, whole = profiles[0].program, shared.wants_details()
+    text = partial(render_composite, composite, name=program, runs=names, whole=whole)
     fields = {"names": names, **codec.encode(composite)}
     print_result(text, as_json=as_json, **fields)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.options import json_option, share
+from benchrigor.cli.options import details_option, json_option, share, wants_details
 from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.sources import name_of
@@ -44,6 +44,7 @@ from benchrigor.report import plot_rates, render_rates
 @click.option(
     "--confidence", type=share, default="95%", show_default=True, help="Of the intervals."
 )
+@details_option
 @plot_option
 @json_option
 def rate(
@@ -126,7 +127,14 @@ def rate(
 
 def _text(end: RecordedEnd, name: str, unit: str, target: float) -> str:
     title = _title(end, name)
-    return render_rates(end.rates, name=title, unit=unit, target=target, **_throughput(end))
+    return render_rates(
+        end.rates,
+        name=title,
+        unit=unit,
+        target=target,
+        whole=wants_details(),
+        **_throughput(end),
+    )
 
 
 def _throughput(end: RecordedEnd) -> dict[str, float | None]:

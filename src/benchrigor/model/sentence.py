@@ -123,7 +123,7 @@ def _in_percent(value: float, low: float, high: float, more: str, less: str) -> 
     is_one_way = low > 1.0 or high < 1.0
 
     def show_end(end: float) -> str:
-        side = more.split()[0] if end > 0.0 else less.split()[0]
+        side = more.split(maxsplit=1)[0] if end > 0.0 else less.split(maxsplit=1)[0]
         shown = f"{abs(end):,.{digits}f}%"
         return _end(shown if is_one_way or not end else f"{shown} {side}", end)
 

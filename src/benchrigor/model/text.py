@@ -38,10 +38,17 @@ _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 # Lines
 
 
-def marked(notice: Notice, name: str = "") -> list[Part]:
+def marked(notice: Notice, name: str = "", *, with_code: bool = True) -> list[Part]:
     """Return a Notice behind the mark of its severity, and the name of its subject."""
     mark, style = _MARKS[notice.severity]
-    return wrapped(f"{name}{notice}", f"  {mark} ", style=style)
+    said = str(notice) if with_code else escaped(notice.sentence)
+    return wrapped(f"{name}{said}", f"  {mark} ", style=style)
+
+
+def marked_all(notices: Iterable[Notice], *, whole: bool) -> list[Part]:
+    """Return Notices with their codes; or only those that are more than notes, without codes."""
+    told = (each for each in notices if whole or each.severity is not Severity.NOTE)
+    return [line for each in told for line in marked(each, with_code=whole)]
 
 
 def shortened(name: str, most: int) -> str:

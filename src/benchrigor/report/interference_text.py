@@ -18,7 +18,7 @@ from benchrigor.model import (
     SegmentGroup,
     Severity,
 )
-from benchrigor.model.text import counted, many, marked, show_estimate, show_value
+from benchrigor.model.text import counted, many, marked_all, show_estimate, show_value
 from benchrigor.report.pressure_text import Pressure, show_pressure
 from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM, probability_high
 
@@ -31,6 +31,7 @@ _ADVICE = {
     Light.UNKNOWN: "too little to judge by",
 }
 _ALL = 100.0 - 1e-9
+_ALONE = "unknown without a reference"
 _KNOWN = 99.5  # per cent of the time that are shown as all of it
 
 Group = SegmentGroup | CompositeGroup
@@ -39,7 +40,11 @@ T = TypeVar("T", bound=Group)
 
 
 def render_interference(
-    interference: Interference, *, name: str = "", pressure: Pressure | None = None
+    interference: Interference,
+    *,
+    name: str = "",
+    pressure: Pressure | None = None,
+    whole: bool = True,
 ) -> str:
     """Return the interference of a run as plain text, at most 79 columns wide.
 
@@ -52,6 +57,8 @@ def render_interference(
     pressure
         Share of the time for which tasks of the machine waited, by resource ("cpu", "io", "memory")
         and "some" or "full"; None where it is not known.
+    whole
+        Whether with how the light came about, notes and codes; else only what a reader needs.
 
     Examples
     --------
@@ -64,26 +71,31 @@ def render_interference(
     """
     light = f"{show_total(interference)}, {_ADVICE[interference.light]}"
     unclustered = interference.unclustered_percent
+    continuous = _continuous(interference)
+    rows = {
+        "light": [light, show_reliability(interference)],
+        "": [_probability(interference)] if whole else [],
+        "measured": [_measured(interference)],
+        "pressure": [show_pressure(pressure or {})] if whole else [],
+        "estimated": _estimated(interference),
+        "continuous": [continuous] if whole or continuous != _ALONE else [],
+    }
+    if whole:
+        rows["unclustered"] = [f"{unclustered:.1f}% of the time, in groups of too few segments"]
+        rows["computation"] = _compared_by(interference.groups)
     return page(
         [
             *_title(name),
-            *_row("light", [light, show_reliability(interference)]),
-            *_row("", [_probability(interference)]),
-            *_row("measured", [_measured(interference)]),
-            *_row("pressure", [show_pressure(pressure or {})]),
-            *_row("estimated", _estimated(interference)),
-            *_row("continuous", [_continuous(interference)]),
-            *_row(
-                "unclustered", [f"{unclustered:.1f}% of the time, in groups of too few segments"]
-            ),
-            *_row("computation", _compared_by(interference.groups)),
+            *(line for label, said in rows.items() for line in _row(label, said)),
             *_segment_groups(interference.groups),
-            *_notices(interference.notices),
+            *_notices(interference.notices, whole=whole),
         ]
     )
 
 
-def render_composite(composite: Composite, *, name: str = "", runs: Sequence[str] = ()) -> str:
+def render_composite(
+    composite: Composite, *, name: str = "", runs: Sequence[str] = (), whole: bool = True
+) -> str:
     """Return the composite of several runs as plain text, at most 79 columns wide.
 
     Parameters
@@ -94,6 +106,8 @@ def render_composite(composite: Composite, *, name: str = "", runs: Sequence[str
         Of the program; empty for no title.
     runs
         A name for each run; empty to count them.
+    whole
+        Whether with notes and codes.
     """
     names = runs or [str(number) for number in range(1, len(composite.runs) + 1)]
     lights = Counter(each.light for each in composite.runs)
@@ -107,7 +121,7 @@ def render_composite(composite: Composite, *, name: str = "", runs: Sequence[str
             *_row("runs", [f"{len(composite.runs)}: {counts}"]),
             *_table([header, *map(_run, names, composite.runs)]),
             *_composite_groups(composite.groups),
-            *_notices((*composite.duration.notices, *composite.notices)),
+            *_notices((*composite.duration.notices, *composite.notices), whole=whole),
         ]
     )
 
@@ -234,11 +248,12 @@ def _continuous(interference: Interference) -> str:
     if percent is not None:
         return f"{percent:+z.1f}% against the reference, and not in the light"
     differs = any(each.code is Code.REFERENCE_DIFFERS for each in interference.notices)
-    return "unknown: the reference does not match" if differs else "unknown without a reference"
+    return "unknown: the reference does not match" if differs else _ALONE
 
 
-def _notices(notices: Sequence[Notice]) -> list[Part]:
-    return ["", *(line for each in notices for line in marked(each))] if notices else []
+def _notices(notices: Sequence[Notice], *, whole: bool) -> list[Part]:
+    lines = marked_all(notices, whole=whole)
+    return ["", *lines] if lines else []
 
 
 def _segment_groups(groups: Sequence[SegmentGroup]) -> list[Part]:

@@ -9,7 +9,7 @@ from benchrigor.layout import Part, Title, page, row, table
 from benchrigor.model import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.model.text import (
     many,
-    marked,
+    marked_all,
     percent,
     shortened,
     show_estimate,
@@ -55,11 +55,12 @@ def render_rates(
     served_per_s: float | None = None,
     item_bytes: float | None = None,
     target: float | None = None,
+    whole: bool = True,
 ) -> str:
     """Return the service rates of a stage as plain text, at most 79 columns wide.
 
     The last rate comes first, with its interval and the evidence for it, then the phases where
-    there are several, and every Notice.
+    there are several, and the Notices.
 
     Parameters
     ----------
@@ -75,6 +76,8 @@ def render_rates(
         Mean bytes of an item in that window, if known.
     target
         Relative half-width that was wanted, if known.
+    whole
+        Whether with notes and codes.
 
     Examples
     --------
@@ -99,7 +102,7 @@ def render_rates(
             *row("bytes", _bytes(now, item_bytes)),
             *row("served", _served(now, speed, served_per_s)),
             *_phases(rates, speed),
-            *_notices(rates),
+            *_notices(rates, whole=whole),
         ]
     )
 
@@ -268,10 +271,11 @@ def _cells(
     )
 
 
-def _notices(rates: Sequence[ServiceRate]) -> list[Part]:
+def _notices(rates: Sequence[ServiceRate], *, whole: bool) -> list[Part]:
     """Show each code once, with the figures of the last phase that has it."""
     notices = [each for rate in rates for each in rate.notices]
     if rates[-1].estimate is not None:
         notices += rates[-1].estimate.notices
     latest = {each.code: each for each in notices}
-    return ["", *(line for each in latest.values() for line in marked(each))] if latest else []
+    lines = marked_all(latest.values(), whole=whole)
+    return ["", *lines] if lines else []
