@@ -94,7 +94,7 @@ def test_without_a_ratio_the_line_shows_the_difference() -> None:
 def test_without_a_number_the_line_says_why() -> None:
     why = Notice.refusal(Code.NO_STABLE_PHASE, "No steady {level}: it rises. " * 9)
     found = replace(UNDECIDED, ratio=None, difference=None, p_value=None, notices=(why,))
-    assert str(found).startswith("no comparison of the candidate and the baseline: No steady {")
+    assert str(found).startswith("no comparison of the candidate and the baseline: no steady {")
     assert len(str(found)) <= 100
 
 

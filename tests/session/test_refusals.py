@@ -143,7 +143,7 @@ def test_a_record_without_a_number_shows_why_and_what_was_observed(name: str) ->
     for text in (report, explained):
         assert refusal in text
         assert figures in text
-    assert " (observed: " in str(record)
+    assert " (median " in str(record)
     assert "~ observed median, no interval" in tabulate([record])
     again = RunRecord.from_dict(record.to_dict())
     assert again.analyses[0].observed == record.analyses[0].observed
@@ -204,7 +204,7 @@ BARE: dict[str, tuple[Code, Callable[[], RunRecord], str]] = {
         lambda: of_work([1e6, 2e6, 3e6, 4e6], [0.0] * 4),
         "1 MB to 4 MB of work took 0 ns to 0 ns",
     ),
-    "no reading": (Code.NO_DATA, without_readings, "no number: No round gave"),
+    "no reading": (Code.NO_DATA, without_readings, "no number: no round gave"),
     "no time": (Code.NO_DATA, cut_before_a_reading, "Give it more time, such as --budget 60"),
 }
 

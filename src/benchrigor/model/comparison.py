@@ -27,6 +27,7 @@ from benchrigor.model.text import (
     show_duration,
     show_estimate,
     show_values,
+    within_sentence,
 )
 from benchrigor.units import Direction
 
@@ -150,7 +151,7 @@ class Comparison(OneLine):
             return fitted(f"{form}{_observed(self)}", self.names)
         form = f"no comparison of {{1}} and {{0}}{_observed(self)}{ending}: "
         room = max(_LONGEST - len(fitted(form, self.names)), _LEAST_WHY)
-        why = textwrap.shorten(no_number(self.notices), room, placeholder="…")
+        why = textwrap.shorten(within_sentence(no_number(self.notices)), room, placeholder="…")
         return fitted(form + _literal(why), self.names)
 
     def show_change(self) -> str:

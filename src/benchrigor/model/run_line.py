@@ -20,6 +20,7 @@ from benchrigor.model.text import (
     show_observed,
     show_short,
     show_value,
+    within_sentence,
 )
 from benchrigor.units import Direction, Quantity
 
@@ -128,12 +129,13 @@ def _broken_off(decision: Decision | None) -> str:
 def _without_number(name: str, analysis: Analysis, broken: str) -> str:
     """Say why there is no number, and what was observed."""
     name, seen, unit = shortened(name, _LONGEST_NAME), analysis.observed, analysis.metric.unit
-    why = f"{broken}: " * bool(broken) + no_number(analysis.notices).removesuffix(".")
+    why = within_sentence(no_number(analysis.notices)).removesuffix(".")
+    why = f"{broken}: " * bool(broken) + why
     room, observed = LONGEST - len(name) - len("  no number: "), ""
     if seen is not None:
-        observed = f" (observed: {show_observed(seen, unit)})"
+        observed = f" ({show_observed(seen, unit)})"
         if room - len(observed) < _LONGEST_NAME:
-            observed = f" (observed: {show_value(seen.median, unit)})"
+            observed = f" (median {show_value(seen.median, unit)})"
     why = textwrap.shorten(why, max(room - len(observed), 1), placeholder="…")
     return escaped(f"{name}  no number: {why}{observed}")
 

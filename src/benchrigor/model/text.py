@@ -300,6 +300,11 @@ def no_number(notices: Sequence[Notice]) -> str:
     return "nothing was measured" if why is None else why.sentence
 
 
+def within_sentence(sentence: str) -> str:
+    """Return a sentence that goes on after a colon."""
+    return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
+
+
 def show_added(overhead: Estimate) -> str:
     """Show in a few words what each round adds to its work."""
     if _is_nothing(overhead):

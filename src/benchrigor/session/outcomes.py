@@ -29,6 +29,7 @@ from benchrigor.model.text import (
     show_duration,
     show_estimate,
     show_value,
+    within_sentence,
 )
 from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats.phases.changing_pace import say_changed, say_moving
@@ -219,7 +220,7 @@ def _known(progress: Progress, options: Options) -> Iterator[str]:
         if not each.metric.must_satisfy:
             continue
         if each.estimate is None:
-            yield f"{each.metric.name} no number: {no_number(each.notices)}"
+            yield f"{each.metric.name} no number: {within_sentence(no_number(each.notices))}"
             continue
         found, value = each.estimate, abs(each.estimate.value)
         wanted = wanted_half_width(found, each.metric, options)
