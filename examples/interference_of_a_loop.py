@@ -13,7 +13,7 @@ import sys
 import zlib
 
 import benchrigor as br
-from benchrigor.report import render_interference
+from benchrigor.interference import render_interference
 from benchrigor.testing import Injector
 
 

@@ -13,7 +13,7 @@ import zlib
 import numpy as np
 
 from benchrigor.instrument import ProbeRegistry
-from benchrigor.report import render_probes
+from benchrigor.instrument.probe_report import render_probes
 
 Plane = np.ndarray
 

@@ -14,15 +14,10 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 import benchrigor
 from benchrigor.cli.exits import ExitCode
-from benchrigor.model import (
-    Code,
-    PeakStatus,
-    PhaseReason,
-    RateReason,
-    ServiceProcess,
-    StopReason,
-)
+from benchrigor.model import Code, PhaseReason, StopReason
 from benchrigor.model.text import percent
+from benchrigor.queues.data.service import RateReason, ServiceProcess
+from benchrigor.workbench.data import PeakStatus
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -16,6 +16,9 @@ MODULES = sorted(ROOT.rglob("*.py"))
 LISTS = {"cli", "model", "testing"}
 """Folders with one file per verb, type or fake."""
 MOST_MODULES, MOST_LINES, MOST_LINES_OF_A_FUNCTION = 12, 400, 50
+SIDE_SYSTEMS = {"instrument", "interference", "queues", "workbench"}
+SIDE_PARTS = [[name] for name in SIDE_SYSTEMS]
+ROOMS = [path.parent.name for path in sorted(ROOT.glob("*/__init__.pyi"))]
 LONG_FUNCTIONS: dict[str, str] = {}
 """Functions that may be longer, each with the reason."""
 LONG_MODULES = {"workloads/processes/worker.py": "one file is all that a fresh interpreter loads"}
@@ -59,6 +62,18 @@ def imported_by(path: Path) -> Iterator[str]:
                 yield inner if file_of(inner) else str(node.module)
 
 
+def imported_names(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the names that a module imports, each with the module that it takes them from."""
+    for node in nodes_of(path):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((item.name, str(node.module)) for item in node.names)
+
+
+def names_in(stub: Path) -> dict[str, str]:
+    """Return the names that a stub lists, each with the module that has it."""
+    return dict(imported_names(stub))
+
+
 def file_of(module: str) -> Path | None:
     """Return the file of a module of the package."""
     path = ROOT.parent / module.replace(".", "/")
@@ -77,11 +92,29 @@ def test_a_folder_has_few_modules() -> None:
 
 def test_no_two_modules_bear_the_same_name() -> None:
     names = Counter(
-        path.stem
+        (system_of(path), path.stem)
         for path in MODULES
         if not path.stem.startswith("__") and not LISTS & set(path.relative_to(ROOT).parts)
     )
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def system_of(path: Path) -> str:
+    """Return the side system that a module is of, empty for the core."""
+    package = path.relative_to(ROOT).parts[0]
+    return package if package in SIDE_SYSTEMS else ""
+
+
+def test_the_core_imports_no_side_system() -> None:
+    """Not even through the names of another package."""
+    homes = {f"benchrigor.{room}": names_in(ROOT / room / "__init__.pyi") for room in ROOMS}
+    assert [
+        f"{name_of(path)}: {item}"
+        for path in MODULES
+        if path.name != "__init__.py" and not system_of(path)
+        for item, module in imported_names(path)
+        if homes.get(module, {}).get(item, module).split(".")[1:2] in SIDE_PARTS
+    ] == []
 
 
 @pytest.mark.slow

@@ -12,11 +12,11 @@ from benchrigor.cli.run_verb import run
 
 LAZY = [
     "benchrigor",
-    *(f"benchrigor.{room}" for room in ("instrument", "model", "queues", "session", "stats")),
-    "benchrigor.testing",
+    *(f"benchrigor.{room}" for room in ("instrument", "interference", "machine", "model")),
+    *(f"benchrigor.{room}" for room in ("queues", "session", "stats", "testing")),
 ]
-ROOMS = {"errors", "instrument", "model", "queues", "report", "stats", "testing"}
-ROOMS |= {"workbench", "workloads"}
+ROOMS = {"errors", "instrument", "interference", "machine", "model", "queues", "report", "stats"}
+ROOMS |= {"testing", "workbench", "workloads"}
 HEAVY = ["numpy", "scipy", "statsmodels", "ruptures", "pyperf", "matplotlib", "pandas", "asyncio"]
 HEAVY += ["psutil"]
 
@@ -64,15 +64,13 @@ def test_two_percent_within_ten_seconds_is_the_default_of_every_door() -> None:
 def test_what_a_lobby_tells_type_checkers_is_what_it_gives(lobby: str) -> None:
     module = import_module(lobby)
     assert module.__file__ is not None
-    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
-    told = {
-        alias.asname or alias.name: f"{each.module}.{alias.name}"
-        for block in tree.body
-        if isinstance(block, ast.If)
-        for each in block.body
-        if isinstance(each, ast.ImportFrom)
-        for alias in each.names
+    stub = Path(module.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    places = {
+        alias.asname or alias.name: (str(node.module), alias.name)
+        for node in ast.parse(stub).body
+        if isinstance(node, ast.ImportFrom) and node.module != "benchrigor"
+        for alias in node.names
     }
-    assert sorted(set(told) | {"__version__"}) == sorted({*dir(module), "__version__"} - ROOMS)
-    for name, place in told.items():
-        assert getattr(module, name) is getattr(import_module(place.rpartition(".")[0]), name)
+    assert sorted(places) == sorted({*dir(module)} - ROOMS - {"__version__"})
+    for name, (place, item) in places.items():
+        assert getattr(module, name) is getattr(import_module(place), item)

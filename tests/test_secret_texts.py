@@ -6,8 +6,8 @@ import pytest
 
 from benchrigor.errors import InvalidInput, WorkloadFailed, failed
 from benchrigor.model import Code, Notice
-from benchrigor.model.trial import LoadResult
 from benchrigor.secret_texts import HIDDEN, Veiled, hide_in_text, hide_in_words, hide_values
+from benchrigor.workbench.data import LoadResult
 
 S = "S3cr3tV"
 

@@ -23,7 +23,7 @@ from coverage_tables import Setting, heading, row
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
-from benchrigor.instrument import RunDelay
+from benchrigor.machine import RunDelay
 from benchrigor.model import Interference, Light
 from benchrigor.workloads import CommandWorkload, Pick
 

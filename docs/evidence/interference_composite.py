@@ -12,8 +12,8 @@ import numpy as np
 from coverage_tables import Bar, Interval, Setting, heading, of, row, tally
 from interference_programs import INSIDE, Floats, exponential, steady
 
+from benchrigor.interference import composite_profile
 from benchrigor.model import Code
-from benchrigor.stats import composite_profile
 
 __all__ = ["composite"]
 

@@ -16,7 +16,7 @@ from interference_programs import INSIDE
 from interference_real import busy
 
 import benchrigor as br
-from benchrigor.instrument import segments
+from benchrigor.interference import segments
 from benchrigor.stats import profile_interference
 
 __all__ = ["overhead", "speed"]

@@ -20,7 +20,7 @@ from coverage_tables import Setting, heading, row
 from interference_programs import accuracy
 
 import benchrigor as br
-from benchrigor.instrument import segments
+from benchrigor.interference import segments
 from benchrigor.model import Interference, Light
 from benchrigor.stats import light_of
 from benchrigor.testing import Injector, cpu_hog

@@ -15,8 +15,9 @@ from coverage_tables import Setting, heading, row
 from interference_programs import INSIDE, OUTSIDE, Program, Ran, accuracy, at_high_rate
 from machine import wilson
 
+from benchrigor.interference import quantise
 from benchrigor.model import Code, Interference, Severity
-from benchrigor.stats import estimate_interference, profile_interference, quantise
+from benchrigor.stats import estimate_interference, profile_interference
 
 __all__ = ["continuous", "high_rate", "inside", "outside"]
 

@@ -8,7 +8,7 @@ import os
 import platform
 from importlib.metadata import version
 
-from benchrigor.instrument import provenance
+from benchrigor.machine import provenance
 
 __all__ = ["describe", "wilson"]
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from machine import describe
 
-from benchrigor.instrument import Alarms, StatusReader, capabilities, health
+from benchrigor.machine import Alarms, StatusReader, capabilities, health
 from benchrigor.model import Options, Status
 from benchrigor.session import Session
 
@@ -69,7 +69,7 @@ def loading_ms() -> float:
     """Return the milliseconds that a fresh process takes to load what a watched session needs."""
     code = (
         "import time, benchrigor.session.session; began = time.perf_counter()\n"
-        "from benchrigor.instrument.states.status_readers import StatusReader\n"
+        "from benchrigor.machine.states.status_readers import StatusReader\n"
         "StatusReader(short=True).read(); print((time.perf_counter() - began) * 1e3)"
     )
     done = [

@@ -18,7 +18,7 @@ from machines_work import COMMAND, FUNCTIONS, PLANTED, UNITS, WORKLOADS, pair_of
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
-from benchrigor.instrument import RunDelay
+from benchrigor.machine import RunDelay
 from benchrigor.testing import cpu_hog, memory_hog
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
 

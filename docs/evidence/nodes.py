@@ -23,8 +23,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 
-from benchrigor.instrument import Agent, Hub, Probe, ProbeRegistry, StatusReader
-from benchrigor.model.node import NodeCondition, NodeView
+from benchrigor.instrument import Agent, Hub, Probe, ProbeRegistry
+from benchrigor.instrument.data.node import NodeCondition, NodeView
+from benchrigor.machine import StatusReader
 from benchrigor.testing import FakeSampler
 
 NODES, PROCESSES, HANGING, LYING = 200, 4, 20, 2

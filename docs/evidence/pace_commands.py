@@ -30,7 +30,7 @@ import numpy as np
 from machine import describe, wilson
 
 from benchrigor.clocks import WallClock
-from benchrigor.instrument.run_delay import RunDelay
+from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import Estimate, RoundPlan, Verdict
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.stats import compare

@@ -20,8 +20,8 @@ import numpy.typing as npt
 import pymetis
 from machine import describe
 
-from benchrigor.model import KernelPartition
-from benchrigor.stats import partition_kernels
+from benchrigor.instrument.advice import partition_kernels
+from benchrigor.instrument.data.batches import KernelPartition
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

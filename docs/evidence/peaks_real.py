@@ -20,7 +20,7 @@ from coverage_tables import Bar, Setting, Tally
 
 import benchrigor as br
 from benchrigor.workbench import PeakRun, PeakSearch
-from benchrigor.workloads.loadgen import HttpRequest, HttpRequests, OpenLoop
+from benchrigor.workbench.loadgen import HttpRequest, HttpRequests, OpenLoop
 
 __all__ = ["generator", "real"]
 

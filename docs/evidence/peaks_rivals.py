@@ -13,7 +13,7 @@ from coverage_tables import Setting, heading
 from peaks_servers import HIGH, LOW, SHAPES, Server, server_of
 from peaks_simulated import SETUP_S, search
 
-from benchrigor.workbench.search import POLICIES
+from benchrigor.workbench.planning.search import POLICIES
 
 __all__ = ["orderings", "rivals"]
 

@@ -10,8 +10,8 @@ from coverage_tables import Setting
 
 import benchrigor as br
 from benchrigor.workbench import PeakSearch
-from benchrigor.workloads.loadgen.judging import judged
-from benchrigor.workloads.loadgen.sending import Sent
+from benchrigor.workbench.loadgen.judging import judged
+from benchrigor.workbench.loadgen.sending import Sent
 
 __all__ = ["speed"]
 

@@ -11,9 +11,10 @@ import numpy as np
 from coverage_tables import Setting, heading, row
 from machine import wilson
 
-from benchrigor.model import Code, ServiceRate
+from benchrigor.model import Code
 from benchrigor.queues import ServiceRateEstimator
-from benchrigor.testing import StagePeriods, SyntheticStage
+from benchrigor.queues.data.service import ServiceRate
+from benchrigor.queues.fakes import StagePeriods, SyntheticStage
 
 __all__ = ["busy", "moments", "phases", "quantile"]
 

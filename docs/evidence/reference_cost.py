@@ -18,7 +18,7 @@ import numpy as np
 from pace_workloads import make
 
 from benchrigor.clocks import WallClock
-from benchrigor.instrument import RunDelay
+from benchrigor.machine import RunDelay
 from benchrigor.model import Round, RoundPlan
 from benchrigor.stats.series.undisturbed import groups_of
 from benchrigor.workloads import CallableWorkload, RoundRecorder

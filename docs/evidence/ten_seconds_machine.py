@@ -23,7 +23,7 @@ from coverage_tables import Setting, heading, row
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
-from benchrigor.instrument import RunDelay
+from benchrigor.machine import RunDelay
 from benchrigor.model import Progress
 from benchrigor.testing import cpu_hog
 from benchrigor.workloads import CommandWorkload

@@ -20,8 +20,9 @@ import benchrigor as br
 from benchrigor.errors import BenchrigorError
 from benchrigor.model import codec
 from benchrigor.storage import Journal
-from benchrigor.testing import FakeClock, SimulatedServer, SyntheticWorkload
+from benchrigor.testing import FakeClock, SyntheticWorkload
 from benchrigor.workbench import PeakRun, PeakSearch
+from benchrigor.workbench.fakes import SimulatedServer
 
 PAGE = 4096
 KINDS = ("a bit", "eight bits", "a page of zeros", "a page of noise", "a page of another", "an end")

@@ -43,10 +43,11 @@ from benchrigor.cli.exits import ExitCode
 from benchrigor.cli.options import Duration, TimeLimit, share, trim
 from benchrigor.cli.verb_help import VERBS
 from benchrigor.errors import BenchrigorError
-from benchrigor.instrument import Agent, read_thresholds
+from benchrigor.instrument import Agent
+from benchrigor.machine import read_thresholds
 from benchrigor.model.metric import describe_metric, quantile_named
 from benchrigor.report import explain, render
-from benchrigor.workloads.picking import OutputSearch, Pick
+from benchrigor.workloads.processes.picking import OutputSearch, Pick
 
 LONGEST_S = 10.0
 BATCH = 1_000

@@ -1,4 +1,4 @@
-"""WHERE TO PLUG IN: all extension points on one page.
+"""WHERE TO PLUG IN: all extension points of the core on one page.
 
 Each has a law suite in ``tests/laws`` that every implementation passes; what touches the world
 (clocks, workloads, stores) has a public fake in `benchrigor.testing`.
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from benchrigor.lazy_names import lazy_names
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
         ChangePoints,
         Decision,
         Delays,
-        LoadResult,
-        LoadTrial,
         Notice,
         Progress,
         References,
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         RunRecord,
         Sample,
     )
+
+__getattr__, _ = lazy_names(__name__, {"benchrigor.workbench.load_generator": "LoadGenerator"})
 
 
 @runtime_checkable
@@ -162,18 +164,6 @@ class Planner(Protocol):
 
     def result(self) -> Any:
         """Return what is known by now."""
-
-
-@runtime_checkable
-class LoadGenerator(Protocol):
-    """Offers a load to a server.
-
-    Laws: the mean rate is that of the trial; response times count from when a request was to be
-    sent; failed requests are counted.
-    """
-
-    def offer(self, trial: LoadTrial) -> LoadResult:
-        """Carry out a trial."""
 
 
 @runtime_checkable

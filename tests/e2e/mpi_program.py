@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from benchrigor.instrument import segments
-from benchrigor.instrument.segment_profiles.communicator import process_of, traced
+from benchrigor.interference import segments
+from benchrigor.interference.recording.communicator import process_of, traced
 
 
 def rest(wanted_s: float) -> float:

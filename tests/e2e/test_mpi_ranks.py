@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from benchrigor.instrument.kernel_files import Unavailable
-from benchrigor.instrument.perf_events import open_counter
+from benchrigor.interference import merge_processes
+from benchrigor.machine.kernel_files import Unavailable
+from benchrigor.machine.perf_events import open_counter
 from benchrigor.model import Interference, SegmentProfile
-from benchrigor.stats import merge_processes, profile_interference
+from benchrigor.stats import profile_interference
 
 HERE = Path(__file__).parent
 WRAPPER = HERE.parents[1] / "examples" / "mpi_segments.c"

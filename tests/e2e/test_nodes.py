@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from benchrigor.instrument import Hub, read_thresholds
-from benchrigor.model.node import NodeCondition, NodeView
+from benchrigor.instrument import Hub
+from benchrigor.instrument.data.node import NodeCondition, NodeView
+from benchrigor.machine import read_thresholds
 from benchrigor.testing import cpu_hog
 
 LONG_S = 60.0

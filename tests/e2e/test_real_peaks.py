@@ -11,7 +11,7 @@ import pytest
 
 import benchrigor as br
 from benchrigor.workbench import PeakRun, PeakSearch
-from benchrigor.workloads.loadgen import HttpRequest, HttpRequests, OpenLoop
+from benchrigor.workbench.loadgen import HttpRequest, HttpRequests, OpenLoop
 
 SERVER = Path(__file__).parents[1] / "simulations" / "queue_server.py"
 LIMIT_S = 0.06

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchrigor.instrument.run_delay import RunDelay
+from benchrigor.machine.run_delay import RunDelay
 from benchrigor.protocols import DelayMeter
 from benchrigor.testing import FakeClock, FakeMeter
 

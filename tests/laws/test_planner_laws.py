@@ -8,9 +8,9 @@ import pytest
 
 from benchrigor.errors import PlanMismatch
 from benchrigor.protocols import Planner
-from benchrigor.testing import SimulatedServer
 from benchrigor.workbench import PeakSearch
-from benchrigor.workbench.search import POLICIES
+from benchrigor.workbench.fakes import SimulatedServer
+from benchrigor.workbench.planning.search import POLICIES
 
 Make = Callable[[], PeakSearch]
 

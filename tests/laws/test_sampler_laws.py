@@ -9,11 +9,11 @@ import psutil
 import pytest
 
 from benchrigor.clocks import WallClock
-from benchrigor.instrument import StatusReader
-from benchrigor.instrument.states.gpus import Gpus
-from benchrigor.instrument.states.sampling import Counters, GuardedSampler
-from benchrigor.instrument.states.smart_disks import read_disks
-from benchrigor.instrument.states.status_readers import _SHORT, _SOURCES
+from benchrigor.machine import StatusReader
+from benchrigor.machine.states.gpus import Gpus
+from benchrigor.machine.states.sampling import Counters, GuardedSampler
+from benchrigor.machine.states.smart_disks import read_disks
+from benchrigor.machine.states.status_readers import _SHORT, _SOURCES
 from benchrigor.model import Sample
 from benchrigor.protocols import Sampler
 from benchrigor.testing import FakeSampler

@@ -66,7 +66,9 @@ def test_what_is_undecided_is_no_difference() -> None:
         "orjson takes 0.83% more time than json [0.09%, 1.57%], perhaps within the margin of 1%"
     )
     equal = replace(open_, ratio=estimated(1.001, 0.996, 1.006), verdict=Verdict.EQUIVALENT)
-    assert str(equal) == ("orjson and json are equal within 1%: 0.10% more time [0.40% less, 0.60% more]")
+    assert str(equal) == (
+        "orjson and json are equal within 1%: 0.10% more time [0.40% less, 0.60% more]"
+    )
 
 
 def test_another_confidence_is_told() -> None:

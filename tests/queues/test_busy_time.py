@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchrigor.model import Code, RateReason
+from benchrigor.model import Code
 from benchrigor.queues import ServiceRateEstimator
-from benchrigor.testing import SyntheticStage
+from benchrigor.queues.data.service import RateReason
+from benchrigor.queues.fakes import SyntheticStage
 
 
 @pytest.mark.slow

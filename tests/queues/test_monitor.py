@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, RateReason
+from benchrigor.model import Code, Estimate
 from benchrigor.queues import Monitor, Stage, Tap
+from benchrigor.queues.data.service import RateReason
 
 SERVICE_S = 0.002
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import RateReason, Severity
+from benchrigor.model import Severity
 from benchrigor.queues import CalibratedPeriod, PeriodCalibrator
+from benchrigor.queues.data.service import RateReason
 
 Machine = Callable[[float], tuple[float, bool, float]]
 """From the period wanted to realised width, blocked and items."""

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, RateReason, ServiceRate
+from benchrigor.model import Code
 from benchrigor.queues import ServiceRateEstimator
-from benchrigor.testing import StagePeriods, SyntheticStage
+from benchrigor.queues.data.service import RateReason, ServiceRate
+from benchrigor.queues.fakes import StagePeriods, SyntheticStage
 
 METHODS = ("busy-time", "quantile")
 

@@ -13,8 +13,8 @@ import pytest
 
 import benchrigor as br
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.instrument import perf_events
-from benchrigor.instrument.kernel_files import Unavailable
+from benchrigor.machine import perf_events
+from benchrigor.machine.kernel_files import Unavailable
 from benchrigor.model import Code
 from benchrigor.report import render
 from benchrigor.testing import FakeClock

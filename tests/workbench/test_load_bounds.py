@@ -10,7 +10,7 @@ import pytest
 import benchrigor as br
 from benchrigor.model import Code
 from benchrigor.workbench import PeakSearch
-from benchrigor.workbench.search import POLICIES
+from benchrigor.workbench.planning.search import POLICIES
 
 LIMIT_S = 0.04
 

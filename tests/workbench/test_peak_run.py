@@ -13,8 +13,9 @@ import benchrigor as br
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model import codec
 from benchrigor.stats import estimate_mean
-from benchrigor.testing import FakeClock, MemoryStore, SimulatedServer
+from benchrigor.testing import FakeClock, MemoryStore
 from benchrigor.workbench import PeakRun, PeakSearch
+from benchrigor.workbench.fakes import SimulatedServer
 from benchrigor.workbench.peak_run import search_of
 from benchrigor.workloads.processes import time_limits
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from benchrigor.clocks import WallClock
-from benchrigor.instrument.run_delay import RunDelay
+from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import Round, RoundPlan
 from benchrigor.testing import FakeClock, FakeMeter
 from benchrigor.workloads import (

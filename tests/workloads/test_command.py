@@ -22,7 +22,7 @@ from benchrigor.model import Code
 from benchrigor.protocols import Workload
 from benchrigor.testing import FakeClock
 from benchrigor.workloads.command import CommandWorkload
-from benchrigor.workloads.picking import Pick
+from benchrigor.workloads.processes.picking import Pick
 
 # Without site and its path files a fresh interpreter starts in half the time.
 PYTHON = [sys.executable, "-I", "-S", "-c"]

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from benchrigor.errors import WorkloadFailed
-from benchrigor.workloads.picking import OutputSearch, Pick, read_picks
+from benchrigor.workloads.processes.picking import OutputSearch, Pick, read_picks
 
 WRK2 = """\
 Running 30s test @ http://127.0.0.1:80/index.html

@@ -29,7 +29,7 @@ from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
-from benchrigor.workloads.processes.worktrees import Checkout, is_changed, words_of, worktrees
+from benchrigor.workloads.worktrees import Checkout, is_changed, words_of, worktrees
 
 
 @click.command(

@@ -57,7 +57,7 @@ from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_s
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
-from benchrigor.workloads.processes.worktrees import words_of
+from benchrigor.workloads.worktrees import words_of
 
 _MOST_COMMANDS = 10_000  # with all values of parameters
 _PLACE = re.compile(r"(?<!\$)\{(\w+)\}")

@@ -37,8 +37,8 @@ from benchrigor.model.text import (
 from benchrigor.report import comparison_page
 from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
-from benchrigor.session.pairs.stored_runs import StoredRuns
 from benchrigor.session.replays.recorded_run import FILE
+from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 
 _LABEL = 11

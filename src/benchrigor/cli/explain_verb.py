@@ -8,12 +8,10 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import outlined, print_result
+from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.recordings import stored_run
-from benchrigor.cli.searches import is_search, peak_of
 from benchrigor.cli.verb_help import Verb
-from benchrigor.model import codec
 from benchrigor.report import explain as explanation
-from benchrigor.report.peak_text import explain_peak
 
 
 @click.command(cls=Verb)
@@ -33,14 +31,8 @@ def explain(run_id: str | None, metric: str | None, store: Path | None, as_json:
       benchrigor explain 3f2a --metric rate --json
     """  # noqa: D301  # click wants the backspace itself
     record = stored_run(run_id, store)
-    if is_search(record):
-        print_result(
-            lambda: explain_peak(peak_of(record), record.name),
-            as_json=as_json,
-            run_id=record.run_id,
-            name=record.name,
-            peak=codec.encode(peak_of(record)),
-        )
+    if is_special(record):
+        module_for(record).explain(record, as_json=as_json)
         return
     chosen = record.analysis(metric)
     print_result(

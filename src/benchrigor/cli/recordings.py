@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchrigor.cli.options import existing_store
-from benchrigor.cli.searches import is_search
+from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.sources import decoded, name_of, read_rounds
 from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.files import readable
@@ -53,9 +53,9 @@ def recording(
     record = None if is_series else recorded_run(source, store=store)
     if record is None:
         return recorded_file(source, columns, options or Options())
-    if is_search(record):
+    if is_special(record):
         raise InvalidInput(
-            f"{source} is a search for a peak, expected readings of one workload: "
+            f"{source} is {module_for(record).NOUN}, expected readings of one workload: "
             f"`benchrigor show {source}` tells what it found"
         )
     return record
@@ -88,7 +88,7 @@ def stored_run(run_id: str | None, store: Path | None) -> RunRecord:
         if run_id is None:
             raise StoreFailed(f"there is no run in {opened.path}, expected one")
     record = opened.load(run_id)
-    return record if is_search(record) else retraced(record)
+    return record if is_special(record) else retraced(record)
 
 
 def _saved(path: Path) -> RunRecord | None:

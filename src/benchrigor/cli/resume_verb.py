@@ -11,15 +11,14 @@ import click
 
 from benchrigor.cli import options as shared
 from benchrigor.cli.driving import drive_and_print
-from benchrigor.cli.searches import is_search, resume_search
+from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import workload_of
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Options, Progress, StopReason
-from benchrigor.model.checks import refuse
 from benchrigor.session import Session
-from benchrigor.session.pairs.stored_runs import AGAIN, PAIR
+from benchrigor.session.stored_runs import AGAIN, PAIR
 
 
 @click.command(cls=Verb)
@@ -49,14 +48,8 @@ def resume(
         raise InvalidInput(
             f"run {before.run_id} is one side of a comparison: both go on in turn, with: {again}"
         )
-    if is_search(before):
-        budget_s = limits.pop("budget_s")
-        refuse(
-            f"{name} is given, and {before.run_id} is a search for a peak: expected --budget"
-            for name, limit in limits.items()
-            if limit is not None
-        )
-        resume_search(before, opened, budget_s=budget_s, as_json=as_json)
+    if is_special(before):
+        module_for(before).resume(before, opened, limits, as_json=as_json)
     workload = workload_of(before)
     new = {name: limit for name, limit in limits.items() if limit is not None}
     told = before.options

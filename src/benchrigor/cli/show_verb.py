@@ -9,10 +9,10 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_json, print_record
 from benchrigor.cli.picture import plot_option, write_picture
+from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.recordings import stored_run
-from benchrigor.cli.searches import is_search, peak_of, print_peak
 from benchrigor.cli.verb_help import Verb
-from benchrigor.report import plot_peak, plot_trace
+from benchrigor.report import plot_trace
 
 
 @click.command(cls=Verb)
@@ -35,13 +35,12 @@ def show(run_id: str | None, store: Path | None, picture: Path | None, as_json: 
       benchrigor show 3f2a --json > record.json
     """  # noqa: D301  # click wants the backspace itself
     record = stored_run(run_id, store)
-    is_peak = is_search(record)
+    special = module_for(record) if is_special(record) else None
     if as_json:
         print_json(record.to_dict())
-    elif is_peak:
-        print_peak(peak_of(record), run_id=record.run_id, as_json=False)
+    elif special is not None:
+        special.show(record)
     else:
         print_record(record, as_json=False)
     if picture:
-        drawn = plot_peak(peak_of(record), title=record.name) if is_peak else plot_trace(record)
-        write_picture(drawn, picture)
+        write_picture(plot_trace(record) if special is None else special.draw(record), picture)

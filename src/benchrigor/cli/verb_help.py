@@ -43,6 +43,14 @@ TASKS = {
     },
 }
 VERBS = {name: question for verbs in TASKS.values() for name, question in verbs.items()}
+SIDE_SYSTEMS = {
+    "agent": "instrument",
+    "interference": "interference",
+    "peak": "workbench",
+    "rate": "queues",
+    "watch": "instrument",
+}
+"""The packages of verbs that are no part of the core; each has a module of the verb's name."""
 
 _SHOWS_ALL = "benchrigor.help_all"
 _LEAST_WIDTH = 50  # of the formatter of click: narrower lines would wrap in the terminal

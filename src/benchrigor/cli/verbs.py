@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from benchrigor.cli.standard_streams import CannotWrite, secure_streams
-from benchrigor.cli.verb_help import TASKS, VERBS, HelpContext
+from benchrigor.cli.verb_help import SIDE_SYSTEMS, TASKS, VERBS, HelpContext
 from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
 
 _OWN_SIGNALS = "benchrigor.workloads.processes.own_signals"  # only verbs that measure load it
@@ -36,7 +36,8 @@ class Verbs(click.Group):
         """Load the module of a verb, and return its command."""
         if name not in VERBS:
             return None
-        module = import_module(f"benchrigor.cli.{name.replace('-', '')}_verb")
+        package = SIDE_SYSTEMS.get(name, "cli")
+        module = import_module(f"benchrigor.{package}.{name.replace('-', '')}_verb")
         commands = (each for each in vars(module).values() if isinstance(each, click.Command))
         return next(each for each in commands if each.name == name)
 

@@ -75,3 +75,13 @@ class Estimate(OneLine):
         form = ".4g" if long else f",.{decimals}f"
         shown = f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
         return shown if self.is_bracket else f"{shown} {100.0 * self.confidence:.10g}%"
+
+
+Quantity = float | Estimate  # a number that is known exactly, or one that was estimated
+
+
+def ends(quantity: Quantity) -> tuple[float, float, float]:
+    """Return the value and both ends of the interval; all are one for an exact number."""
+    if isinstance(quantity, Estimate):
+        return quantity.value, quantity.low, quantity.high
+    return (float(quantity),) * 3

@@ -129,7 +129,7 @@ class Options(OneLine):
     state
         Whether the facts of rounds hold the full status of the machine instead of the short one.
     on_alarm
-        Reaction to an alarm of the machine (see `instrument.Alarms`): None ignores it; "mark"
+        Reaction to an alarm of the machine (see `machine.Alarms`): None ignores it; "mark"
         marks the rounds and adds a Notice; "wait" lets rounds wait, up to a minute in all, then
         marks them; "refuse" ends the session.
 

@@ -17,7 +17,7 @@ from benchrigor.model import Comparison
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.workloads import InterpreterWorkload
 from benchrigor.workloads.processes.own_signals import ended_by_signals
-from benchrigor.workloads.processes.worktrees import commit_of, worktrees
+from benchrigor.workloads.worktrees import commit_of, worktrees
 
 _ALONE = ("save", "compare", "fresh", "skip")
 

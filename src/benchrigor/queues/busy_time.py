@@ -9,10 +9,11 @@ from functools import partial
 
 import numpy as np
 
-from benchrigor.model import Code, Floats, Notice, ServiceRate
-from benchrigor.stats.service.moments import RIPE, Row, matured, observed, pooled, tallied
-from benchrigor.stats.service.rate_shift import FEWEST, find_shift
-from benchrigor.stats.service.service_rate import busy_rate
+from benchrigor.model import Code, Floats, Notice
+from benchrigor.queues.arithmetic.moments import RIPE, Row, matured, observed, pooled, tallied
+from benchrigor.queues.arithmetic.rate_shift import FEWEST, find_shift
+from benchrigor.queues.arithmetic.service_rate import busy_rate
+from benchrigor.queues.data.service import ServiceRate
 
 _BATCHES = 256  # batches of a phase; when there are more, neighbours are pooled
 _FINER = 4  # the batches of a new phase are so many times shorter

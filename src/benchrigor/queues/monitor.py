@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Self
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import ServiceRate
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
-from benchrigor.model.pipeline import PipelineAdvice, Quantity
+from benchrigor.model.estimate import Quantity
 from benchrigor.model.series import short
+from benchrigor.queues.data.pipeline import PipelineAdvice
+from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage, stages_of
 from benchrigor.queues.stages.stage_figures import Watching

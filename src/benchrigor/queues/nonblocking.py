@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import Floats, RateReason, ServiceRate
-from benchrigor.stats.service.moments import Row, observed, pooled, tallied
-from benchrigor.stats.service.published_method import (
+from benchrigor.model import Floats
+from benchrigor.queues.arithmetic.moments import Row, observed, pooled, tallied
+from benchrigor.queues.arithmetic.published_method import (
     FEWEST_ITEMS,
     FEWEST_SHARE,
     WINDOW,
@@ -22,7 +22,8 @@ from benchrigor.stats.service.published_method import (
     widest,
     window_quantiles,
 )
-from benchrigor.stats.service.service_rate import apart, moved, quantile_rate
+from benchrigor.queues.arithmetic.service_rate import apart, moved, quantile_rate
+from benchrigor.queues.data.service import RateReason, ServiceRate
 
 # Periods, at least, that decide how many of them to join; and per joined one.
 _SOUGHT, _SOUGHT_EACH = 128, 50

@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats, ServiceRate, as_series
+from benchrigor.model import Floats, as_series
 from benchrigor.model.checks import attempt, refuse, wrong_number, wrong_whole
 from benchrigor.model.series import short
+from benchrigor.queues.arithmetic.moments import Row
 from benchrigor.queues.busy_time import BusyTime
+from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.nonblocking import NonBlocking
 from benchrigor.stats.series.interval import check_confidence, scaled
-from benchrigor.stats.service.moments import Row
 
 METHODS = ("busy-time", "quantile")
 MOST_RATES = 1000  # rates that are kept, the newest ones

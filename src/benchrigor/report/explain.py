@@ -30,9 +30,8 @@ from benchrigor.model.text import (
     show_value,
     with_waiting,
 )
-from benchrigor.report.interference_text import show_total
+from benchrigor.report.lost_time_text import explain_pressure, pressure_of_run, show_total
 from benchrigor.report.pace_text import explain_pace
-from benchrigor.report.pressure_text import explain_pressure, pressure_of_run
 from benchrigor.report.text import (
     NOTABLE,
     cold,

@@ -51,8 +51,7 @@ from benchrigor.model.text import (
     show_value,
     with_waiting,
 )
-from benchrigor.report.interference_text import show_total
-from benchrigor.report.pressure_text import pressure_of_run, show_pressure
+from benchrigor.report.lost_time_text import pressure_of_run, show_pressure, show_total
 from benchrigor.session.conditions.red_rounds import advice
 from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats import readings_per_invocation

@@ -39,9 +39,9 @@ from benchrigor.session.conditions.red_rounds import (
     vouched_for,
     with_light,
 )
+from benchrigor.session.conditions.standing_alarms import marked, must_wait, refused
 from benchrigor.session.conditions.stopped import report_stops, with_stops
 from benchrigor.session.controller import FIGURE_READINGS, Controller
-from benchrigor.session.fitness.standing_alarms import marked, must_wait, refused
 from benchrigor.session.outcomes import (
     disagreement,
     failed_hook,

@@ -21,7 +21,7 @@ from benchrigor.errors import (
     WorkloadFailed,
     failed,
 )
-from benchrigor.instrument.host_delays import HostDelay, HostDelays, attribute_delay
+from benchrigor.machine.host_delays import HostDelay, HostDelays, attribute_delay
 from benchrigor.model import Options, Progress, Round, RoundPlan, StopReason
 from benchrigor.protocols import Clock, Workload
 from benchrigor.session.conditions.red_rounds import segments_of
@@ -185,7 +185,7 @@ def performer(
 def charged(finished: Round, host: HostDelay) -> Round:
     """Add to a round's delays what its host counted meanwhile.
 
-    `instrument.host_delays.attribute_delay` says how much of it each segment has.
+    `machine.host_delays.attribute_delay` says how much of it each segment has.
     """
     if finished.delays is None or not any(host.delay_ns.values()):
         return finished

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
-from benchrigor.instrument.kernel_files import Unavailable
+from benchrigor.machine.kernel_files import Unavailable
 from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
 from benchrigor.model.text import show_duration
@@ -297,7 +297,7 @@ def prepared(
 
 def _counter() -> Callable[[], int] | str:
     """Return what reads the instructions of this thread, or why nothing does."""
-    from benchrigor.instrument.perf_events import (  # noqa: PLC0415  # only for who asks
+    from benchrigor.machine.perf_events import (  # noqa: PLC0415  # only for who asks
         open_counter,
         read_counter,
     )

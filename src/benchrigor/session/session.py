@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchrigor import instrument
+from benchrigor import machine
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, InvalidInput, StoreFailed, WorkTooShort
-from benchrigor.instrument.host_delays import HostDelays
-from benchrigor.instrument.run_delay import RunDelay
+from benchrigor.machine.host_delays import HostDelays
+from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import (
     Code,
     Decision,
@@ -55,8 +55,8 @@ from benchrigor.session.loop import (
     performer,
 )
 from benchrigor.session.outcomes import begun, decided, earlier_numbers
-from benchrigor.session.pairs.stored_runs import with_history
 from benchrigor.session.schedule.work_schedule import NextWork
+from benchrigor.session.stored_runs import with_history
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.headline import quiet_of_runs
 from benchrigor.stats.wps.hc3 import load_statsmodels
@@ -146,10 +146,10 @@ class Session(Engine):
         before_round: Callable[[RoundPlan], object] | None = None,
         after_round: Callable[[Round], object] | None = None,
         progress: Callable[[Progress], object] | None = None,
-        alarms: instrument.Alarms | None = None,
+        alarms: machine.Alarms | None = None,
     ) -> None:
         fits = alarms is None or isinstance(getattr(alarms, "changes", None), dict)
-        refuse(wrong_values([("alarms", alarms, fits, "instrument.Alarms, or None")]))
+        refuse(wrong_values([("alarms", alarms, fits, "machine.Alarms, or None")]))
         super().__init__(
             options,
             metrics,
@@ -438,7 +438,7 @@ class Session(Engine):
 
     def _describe(self, workload: Workload | None = None) -> Provenance:
         if self._provenance is None:
-            known = instrument.provenance(
+            known = machine.provenance(
                 sources=getattr(workload, "source_files", ()), folder=self.subject.get("cwd")
             )
             self._provenance = replace(known, function=getattr(workload, "function_hash", None))
@@ -454,7 +454,7 @@ class Session(Engine):
         """Return the record of an ended session, and keep it in the store."""
         self._finished = True
         if self._provenance is not None:
-            self._provenance = replace(self._provenance, load_after=instrument.load_average())
+            self._provenance = replace(self._provenance, load_after=machine.load_average())
         self._keep_pace()
         record = self._record()
         self._final = record = with_history(record, self._store) if self._store else record

@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 from benchrigor.workbench.peak_run import PeakRun as PeakRun
-from benchrigor.workbench.search import PeakSearch as PeakSearch
+from benchrigor.workbench.planning.search import PeakSearch as PeakSearch

@@ -23,7 +23,8 @@ from benchrigor.model import (
 )
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.text import show_duration, show_value
-from benchrigor.model.trial import (
+from benchrigor.protocols import Store
+from benchrigor.workbench.data import (
     Limit,
     LoadResult,
     LoadTrial,
@@ -31,9 +32,9 @@ from benchrigor.model.trial import (
     PeakStatus,
     Trial,
 )
-from benchrigor.protocols import LoadGenerator, Store
-from benchrigor.workbench.search import PeakSearch
-from benchrigor.workloads.loadgen.overtime import ended_with_budget
+from benchrigor.workbench.load_generator import LoadGenerator
+from benchrigor.workbench.loadgen.overtime import ended_with_budget
+from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workloads.processes.time_limits import CallOverran
 
 KIND = "peak"  # of the subject of such a run

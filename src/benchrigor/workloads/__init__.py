@@ -4,7 +4,7 @@ from benchrigor.workloads.amount import AmountWorkload as AmountWorkload
 from benchrigor.workloads.callable import CallableWorkload as CallableWorkload
 from benchrigor.workloads.command import CommandWorkload as CommandWorkload
 from benchrigor.workloads.interpreter import InterpreterWorkload as InterpreterWorkload
-from benchrigor.workloads.picking import Pick as Pick
+from benchrigor.workloads.processes.picking import Pick as Pick
 from benchrigor.workloads.recorder import RoundRecorder as RoundRecorder
 from benchrigor.workloads.statement import StatementWorkload as StatementWorkload
 from benchrigor.workloads.stepwise import StepwiseWorkload as StepwiseWorkload

@@ -21,7 +21,6 @@ from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.text import many, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.secret_texts import hide_values
-from benchrigor.workloads.picking import OutputSearch, Pick, read_picks
 from benchrigor.workloads.processes import launcher
 from benchrigor.workloads.processes.command_hooks import CommandHooks
 from benchrigor.workloads.processes.command_line import (
@@ -31,6 +30,7 @@ from benchrigor.workloads.processes.command_line import (
     with_stderr,
 )
 from benchrigor.workloads.processes.output_file import FLOODED, OutputFile
+from benchrigor.workloads.processes.picking import OutputSearch, Pick, read_picks
 from benchrigor.workloads.processes.process_delay import record_process
 from benchrigor.workloads.processes.process_group import Ended
 from benchrigor.workloads.processes.reference_command import ReferenceCommand

@@ -17,9 +17,9 @@ import numpy as np
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import RoundPlan
 from benchrigor.protocols import Clock, Recorder
-from benchrigor.workloads.picking import OutputSearch, Pick
 from benchrigor.workloads.processes.command_line import GRACE_S, CommandLine, with_stderr
 from benchrigor.workloads.processes.output_file import STDERR_KEPT
+from benchrigor.workloads.processes.picking import OutputSearch, Pick
 
 ROUND_S = 1.0  # so often a round ends, with what there is
 _PIECE = 2**16

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from benchrigor.interference import composite_profile, merge_processes
 from benchrigor.model import Floats, SegmentProfile
-from benchrigor.stats import (
-    composite_profile,
-    estimate_interference,
-    light_of,
-    merge_processes,
-    probability_high,
-    profile_interference,
-)
+from benchrigor.stats import estimate_interference, light_of, probability_high, profile_interference
 from fence.cases import case
 from fence.plain import attempted
 from fence.readings import profile

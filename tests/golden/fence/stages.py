@@ -6,21 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Estimate, PipelineStage, ServiceProcess
+from benchrigor.model import Estimate
 from benchrigor.queues import PeriodCalibrator, Recording, ServiceRateEstimator, rate_recording
-from benchrigor.stats import (
-    advise_pipeline,
-    filter_ratio,
-    find_bottleneck,
-    stage_of,
-    suggest_buffer,
-    suggest_replicas,
-    sum_rates,
+from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, find_bottleneck, stage_of
+from benchrigor.queues.arithmetic.capacity import suggest_buffer, suggest_replicas
+from benchrigor.queues.arithmetic.published_method import (
     unblocked_read_probability,
     unblocked_write_probability,
-    utilisation_of,
 )
-from benchrigor.testing import StagePeriods, SyntheticStage
+from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
+from benchrigor.queues.data.pipeline import PipelineStage
+from benchrigor.queues.data.service import ServiceProcess
+from benchrigor.queues.fakes import StagePeriods, SyntheticStage
 from fence.cases import case, register
 from fence.plain import attempted
 from fence.readings import ROOT

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from benchrigor.instrument import Agent, ProbeRegistry, StatusReader
+from benchrigor.instrument import Agent, ProbeRegistry
+from benchrigor.machine import StatusReader
 from benchrigor.testing import FakeSampler
 
 

@@ -21,12 +21,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchrigor.errors import InvalidInput
-from benchrigor.instrument import Agent, Alarms, ProbeRegistry, StatusReader
+from benchrigor.instrument import Agent, ProbeRegistry
 from benchrigor.instrument.nodes import agent as agent_module
 from benchrigor.instrument.nodes import node_service, request_limits
 from benchrigor.instrument.nodes.exposition import exposition
 from benchrigor.instrument.nodes.node_service import NodeService
 from benchrigor.instrument.nodes.request_limits import GuardedConnections
+from benchrigor.machine import Alarms, StatusReader
 from benchrigor.testing import FakeSampler
 
 HERE = Path(__file__).parent

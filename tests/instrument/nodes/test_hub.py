@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.instrument import Hub, ProbeRegistry, read_thresholds
+from benchrigor.instrument import Hub, ProbeRegistry
+from benchrigor.instrument.data.node import NodeCondition, NodeView
 from benchrigor.instrument.nodes import hub as hub_module
-from benchrigor.model.node import NodeCondition, NodeView
+from benchrigor.machine import read_thresholds
 
 PATIENT_S = 15.0  # for what answers at once, on a machine that is busy
 HERE = Path(__file__).parent

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput
+from benchrigor.instrument.data.node import NodeCondition, NodeReport, NodeView
+from benchrigor.instrument.data.probe_reading import ProbeReadings
 from benchrigor.instrument.nodes.node_board import Answer, NodeBoard, Question
 from benchrigor.model import Sample, Status
 from benchrigor.model.codec import encode
-from benchrigor.model.node import NodeCondition, NodeReport, NodeView
-from benchrigor.model.probe_reading import ProbeReadings
 
 NOTHING = ProbeReadings(readings={}, elapsed_s=1.0)
 

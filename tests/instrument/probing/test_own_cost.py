@@ -1,8 +1,9 @@
 import pytest
 
 from benchrigor.instrument import ProbeRegistry
+from benchrigor.instrument.data.probe_reading import ProbeReading
 from benchrigor.instrument.probing.own_cost import calibrated, told_of
-from benchrigor.model import Code, ProbeReading
+from benchrigor.model import Code
 
 
 def reading(name: str, count: int, **figures: object) -> ProbeReading:

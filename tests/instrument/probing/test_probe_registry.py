@@ -13,7 +13,7 @@ import pytest
 import benchrigor as br
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.instrument import PROBES, Probe, ProbeReader, ProbeRegistry, probe
-from benchrigor.model import ProbeReading
+from benchrigor.instrument.data.probe_reading import ProbeReading
 from benchrigor.testing import FakeClock
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.model import Floats, ServiceRate, commented_csv
+from benchrigor.model import Floats, commented_csv
 from benchrigor.queues import ServiceRateEstimator
+from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.recording.recorded_rates import rate_recording
 from benchrigor.queues.recording.recordings import Recording
 

@@ -11,9 +11,10 @@ from simulated.estimates import within
 
 from benchrigor import clocks
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, RateReason, ServiceRate
+from benchrigor.model import Code
 from benchrigor.model.codec import decode, encode
 from benchrigor.queues import MonitorReport, WatchedStage
+from benchrigor.queues.data.service import RateReason, ServiceRate
 
 
 def rate(value: float, *, servers: int = 1, **more: Any) -> ServiceRate:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import RateReason, ServiceRate
 from benchrigor.queues import End, Page, Stage
 from benchrigor.queues.counting.cells import Cell
 from benchrigor.queues.counting.owners import Owner, Owners, Used
+from benchrigor.queues.data.service import RateReason, ServiceRate
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.stages.stage_figures import Watching
 from benchrigor.queues.watching import sampler as module

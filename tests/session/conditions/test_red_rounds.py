@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchrigor.instrument import RunDelay
+from benchrigor.machine import RunDelay
 from benchrigor.model import (
     Code,
     Delays,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchrigor.instrument import read_thresholds
+from benchrigor.machine import read_thresholds
 from benchrigor.model import Capability, Code, Finding, Fitness, Sample
 from benchrigor.model.finding import verdict_of
 from benchrigor.session.fitness.findings import Examined, judged

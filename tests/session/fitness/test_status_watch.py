@@ -7,12 +7,12 @@ import pytest
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
-from benchrigor.instrument import Alarms, StatusReader
+from benchrigor.machine import Alarms, StatusReader
 from benchrigor.model import Code, Options, Progress, Round, RunRecord, StopReason
 from benchrigor.session import Session
+from benchrigor.session.conditions.standing_alarms import MOST_WAIT_S
 from benchrigor.session.engine import Engine
 from benchrigor.session.fitness import status_watch
-from benchrigor.session.fitness.standing_alarms import MOST_WAIT_S
 from benchrigor.session.fitness.status_watch import StatusWatch, watch_for
 from benchrigor.testing import FakeClock, FakeSampler
 
@@ -230,7 +230,7 @@ def test_a_session_of_a_plain_function_is_refused_by_alarms_of_its_own(measured)
 
 
 def test_alarms_of_another_kind_are_refused() -> None:
-    with pytest.raises(br.InvalidInput, match=r"alarms is \['hot'\], expected instrument.Alarms"):
+    with pytest.raises(br.InvalidInput, match=r"alarms is \['hot'\], expected machine.Alarms"):
         Session(alarms=["hot"])  # type: ignore[arg-type]
 
 

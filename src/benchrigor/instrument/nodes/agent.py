@@ -19,13 +19,13 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from benchrigor.errors import BenchrigorError, InvalidInput, MissingExtra
-from benchrigor.instrument.alarms import Alarms
 from benchrigor.instrument.nodes.loop_thread import LoopThread
 from benchrigor.instrument.nodes.node_board import place_of
 from benchrigor.instrument.nodes.node_service import NodeService
 from benchrigor.instrument.nodes.tokens import SHORTEST_TOKEN, wrong_token
 from benchrigor.instrument.probing.probe_registry import PROBES, ProbeRegistry
-from benchrigor.instrument.states.status_readers import StatusReader
+from benchrigor.machine.alarms import Alarms
+from benchrigor.machine.states.status_readers import StatusReader
 from benchrigor.model.checks import refuse, wrong_values, wrong_whole
 from benchrigor.model.codec import encode
 

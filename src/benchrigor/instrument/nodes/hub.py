@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.instrument.data.node import NodeCondition, NodeView
 from benchrigor.instrument.nodes.loop_thread import LoopThread
 from benchrigor.instrument.nodes.node_board import Answer, NodeBoard, Question
 from benchrigor.instrument.nodes.tokens import wrong_token
-from benchrigor.instrument.thresholds import Threshold, tables_of
+from benchrigor.machine.thresholds import Threshold, tables_of
 from benchrigor.model.checks import refuse, wrong_number
-from benchrigor.model.node import NodeCondition, NodeView
 
 try:
     import aiohttp

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from benchrigor.errors import InvalidInput
+from benchrigor.instrument.data.node import NodeCondition, NodeReport, NodeView
 from benchrigor.model.checks import is_number
 from benchrigor.model.codec import decode
-from benchrigor.model.node import NodeCondition, NodeReport, NodeView
 from benchrigor.model.series import LARGEST, short
 
 _SCHEMES = {"http": 80, "https": 443}

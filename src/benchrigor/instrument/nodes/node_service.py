@@ -14,17 +14,17 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.files import make_private_folder, write_whole
-from benchrigor.instrument.alarms import Alarms
-from benchrigor.instrument.machine import capabilities
+from benchrigor.instrument.data.node import NodeReport
+from benchrigor.instrument.data.probe_reading import ProbeReadings
 from benchrigor.instrument.nodes.probe_cursors import Part, ProbeCursors
 from benchrigor.instrument.probing.probe_registry import ProbeRegistry
-from benchrigor.instrument.states.health_checks import health
-from benchrigor.instrument.states.status_readers import StatusReader
-from benchrigor.instrument.thresholds import Threshold, read_thresholds, tables_of
+from benchrigor.machine.alarms import Alarms
+from benchrigor.machine.host import capabilities
+from benchrigor.machine.states.health_checks import health
+from benchrigor.machine.states.status_readers import StatusReader
+from benchrigor.machine.thresholds import Threshold, read_thresholds, tables_of
 from benchrigor.model import Health, Status
 from benchrigor.model.codec import encode
-from benchrigor.model.node import NodeReport
-from benchrigor.model.probe_reading import ProbeReadings
 
 _MOST_PROBES = 1_000  # in a report, of which a hub takes 1 MiB
 

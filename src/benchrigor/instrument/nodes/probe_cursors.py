@@ -8,8 +8,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from benchrigor.instrument.data.probe_reading import ProbeReadings
 from benchrigor.instrument.probing.probe_registry import ProbeReader, ProbeRegistry
-from benchrigor.model.probe_reading import ProbeReadings
 
 MOST_READERS = 64  # beyond it, the one that asked longest ago is forgotten
 

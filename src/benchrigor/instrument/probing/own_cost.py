@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterable
 from itertools import repeat
 
+from benchrigor.instrument.data.probe_reading import ProbeReading
 from benchrigor.instrument.probing.probes import Probe
 from benchrigor.model.notice import Code, Notice
-from benchrigor.model.probe_reading import ProbeReading
 
 _BATCHES, _EVENTS = 21, 50
 _MUCH = 0.01  # of the run time

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from benchrigor.errors import MissingExtra
+from benchrigor.instrument.data.probe_reading import ProbeReading
 from benchrigor.instrument.probing.event_sums import NOTHING, merged
 from benchrigor.instrument.probing.probe_cell import Taken
 from benchrigor.instrument.probing.reservoir import Entry
-from benchrigor.model.probe_reading import ProbeReading
 
 if TYPE_CHECKING:
     from ddsketch import DDSketch

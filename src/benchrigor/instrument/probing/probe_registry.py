@@ -14,13 +14,13 @@ from heapq import nsmallest
 from typing import Any
 
 from benchrigor.errors import InvalidInput
+from benchrigor.instrument.data.probe_reading import ProbeReading, ProbeReadings
 from benchrigor.instrument.probing.nesting import CLOCKS
 from benchrigor.instrument.probing.own_cost import calibrated, told_of
 from benchrigor.instrument.probing.probe_books import Book, new_sketch
 from benchrigor.instrument.probing.probe_cell import Bounds
 from benchrigor.instrument.probing.probes import Probe, ThreadsProbe
 from benchrigor.instrument.probing.reservoir import durations_of
-from benchrigor.model.probe_reading import ProbeReading, ProbeReadings
 
 _LONGEST, _MOST_SAMPLES = 200, 1_000_000
 _UNSHOWN = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of characters, ends of lines

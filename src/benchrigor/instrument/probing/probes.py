@@ -24,7 +24,7 @@ from benchrigor.instrument.probing.reservoir import Entry
 from benchrigor.instrument.probing.timed_functions import timed
 
 if TYPE_CHECKING:
-    from benchrigor.model.probe_reading import ProbeReading
+    from benchrigor.instrument.data.probe_reading import ProbeReading
 
 
 class Keeper(Protocol):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import ServiceRate
 from benchrigor.model.one_line import OneLine
+from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.periods import Periods
 from benchrigor.queues.rates import METHODS, ServiceRateEstimator
 from benchrigor.queues.recording.outlines import Outline

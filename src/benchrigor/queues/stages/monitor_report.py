@@ -10,12 +10,13 @@ from benchrigor import clocks
 from benchrigor.errors import BenchrigorError, InvalidInput, NotEstimable
 from benchrigor.layout import Part, page, table, wrapped
 from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.estimate import Quantity
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.pipeline import Bottleneck, PipelineAdvice, PipelineStage, Quantity
 from benchrigor.model.text import many, percent, show_scaled, show_value
+from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, find_bottleneck, stage_of
+from benchrigor.queues.data.pipeline import Bottleneck, PipelineAdvice, PipelineStage
 from benchrigor.queues.stages.stage_figures import WatchedStage
 from benchrigor.stats.series.interval import scaled
-from benchrigor.stats.service.bottleneck import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.units import scale_for
 
 _HEADER = ("", "stage", "servers", "serves/s", "{} interval", "per cpu s", "arrive/s", "used")

@@ -12,14 +12,15 @@ import numpy as np
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Estimate, Floats, ServiceRate
+from benchrigor.model import Estimate, Floats
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import percent, show_estimate, show_value
+from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
+from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.periods import Periods, PooledPeriods
 from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator, in_bytes
 from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 from benchrigor.stats.estimators.rate import estimate_rate
-from benchrigor.stats.service.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
 
 # Periods of which such a time must have had more, or as many, for its rate to be kept.
 _FEWEST_PERIODS = 10

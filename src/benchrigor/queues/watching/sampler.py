@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import RateReason
+from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio
 from benchrigor.queues.counting.counter_samples import (
     Cells,
     Copies,
@@ -25,6 +25,7 @@ from benchrigor.queues.counting.counter_samples import (
     spans_of,
 )
 from benchrigor.queues.counting.owners import Owner, Owners
+from benchrigor.queues.data.service import RateReason
 from benchrigor.queues.period_calibrator import CalibratedPeriod, PeriodCalibrator
 from benchrigor.queues.periods import Periods, PooledPeriods
 from benchrigor.queues.recording.recordings import RecordingWriter
@@ -32,7 +33,6 @@ from benchrigor.queues.stages.monitor_report import MonitorReport
 from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import StageFigures, WatchedStage, Watching
 from benchrigor.queues.stages.stage_reader import StageReader
-from benchrigor.stats.service.rate_arithmetic import filter_ratio
 
 _SAMPLES = 256  # samples that are worked off together
 _SOUGHT = 5  # the same while a period is sought: fewer in a row decide nothing

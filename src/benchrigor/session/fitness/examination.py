@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil  # type: ignore[import-untyped]
 
 from benchrigor.clocks import WallClock
-from benchrigor.instrument import capabilities, health
-from benchrigor.instrument.kernel_files import ROOT
-from benchrigor.instrument.states.status_readers import StatusReader
+from benchrigor.machine import capabilities, health
+from benchrigor.machine.kernel_files import ROOT
+from benchrigor.machine.states.status_readers import StatusReader
 from benchrigor.model import Finding
 from benchrigor.model.checks import is_number, refuse, wrong_number
 from benchrigor.session.fitness.findings import Examined, judged

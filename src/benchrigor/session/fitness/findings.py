@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchrigor.instrument.thresholds import Threshold
+from benchrigor.machine.thresholds import Threshold
 from benchrigor.model import Capability, Code, Finding, Fitness, Sample
 from benchrigor.model.checks import is_number
 from benchrigor.model.text import percent, show_value

@@ -11,14 +11,14 @@ from benchrigor.model import Alarm, Options, Progress, Round, Status
 from benchrigor.model.machine import OF_MACHINE
 from benchrigor.model.readings import Facts
 from benchrigor.protocols import Clock
+from benchrigor.session.conditions.standing_alarms import MOST_WAIT_S, facts_of_alarms
 from benchrigor.session.engine import Engine
-from benchrigor.session.fitness.standing_alarms import MOST_WAIT_S, facts_of_alarms
 from benchrigor.session.loop import NAP_NS, called
 
 if TYPE_CHECKING:
-    from benchrigor.instrument.alarms import Alarms
-    from benchrigor.instrument.states.status_readers import StatusReader
-    from benchrigor.instrument.thresholds import Threshold
+    from benchrigor.machine.alarms import Alarms
+    from benchrigor.machine.states.status_readers import StatusReader
+    from benchrigor.machine.thresholds import Threshold
 
 _MOST_SHARE = 0.01  # of the time since the last reading, that a reading may cost
 _LEAST_BUDGET_S = 2.0  # of shorter sessions loading psutil, some 15 ms, would be more than that
@@ -32,12 +32,12 @@ def watch_for(options: Options, clock: Clock, alarms: Alarms | None) -> StatusWa
     is_asked = options.state or options.on_alarm is not None or alarms is not None
     if options.budget_s < _LEAST_BUDGET_S and not is_asked:
         return None
-    from benchrigor.instrument.states.status_readers import (  # noqa: PLC0415  # loads psutil
+    from benchrigor.machine.states.status_readers import (  # noqa: PLC0415  # loads psutil
         StatusReader,
     )
 
     if alarms is None and options.on_alarm is not None:
-        from benchrigor.instrument.alarms import Alarms  # noqa: PLC0415  # for who asks
+        from benchrigor.machine.alarms import Alarms  # noqa: PLC0415  # for who asks
 
         alarms = Alarms(of_machines())
     reader = StatusReader(short=not options.state and alarms is None, clock=clock)
@@ -46,7 +46,7 @@ def watch_for(options: Options, clock: Clock, alarms: Alarms | None) -> StatusWa
 
 def of_machines() -> list[Threshold]:
     """Return the thresholds of alarms that tell of a machine, not of what runs on it."""
-    from benchrigor.instrument.thresholds import read_thresholds  # noqa: PLC0415  # for who asks
+    from benchrigor.machine.thresholds import read_thresholds  # noqa: PLC0415  # for who asks
 
     return [each for each in read_thresholds() if each.code not in _OF_PROGRAMS]
 
@@ -114,7 +114,7 @@ class StatusWatch:
 
 def facts_of_status(status: Status, *, whole: bool) -> Facts:
     """Return what a status tells of a round: all of it, or the short names that are known."""
-    from benchrigor.instrument.states.status_readers import SHORT_NAMES  # noqa: PLC0415  # psutil
+    from benchrigor.machine.states.status_readers import SHORT_NAMES  # noqa: PLC0415  # psutil
 
     told = status.to_dict()
     if not whole:

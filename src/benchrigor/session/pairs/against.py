@@ -19,9 +19,9 @@ from benchrigor.model import (
 from benchrigor.model.text import percent
 from benchrigor.protocols import Store
 from benchrigor.session.pairs.run_comparison import compare_named, label_of
-from benchrigor.session.pairs.stored_runs import StoredRuns
 from benchrigor.session.session import Session
 from benchrigor.session.stop_rules import LITTLE, caution, default_rules
+from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 
 

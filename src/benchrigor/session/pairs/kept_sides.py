@@ -19,8 +19,8 @@ from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.controller import seed_of
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE, Paces
-from benchrigor.session.pairs.stored_runs import AGAIN, PAIR
 from benchrigor.session.session import Session
+from benchrigor.session.stored_runs import AGAIN, PAIR
 from benchrigor.stats.series.undisturbed import groups_of, undisturbed
 
 _TIME = "time"

@@ -9,7 +9,7 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Comparison, Family, Notice, RunRecord
 from benchrigor.protocols import Store
 from benchrigor.session.pairs.run_comparison import compare_named
-from benchrigor.session.pairs.stored_runs import StoredRuns
+from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.stats.estimators.estimation import notice_of
 

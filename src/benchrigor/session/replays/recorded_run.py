@@ -27,12 +27,12 @@ from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report, selected
 from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.metric_trace import is_single
+from benchrigor.session.schedule.series_of_pieces import by_piece, in_pieces
 from benchrigor.session.traces import (
     calls_per_reading,
     reading_groups,
     weights_of,
 )
-from benchrigor.session.turns.series_of_pieces import by_piece, in_pieces
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.series.undisturbed import joined
 from benchrigor.units import Quantity

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +22,6 @@ from benchrigor.stats.interference.grouping import (
     volumes_as_computation,
 )
 from benchrigor.stats.interference.mad_threshold import RunExcess
-from benchrigor.stats.interference.process_merge import differing_columns
 from benchrigor.stats.interference.traffic_light import light_of, probability_high
 
 
@@ -200,3 +199,16 @@ def _displacement(profile: SegmentProfile, reference: SegmentProfile) -> tuple[f
     matched_s = float(groups.sums(profile.duration_s[groups.order])[here].sum())
     total_s = float(profile.duration_s.sum())
     return 100.0 * displaced_s / total_s, 100.0 * matched_s / total_s
+
+
+def differing_columns(
+    name: str, profile: SegmentProfile, other: str, theirs: SegmentProfile, kinds: Iterable[str]
+) -> list[str]:
+    """Say which columns one profile has and the other has not."""
+    problems = []
+    for kind in kinds:
+        here, there = (sorted(getattr(each, kind)) for each in (profile, theirs))
+        if here != there:
+            advice = "record the same in all, or leave out what some lack"
+            problems.append(f"{name} has {kind} {here}, {other} {there}: {advice}")
+    return problems

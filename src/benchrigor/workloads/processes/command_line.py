@@ -18,8 +18,8 @@ from benchrigor.model.codec import is_there
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Clock
 from benchrigor.secret_texts import hide_values
-from benchrigor.workloads.picking import Pick
 from benchrigor.workloads.processes.output_file import STDERR_KEPT, OutputFile
+from benchrigor.workloads.processes.picking import Pick
 from benchrigor.workloads.processes.process_group import ProcessGroup, missing_for_processes
 
 GRACE_S = 1.0  # from being asked to end to being killed

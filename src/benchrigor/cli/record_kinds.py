@@ -1,0 +1,21 @@
+"""Stored runs that are no series of readings: which module of a side system shows each kind."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from benchrigor.model import RunRecord
+
+_MODULES = {"peak": "benchrigor.workbench.searches"}
+"""By the kind in the subject of a record."""
+
+
+def is_special(record: RunRecord) -> bool:
+    """Return whether a run is something else than readings of a workload."""
+    return record.subject.get("kind") in _MODULES
+
+
+def module_for(record: RunRecord) -> Any:
+    """Return the module that has ``NOUN``, `show`, `draw`, `explain` and `resume` of such a run."""
+    return import_module(_MODULES[record.subject["kind"]])

@@ -1,0 +1,179 @@
+"""What measured times suggest: how many instances to batch, and which node runs which kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchrigor.control_characters import escaped
+from benchrigor.layout import page, table, wrapped
+from benchrigor.model.checks import (
+    refuse,
+    wrong_confidences,
+    wrong_quantity,
+    wrong_values,
+    wrong_whole,
+)
+from benchrigor.model.estimate import Quantity, ends
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import short
+from benchrigor.model.text import first_few, percent, shortened, show_value
+
+BATCH_ABOVE = 0.2  # Share of dispatch above which larger units of work pay
+_LONGEST_LIST = 4  # kernels that a row names
+_LONGEST_NAME = 24  # characters of a node, so that its kernels have room beside it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel(OneLine):
+    """A unit of work that a program dispatches again and again.
+
+    Parameters
+    ----------
+    name
+        Differs from those of all other kernels.
+    instances
+        How often it was dispatched.
+    dispatch_s, work_s
+        Seconds per instance: what it takes to get it going, and what it then does. A number is
+        known exactly.
+
+    Examples
+    --------
+    >>> round(Kernel(name="yDCT", instances=80_784, dispatch_s=3.07e-6, work_s=170.3e-6).total_s, 2)
+    14.01
+    """
+
+    name: str
+    instances: int
+    dispatch_s: Quantity
+    work_s: Quantity
+
+    def __post_init__(self) -> None:
+        named = isinstance(self.name, str) and self.name != ""
+        of = f" of {short(self.name)}" if named else ""
+        refuse(
+            wrong_values([("name", self.name, named, "the name of a kernel")]),
+            wrong_whole(f"instances{of}", self.instances),
+            wrong_quantity(f"dispatch_s{of}", self.dispatch_s, zero=True),
+            wrong_quantity(f"work_s{of}", self.work_s, zero=True),
+            wrong_confidences(f"dispatch_s and work_s{of}", (self.dispatch_s, self.work_s)),
+        )
+
+    @property
+    def total_s(self) -> float:
+        """Seconds of all instances, dispatch and work."""
+        return self.instances * (ends(self.dispatch_s)[0] + ends(self.work_s)[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchAdvice(OneLine):
+    """How many instances of a kernel to dispatch at once.
+
+    Parameters
+    ----------
+    share, share_low, share_high
+        Share of dispatch in the time of the kernel now, and its least and most within the intervals
+        of the times.
+    batch
+        The fewest that bring the share within the bound, wherever in their intervals the times lie,
+        or all where even they do not; 1 leaves the kernel as it is. None where no number would do.
+    saving_s
+        Seconds of dispatch that batches save, over all instances; None without a batch.
+    reason
+        Why there is no batch, or what is doubtful about it.
+    """
+
+    name: str
+    share: float
+    share_low: float
+    share_high: float
+    batch: int | None
+    saving_s: float | None
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        advice = "no batch" if self.batch is None else "leave"
+        if self.saving_s:
+            advice = f"batch {self.batch:,} to save {show_value(self.saving_s, 's')}"
+        why = f" ({self.reason})" if self.reason else ""
+        return escaped(f"{self.name}: {percent(self.share)} dispatch, {advice}{why}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLoad(OneLine):
+    """What one node has to do.
+
+    Parameters
+    ----------
+    speed
+        Relative to the node on which the kernels were timed.
+    kernels
+        Names of those that it runs, in the order given.
+    load_s
+        Seconds that they take at its speed.
+    share
+        Its share of all work.
+    traffic
+        Between its kernels and those of other nodes, both ways, in the unit given.
+    """
+
+    name: str
+    speed: float
+    kernels: tuple[str, ...]
+    load_s: float
+    share: float
+    traffic: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelPartition(OneLine):
+    """Which node runs which kernel.
+
+    Parameters
+    ----------
+    nodes
+        The load of each node, in the order given.
+    even_s
+        Seconds that all nodes would take if work could be divided at will.
+    traffic_cut, traffic_total
+        Traffic between kernels on different nodes, and between all different kernels.
+    """
+
+    nodes: tuple[NodeLoad, ...]
+    even_s: float
+    traffic_cut: float
+    traffic_total: float
+
+    @property
+    def assignment(self) -> dict[str, str]:
+        """The node of each kernel, by name."""
+        return {kernel: node.name for node in self.nodes for kernel in node.kernels}
+
+    @property
+    def imbalance(self) -> float:
+        """How much longer than the even load the busiest node takes: 0.1 is 10%."""
+        return max(max(node.load_s for node in self.nodes) / self.even_s - 1.0, 0.0)
+
+    def __str__(self) -> str:
+        busiest = max(self.nodes, key=lambda node: node.load_s)
+        cut = self.traffic_cut / self.traffic_total if self.traffic_total else 0.0
+        header = ("node", "speed", "load", "of work", "traffic", "kernels")
+        kernels = (first_few(node.kernels, _LONGEST_LIST) or "-" for node in self.nodes)
+        lines = wrapped(
+            f"{busiest.name} is busiest: {show_value(busiest.load_s, 's')}, "
+            f"{percent(self.imbalance)} above an even load; {percent(cut)} of the traffic "
+            "crosses nodes"
+        )
+        rows = [(*_cells(node), text) for node, text in zip(self.nodes, kernels, strict=True)]
+        return page([*lines, *table([header, *rows], "<>>>><")])
+
+
+def _cells(node: NodeLoad) -> tuple[str, ...]:
+    """Return the row of a node, without its kernels."""
+    return (
+        shortened(node.name, _LONGEST_NAME),
+        f"{node.speed:.3g}",
+        show_value(node.load_s, "s"),
+        percent(node.share),
+        show_value(node.traffic, ""),
+    )

@@ -1,0 +1,86 @@
+"""How nodes are, a row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from benchrigor.control_characters import escaped
+from benchrigor.instrument.data.node import NodeCondition, NodeView
+from benchrigor.model.text import many, shortened, show_duration, show_value
+
+COLUMNS = ("node", "is", "age", "busy", "load", "free", "pressure", "clock", "alarms")
+_PRESSURE = ("pressure cpu some", "pressure io some", "pressure memory some")
+_LONGEST = 200  # characters of a note
+_WIDEST = 9  # characters of a figure: whatever a node tells, the others stay readable
+_MOST_ALARMS = 5  # told of a node
+
+
+def node_rows(views: Iterable[NodeView]) -> list[tuple[str, ...]]:
+    """Return a row of `COLUMNS` for each node: how it is now, and what it last told.
+
+    Parameters
+    ----------
+    views
+        As `benchrigor.instrument.Hub.pull` returns them.
+
+    Examples
+    --------
+    >>> view = NodeView(address="http://a:9560", condition=NodeCondition.SILENT, reason="no answer")
+    >>> node_rows([view])
+    [('a:9560', 'silent', '', '', '', '', '', '', '')]
+    >>> node_notes([view])
+    ['a:9560: no answer']
+    """
+    return [
+        (_name(each), str(each.condition), *(shortened(cell, _WIDEST) for cell in _figures(each)))
+        for each in views
+    ]
+
+
+def node_notes(views: Iterable[NodeView]) -> list[str]:
+    """Return a line for each answer that failed, and for the first alarms of each node."""
+    return [
+        f"{_name(view)}: {shortened(each, _LONGEST)}"
+        for view in views
+        for each in (
+            view.reason if view.condition is not NodeCondition.WELL else "",
+            *_alarms(view),
+        )
+        if each
+    ]
+
+
+def _alarms(view: NodeView) -> list[str]:
+    alarms = view.report.alarms if view.report else ()
+    more = len(alarms) - _MOST_ALARMS
+    told = [str(each) for each in alarms[:_MOST_ALARMS]]
+    return [*told, f"and {many(more, 'more alarm')}"] if more > 0 else told
+
+
+def _figures(view: NodeView) -> tuple[str, ...]:
+    report = view.report
+    status = report.status.samples if report and report.status else ()
+    known = {each.name: each.value for each in status if isinstance(each.value, int | float)}
+    pressures = [known[name] for name in _PRESSURE if name in known]
+    return (
+        "" if view.age_s is None else show_duration(view.age_s),
+        f"{known['cpu busy']:.0f}%" if "cpu busy" in known else "",
+        f"{known['load 1 min']:.1f}" if "load 1 min" in known else "",
+        show_value(known["memory available"], "B") if "memory available" in known else "",
+        f"{max(pressures):.0f}%" if pressures else "",
+        _clock(view),
+        str(len(report.alarms) or "") if report else "",
+    )
+
+
+def _name(view: NodeView) -> str:
+    return escaped(view.address.partition("://")[2])
+
+
+def _clock(view: NodeView) -> str:
+    """Show by how much the node's clock is ahead, or what the way of the answer hides of that."""
+    if view.offset_s is None or view.offset_error_s is None:
+        return ""
+    if abs(view.offset_s) <= view.offset_error_s:
+        return f"< {show_value(view.offset_error_s, 's')}"
+    return f"{'+' if view.offset_s > 0.0 else '-'}{show_duration(abs(view.offset_s))}"

@@ -1,0 +1,143 @@
+"""The table of probes: where a program's time goes, and which units of work are too small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from benchrigor.instrument.data.batches import BATCH_ABOVE
+from benchrigor.instrument.data.probe_reading import ProbeReading, ProbeReadings, ProbeRow
+from benchrigor.layout import Part, page, table, wrapped
+from benchrigor.model.checks import refuse, wrong_share
+from benchrigor.model.text import counted, marked, percent, show_duration, show_value
+
+_WORK = ".work"
+
+
+def probe_table(
+    readings: Mapping[str, ProbeReading], *, batch_above: float = BATCH_ABOVE
+) -> tuple[ProbeRow, ...]:
+    """Return the rows of the table of probes, one for each kernel that ran.
+
+    The probe of a kernel's work ("assign.work") is a part of the kernel's row: what the kernel
+    takes longer than its work is dispatch, but for what that probe itself costs.
+
+    Parameters
+    ----------
+    readings
+        By name, as `benchrigor.instrument.ProbeRegistry.read` returns them.
+    batch_above
+        Share of dispatch above which a kernel is marked for batching.
+
+    Raises
+    ------
+    InvalidInput
+        When ``batch_above`` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> from benchrigor.instrument import ProbeRegistry
+    >>> registry = ProbeRegistry()
+    >>> with registry.probe("refine"):
+    ...     pass
+    >>> [row.kernel for row in probe_table(registry.read())]
+    ['refine']
+    """
+    refuse(wrong_share("batch_above", batch_above))
+    kernels = [
+        (each, readings.get(f"{name}{_WORK}"))
+        for name, each in readings.items()
+        if each.count and not (name.endswith(_WORK) and name.removesuffix(_WORK) in readings)
+    ]
+    all_s = sum(_self_s(each, work) for each, work in kernels)
+    return tuple(_row(each, work, all_s, batch_above) for each, work in kernels)
+
+
+def _self_s(kernel: ProbeReading, work: ProbeReading | None) -> float:
+    """Return the time of a kernel that is of no kernel nested in it."""
+    return min(kernel.total_s, kernel.self_s + (work.self_s if work else 0.0))
+
+
+def _row(
+    kernel: ProbeReading, work: ProbeReading | None, all_s: float, batch_above: float
+) -> ProbeRow:
+    count, total_s = kernel.count, kernel.total_s
+    known = work if work and work.count else None
+    dispatch_s = share = None
+    if known:
+        # Of what probes cost, the kernel's time has half of its own events and all of the work's,
+        # of which half stands in the work's time already.
+        dispatch_s = max(total_s - known.total_s - known.count * known.own_cost_s, 0.0)
+        share = dispatch_s / (dispatch_s + known.total_s) if dispatch_s else 0.0
+    return ProbeRow(
+        kernel=kernel.name,
+        instances=count,
+        dispatch_s=None if dispatch_s is None else dispatch_s / count,
+        work_s=known.total_s / count if known else None,
+        mean_s=total_s / count,
+        total_s=total_s,
+        share=_self_s(kernel, work) / all_s if all_s else 0.0,
+        dispatch_share=share,
+        batch=share is not None and share > batch_above,
+        own_cost_s=kernel.own_cost_s + (known.own_cost_s * known.count / count if known else 0.0),
+    )
+
+
+def render_probes(readings: ProbeReadings, *, batch_above: float = BATCH_ABOVE) -> str:
+    """Return the table of probes as plain text.
+
+    A kernel whose probe has one of its work shows means of dispatch and work, and the share of
+    dispatch, with "batch" where that is above ``batch_above``. Any other shows its mean as work.
+    The last column is what the probes themselves take for an instance; that is no dispatch.
+
+    Raises
+    ------
+    InvalidInput
+        When ``batch_above`` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> from benchrigor.instrument import ProbeRegistry
+    >>> registry = ProbeRegistry()
+    >>> with registry.probe("refine"):
+    ...     pass
+    >>> render_probes(registry.read()).split()[:5]
+    ['kernel', 'instances', 'dispatch', 'work', 'total']
+    """
+    rows = probe_table(readings, batch_above=batch_above)
+    if not rows:
+        return "No probe has counted anything."
+    head = ("kernel", "instances", "dispatch", "work", "total", "share", "in dispatch", "probe")
+    lines = table([head, *map(_cells, rows)], "<>>>>>>>")
+    lines += _quantiles(readings.values())
+    cost_s = sum(each.own_cost_s * each.instances for each in rows)
+    elapsed = (
+        f"{percent(cost_s / readings.elapsed_s, digits=2)} of {show_duration(readings.elapsed_s)}"
+    )
+    lines += ["", *wrapped(f"Probes themselves took about {show_value(cost_s, 's')}, {elapsed}.")]
+    rejected = sum(each.rejected for each in readings.values())
+    lines += wrapped(f"Rejected events: {counted(rejected)}.") if rejected else []
+    lines += [line for notice in readings.notices for line in marked(notice)]
+    return page(lines)
+
+
+def _cells(row: ProbeRow) -> tuple[str, ...]:
+    share = row.dispatch_share
+    return (
+        row.kernel,
+        counted(row.instances),
+        "-" if row.dispatch_s is None else show_value(row.dispatch_s, "s"),
+        show_value(row.mean_s if row.work_s is None else row.work_s, "s"),
+        show_value(row.total_s, "s"),
+        percent(row.share, digits=2),
+        "-" if share is None else f"{'batch ' if row.batch else ''}{percent(share, digits=2)}",
+        show_value(row.own_cost_s, "s"),
+    )
+
+
+def _quantiles(readings: Iterable[ProbeReading]) -> list[Part]:
+    rows: list[tuple[str, ...]] = [("raw samples of", "kept", "rest", "p50", "p99")]
+    for each in readings:
+        if each.p50_s is not None and each.p99_s is not None:
+            shown = (show_value(quantile_s, "s") for quantile_s in (each.p50_s, each.p99_s))
+            rows.append((each.name, counted(each.samples), counted(each.samples_lost), *shown))
+    return ["", *table(rows, "<>>>>")] if len(rows) > 1 else []

@@ -1,0 +1,22 @@
+"""SEGMENTS of a program, recorded where they run: what other work took of its time, in detail.
+
+The light of one run is in `benchrigor.stats.interference`, since every record has one.
+"""
+
+from __future__ import annotations
+
+from benchrigor.lazy_names import lazy_names
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "binning": "quantise",
+        "composite": "composite_profile",
+        "picture": "plot_interference",
+        "process_merge": "merge_processes",
+        "recording.communicator": "process_of traced",
+        "recording.segment_recorder": "Segments segments",
+        "report": "render_composite render_interference",
+    },
+)
+__all__ = list(__dir__())

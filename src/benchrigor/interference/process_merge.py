@@ -1,0 +1,207 @@
+"""The segments of a program, merged from those of its processes.
+
+Shah et al. 2018, section 2, "Profiling Methodology", which aggregates nominal columns "beyond a
+threshold" without more detail.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import combinations, groupby
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import InvalidInput
+from benchrigor.interference.binning import quantise
+from benchrigor.model import Floats, SegmentProfile
+from benchrigor.model.checks import refuse
+from benchrigor.model.readings import Facts
+from benchrigor.model.series import short
+from benchrigor.stats.interference.grouping import DIVERSE, merge_columns
+from benchrigor.stats.interference.one_run import differing_columns
+
+_BINS = 512
+_LONGEST = 32  # characters of a combination: a table has room for it beside its figures
+_KINDS = ("computation", "nominal", "delays", "evidence")
+
+_Columns = npt.NDArray[Any]  # one column of each process, shape (processes, n)
+
+
+def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
+    """Merge the profiles of the processes of one run.
+
+    Parameters
+    ----------
+    profiles
+        Of the processes of one run, in any order. One alone is returned as it is.
+
+    Returns
+    -------
+    SegmentProfile
+        For each segment:
+
+        - duration and computation: the median of the processes;
+        - each nominal column: the value, where all processes agree. A column of which some
+          segments differ becomes text, the values in the order of the processes: "4,096 ×3 |
+          8,192". A long one is cut, with a mark of the rest: "4,096 | 8,192 | 64 | 4,0… #5f2c81d0".
+          Numbers with more than 512 combinations are summed instead, as are those of bytes with
+          more combinations than a tenth of the segments, which are clustered like computation;
+        - delays: those of the process with most delay, since it keeps all others waiting;
+        - each column of evidence: the sum.
+
+        Numbers are quantised to 512 bins. Of facts that differ the largest number is kept, or a
+        list of all else; "merged_processes" counts the profiles.
+
+    Raises
+    ------
+    InvalidInput
+        When there is no profile, or they are not the processes of one run, or differ in how many
+        segments or which columns they have.
+
+    Examples
+    --------
+    >>> ranks = [
+    ...     SegmentProfile(
+    ...         duration_s=[1.0, 2.0], computation={"work": work}, process=index, processes=2
+    ...     )
+    ...     for index, work in enumerate([[10.0, 20.0], [30.0, 20.0]])
+    ... ]
+    >>> merge_processes(ranks).computation
+    {'work': array([20., 20.])}
+    """
+    processes = sorted(_checked(as_profiles(profiles)), key=lambda each: each.process)
+    first = processes[0]
+    if len(processes) == 1:
+        return first
+
+    facts = _join_facts([each.facts for each in processes])
+    return SegmentProfile(
+        duration_s=np.median([each.duration_s for each in processes], axis=0),
+        computation=merge_columns(processes, "computation", _medians),
+        nominal={
+            name: _combine([each.nominal[name] for each in processes], name.endswith("bytes"))
+            for name in first.nominal
+        },
+        delays=_longest_delays(processes),
+        evidence=merge_columns(processes, "evidence", partial(np.sum, axis=0)),
+        program=first.program,
+        run=first.run,
+        processes=first.processes,
+        facts={**facts, "merged_processes": len(processes)},
+    )
+
+
+def as_profiles(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
+    """Return profiles as a list, or raise where anything else is among them."""
+    if not isinstance(profiles, Iterable):
+        raise InvalidInput(f"profiles is {short(profiles)}, expected a sequence of SegmentProfile")
+    listed = list(profiles)
+    problems = [
+        f"profiles[{index}] is {short(each)}, expected a SegmentProfile"
+        for index, each in enumerate(listed)
+        if not isinstance(each, SegmentProfile)
+    ]
+    refuse(problems)
+    return listed
+
+
+def _checked(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
+    """Return the profiles, or raise where they are not of different processes of one run."""
+    if not profiles:
+        raise InvalidInput("profiles is empty, expected one of each process")
+    names = [f"profiles[{index}] (process {each.process})" for index, each in enumerate(profiles)]
+    problems = [
+        f"{names[one]} and {names[other]} are of the same process, expected each only once"
+        for one, other in combinations(range(len(profiles)), 2)
+        if profiles[one].process == profiles[other].process
+    ]
+    first = profiles[0]
+    for name, each in zip(names[1:], profiles[1:], strict=True):
+        if (each.run, each.processes) != (first.run, first.processes):
+            problems.append(
+                f"{name} is of {each.processes} of run {each.run!r}, {names[0]} of "
+                f"{first.processes} of run {first.run!r}: give those of one run only"
+            )
+        if each.n != first.n:
+            problems.append(
+                f"{name} has {each.n} segments, {names[0]} {first.n}: cut segments only where all "
+                "processes pass"
+            )
+        problems += differing_columns(name, each, names[0], first, _KINDS)
+    refuse(problems)
+    return profiles
+
+
+def _medians(columns: Sequence[_Columns]) -> _Columns:
+    return np.asarray(np.median(_binned(np.array(columns)), axis=0))
+
+
+def _binned(columns: _Columns) -> _Columns:
+    """Merge the values of all processes into the program's bins; strings stay."""
+    if columns.dtype.kind == "U" or np.unique(columns).size <= _BINS:
+        return columns
+    return quantise(columns.ravel(), _BINS).reshape(columns.shape)
+
+
+def _combine(of_processes: Sequence[_Columns], volumes: bool) -> _Columns:
+    """Return the combination of the processes' values in each segment."""
+    columns = np.array(of_processes)
+    agree = (columns == columns[0]).all(axis=0)
+    columns = _binned(columns)
+    if agree.all():
+        return np.asarray(columns[0])
+    codes: npt.NDArray[np.int64] = np.zeros(agree.size, dtype=np.int64)
+    for column in columns:
+        _, places = np.unique(column, return_inverse=True)
+        _, codes = np.unique(codes * agree.size + places, return_inverse=True)
+    _, first = np.unique(codes, return_index=True)
+    most = min(_BINS, DIVERSE * agree.size) if volumes else _BINS
+    if columns.dtype.kind != "U" and first.size > most:
+        return _binned(columns.sum(axis=0))
+    names = [_shown(columns[:, place].tolist()) for place in first.tolist()]
+    times = Counter(names)
+    names = [
+        each if times[each] == 1 else f"{each} #{code}"  # numbers that look alike, or a hash
+        for code, each in enumerate(names)
+    ]
+    return np.array(names)[codes]
+
+
+def _shown(values: Sequence[str | float]) -> str:
+    """Show the values of all processes, in their order, the same for the same in any run."""
+    shown = [each if isinstance(each, str) else f"{each:,.9g}" for each in values]
+    runs = [(each, len(list(same))) for each, same in groupby(shown)]
+    if len(runs) == 1:
+        return shown[0]
+    text = " | ".join(each if times == 1 else f"{each} ×{times}" for each, times in runs)
+    if len(text) <= _LONGEST:
+        return text
+    mark = f"… #{zlib.crc32(text.encode()):08x}"
+    return text[: _LONGEST - len(mark)] + mark
+
+
+def _longest_delays(profiles: Sequence[SegmentProfile]) -> dict[str, Floats]:
+    """Return, segment by segment, the delays of the process with the largest sum of them."""
+    names = list(profiles[0].delays)
+    if not names:
+        return {}
+    delays = np.array([[each.delays[name] for name in names] for each in profiles])
+    latest = delays.sum(axis=1).argmax(axis=0)
+    return dict(zip(names, delays[latest, :, np.arange(latest.size)].T, strict=True))
+
+
+def _join_facts(facts: Sequence[Facts]) -> Facts:
+    """Return facts that all share, the largest of numbers that differ, a list of all else."""
+    joined: dict[str, str | int | float | bool | None] = {}
+    for name in dict.fromkeys(name for each in facts for name in each):
+        values = list(dict.fromkeys(each[name] for each in facts if each.get(name) is not None))
+        numbers = [each for each in values if not isinstance(each, str | bool | None)]
+        if len(values) > 1:
+            values = [max(numbers) if len(numbers) == len(values) else ", ".join(map(str, values))]
+        joined[name] = values[0] if values else None
+    return joined

@@ -1,0 +1,220 @@
+"""Counters of the calling thread and its interpreter, read in a few microseconds."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchrigor.errors import InvalidInput
+from benchrigor.machine.kernel_files import ROOT, KernelFile, Unavailable, open_file
+from benchrigor.machine.perf_events import open_counter, open_floating_point, read_counter
+from benchrigor.machine.run_delay import open_schedstat
+
+try:
+    from resource import getrusage
+except ImportError:  # Windows
+    getrusage = None  # type: ignore[assignment]
+
+_IO = ("reads", "writes", "read_bytes", "written_bytes")
+NOMINAL = ("opens", "closes", *_IO, "gc_young", "gc_full")
+_SWITCHES = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
+FLOATING_POINT = "floating_point"
+EVIDENCE = (*_SWITCHES, FLOATING_POINT)
+_RUSAGE_THREAD = 1
+
+
+class ThreadCounters:
+    """Cumulative counters of one thread, from `start` to `close`, without its own readings.
+
+    Where the processor counts no instructions, computation is processor time.
+    """
+
+    def __init__(
+        self, *, root: Path = ROOT, cpu_ns: Callable[[], int] = time.thread_time_ns
+    ) -> None:
+        self._root = root
+        self._cpu_ns = cpu_ns
+        self.missing: dict[str, str] = {}  # by name, why something is not counted; it stays 0
+        # Name of the counter of computation: "instructions" or "cpu_s" (in nanoseconds).
+        self.computation = "cpu_s"
+        self._instructions: KernelFile | None = None
+        self._floating_point: KernelFile | None = None
+        self._schedstat: KernelFile | None = None
+        self._io: KernelFile | None = None
+        self._folder: KernelFile | None = None
+        self._usage = getrusage is not None and sys.platform == "linux"
+        self._opened = [0]
+        self._collections = Collections()
+        # What the counters hold of the recorder itself, and of pauses.
+        self._own_computation = self._own_delay = self._own_reads = self._own_bytes = 0
+        self._last = 0
+        self._paused = 0, 0, 0
+        self._own_floating_point = 0
+
+    def start(self) -> None:
+        """Open the counters, in the thread that is counted."""
+        self._opened = count_opens()  # first, since it may refuse
+        self._instructions = self._try(open_counter, "instructions")
+        if self._instructions is not None:
+            self.computation = "instructions"
+        self._floating_point = self._try(open_floating_point, FLOATING_POINT)
+        self._schedstat = self._try(lambda: open_schedstat(self._root), "run queue")
+        self._io = self._try(lambda: open_file(self._root / "proc/thread-self/io"), *_IO)
+        self._folder = self._try(self._open_folder, "closes")
+        if not self._usage:
+            self.missing.update(dict.fromkeys(_SWITCHES, "this system does not count by thread"))
+        self._collections.start()
+
+    def read(self) -> tuple[int, ...]:
+        """Return run delay in nanoseconds, computation, and what `NOMINAL`, `EVIDENCE` name."""
+        computation = self._last = self._compute()
+        delay, floating_point = self._wait(), self._operate()
+        reads = writes = read_bytes = written_bytes = 0
+        closes = opens = self._opened[0]
+        if self._io is not None:
+            text = self._io.read()
+            fields = text.split(None, 8)
+            read_bytes = int(fields[1]) - self._own_bytes
+            written_bytes = int(fields[3])
+            reads = int(fields[5]) - self._own_reads
+            writes = int(fields[7])
+            # A read shows in the counters from the next one on.
+            self._own_reads += 1
+            self._own_bytes += len(text)
+        if self._folder is not None:
+            closes -= os.fstat(self._folder.descriptor).st_size
+        usage = getrusage(_RUSAGE_THREAD) if self._usage else (0,) * 16
+        return (
+            delay - self._own_delay,
+            computation - self._own_computation,
+            *(opens, closes, reads, writes, read_bytes, written_bytes),
+            *(self._collections.young, self._collections.full),
+            *(usage[14], usage[15], usage[6], usage[7]),
+            floating_point - self._own_floating_point,
+        )
+
+    def exclude_own(self) -> None:
+        """Leave out what was computed since the last `read`: that was the recorder."""
+        self._own_computation += self._compute() - self._last
+
+    def pause(self) -> None:
+        """Leave out computation and delay until `proceed`."""
+        self._paused = self._compute(), self._wait(), self._operate()
+
+    def proceed(self) -> None:
+        """Count again."""
+        computation, delay, floating_point = self._paused
+        self._own_computation += self._compute() - computation
+        self._own_delay += self._wait() - delay
+        self._own_floating_point += self._operate() - floating_point
+
+    def close(self) -> None:
+        """Stop counting."""
+        forget_opens(self._opened)
+        self._collections.stop()
+        self._instructions = self._schedstat = self._io = self._folder = None
+        self._floating_point = None
+
+    def _compute(self) -> int:
+        return self._cpu_ns() if self._instructions is None else self._read(self._instructions)
+
+    def _operate(self) -> int:
+        return 0 if self._floating_point is None else self._read(self._floating_point)
+
+    def _read(self, counter: KernelFile) -> int:
+        self._own_reads += 1
+        self._own_bytes += 8
+        return read_counter(counter)
+
+    def _wait(self) -> int:
+        if self._schedstat is None:
+            return 0
+        text = self._schedstat.read()
+        self._own_reads += 1
+        self._own_bytes += len(text)
+        return int(text.split(None, 2)[1])
+
+    def _try(self, opener: Callable[[], KernelFile], *names: str) -> KernelFile | None:
+        try:
+            return opener()
+        except Unavailable as error:
+            self.missing.update(dict.fromkeys(names, str(error)))
+            return None
+
+    def _open_folder(self) -> KernelFile:
+        """Open the folder of open descriptors; its size is their number."""
+        path = self._root / "proc/self/fd"
+        folder = open_file(path)
+        if os.fstat(folder.descriptor).st_size == 0:
+            raise Unavailable(f"{path}: its size is not their number before Linux 6.2")
+        return folder
+
+
+_opens: dict[int, list[int]] = {}  # by recorded thread, how many files it has opened
+_hook_lock = threading.Lock()
+_hooked: list[bool] = []
+
+
+def count_opens() -> list[int]:
+    """Begin to count the files that the calling thread opens, in the one item of the list.
+
+    Calls from Python count (`open`, `os.open`, imports), whether they succeed or not; what a C
+    library opens does not. Python cannot remove the audit hook that the first call installs; it
+    does next to nothing while nobody counts.
+    """
+    thread = threading.get_ident()
+    if thread in _opens:
+        raise InvalidInput(
+            "this thread is being recorded already, expected one recorder at a time; "
+            "label segments of the first instead"
+        )
+    with _hook_lock:
+        if not _hooked:
+            sys.addaudithook(_on_event)
+            _hooked.append(True)
+    return _opens.setdefault(thread, [0])
+
+
+def forget_opens(count: list[int]) -> None:
+    """Stop the count that `count_opens` returned, in whichever thread."""
+    for thread, each in tuple(_opens.items()):
+        if each is count:
+            del _opens[thread]
+
+
+def _on_event(event: str, _args: tuple[object, ...]) -> None:
+    if event == "open" and _opens:
+        count = _opens.get(threading.get_ident())
+        if count is not None:
+            count[0] += 1
+
+
+class Collections:
+    """Counts garbage collections between `start` and `stop`: generations 0 and 1, and 2."""
+
+    __slots__ = ("full", "young")
+
+    def __init__(self) -> None:
+        self.young = self.full = 0
+
+    def start(self) -> None:
+        """Begin to count."""
+        gc.callbacks.append(self._on_collection)
+
+    def stop(self) -> None:
+        """Stop counting."""
+        with contextlib.suppress(ValueError):  # the program may have cleared the list
+            gc.callbacks.remove(self._on_collection)
+
+    def _on_collection(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "stop":
+            if info["generation"] == 2:
+                self.full += 1
+            else:
+                self.young += 1

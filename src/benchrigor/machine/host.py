@@ -1,0 +1,276 @@
+"""What the machine is and how it is set up, read before and after a run, never during it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import math
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from benchrigor.machine.kernel_files import ROOT, Unavailable, cgroup_folders, read_text
+from benchrigor.machine.run_delay import open_schedstat
+from benchrigor.model import Capability, Provenance
+
+_CPUS = "sys/devices/system/cpu"
+_CLOCK_SOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"
+_ASLR = "proc/sys/kernel/randomize_va_space"
+_OFF_ON = {"0": "off", "1": "on"}
+_PACKAGES = ("benchrigor", "numpy", "scipy")
+GIT_TIMEOUT_S = 0.5
+_VIRTUAL = re.compile(
+    r"kvm|qemu|vmware|virtualbox|xen|bochs|amazon ec2|google compute|hyper-v|virtual machine", re.I
+)
+
+
+def capabilities(*, full: bool = False, root: Path = ROOT) -> tuple[Capability, ...]:
+    """Read those settings of the machine that matter to measurements, from ``/proc`` and ``/sys``.
+
+    What cannot be read (another system, a container that hides it) is unavailable, with the
+    reason; no exception escapes.
+
+    Parameters
+    ----------
+    full
+        Add what the machine has, by psutil and others, which takes longer.
+    root
+        Folder that holds ``proc`` and ``sys``.
+
+    Returns
+    -------
+    tuple of Capability
+        "cpu governor", "turbo", "smt", "cores available", "cpu quota", "virtualisation",
+        "clock source", "aslr", "scheduler statistics", "perf events"; always all of them. In full
+        also "cpu packages", "cpu cores", "cpu threads", "cpu model", "cpu flags", "ram", "swap",
+        "memory limit", "gpu 0", "disk sda", "network eth0" and others, as they are.
+
+    Examples
+    --------
+    >>> nowhere = capabilities(root=Path("/nowhere"))[0]
+    >>> nowhere.available, nowhere.reason
+    (False, '/nowhere/sys/devices/system/cpu/cpufreq/policy*/scaling_governor: none is there')
+    """
+    found = tuple(_capability(name, reader, root) for name, reader in _READERS.items())
+    if not full:
+        return found
+    from benchrigor.machine.states.full_capabilities import (  # noqa: PLC0415  # psutil is slow
+        further_capabilities,
+    )
+
+    return (*found, *further_capabilities(root))
+
+
+def provenance(
+    *, sources: Iterable[Path | str] = (), folder: str | None = None, root: Path = ROOT
+) -> Provenance:
+    """Gather where, when and with what a run is made, in some 20 ms.
+
+    Git is asked for the commit around a folder, with "+dirty" behind it when tracked files differ
+    from the commit. The commit is None where git does not answer within a second.
+
+    Parameters
+    ----------
+    sources
+        Files that hold what is measured, and words that say where in them it is.
+    folder
+        Where it runs; None for the working directory.
+    root
+        Folder that holds ``proc`` and ``sys``.
+
+    Examples
+    --------
+    >>> sorted(provenance().packages)
+    ['benchrigor', 'numpy', 'scipy']
+    """
+    return Provenance(
+        host=platform.node(),
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        cpu=_cpu_model(root),
+        cores=os.cpu_count() or 1,
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        packages=dict(_package_versions()),
+        commit=_commit(folder),
+        capabilities=capabilities(root=root),
+        source=_hash_of(sources),
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        load_before=load_average(),
+    )
+
+
+def _hash_of(sources: Iterable[Path | str]) -> str | None:
+    """Return a hash of the contents of files, and of words; None where no file can be read."""
+    found, hashed = False, hashlib.sha256()
+    for each in sources:
+        if isinstance(each, str):
+            hashed.update(each.encode())
+            continue
+        with contextlib.suppress(OSError), each.open("rb") as file:
+            hashed.update(hashlib.file_digest(file, "sha256").digest())
+            found = True
+    return hashed.hexdigest()[:16] if found else None
+
+
+def load_average() -> float | None:
+    """Return how many processes ran or waited, averaged over a minute; None on Windows.
+
+    Examples
+    --------
+    >>> load = load_average()
+    >>> load is None or load >= 0.0
+    True
+    """
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return None
+
+
+def _capability(name: str, reader: Callable[[Path], str], root: Path) -> Capability:
+    try:
+        return Capability(name=name, available=True, value=reader(root))
+    except Unavailable as error:
+        reason = str(error)
+    except Exception as error:  # noqa: BLE001 - a kernel may write anything; a run must not fail for it
+        reason = f"cannot be understood: {error!r}"
+    return Capability(name=name, available=False, reason=reason)
+
+
+def _governor(root: Path) -> str:
+    pattern = f"{_CPUS}/cpufreq/policy*/scaling_governor"
+    governors = {read_text(path) for path in root.glob(pattern)}
+    if not governors:
+        raise Unavailable(f"{root / pattern}: none is there")
+    return ", ".join(sorted(governors))
+
+
+def _turbo(root: Path) -> str:
+    no_turbo = root / _CPUS / "intel_pstate/no_turbo"
+    if no_turbo.exists():
+        return {"0": "on", "1": "off"}[read_text(no_turbo)]
+    return _OFF_ON[read_text(root / _CPUS / "cpufreq/boost")]
+
+
+def _cores(root: Path) -> str:
+    allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)$", read_text(root / "proc/self/status"), re.M)
+    if allowed is None:
+        raise Unavailable(f"{root / 'proc/self/status'}: no line Cpus_allowed_list")
+    online = _count_listed(read_text(root / _CPUS / "online"))
+    return f"{_count_listed(allowed[1])} of {online}"
+
+
+def _count_listed(cores: str) -> int:
+    """Count the cores of a list such as "0-3,8"."""
+    ends = [part.partition("-") for part in cores.split(",")]
+    return sum(int(last or first) - int(first) + 1 for first, _, last in ends)
+
+
+def _quota(root: Path) -> str:
+    """Return the tightest quota of the control groups that the process is in, in cores."""
+    limits = [limit for folder in cgroup_folders(root) for limit in _limits(folder)]
+    if not limits:
+        raise Unavailable(f"{root / 'sys/fs/cgroup'}: no cpu.max or cpu.cfs_quota_us is there")
+    tightest = min(limits)
+    return "none" if math.isinf(tightest) else f"{tightest:g} cores"
+
+
+def _limits(folder: Path) -> Iterator[float]:
+    if (folder / "cpu.max").exists():
+        quota, period = read_text(folder / "cpu.max").split()
+        yield math.inf if quota == "max" else int(quota) / int(period)
+    if (folder / "cpu.cfs_quota_us").exists():
+        micros = int(read_text(folder / "cpu.cfs_quota_us"))
+        yield math.inf if micros < 0 else micros / int(read_text(folder / "cpu.cfs_period_us"))
+
+
+def _virtualisation(root: Path) -> str:
+    maker = " ".join(
+        read_text(path)
+        for name in ("sys_vendor", "product_name")
+        if (path := root / "sys/class/dmi/id" / name).exists()
+    )
+    flags = re.search(r"^flags\s*:(.*)$", read_text(root / "proc/cpuinfo"), re.M)
+    # x86 processors have a flag for it; elsewhere the maker's name decides.
+    if "hypervisor" in flags[1].split() if flags else _VIRTUAL.search(maker):
+        return f"virtual machine ({maker})" if maker else "virtual machine"
+    return "none seen"
+
+
+def _scheduler_statistics(root: Path) -> str:
+    open_schedstat(root)
+    return "time running and waiting of each process"
+
+
+def _perf_events(root: Path) -> str:
+    path = root / "proc/sys/kernel/perf_event_paranoid"
+    level = int(read_text(path))
+    privileged = hasattr(os, "geteuid") and os.geteuid() == 0
+    if level > 2 and not privileged:
+        raise Unavailable(f"{path} is {level}, at most 2 lets a process observe itself")
+    # "cpu" on most processors, "cpu_core" on hybrid ones, "armv8_..." on ARM.
+    counters = [*root.glob("sys/bus/event_source/devices/cpu*")]
+    counters += root.glob("sys/bus/event_source/devices/armv*")
+    return f"{'hardware and software' if counters else 'software only'} (paranoid level {level})"
+
+
+def _setting(path: str, names: dict[str, str]) -> Callable[[Path], str]:
+    """Return the reader of a file that holds one of a few values."""
+    return lambda root: names[read_text(root / path)]
+
+
+_READERS: dict[str, Callable[[Path], str]] = {
+    "cpu governor": _governor,
+    "turbo": _turbo,
+    "smt": _setting(f"{_CPUS}/smt/active", _OFF_ON),
+    "cores available": _cores,
+    "cpu quota": _quota,
+    "virtualisation": _virtualisation,
+    "clock source": lambda root: read_text(root / _CLOCK_SOURCE),
+    "aslr": _setting(_ASLR, {"0": "off", "1": "partial", "2": "full"}),
+    "scheduler statistics": _scheduler_statistics,
+    "perf events": _perf_events,
+}
+
+
+def _cpu_model(root: Path) -> str:
+    with contextlib.suppress(Unavailable):
+        text = read_text(root / "proc/cpuinfo")
+        if found := re.search(r"^(?:model name|Model)\s*:\s*(.+)$", text, re.M):
+            return found[1]
+    return platform.processor() or platform.machine()
+
+
+@cache
+def _package_versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def _commit(folder: str | None) -> str | None:
+    """Return the commit around a folder, with "+dirty" where git is quick enough."""
+    marked = ("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty")
+    for command in (marked, ("rev-parse", "HEAD")):
+        try:
+            answer = subprocess.run(  # noqa: S603 - fixed arguments, no shell
+                ["git", *command],  # noqa: S607 - the user's own git, wherever it is installed
+                cwd=folder,
+                capture_output=True,
+                check=True,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                timeout=GIT_TIMEOUT_S,
+                env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue
+        return answer.stdout.strip() or None
+    return None

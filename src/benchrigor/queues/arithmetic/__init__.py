@@ -1,0 +1,1 @@
+"""From counts of items and of waiting to rates, capacities and bottlenecks."""

@@ -1,0 +1,285 @@
+"""Arithmetic with estimated rates: their sum, their ratio, and ratios of counts.
+
+The interval of a sum or ratio comes from the standard errors of its parts, downwards and upwards
+(MOVER; Zou & Donner 2008 for sums, Donner & Zou 2012 for ratios), with the degrees of freedom of
+Welch (1947) and Satterthwaite (1946). The parts are taken for independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate, Notice, as_series
+from benchrigor.model.checks import (
+    listed,
+    refuse,
+    wrong_confidences,
+    wrong_quantity,
+    wrong_whole,
+)
+from benchrigor.model.estimate import Quantity, ends
+from benchrigor.model.text import many
+from benchrigor.stats.comparison.fieller_mover import (
+    Contrast,
+    UncertainValue,
+    exact_value,
+    ratio_of,
+    uncertain_value,
+)
+from benchrigor.stats.estimators.rate import estimate_rate
+from benchrigor.stats.series.interval import (
+    LONG_RUN_VARIANCE,
+    StandardError,
+    check_confidence,
+    satterthwaite,
+    scaled,
+    t_interval,
+)
+
+MOVER = "MOVER"
+
+# Confidence of an estimate made of exact numbers alone; its interval has no width.
+_CONFIDENCE = 0.95
+_FEWEST = 2
+# A product of measured numbers this close to a whole number, relative to it, is that number.
+_ROUNDING = 1e-9
+
+
+def sum_rates(estimates: Iterable[Quantity]) -> Estimate:
+    """Estimate the sum of independent rates, of a stage's input queues or of its replicas.
+
+    Parameters
+    ----------
+    estimates
+        At least one, in one unit and with one confidence; a number is known exactly.
+
+    Returns
+    -------
+    Estimate
+        With the sizes and the notices of all parts. Its interval is that of Welch for symmetric
+        parts, and that of Zou & Donner (2008) for many degrees of freedom. A single estimate is
+        returned as it is.
+
+    Raises
+    ------
+    InvalidInput
+        When there is none, or one is neither an Estimate nor a number of at least 0.
+
+    Examples
+    --------
+    >>> one = Estimate(value=100.0, low=97.0, high=103.0, confidence=0.95, n=50,
+    ...                n_effective=40.0, method="long-run-variance")
+    >>> other = Estimate(value=50.0, low=46.0, high=54.0, confidence=0.95, n=50,
+    ...                  n_effective=40.0, method="long-run-variance")
+    >>> both = sum_rates([one, other])
+    >>> both.value, round(both.low, 9), round(both.high, 9)
+    (150.0, 145.0, 155.0)
+    """
+    parts = listed(estimates, "estimates", "Estimate")
+    refuse(
+        *(
+            wrong_quantity(f"estimates[{index}]", part, zero=True)
+            for index, part in enumerate(parts)
+        ),
+        wrong_confidences("estimates", parts),
+    )
+    if len(parts) == 1 and isinstance(parts[0], Estimate):
+        return parts[0]
+    sides = [_side(part) for part in parts]
+    value = math.fsum(side.value for side in sides)
+    known = _estimates(parts)
+    if not known:
+        return _exact(value)
+    freedoms = [side.degrees_of_freedom for side in sides]
+    n, n_effective = _size(known)
+    interval = t_interval(
+        value,
+        _error([side.below for side in sides], freedoms),
+        known[0].confidence,
+        above=_error([side.above for side in sides], freedoms),
+        n=n,
+        n_effective=n_effective,
+        method=f"{MOVER}, sum of {len(parts)}",
+    )
+    return replace(interval, notices=joined_notices(known))
+
+
+def utilisation_of(arrival: Quantity, service: Quantity, *, servers: int = 1) -> Estimate:
+    """Estimate the utilisation of a stage: arrival rate over servers times service rate.
+
+    Parameters
+    ----------
+    arrival
+        Items that arrive per second; a number is known exactly.
+    service
+        Service rate of each server, in items per second.
+    servers
+        How many there are.
+
+    Returns
+    -------
+    Estimate
+        Above 1 where more arrive than the stage can serve.
+
+    Raises
+    ------
+    InvalidInput
+        When an argument is out of range, or the confidences differ.
+    NotEstimable
+        When the interval of the service rate reaches 0.
+
+    Examples
+    --------
+    >>> utilisation_of(120.0, 50.0, servers=3).value
+    0.8
+    """
+    refuse(
+        wrong_quantity("arrival", arrival, zero=True),
+        wrong_quantity("service", service),
+        wrong_whole("servers", servers),
+        wrong_confidences("arrival and service", (arrival, service)),
+    )
+    capacity = scaled(service, servers) if isinstance(service, Estimate) else servers * service
+    return quotient(arrival, capacity, name="service")
+
+
+def filter_ratio(
+    items_in: npt.ArrayLike, items_out: npt.ArrayLike, *, confidence: float = 0.95
+) -> Estimate:
+    """Estimate how many items a stage takes for each item that it gives.
+
+    Parameters
+    ----------
+    items_in, items_out
+        Items that the stage took and gave in the same successive periods, shape (n,), at least 0.
+        With the items of the source as ``items_out`` it is the `PipelineStage.visits` of the stage.
+    confidence
+        Nominal coverage, in (0, 1).
+
+    Returns
+    -------
+    Estimate
+        All items in over all items out: a ratio of sums by the delta method with autocorrelation
+        (`estimate_rate`). A period without items out is merged with those after it; ``n`` counts
+        what is left.
+
+    Raises
+    ------
+    InvalidInput
+        When the counts are no series, not equally long, or one is below 0.
+    NotEstimable
+        When items came out in fewer than two periods.
+
+    Examples
+    --------
+    >>> filter_ratio([40, 44, 36, 40], [20, 21, 0, 39]).value
+    2.0
+    """
+    given, taken = as_series(items_out, name="items_out"), as_series(items_in, name="items_in")
+    check_confidence(confidence)
+    for counts, name in ((taken, "items_in"), (given, "items_out")):
+        index = int(np.argmin(counts))
+        if counts[index] < 0.0:
+            found = float(counts[index])
+            raise InvalidInput(f"{name}[{index}] is {found!r}, expected a count of at least 0")
+    if taken.size != given.size:
+        raise InvalidInput(
+            f"items_in has {taken.size} periods and items_out {given.size}, expected as many"
+        )
+    # Each group of periods ends with one that gave items; the last takes what is left.
+    stops = np.flatnonzero(given) + 1
+    if stops.size < _FEWEST:
+        raise NotEstimable(
+            Notice.refusal(
+                Code.TOO_FEW_READINGS,
+                f"Items came out in {stops.size} of {many(given.size, 'period')}, expected in at "
+                f"least {_FEWEST}.",
+                n=stops.size,
+                periods=given.size,
+            )
+        )
+    starts = np.concatenate([[0], stops[:-1]])
+    taken, given = np.add.reduceat(taken, starts), np.add.reduceat(given, starts)
+    estimate = estimate_rate(taken / given, confidence=confidence, weights=given)
+    return replace(
+        estimate, method=f"{LONG_RUN_VARIANCE}, ratio of sums", low=max(estimate.low, 0.0)
+    )
+
+
+def quotient(top: Quantity, bottom: Quantity, *, name: str) -> Estimate:
+    """Divide a quantity by another, which errors call by its name."""
+    known = _estimates((top, bottom))
+    if not known:
+        return _exact(ends(top)[0] / ends(bottom)[0])
+    contrast = Contrast(baseline=_side(bottom), candidate=_side(top))
+    ratio = ratio_of(contrast, known[0].confidence, _size(known), f"{MOVER}, ratio")
+    if ratio is None:
+        _, low, high = ends(bottom)
+        raise NotEstimable(
+            Notice.refusal(
+                Code.NO_RATIO,
+                f"The interval of {name} reaches down to {low:.3g}: nothing can be divided by it.",
+                low=low,
+                high=high,
+            )
+        )
+    return replace(ratio, low=max(ratio.low, 0.0), notices=joined_notices(known))
+
+
+def rounded_up(number: float) -> int:
+    """Return the least whole number that a measured number above 0 does not exceed."""
+    nearest = round(number)
+    return nearest if math.isclose(number, nearest, rel_tol=_ROUNDING) else math.ceil(number)
+
+
+def joined_notices(quantities: Iterable[Quantity]) -> tuple[Notice, ...]:
+    """Return the notices of all estimates, each once."""
+    found: list[Notice] = []
+    for each in _estimates(quantities):
+        found.extend(notice for notice in each.notices if notice not in found)
+    return tuple(found)
+
+
+def _estimates(quantities: Iterable[Quantity]) -> list[Estimate]:
+    """Return those quantities that are not known exactly."""
+    return [each for each in quantities if isinstance(each, Estimate)]
+
+
+def _size(estimates: Sequence[Estimate]) -> tuple[int, float]:
+    """Return ``n`` and ``n_effective`` of all together."""
+    return sum(each.n for each in estimates), sum(each.n_effective for each in estimates)
+
+
+def _side(quantity: Quantity) -> UncertainValue:
+    """Return the value with its errors downwards and upwards."""
+    if isinstance(quantity, Estimate):
+        return uncertain_value(quantity, symmetric=False)
+    return exact_value(float(quantity))
+
+
+def _error(errors: Sequence[float], freedoms: Sequence[float]) -> StandardError:
+    """Return the error of a sum of independent parts."""
+    # Sorted, so that the order of the parts does not matter to the last digit.
+    errors, freedoms = zip(*sorted(zip(errors, freedoms, strict=True)), strict=True)
+    return StandardError(math.hypot(*errors), satterthwaite(errors, freedoms))
+
+
+def _exact(value: float) -> Estimate:
+    """Return an estimate of what is known without error."""
+    return Estimate(
+        value=value,
+        low=value,
+        high=value,
+        confidence=_CONFIDENCE,
+        n=0,
+        n_effective=0.0,
+        method="exact",
+        standard_error=0.0,
+        degrees_of_freedom=math.inf,
+    )

@@ -1,0 +1,1 @@
+"""The service rate of a stage, and what rates suggest for a pipeline."""

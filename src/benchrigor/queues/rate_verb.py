@@ -1,0 +1,168 @@
+"""``benchrigor rate``: the service rate of a stage, from a recording."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchrigor.cli.exits import ExitCode
+from benchrigor.cli.options import details_option, json_option, share, wants_details
+from benchrigor.cli.output import print_result, remark
+from benchrigor.cli.picture import plot_option, write_picture
+from benchrigor.cli.sources import name_of
+from benchrigor.cli.verb_help import Verb
+from benchrigor.errors import InvalidInput
+from benchrigor.model import codec
+from benchrigor.queues.picture import plot_rates
+from benchrigor.queues.rates import METHODS
+from benchrigor.queues.recording.recorded_rates import PUBLISHED, RecordedEnd, rate_recording
+from benchrigor.queues.recording.recordings import Recording
+from benchrigor.queues.report import render_rates
+
+
+@click.command(cls=Verb)
+@click.argument("source", metavar="FILE")
+@click.option("--end", metavar="NAME", help="Analyse this end only.")
+@click.option(
+    "--method",
+    type=click.Choice([*METHODS, PUBLISHED]),
+    help="busy-time: items over the time not spent waiting. quantile: from periods without waiting "
+    "alone; published: the same without guards.  [default: busy-time, or quantile where the "
+    "recording has no blocked times]",
+)
+@click.option(
+    "--target",
+    type=share,
+    default="5%",
+    show_default=True,
+    help="Half-width at which busy-time has converged.",
+)
+@click.option(
+    "--confidence", type=share, default="95%", show_default=True, help="Of the intervals."
+)
+@details_option
+@plot_option
+@json_option
+def rate(
+    *,
+    source: str,
+    end: str | None,
+    method: str | None,
+    target: float,
+    confidence: float,
+    picture: Path | None,
+    as_json: bool,
+) -> None:
+    """Show the service rate of a stage: its speed while it does not wait.
+
+    FILE is a recording of counters, a row for each period; - is standard input. It is CSV that
+    any program can write: time, items, how long the stage waited (or whether), and a name where
+    there are several ends of queues.
+
+    \b
+      # counters: cumulative
+      t_ns,end,items,blocked_ns
+      1000000,parse,0,0
+      51000000,parse,41,8200000
+
+    \b
+    Columns, in any order:
+      t_ns, t_s             when the counters were read; or instead
+      period_ns, period_s   length of the period
+      items                 items served
+      blocked_ns, blocked_s time spent waiting; or, if that is not known,
+      blocked               how often it waited, or 0 and 1
+      end                   name of the end, or of the stage
+      bytes, item_bytes     bytes served, or the size of one item
+      cpu_ns, cpu_s         processor time used
+      delay_ns, delay_s     time spent waiting for a processor
+      servers               threads or processes that serve side by side
+
+    Rows count within their period, unless a line says '# counters: cumulative'. Other such lines:
+    '# servers: 4' (of all ends), '# unit: requests' (name of the items), and '# period_s: 0.05'
+    (period that was wanted).
+
+    The exit code is about the last phase of each end: 3 where one has not converged, 4 where none
+    has a rate.
+
+    \b
+    Examples:
+      benchrigor rate stage.csv
+      benchrigor rate pipeline.csv --end parse --plot parse.png
+      ./sampler | benchrigor rate - --json
+    """  # noqa: D301  # click wants the backspace itself
+    stdin = nullcontext(Recording(sys.stdin, name=name_of(source))) if source == "-" else None
+    with stdin or Recording.open(source) as recording:
+        ends = rate_recording(
+            recording, end=end, method=method, target=target, confidence=confidence
+        )
+    if recording.unfinished is not None:
+        remark(
+            f"{recording.name}, line {recording.unfinished}: the last line is not finished and "
+            "does not count"
+        )
+    if picture and len(ends) > 1:
+        names = ", ".join(each.name for each in ends)
+        raise InvalidInput(f"--plot draws one end, found {names}: choose one with --end")
+    unit = recording.head.unit or "items"
+    print_result(
+        lambda: "\n\n".join(_text(each, recording.name, unit, target) for each in ends),
+        as_json=as_json,
+        name=recording.name,
+        unit=unit,
+        unfinished_line=recording.unfinished,
+        ends=[*map(_document, ends)],
+    )
+    if picture:
+        (only,) = ends
+        title = _title(only, recording.name)
+        stretches = only.outline.stretches()
+        write_picture(plot_rates(only.rates, stretches, unit=unit, title=title), picture)
+    click.get_current_context().exit(_code(ends))
+
+
+def _text(end: RecordedEnd, name: str, unit: str, target: float) -> str:
+    title = _title(end, name)
+    return render_rates(
+        end.rates,
+        name=title,
+        unit=unit,
+        target=target,
+        whole=wants_details(),
+        **_throughput(end),
+    )
+
+
+def _throughput(end: RecordedEnd) -> dict[str, float | None]:
+    """Return items per second, and bytes of an item, in the window of the last rate."""
+    last = end.rates[-1:]
+    served, size = end.outline.throughput(last[0].start_s, last[0].stop_s) if last else (None, None)
+    return {"served_per_s": served, "item_bytes": size}
+
+
+def _title(end: RecordedEnd, name: str) -> str:
+    shown = click.format_filename(name, shorten=True)
+    return f"{shown}: {end.name}" if end.name else shown
+
+
+def _document(end: RecordedEnd) -> dict[str, Any]:
+    return {
+        "end": end.name or None,
+        "converged": bool(end.rates) and end.rates[-1].converged,
+        **_throughput(end),
+        "rates": codec.encode(end.rates),
+    }
+
+
+def _code(ends: Sequence[RecordedEnd]) -> ExitCode:
+    """Return the exit code for the last rates."""
+    last = [each.rates[-1] for each in ends if each.rates]
+    if all(each.estimate is None for each in last):
+        return ExitCode.NOTHING_MEASURED
+    done = len(last) == len(ends) and all(each.converged for each in last)
+    return ExitCode.RESULT if done else ExitCode.TARGET_MISSED

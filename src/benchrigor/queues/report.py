@@ -1,0 +1,281 @@
+"""Service rates as text: the number first, then the evidence for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from benchrigor.layout import Part, Title, page, row, table
+from benchrigor.model.text import (
+    many,
+    marked_all,
+    percent,
+    shortened,
+    show_estimate,
+    show_scaled,
+    show_value,
+)
+from benchrigor.queues.arithmetic.moments import share_of_waits
+from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, moved
+from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
+from benchrigor.units import Scale, scale_for
+
+_MOST_PHASES = 12
+_LONGEST = 24  # characters of a unit that the table has room for
+_FULL = 0.99  # utilisation from which on more may arrive than a stage can serve
+_OF_WAITS = 0.1  # of the variance of service times, from which on waiting is named as its cause
+_RECORD = "Record its blocked time (blocked_s)"
+_REASONS = {
+    RateReason.NO_NONBLOCKING: "too few periods in a row are free of waiting, and others do not "
+    f"count. {_RECORD}, or sample shorter periods",
+    RateReason.FEW_NONBLOCKING: "fewer than 5% of the periods are free of waiting, and slow "
+    f"service chose them. {_RECORD}, or sample shorter periods",
+    RateReason.PROVISIONAL: "the sampling period is still sought. Give it time, or a period",
+    RateReason.APART: "the quantile is more than 25% above the mean of the same periods, and the "
+    f"rate may be anywhere between. {_RECORD}, or sample wider periods",
+    RateReason.FEW_ITEMS: "periods hold fewer than 16 items, and some are free of waiting by "
+    f"chance. {_RECORD}, or sample longer periods",
+    RateReason.UNSTABLE_PERIOD: "hardly any period has the width that is wanted, within 1%. "
+    f"{_RECORD}, or sample by a steadier clock",
+    RateReason.NO_ITEMS: "it was busy and finished no item. Record for longer",
+    RateReason.NEVER_BUSY: "it waited all of the time. Give it work, and record again",
+    RateReason.NOT_CONVERGED: f"the quantile is not steady yet. {_RECORD}, or record for longer",
+}
+_PROCESSES = {
+    ServiceProcess.DETERMINISTIC: "nearly constant, like deterministic service",
+    ServiceProcess.EXPONENTIAL: "like exponential service",
+}
+
+
+def render_rates(
+    rates: Sequence[ServiceRate],
+    *,
+    name: str = "",
+    unit: str = "items",
+    served_per_s: float | None = None,
+    item_bytes: float | None = None,
+    target: float | None = None,
+    whole: bool = True,
+) -> str:
+    """Return the service rates of a stage as plain text, at most 79 columns wide.
+
+    The last rate comes first, with its interval and the evidence for it, then the phases where
+    there are several, and the Notices.
+
+    Parameters
+    ----------
+    rates
+        Those of `benchrigor.queues.ServiceRateEstimator`, in order.
+    name
+        Of the stage; empty for no title.
+    unit
+        Name of the items, in the plural.
+    served_per_s
+        Items served per second in the window of the last rate, waiting included, if known.
+    item_bytes
+        Mean bytes of an item in that window, if known.
+    target
+        Relative half-width that was wanted, if known.
+    whole
+        Whether with notes and codes.
+
+    Examples
+    --------
+    >>> from benchrigor.queues import ServiceRateEstimator
+    >>> est = ServiceRateEstimator()
+    >>> est.tell_many([45, 46] * 50, 0.1, blocked_s=0.009)
+    >>> print(render_rates(est.rates, served_per_s=455.0).splitlines()[-1])
+      served    455 items/s: utilisation 91%
+    """
+    title: list[Part] = [Title(name)] if name else []
+    if not rates:
+        return page([*title, *row("rate", ["no number: there is no period"])])
+    now, speed = rates[-1], speed_unit(unit)
+    return page(
+        [
+            *title,
+            *row("rate", [_number(now, speed)]),
+            *row("", [_evidence(now)]),
+            *row("", [_not_converged(now, target)]),
+            *row("service", _service(now)),
+            *row("processor", _processor(now, speed)),
+            *row("bytes", _bytes(now, item_bytes)),
+            *row("served", _served(now, speed, served_per_s)),
+            *_phases(rates, speed),
+            *_notices(rates, whole=whole),
+        ]
+    )
+
+
+def speed_unit(unit: str) -> str:
+    """Return the unit of a rate, short enough for a table.
+
+    >>> speed_unit("items"), speed_unit("requests of all customers")
+    ('items/s', 'requests of…ll customers/s')
+    """
+    return f"{shortened(unit, _LONGEST)}/s"
+
+
+def phases_of(rates: Sequence[ServiceRate]) -> list[list[ServiceRate]]:
+    """Group successive rates of one phase: the quantile of counts converges again and again."""
+    phases: list[list[ServiceRate]] = []
+    for rate in rates:
+        again = phases and rate.method != BUSY_TIME and rate.converged == phases[-1][0].converged
+        if again and not moved(phases[-1][0], rate):
+            phases[-1].append(rate)
+        else:
+            phases.append([rate])
+    return phases
+
+
+def convergence(rate: ServiceRate) -> str:
+    """Return in a few words whether a rate has converged, and why not."""
+    general = rate.reason in {None, RateReason.NOT_CONVERGED}
+    return rate.standing if general else f"not converged: {rate.standing}"
+
+
+def span(start_s: float, stop_s: float, *, shortest_s: float | None = None) -> str:
+    """Show a window of time in one scale, with two digits of the shortest one in a table.
+
+    >>> span(0.0, 12.34), span(0.0, 0.05), span(0.4, 2000.0, shortest_s=0.4)
+    ('0 to 12 s', '0 to 50 ms', '0.40 to 2,000.00 s')
+    """
+    scale = scale_for(stop_s, "s")
+    shortest = scale.factor * (stop_s - start_s if shortest_s is None else shortest_s)
+    digits = min(max(0, 1 - math.floor(round(math.log10(shortest), 6))), 9) if shortest > 0.0 else 0
+    return f"{scale.show(start_s, digits)} to {scale.show(stop_s, digits)} {scale.name}"
+
+
+def _number(rate: ServiceRate, speed: str) -> str:
+    if rate.estimate is None:
+        return "no number"
+    ending = "converged" if rate.converged else "the best so far"
+    return f"{show_estimate(rate.estimate, speed)}, {ending}"
+
+
+def _evidence(rate: ServiceRate) -> str:
+    method = "busy time" if rate.method == BUSY_TIME else "quantile"
+    return (
+        f"{method}, {span(rate.start_s, rate.stop_s)}: {many(rate.periods, 'period')} of "
+        f"{show_value(rate.period_s, 's')}, {percent(rate.unblocked_share)} unblocked"
+    )
+
+
+def _not_converged(rate: ServiceRate, target: float | None) -> str:
+    """Return why a rate has not converged, and what to do; nothing where it has."""
+    if rate.reason is None:
+        return ""
+    words = _REASONS[rate.reason]
+    if rate.reason is RateReason.NOT_CONVERGED and rate.method == BUSY_TIME:
+        words = _too_short(rate, target)
+    return f"not converged: {words}"
+
+
+def _too_short(rate: ServiceRate, target: float | None) -> str:
+    if rate.estimate is None:
+        return "there is too little data for an interval. Record for longer"
+    width = rate.estimate.relative_half_width
+    if target is None or width <= target:
+        return f"{many(rate.used, 'period')} are too few. Record for longer"
+    seconds = rate.length_s * (width / target) ** 2
+    return (
+        f"the half-width is {percent(width)}, wanted {percent(target)}. Record about "
+        f"{show_value(seconds, 's')} in all"
+    )
+
+
+def _service(rate: ServiceRate) -> list[str]:
+    moments = rate.moments
+    if moments is None:
+        return []
+    variation = moments.variation
+    other = f"{'more' if variation > 1.0 else 'less'} variable than exponential service"
+    process = _PROCESSES.get(moments.process, other)
+    if moments.process is not ServiceProcess.DETERMINISTIC:
+        process += _doubt(moments, rate.delay_share)
+    each = f"{show_value(moments.mean_s, 's')} each"
+    return [each, f"squared coefficient of variation {variation:.3g}: {process}"]
+
+
+def _doubt(moments: ServiceMoments, delay_share: float | None) -> str:
+    """Say where wall time may vary for other reasons than the service itself."""
+    if delay_share is None:
+        return ", if it never waited for a processor"
+    if share_of_waits(moments, delay_share) < _OF_WAITS:
+        return ""
+    return ", or steadier: it waited for a processor"
+
+
+def _processor(rate: ServiceRate, speed: str) -> list[str]:
+    parts = []
+    if rate.cpu_rate is not None:
+        parts.append(f"{show_estimate(rate.cpu_rate, speed)} of processor time")
+    if rate.delay_share is not None:
+        parts.append(f"waited {percent(rate.delay_share)} of the busy time for a processor")
+    return parts
+
+
+def _bytes(rate: ServiceRate, item_bytes: float | None) -> list[str]:
+    if item_bytes is None or rate.estimate is None:
+        return []
+    speed = show_value(rate.estimate.value * item_bytes, "B/s")
+    return [f"{speed} at {show_value(item_bytes, 'B')} each"]
+
+
+def _served(rate: ServiceRate, speed: str, served_per_s: float | None) -> list[str]:
+    """Return the throughput, and its share of the service rate."""
+    if served_per_s is None:
+        return []
+    shown = show_value(served_per_s, speed)
+    if rate.estimate is None or rate.estimate.value <= 0.0:
+        return [shown]
+    used = served_per_s / rate.estimate.value
+    full = "more may arrive than it can serve" if used >= _FULL else ""
+    return [f"{shown}: utilisation {percent(used)}", full]
+
+
+def _phases(rates: Sequence[ServiceRate], speed: str) -> list[Part]:
+    """Return the table of phases, the last one last; nothing where there is one rate only."""
+    if len(rates) < 2:
+        return []
+    phases = phases_of(rates)
+    estimates = [each.estimate for each in rates if each.estimate is not None]
+    scale = scale_for(max((each.value for each in estimates), default=0.0), speed)
+    unit = scale.name
+    if estimates:
+        unit += f" [{percent(estimates[0].confidence, digits=10)} interval]"
+    shortest_s = min(phase[-1].stop_s - phase[0].start_s for phase in phases)
+    shown = phases[-_MOST_PHASES:]
+    rows: list[tuple[str, ...]] = [("  phase", unit, "unblocked", "")]
+    if len(phases) > len(shown):
+        rows.append((f"  … {len(phases) - len(shown)} before", "", "", ""))
+    for phase in shown:
+        rows.append(_cells(phase, scale, shortest_s))
+        if phase[-1].reason is not None:
+            rows.append(("", convergence(phase[-1]), "", ""))
+    return ["", *table(rows, "<<><", indent=2)]
+
+
+def _cells(
+    phase: Sequence[ServiceRate], scale: Scale, shortest_s: float
+) -> tuple[str, str, str, str]:
+    """Return the cells of a phase, of which its last rate is shown."""
+    last = phase[-1]
+    window = span(phase[0].start_s, last.stop_s, shortest_s=shortest_s)
+    unblocked = sum(each.unblocked for each in phase) / sum(each.periods for each in phase)
+    return (
+        f"{'●' if last.converged else '○'} {window}",
+        "no number" if last.estimate is None else " ".join(show_scaled(last.estimate, scale)),
+        percent(unblocked),
+        many(len(phase), "estimate") if len(phase) > 1 else "",
+    )
+
+
+def _notices(rates: Sequence[ServiceRate], *, whole: bool) -> list[Part]:
+    """Show each code once, with the figures of the last phase that has it."""
+    notices = [each for rate in rates for each in rate.notices]
+    if rates[-1].estimate is not None:
+        notices += rates[-1].estimate.notices
+    latest = {each.code: each for each in notices}
+    lines = marked_all(latest.values(), whole=whole)
+    return ["", *lines] if lines else []

@@ -1,0 +1,87 @@
+"""How much of its time a run lost to other work, in words: its light, and what tasks waited for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from benchrigor.model import Interference, Light, RunRecord
+from benchrigor.model.machine import OF_MACHINE
+from benchrigor.model.readings import Facts
+from benchrigor.model.text import percent, show_value
+
+_NOTABLE = 0.01  # share of the time
+_NAMES = {"cpu": "processors", "io": "disks", "memory": "memory"}
+_OF_STATUS = re.compile(rf"{OF_MACHINE}pressure (\w+) (some|full)")
+_OF_PROFILE = re.compile(r"pressure_(cpu|io|memory)(_full)?_s")
+
+Pressure = Mapping[tuple[str, str], float]  # share of the time by resource and "some" or "full"
+
+
+def show_total(interference: Interference) -> str:
+    """Show the light and the share of the time that it stands on."""
+    duration = show_value(interference.duration_s, "s")
+    if interference.light is Light.UNKNOWN and not interference.is_measured:
+        return f"● {interference.light}, of {duration}"
+    lost = f"{interference.least}{interference.total_percent:.1f}% of {duration} lost"
+    return f"● {interference.light}: {lost}"
+
+
+def pressure_of_run(record: RunRecord) -> Pressure:
+    """Return the pressure during the rounds of a run, by what their facts tell of the machine."""
+    waited_s: dict[tuple[str, str], float] = {}
+    told_s = 0.0
+    for finished in record.rounds:
+        span_s = _number(finished.facts, f"{OF_MACHINE}span_s")
+        found = {
+            (match[1], match[2]): _number(finished.facts, name) / 100.0 * span_s
+            for name in finished.facts
+            if (match := _OF_STATUS.fullmatch(name))
+        }
+        told_s += span_s if found else 0.0
+        for key, seconds in found.items():
+            waited_s[key] = waited_s.get(key, 0.0) + seconds
+    return {key: seconds / told_s for key, seconds in waited_s.items()} if told_s else {}
+
+
+def pressure_of_profile(facts: Facts) -> Pressure:
+    """Return the pressure during the run of a segment profile, by its facts."""
+    wall_s = _number(facts, "wall_s")
+    return {
+        (match[1], "full" if match[2] else "some"): _number(facts, name) / wall_s
+        for name in facts
+        if wall_s > 0.0 and (match := _OF_PROFILE.fullmatch(name))
+    }
+
+
+def _number(facts: Facts, name: str) -> float:
+    value = facts.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def show_pressure(pressure: Pressure) -> str:
+    """Show for how much of the time tasks waited for what; empty where that is not known."""
+    if pressure and max(pressure.values()) < _NOTABLE:
+        return f"hardly any: tasks waited less than {percent(_NOTABLE)} of the time"
+    shown = ", ".join(_shown(pressure))
+    return f"some task waited, of the time: {shown}" if shown else ""
+
+
+def _shown(pressure: Pressure) -> Iterator[str]:
+    for resource, name in _NAMES.items():
+        some, full = pressure.get((resource, "some")), pressure.get((resource, "full"))
+        if some is not None:
+            alone = f" (nothing else was done: {percent(full, digits=2)})" if full else ""
+            yield f"{percent(some, digits=2)} for {name}{alone}"
+
+
+def explain_pressure(pressure: Pressure) -> list[str]:
+    """Explain what pressure there was, and what it means."""
+    shown = show_pressure(pressure)
+    if not shown:
+        return []
+    return [
+        f"Pressure on the machine: {shown}. It is told by the kernel of all tasks of the machine, "
+        "the program's own waiting included, and no part of the light: where disks or memory are "
+        "waited for, readings are slow although nobody took a processor away."
+    ]

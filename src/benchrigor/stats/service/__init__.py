@@ -1,1 +1,0 @@
-"""How fast a stage fed by a queue could go, and what that means for a pipeline."""

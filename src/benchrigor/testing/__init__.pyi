@@ -1,0 +1,14 @@
+from benchrigor.queues.fakes import StagePeriods as StagePeriods
+from benchrigor.queues.fakes import SyntheticStage as SyntheticStage
+from benchrigor.testing.clock import FakeClock as FakeClock
+from benchrigor.testing.injector import Injector as Injector
+from benchrigor.testing.injector import cpu_hog as cpu_hog
+from benchrigor.testing.injector import memory_hog as memory_hog
+from benchrigor.testing.meter import FakeMeter as FakeMeter
+from benchrigor.testing.sampler import FakeSampler as FakeSampler
+from benchrigor.testing.stores import MemoryStore as MemoryStore
+from benchrigor.testing.workloads import ExponentialWarmUp as ExponentialWarmUp
+from benchrigor.testing.workloads import StepWarmUp as StepWarmUp
+from benchrigor.testing.workloads import SyntheticJob as SyntheticJob
+from benchrigor.testing.workloads import SyntheticWorkload as SyntheticWorkload
+from benchrigor.workbench.fakes import SimulatedServer as SimulatedServer

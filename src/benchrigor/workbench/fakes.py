@@ -1,0 +1,54 @@
+"""A server of which the peak is known, without any request."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from benchrigor.workbench.data import LoadResult, LoadTrial
+
+_CAPPED = 0.5  # of the duration: behind the capacity a queue grows for as long as a trial lasts
+
+
+class SimulatedServer:
+    """Serves one request after the other (M/M/1); a `LoadGenerator`.
+
+    Parameters
+    ----------
+    capacity
+        Requests that it serves per second. At a load the mean response is 1 / (capacity - load), so
+        that it keeps a limit up to the load of capacity - 1 / limit.
+    noise
+        Relative standard deviation of the mean response of a trial of a minute; it goes with one
+        over the root of the duration.
+    seed
+        Of the noise.
+
+    Examples
+    --------
+    >>> server = SimulatedServer(200.0)
+    >>> server.offer(LoadTrial(id=0, load=175.0, duration_s=60.0)).mean_response_s
+    0.04
+    """
+
+    def __init__(self, capacity: float, *, noise: float = 0.0, seed: int = 1) -> None:
+        self.capacity, self.noise = capacity, noise
+        self._rng = np.random.default_rng(seed)
+
+    def peak(self, limit_s: float) -> float:
+        """Return the load up to which the mean response keeps a limit."""
+        return self.capacity - 1.0 / limit_s
+
+    def offer(self, trial: LoadTrial) -> LoadResult:
+        """Carry out a trial, at once."""
+        spare, duration_s = self.capacity - trial.load, trial.duration_s
+        mean_s = min(1.0 / spare if spare > 0.0 else math.inf, _CAPPED * duration_s)
+        mean_s *= math.exp(self._rng.normal(0.0, self.noise * math.sqrt(60.0 / duration_s)))
+        requests = int(self._rng.poisson(trial.load * duration_s))
+        return LoadResult(
+            mean_response_s=mean_s,
+            p95_response_s=-math.log(0.05) * mean_s,  # responses of M/M/1 are exponential
+            scheduled=requests,
+            sent=requests,
+        )

@@ -1,0 +1,135 @@
+"""HTTP requests, by aiohttp: one, or several kinds by their weights."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchrigor.errors import MissingExtra
+from benchrigor.model.checks import refuse, wrong_number, wrong_values
+from benchrigor.model.secret_values import hide_secrets
+from benchrigor.workbench.loadgen.sending import RequestFailed, Send
+
+_LARGEST_BODY = 2**24
+_PIECE = 2**16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequest:
+    """One kind of request.
+
+    Parameters
+    ----------
+    url
+        Where it goes, with http:// or https://.
+    method, headers, body
+        What is sent.
+    status
+        The status that is expected; None for any from 200 to 299. Redirects are not followed.
+    weight
+        How often it is sent, relative to others.
+
+    Raises
+    ------
+    InvalidInput
+        When the URL is none, the weight is not more than 0, or the status no status.
+
+    Examples
+    --------
+    >>> HttpRequest(url="http://127.0.0.1:8000/search?q=x", status=200).method
+    'GET'
+    """
+
+    url: str
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str = ""
+    status: int | None = None
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        is_url = isinstance(self.url, str) and self.url.startswith(("http://", "https://"))
+        is_method = isinstance(self.method, str) and self.method.isalpha()
+        is_status = self.status is None or (
+            isinstance(self.status, int) and 100 <= self.status <= 599
+        )
+        are_headers = isinstance(self.headers, Mapping) and all(
+            isinstance(each, str) for pair in self.headers.items() for each in pair
+        )
+        refuse(
+            wrong_values(
+                [
+                    ("url", hide_secrets(self.url), is_url, "http://HOST[:PORT]/PATH, or https://"),
+                    ("method", self.method, is_method, "a word such as GET"),
+                    ("status", self.status, is_status, "a number from 100 to 599"),
+                    ("headers", hide_secrets(self.headers), are_headers, "texts by name"),
+                    ("body", self.body, isinstance(self.body, str), "text"),
+                ]
+            ),
+            wrong_number("weight", self.weight),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpRequests:
+    """Requests of one or several kinds, over connections that are kept.
+
+    A request never waits for a connection: where none is free another one is opened.
+
+    Parameters
+    ----------
+    kinds
+        At least one.
+    seed
+        By which they are drawn.
+    """
+
+    kinds: Sequence[HttpRequest]
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        refuse([] if self.kinds else ["kinds is empty, expected at least one request"])
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Send]:
+        """Open a pool of connections."""
+        try:
+            import aiohttp  # noqa: PLC0415  # of an extra
+        except ImportError as error:
+            raise MissingExtra("sending HTTP requests", package="aiohttp", extra="load") from error
+        # Processes that send together draw differently.
+        rng = random.Random(f"{self.seed} {os.getpid()}")  # noqa: S311  # no secrets
+        weights = [each.weight for each in self.kinds]
+        connector = aiohttp.TCPConnector(limit=0)
+        timeout = aiohttp.ClientTimeout(total=None)  # whoever sends has one
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+
+            async def send() -> None:
+                (kind,) = rng.choices(self.kinds, weights)
+                await _send(session, kind)
+
+            yield send
+
+
+async def _send(session: Any, kind: HttpRequest) -> None:
+    async with session.request(
+        kind.method,
+        kind.url,
+        headers=kind.headers,
+        data=kind.body.encode() or None,
+        allow_redirects=False,
+    ) as answer:
+        size = 0
+        async for piece in answer.content.iter_chunked(_PIECE):
+            size += len(piece)
+            if size > _LARGEST_BODY:
+                raise RequestFailed(f"a body over {_LARGEST_BODY >> 20} MiB")
+        status = answer.status
+        if status != kind.status and (kind.status is not None or not 200 <= status < 300):
+            where = hide_secrets(answer.headers.get("Location", ""))
+            led = f" to {where}, which is not followed: give that URL" if where else ""
+            raise RequestFailed(f"status {status}{led}")

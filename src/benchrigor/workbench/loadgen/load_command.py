@@ -1,0 +1,219 @@
+"""Another load generator as ours: a command that offers a load for some seconds, and prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from benchrigor.clocks import WallClock
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model.text import show_duration
+from benchrigor.units import seconds_of
+from benchrigor.workbench.data import FAILED, Limit, LoadResult, LoadTrial
+from benchrigor.workbench.loadgen.tools import CLOSED_LOOP, OPEN_LOOP, Tool
+from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
+from benchrigor.workloads.processes.output_file import FLOODED, OutputFile
+from benchrigor.workloads.processes.picking import Pick, read_picks
+
+_LOAD, _SECONDS = "{load}", "{seconds}"
+_LEAST_ELAPSED, _MOST_ELAPSED = 0.8, 1.5  # times the duration that was asked for
+_WAITING_S = 30.0  # for the last answers
+_OVERTIME, _STARTING_S = 3.0, 60.0  # until a command is killed: times its duration, and seconds
+
+
+class LoadCommand:
+    """Runs a load generator for each trial.
+
+    Parameters
+    ----------
+    argv
+        Program and arguments; ``{load}`` and ``{seconds}`` are replaced in them.
+    picks
+        Where its output has values: "mean", "p95" and other quantiles (times, in their unit),
+        "failed" (a share), or any metric that is limited. Without any, those of generators that are
+        known: wrk2, vegeta, k6, oha, h2load, fortio.
+    limits
+        What the server must keep: a generator that tells nothing of one is refused.
+    is_rate
+        Whether the load is a rate. Generators that wait for answers offer none, and are refused.
+
+    Raises
+    ------
+    InvalidInput
+        When no argument holds ``{load}``, the generator cannot offer a rate, or is not known and
+        nothing says what to read, or it tells nothing of a limit.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        picks: Sequence[Pick] = (),
+        *,
+        limits: Sequence[Limit] = (),
+        is_rate: bool = True,
+    ) -> None:
+        self._argv, self._picks, self._is_rate = list(argv), list(picks), is_rate
+        words = re.findall(r"[\w.-]+", re.sub(r"\S+://\S+", "", " ".join(argv)))
+        closed = next((each for each in words if each in CLOSED_LOOP), None)
+        if closed == "wrk" and re.search(r"(^| )(-R|--rate)", " ".join(argv)):
+            closed, words = None, [*words, "wrk2"]  # its program has the name of its parent
+        self._tool = next((OPEN_LOOP[each] for each in words if each in OPEN_LOOP), None)
+        if not any(_LOAD in word for word in argv):
+            raise InvalidInput(
+                f"no argument of {shown(argv)} holds {_LOAD}: put it where the load belongs"
+            )
+        if is_rate and closed is not None and self._tool is None:
+            raise InvalidInput(
+                f"{closed} offers no rate: it waits for answers before it sends again, and a slow "
+                "server slows it down. Let {load} be its connections (--load connections), or use "
+                f"--url, or one of {', '.join(OPEN_LOOP)}"
+            )
+        if self._tool is None and not picks:
+            raise InvalidInput(
+                f"what {shown(argv)} prints is not known: say where its values stand, such as "
+                r"--read 'p95:ms=regex:p95 (\S+)'"
+            )
+        told = [each.metric for each in picks] + list(self._tool.metrics if self._tool else ())
+        unknown = ", ".join(each.metric for each in limits if each.metric not in told)
+        if unknown:
+            raise InvalidInput(
+                f"what {shown(argv)} prints has no {unknown}, expected limits of "
+                f"{', '.join(dict.fromkeys(told))}; or --read, to say where it stands"
+            )
+
+    def check(self) -> None:
+        """Nothing is known before the first trial."""
+
+    def close(self) -> None:
+        """Nothing is left running."""
+
+    def offer(self, trial: LoadTrial) -> LoadResult:
+        """Run the command for a trial.
+
+        WorkloadFailed when it cannot be started, fails, or prints no value where one is picked.
+        """
+        trial = replace(trial, duration_s=float(max(round(trial.duration_s), 1)))
+        places = {_LOAD: f"{trial.load:.10g}", _SECONDS: f"{trial.duration_s:.0f}"}
+        argv = self._argv
+        for place, value in places.items():
+            argv = [each.replace(place, value) for each in argv]
+        line = CommandLine(argv, picks=self._picks)
+        timeout_s = _OVERTIME * trial.duration_s + _STARTING_S
+        with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr:
+            group = line.start(
+                argv, stdout=stdout, stderr=stderr, clock=WallClock(), timeout_s=timeout_s
+            )
+            ended = group.wait(None)
+            stdout.check_room()
+            overran = f"ran longer than {timeout_s:g} s and was killed" if ended.overran else None
+            failure = (FLOODED if ended.flooded else overran) or line.failure(ended.code)
+            if failure:
+                raise WorkloadFailed(*with_stderr(f"{shown(argv)} {failure}", stderr.end(), argv))
+            values = self._picked(stdout.file, argv)
+            stdout.file.seek(0)
+            text = stdout.file.read().decode(errors="replace")
+            fields = {} if self._tool is None else _read(self._tool, text)
+        found = {**fields.pop("metrics", {}), **values}
+        if not found:
+            raise WorkloadFailed(
+                f"{shown(argv)} printed none of the values that it usually does, expected its "
+                f"report as of {self._tool.example if self._tool else ''}"
+            )
+        if self._tool is not None and not self._picks and FAILED not in found:
+            raise WorkloadFailed(f"{shown(argv)} tells of no request, expected at least one answer")
+        elapsed_s = fields.pop("elapsed_s", None)
+        lasted_s = ended.elapsed_ns / 1e9
+        wrong = [_wrong_elapsed(elapsed_s, trial)]
+        if not any(wrong) and any(_SECONDS in word for word in self._argv):
+            wrong.append(_ended_early(lasted_s, trial))
+        if self._is_rate:
+            wrong.append(trial.too_many(fields.get("sent", fields.get("completed", 0))))
+        if any(wrong):
+            raise WorkloadFailed(f"{shown(argv)}: {'; '.join(filter(None, wrong))}")
+        if self._is_rate and "sent" in fields:  # what it held back was not sent
+            planned = round(trial.load * trial.duration_s)
+            fields["scheduled"] = max(fields.get("scheduled", 0), planned)
+        return LoadResult(
+            mean_response_s=found.pop("mean", None),
+            p95_response_s=found.pop("p95", None),
+            metrics=found,
+            spent_s={"run": elapsed_s or lasted_s},
+            **fields,
+        )
+
+    def _picked(self, stdout: Any, argv: Sequence[str]) -> dict[str, float]:
+        """Return what the user's picks find, times in seconds and shares as such."""
+        stdout.seek(0)
+        found = read_picks(stdout, self._picks, name=shown(argv)).found if self._picks else {}
+        return {each.metric: found[each.metric][-1] * scale_of(each.unit) for each in self._picks}
+
+
+def scale_of(unit: str) -> float:
+    """Return what a unit of time is in seconds, and a per cent as a share; 1 for other units."""
+    try:
+        return 0.01 if unit == "%" else seconds_of(f"1{unit}")
+    except ValueError:
+        return 1.0
+
+
+def _read(tool: Tool, text: str) -> dict[str, Any]:
+    """Return fields of a result from what a known generator printed."""
+    times = {
+        name: seconds_of(found[1])
+        for name, pattern in tool.times.items()
+        if (found := re.search(pattern, text))
+    }
+    counts = {
+        name: sum(float(each) for found in re.findall(pattern, text) for each in _groups(found))
+        for name, pattern in tool.counts.items()
+        if re.search(pattern, text)
+    }
+    n = int(counts.get("sent", counts.get("completed", 0)))
+    fields: dict[str, Any] = {"metrics": times}
+    if tool.elapsed and (found := re.search(tool.elapsed, text)):
+        fields["elapsed_s"] = seconds_of(found[1])
+    elif counts.get("rate"):
+        fields["elapsed_s"] = n / counts["rate"]
+    if not n:
+        return fields
+    share = min(counts.get("failed", n * (1.0 - counts.get("success", 100.0) / 100.0)) / n, 1.0)
+    n = int(counts.get("begun", n))
+    failed = round(share * n)
+    fields |= {"metrics": {**times, FAILED: share}, "completed": n - failed}
+    if "sent" in counts:
+        fields |= {"sent": n, "failed": failed, "scheduled": n + int(counts.get("dropped", 0))}
+    return fields
+
+
+def _wrong_elapsed(elapsed_s: float | None, trial: LoadTrial) -> str:
+    """Say that a generator did not send for as long as it was to; empty if it did."""
+    if elapsed_s is None:
+        return ""
+    asked_s = trial.duration_s
+    if _least_s(trial) <= elapsed_s <= _MOST_ELAPSED * asked_s + _WAITING_S:
+        return ""
+    return (
+        f"it sent for {show_duration(elapsed_s)}, expected about {show_duration(asked_s)}: check "
+        f"the unit of {_SECONDS} in its arguments, which are seconds"
+    )
+
+
+def _least_s(trial: LoadTrial) -> float:
+    """Return the least seconds that sending may take: the last request may be that early."""
+    return _LEAST_ELAPSED * (trial.duration_s - 1.0 / trial.load)
+
+
+def _ended_early(lasted_s: float, trial: LoadTrial) -> str:
+    """Say that a generator ended before it can have sent for as long as it was to."""
+    if lasted_s >= _least_s(trial):
+        return ""
+    return (
+        f"it ended after {show_duration(lasted_s)}, expected about "
+        f"{show_duration(trial.duration_s)} of sending: check what it does with {_SECONDS}"
+    )
+
+
+def _groups(found: str | tuple[str, ...]) -> list[str]:
+    return [each for each in ([found] if isinstance(found, str) else found) if each]

@@ -1,0 +1,344 @@
+"""``benchrigor peak``: the greatest load at which a server keeps its limits."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchrigor import machine
+from benchrigor.cli import options as shared
+from benchrigor.cli.picture import plot_option
+from benchrigor.cli.targets import names_function, trailing_words
+from benchrigor.cli.verb_help import Verb
+from benchrigor.errors import InvalidInput
+from benchrigor.files import readable
+from benchrigor.model import codec
+from benchrigor.model.checks import refuse
+from benchrigor.model.codec import is_there
+from benchrigor.units import Quantity, positive_seconds_of, quantity_of, share_of
+from benchrigor.workbench.data import FAILED, Limit
+from benchrigor.workbench.loadgen.arrivals import ARRIVALS
+from benchrigor.workbench.loadgen.http_requests import HttpRequest
+from benchrigor.workbench.loadgen.load_command import scale_of
+from benchrigor.workbench.peak_run import PeakRun
+from benchrigor.workbench.planning.search import ADAPTIVE, POLICIES, PeakSearch
+from benchrigor.workbench.searches import announced, carry_out, generator_of, planned_lengths
+from benchrigor.workloads import Pick
+
+_LOADS = {"rate": "req/s", "users": "users", "connections": "connections"}
+_SEARCH = ("accuracy", "confidence", "policy", "seed_load", "min_load", "max_load", "width")
+_BUDGET_S, _PUBLISHED_ACCURACY = 240.0, 0.10
+_OFFERED = ("arrivals", "timeout_s", "processes", "prepare", "recover", "read")
+
+
+def _limit_option(flag: str, name: str, text: str) -> shared.Decorator:
+    """Add a limit of responses, which needs its unit: 100 is more often meant as 100ms."""
+    return click.option(flag, name, type=shared.Duration(bare_s=None), help=text)
+
+
+def _load_option(flag: str, text: str, default: float | None = None) -> shared.Decorator:
+    return click.option(
+        flag, type=float, metavar="LOAD", default=default, show_default=True, help=text
+    )
+
+
+@click.command(
+    cls=Verb,
+    usual="--url --requests --mean --p95 --failed --limit --load --read --accuracy "
+    "--budget --dry-run --details --json",
+    context_settings={"allow_interspersed_args": False},
+)
+@click.argument("words", nargs=-1, metavar="MODULE:COROUTINE | -- COMMAND [ARG]")
+@click.option("--url", help="Send HTTP requests to this URL.")
+@click.option("--method", default="GET", show_default=True, help="Of these requests.")
+@click.option("--header", multiple=True, metavar="NAME:VALUE", help="Send this header, too.")
+@click.option("--body", default="", help="Send this body; @FILE reads it from a file.")
+@click.option("--status", type=int, help="The status that is expected.  [default: 200 to 299]")
+@click.option(
+    "--requests",
+    "mix",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Kinds of requests with their weights, as TOML: [[request]] with url, method, headers, "
+    "body, status, weight.",
+)
+@_limit_option("--mean", "mean_s", "Limit of the mean response, such as 40ms.")
+@_limit_option("--p95", "p95_s", "Limit of the 95th percentile of responses, such as 200ms.")
+@click.option("--failed", metavar="SHARE", help="Limit of the share of requests that fail.")
+@click.option(
+    "--limit",
+    "others",
+    multiple=True,
+    metavar="METRIC=VALUE",
+    help="A further limit: p99=500ms, or any metric that --read names.",
+)
+@click.option(
+    "--load",
+    type=click.Choice([*_LOADS]),
+    default="rate",
+    show_default=True,
+    help="What a load is: requests per second; or, of a COMMAND, users or connections that each "
+    "wait for an answer.",
+)
+@_load_option("--seed-load", "The first load.", 50.0)
+@_load_option("--min-load", "The least load that is tried.", 1.0)
+@_load_option("--max-load", "The greatest load that is tried.")
+@shared.share_option("--accuracy", "5%", "Half-width wanted of the peak; published policies 10%.")
+@shared.share_option(
+    "--width", "10%", "The published policies take a response this near to the limit for the peak."
+)
+@shared.confidence_option(text="Of the interval.")
+@click.option(
+    "--trial-time",
+    "trial_s",
+    type=shared.Duration(),
+    help="Length of each trial.  [default: as the policy wants: 3min, strawman 5min, adaptive as "
+    "the interval needs]",
+)
+@click.option(
+    "--budget",
+    "budget_s",
+    type=shared.TimeLimit(),
+    help="The search takes no longer than this; none for no limit.  [default: 240; none for the "
+    "published policies]",
+)
+@shared.choice_option(
+    "--policy", "How loads are chosen; all but the first are published.", POLICIES
+)
+@shared.choice_option("--arrivals", "How requests follow each other.", ARRIVALS)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=shared.Duration(),
+    help="A request without an answer by then failed.  [default: 10s, or 3 times the greatest "
+    "limit]",
+)
+@click.option("--processes", type=int, metavar="N", help="Send from so many, at least.")
+@click.option("--prepare", metavar="COMMAND", help="Run this before each trial.")
+@click.option("--recover", metavar="COMMAND", help="Run this when the server broke down.")
+@click.option("--read", multiple=True, metavar="PICK", help="A value that COMMAND prints.")
+@click.option("--dry-run", is_flag=True, help="Show what it would take, and offer no load.")
+@click.option(
+    "--plan",
+    "plan_only",
+    is_flag=True,
+    help="Run five trials each of half, once and twice the length at --seed-load, and show how "
+    "many of each length the accuracy takes, with their cost.",
+)
+@plot_option
+@shared.store_option
+@shared.details_option
+@shared.json_option
+def peak(
+    *,
+    words: tuple[str, ...],
+    mean_s: float | None,
+    p95_s: float | None,
+    failed: str | None,
+    others: tuple[str, ...],
+    load: str,
+    dry_run: bool,
+    plan_only: bool,
+    picture: Path | None,
+    store: Path | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Find the greatest load at which a server keeps its limits.
+
+    Requests are sent at random times (an open loop), and their responses count from the moment that
+    they were to be sent. Short trials bracket the peak; where it may be, further ones narrow it,
+    until its interval is as narrow as wanted. A trial's response is the greatest of its values
+    over their limits.
+
+    COMMAND is another load generator: {load} and {seconds} are replaced in its arguments. What
+    wrk2, vegeta, k6, oha, h2load and fortio print is known; of others, --read says where the
+    values stand. Options of peak stand before it, or before MODULE:COROUTINE.
+
+    Each trial is kept: `benchrigor resume` goes on, `explain` tells why each was run. The exit code
+    is 3 where --accuracy was given and not reached, 4 where there is no peak to tell.
+
+    \b
+    Examples:
+      benchrigor peak --url http://127.0.0.1:8000/ --p95 200ms --failed 1%
+      benchrigor peak --url http://127.0.0.1:8000/ --mean 40ms --dry-run
+      benchrigor peak --url http://127.0.0.1/ --mean 40ms --plan --seed-load 150
+      benchrigor peak --requests mix.toml --limit p99=500ms --plot peak.png
+      benchrigor peak --limit p99=50ms -- wrk2 -R{load} -d{seconds} --latency URL
+      benchrigor peak --p95 50ms --load connections \\
+        --read 'p95:s=regex:95% in (.+) secs' -- hey -c {load} -z {seconds}s URL
+      benchrigor peak --mean 40ms my_client:request
+    """  # noqa: D301  # click wants the backspace itself
+    limits = _checked(words, _limits(mean_s, p95_s, failed, others, given["read"]))
+    accuracy_given = shared.is_given("accuracy")  # else to miss it is nobody's loss
+    if (plan_only or given["policy"] != ADAPTIVE) and not accuracy_given:
+        given["accuracy"] = _PUBLISHED_ACCURACY  # of the response, as it was published
+    search = {
+        **{name: given[name] for name in _SEARCH},
+        "budget_s": _budget(given["budget_s"], given["policy"]),
+        "trial_s": given["trial_s"],
+        "limits": limits,
+        "whole": load != "rate",
+        "unit": _LOADS[load],
+    }
+    generator = {name: given[name] for name in _OFFERED} | _target(words, given)
+    generator |= {"load": load, "cwd": str(Path.cwd()), "accuracy_given": accuracy_given}
+    planned = PeakSearch(**search)
+    offering = generator_of(generator, planned.limits)
+    if dry_run:
+        announced(planned, search, as_json=as_json)
+        return
+    if plan_only:
+        planned_lengths(planned, offering, as_json=as_json)
+        return
+    run = PeakRun(
+        planned,
+        name=f"peak of {generator['name']}",
+        options={**search, "limits": codec.encode(limits)},
+        generator=generator,
+        provenance=machine.provenance(),
+        store=shared.open_store(store),
+    )
+    carry_out(
+        run, planned, offering, accuracy_given=accuracy_given, as_json=as_json, picture=picture
+    )
+
+
+def _budget(given_s: float | None, policy: str) -> float | None:
+    """Return seconds for all trials; None for no limit, as published policies need."""
+    if given_s is None:
+        return _BUDGET_S if policy == ADAPTIVE else None
+    return None if math.isinf(given_s) else given_s
+
+
+def _limits(
+    mean_s: float | None,
+    p95_s: float | None,
+    failed: str | None,
+    others: Sequence[str],
+    read: Sequence[str],
+) -> list[Limit]:
+    """Return the limits that are given, checked by the search."""
+    units = {each.metric: each.unit for each in map(Pick.parse, read)}
+    found = [
+        Limit(metric=name, at_most=value)
+        for name, value in (("mean", mean_s), ("p95", p95_s))
+        if value is not None
+    ]
+    texts = [*([f"failed={failed}"] if failed is not None else []), *others]
+    return found + [_limit(each, units) for each in texts]
+
+
+def _checked(words: Sequence[str], limits: list[Limit]) -> list[Limit]:
+    """Return the limits; InvalidInput without any, and for options that stand too far behind."""
+    if words and names_function(words[0]) and not is_there(Path(words[0])):
+        refuse(trailing_words(words, several=False))
+    if not limits:
+        where = " before COMMAND, to which all that follows belongs" if words else ""
+        raise InvalidInput(
+            f"no limit is given{where}, expected --p95, --mean, --failed or --limit, such as "
+            "--p95 200ms"
+        )
+    return limits
+
+
+def _limit(text: str, units: Mapping[str, str]) -> Limit:
+    """Read a limit; a bare number is in the unit in which its metric is read."""
+    metric, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"--limit is {text!r}, expected METRIC=VALUE, such as p99=500ms")
+    unit = units.get(metric, "")
+    try:
+        if metric == FAILED:
+            return Limit(metric=metric, at_most=share_of(value))
+        is_time = Limit(metric=metric, at_most=1.0).is_of_time or quantity_of(unit) is Quantity.TIME
+        if unit or not is_time:
+            with suppress(ValueError):
+                number = float(value.removesuffix(unit))
+                return Limit(metric=metric, at_most=number * scale_of(unit))
+        at_most = positive_seconds_of(value, bare_s=None) if is_time else float(value)
+        return Limit(metric=metric, at_most=at_most)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--limit") from None
+
+
+def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is offered load, as `generator_of` needs it."""
+    url, mix = given["url"], given["mix"]
+    if sum(map(bool, (url, mix, words))) != 1:
+        raise InvalidInput(
+            "expected one of --url, --requests FILE, MODULE:COROUTINE, or -- COMMAND"
+        )
+    _check_unused(words, mix)
+    if words:
+        kind = "target" if _is_target(words) else "command"
+        return {"kind": kind, "words": list(words), "name": shlex.join(words)}
+    kinds = _kinds(mix) if mix else [_kind(given)]
+    return {
+        "kind": "http",
+        "requests": [asdict(each) for each in kinds],
+        "name": url or click.format_filename(mix, shorten=True),
+    }
+
+
+def _check_unused(words: Sequence[str], mix: Path | None) -> None:
+    """Refuse options that belong to another way of offering load."""
+    unused: tuple[str, ...] = ("method", "header", "body", "status") if words or mix else ()
+    if words and not _is_target(words):
+        unused += ("arrivals", "timeout_s", "processes")
+    options = [each for each in click.get_current_context().command.params if each.name in unused]
+    refuse(
+        f"{each.opts[0]} is given, expected none with {'COMMAND' if words else '--requests'}"
+        for each in options
+        if shared.is_given(str(each.name))
+    )
+
+
+def _is_target(words: Sequence[str]) -> bool:
+    """Return whether words name a coroutine function, and no command."""
+    return len(words) == 1 and names_function(words[0])
+
+
+def _kind(given: Mapping[str, Any]) -> HttpRequest:
+    headers = {}
+    for each in given["header"]:
+        name, colon, value = each.partition(":")
+        if not colon:
+            raise InvalidInput("--header has no colon, expected NAME:VALUE")  # it may be a secret
+        headers[name.strip()] = value.strip()
+    body = given["body"]
+    if body.startswith("@"):
+        try:
+            body = readable(body[1:]).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"--body {body}: {error}") from error
+    return HttpRequest(
+        url=given["url"],
+        method=given["method"],
+        headers=headers,
+        body=body,
+        status=given["status"],
+    )
+
+
+def _kinds(path: Path) -> list[HttpRequest]:
+    """Read the kinds of requests of a file."""
+    try:
+        document = tomllib.loads(readable(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path}: {error}") from error
+    tables = document.get("request")
+    if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+        raise InvalidInput(f"{path} has no [[request]], expected one for each kind of request")
+    try:
+        return [HttpRequest(**each) for each in tables]
+    except TypeError as error:
+        raise InvalidInput(f"{path}: {error}") from None

@@ -1,0 +1,421 @@
+"""The default policy: go where the peak may be, as briefly as it takes, until it is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.model import Code, Estimate, Floats, Notice
+from benchrigor.model.text import percent
+from benchrigor.stats.series.interval import student_t
+from benchrigor.workbench.arithmetic.peaks import (
+    CLOSED_LOOP,
+    NOISE_OF_S,
+    OPEN_LOOP,
+    PeakPosterior,
+    peak_posterior,
+)
+from benchrigor.workbench.data import PeakStatus, Trial
+from benchrigor.workbench.planning.bracket import bracketed
+from benchrigor.workbench.planning.steps import Ending, Goal, Step
+
+_STRIDE = 4.0  # from load to load, until one saturates
+_MOST_AHEAD, _SPREAD = 3, 0.618  # strides at once; multiples of the golden ratio are spread evenly
+_STRIDE_UP = 3.0  # above a saturated seed load: smaller than the window of loads that a hump leaves
+_PROBES_UP, _MOST_PROBES_UP = 2, 4  # such strides, before going down
+_LONGEST, _LONGEST_ROUGH = 10.0, 3.0  # times the shortest trial
+_SHORTEST_S, _LEAST_S, _SETUPS, IN_BUDGET = 10.0, 1.0, 1.5, 14.0
+_ROUGHLY = 0.3  # half-width of the log of the peak, above which trials are short
+_PLACES = (0.5, 0.3, 0.7)  # quantiles of the peak, in turn: also a little below and above
+_FEWEST = 5  # trials
+_WITHOUT_END = 1e12  # a load beyond which nothing saturates
+_LEAST_RANGE = 1.001  # of possible peaks, where the least load is the greatest too
+
+# Where a load well above kept the limits, a saturated trial is no word on the peak: a stall, a
+# server that is slow when it has little to do, or one that is good at one time and bad at another.
+_WELL_ABOVE, _CLEARLY = 1.1, 0.2
+_CLEARLY_FAR = 1.6  # log of response over limit that no hump of an idle server reaches
+_BEHIND = (2.0, 4.0)  # times the least saturated load, to be tried where none was far above yet
+_BAD_SHARE, _FEW_BAD = 0.15, 2  # of the trials near the peak, and at least more than so many
+_NEAR = 0.7  # of the log of the load
+_SETTLED = 0.25  # relative standard error of a trial, by its own readings, that is long enough
+_AT_LIMIT, _CONFIRMED = 0.7, 3  # of the log of response over limit; trials above an abrupt peak
+_CONFIRM = "whether it is saturated just above, too"
+_SURPRISING, _DRIFTING = 4.0, 3.5  # standard deviations of a trial; standard errors of a drift
+
+
+# Standard deviations from the limit: of the trials of one load, which show on which side of it a
+# server is; of those next to a bound; which suggest it. Fewest, many and most trials at a bound.
+_SHOWN, _SHOWN_THERE, _SHOWN_AT_LAST, _SUGGESTED, _HINTED = 3.0, 2.5, 1.5, 1.0, 0.5
+_FEWEST_THERE, _MANY_THERE, _MOST_THERE = 2, 5, 10
+_HALF = 0.5
+_FAR_AWAY = 1.2  # log of response over limit at which one trial is enough
+_TRUST = 2.0  # in the noise that is expected, in trials
+_CLIPPED = 3.5  # log of response over limit, of one trial
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """The trials that count, as arrays, in the order told."""
+
+    load: Floats
+    ratio: Floats
+    duration_s: Floats
+    error: Floats
+    tail: Floats
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial]) -> _Tried:
+        return cls(
+            np.array([each.asked.load for each in trials]),
+            np.array([each.ratio for each in trials], dtype=np.float64),
+            np.array([each.asked.duration_s for each in trials]),
+            np.array([each.error for each in trials]),
+            np.array([each.tail for each in trials]),
+        )
+
+    @property
+    def log_ratio(self) -> Floats:
+        return np.log(np.maximum(self.ratio, 1e-9))
+
+    @property
+    def contradicted(self) -> Flags:
+        """Whether each trial was saturated although a load well above it kept the limits."""
+        kept = self.load[self.log_ratio < -_CLEARLY]
+        top = float(kept.max(initial=0.0))
+        found: Flags = (self.log_ratio > _CLEARLY) & (self.load * _WELL_ABOVE < top)
+        return found
+
+    def only(self, those: Flags) -> _Tried:
+        return _Tried(*(each[those] for each in astuple(self)))
+
+
+def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> Step | Ending:
+    """Bracket the peak by short trials, then go where it is likely, for as long as it takes.
+
+    The distribution of the peak (`workbench.arithmetic.peaks`) tells both: the next load is its
+    median, or a little to either side; the trial is as long as one that would settle the question, within ten
+    times the shortest. The search ends when the interval is narrow, a trial far above the peak has
+    shown that nothing lies behind it, and the trials agree with each other. Where they agree with
+    each other, but not with the curve, the peak is bracketed without one.
+    """
+    tried = _Tried.of(trials)
+    shortest = shortest_s(goal)
+    if not trials:
+        seed_load = goal.seed_load * _STRIDE ** _ahead(len(pending))
+        return Step(goal.within(seed_load), shortest, "first probe", is_rough=True)
+    bad = tried.contradicted
+    counted = tried.only(~bad)
+    load = _unbracketed(counted, tried, goal, _ahead(1 + len(pending)))
+    if isinstance(load, Ending):
+        return load
+    if load is not None:
+        return Step(load, shortest, "to bracket the peak", is_rough=True)
+    found = _posterior(counted, goal)
+    step = _outside(tried, counted, found.noise, goal)
+    if step is not None:
+        return step
+    notices = tuple(_disagreements(found, tried, bad))
+    estimate = _estimate(found, goal)
+    half = math.log(found.quantile(_upper(goal)) / found.quantile(1.0 - _upper(goal))) / 2.0
+    is_narrow = half <= math.log1p(goal.accuracy) or estimate.half_width == 0.0
+    is_narrow &= len(trials) + len(pending) >= _FEWEST
+    if notices and bad.sum() <= _FEW_BAD:
+        # No trial contradicts another, they only do not follow the curve: it is left aside.
+        fitting = [each for each, is_bad in zip(trials, bad, strict=True) if not is_bad]
+        return bracketed(fitting, goal, shortest)
+    if notices:
+        return Ending(PeakStatus.UNSTABLE, None, notices)
+    if is_narrow:
+        load = _unconfirmed(found, trials, pending)
+        if load is None:
+            return _ended(estimate, tried, bad)
+        return Step(goal.within(load), shortest, _CONFIRM)
+    load = found.quantile(_PLACES[(len(trials) + len(pending)) % len(_PLACES)])
+    is_rough = half > _ROUGHLY
+    if is_rough:
+        reason, wanted, most = "to find the peak roughly", _seconds_to_settle(found), _LONGEST_ROUGH
+    else:
+        reason, wanted, most = "to narrow the interval", _seconds_wanted(found, goal), _LONGEST
+    duration_s = min(max(wanted, shortest), most * shortest)
+    return Step(goal.within(load), duration_s, reason, is_rough=is_rough)
+
+
+def so_far(trials: Sequence[Trial], goal: Goal) -> Estimate | None:
+    """Return what trials tell of the peak, once some kept the limits and some did not."""
+    tried = _Tried.of(trials)
+    counted = tried.only(~tried.contradicted)
+    if not ((counted.ratio < 1.0).any() and (counted.ratio >= 1.0).any()):
+        return None
+    found = _posterior(counted, goal)
+    is_open = _undecided(tried, found.noise, goal) is not None
+    return None if is_open else _estimate(found, goal)
+
+
+def shortest_s(goal: Goal) -> float:
+    """Return how long the shortest trial lasts: not much less than its set-up, or the budget."""
+    shortest = max(_SHORTEST_S, _SETUPS * goal.setup_s)
+    if goal.budget_s is not None:
+        shortest = min(shortest, goal.budget_s / IN_BUDGET - goal.setup_s)
+    return max(shortest, _LEAST_S)
+
+
+def _estimate(found: PeakPosterior, goal: Goal) -> Estimate:
+    """Return the peak: of whole loads the greatest that is kept."""
+    estimate = found.estimate(goal.confidence)
+    value, low, high = (
+        goal.within(math.floor(each) if goal.whole else each)
+        for each in (estimate.value, estimate.low, estimate.high)
+    )
+    return replace(estimate, value=value, low=low, high=high)
+
+
+def _upper(goal: Goal) -> float:
+    return (1.0 + goal.confidence) / 2.0
+
+
+def _posterior(counted: _Tried, goal: Goal) -> PeakPosterior:
+    low = max(float(counted.load.min()) / _STRIDE, goal.min_load)
+    high = min(float(counted.load.max()) * _STRIDE, goal.max_load or math.inf)
+    return peak_posterior(
+        counted.load,
+        counted.ratio,
+        counted.duration_s,
+        low=low,
+        high=max(high, low * _LEAST_RANGE),
+        error=counted.error,
+        curves=CLOSED_LOOP if goal.whole else OPEN_LOOP,
+    )
+
+
+def _ahead(n: int) -> float:
+    """Return how many steps to take at once: one more for each trial under way, while few are.
+
+    Of loads that many steps lead to nothing is known, and no server may serve them: further trials
+    are spread over the loads between.
+    """
+    return float(n) if n <= _MOST_AHEAD else _MOST_AHEAD * (n * _SPREAD % 1.0)
+
+
+def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float | Ending | None:
+    """Return the next load while all trials are on one side of the peak; None when both are.
+
+    So many steps are taken at once, by how many trials are under way.
+    """
+    saturated = counted.ratio >= 1.0
+    if not saturated.any():
+        top = float(counted.load.max())
+        is_last = top == goal.max_load and np.count_nonzero(counted.load == top) > 1
+        if is_last or top > _WITHOUT_END:
+            return Ending(status=PeakStatus.NOT_SATURATED)
+        return goal.within(top * _STRIDE**steps)
+    if not saturated.all():
+        return None
+    load = tried.load
+    top, first, lowest = float(load.max()), float(load[0]), float(load.min())
+    # A server that is overloaded is far above its limits soon; one that is slow is not.
+    is_overloaded = tried.log_ratio[load.argmax()] > _CLEARLY_FAR
+    strides = _PROBES_UP if is_overloaded else _MOST_PROBES_UP
+    is_far = bool(np.isinf(tried.ratio).any()) or top >= first * _STRIDE_UP**strides
+    if not is_far and top != goal.max_load and lowest == first:
+        return goal.within(_STRIDE_UP**steps * top)
+    if lowest > goal.min_load:
+        return goal.within(lowest / _STRIDE**steps) if is_overloaded else goal.min_load
+    if np.count_nonzero(load == lowest) > 1:
+        return Ending(status=PeakStatus.SATURATED_AT_LOWEST)
+    return lowest
+
+
+def _outside(tried: _Tried, counted: _Tried, noise: float, goal: Goal) -> Step | Ending | None:
+    """Return a trial that is to show whether the peak lies where nothing else says that it does."""
+    shortest = shortest_s(goal)
+    load = _undecided(tried, noise, goal)
+    if isinstance(load, Ending):
+        return load
+    if load is not None:
+        reason = "whether more than noise keeps the limit"
+        return Step(load, _LONGEST_ROUGH * shortest, reason, is_rough=True)
+    load = _behind(counted, goal)
+    if load is not None:
+        return Step(load, shortest, "whether it is saturated above, too", is_rough=True)
+    return None
+
+
+def _undecided(tried: _Tried, noise: float, goal: Goal) -> float | Ending | None:
+    """Return a load to try again, where noise may be all that keeps a limit, or exceeds it.
+
+    A server that is always a little over its limits keeps them in some trials, by luck. So some
+    load has to be shown to keep them, else the server is saturated at the least load. The same
+    holds for the greatest load, the other way round. None where both are shown.
+    """
+    sd = np.maximum(noise * np.sqrt(NOISE_OF_S / tried.duration_s), tried.error)
+    weights = 1.0 / (sd**2 + 1.0 / tried.tail)
+    low, high = goal.min_load, goal.max_load
+    found = _at_bound(tried, weights, low, 1.0, PeakStatus.SATURATED_AT_LOWEST)
+    if found is None and high is not None:
+        found = _at_bound(tried, weights, high, -1.0, PeakStatus.NOT_SATURATED)
+    return found
+
+
+def _at_bound(
+    tried: _Tried, weights: Floats, bound: float, sign: float, status: PeakStatus
+) -> float | Ending | None:
+    """Return a load to try again, or the ending if no load is on the other side of the limit.
+
+    What is to be shown is that ``sign`` times the log of response over limit is negative. The
+    trials of one load show it if they are far enough from the limit, those of the bound and of the
+    loads next to it if they are not so far. A load that looks as if it showed it is tried again.
+    """
+    half = _HALF / tried.tail  # a request, so that none of a few that failed is not far below
+    log_ratio = np.log((np.clip(tried.ratio, 1e-9, math.exp(_CLIPPED)) + half) / (1.0 + half))
+    log_ratio = sign * np.maximum(log_ratio, -_CLIPPED)
+    if ((log_ratio < -_FAR_AWAY) & (log_ratio * np.sqrt(weights) < -_SHOWN)).any():
+        return None
+    loads: list[float] = sorted(set(tried.load.tolist()), reverse=sign < 0.0)
+    at = [tried.load == load for load in loads]
+    n = [int(np.count_nonzero(those)) for those in at]
+    sums = np.array([(weights[those] @ log_ratio[those], weights[those].sum()) for those in at])
+    means = np.repeat(sums[:, 0] / sums[:, 1], n)
+    by_load = np.concatenate([np.flatnonzero(those) for those in at])
+    within = float(weights[by_load] @ (log_ratio[by_load] - means) ** 2)
+    # Noise that is greater than expected shows in trials of one load.
+    sums /= max((within + _TRUST) / (log_ratio.size - len(loads) + _TRUST), 1.0)
+    alone = sums[:, 0] / np.sqrt(sums[:, 1])  # in standard deviations
+    best = int(alone.argmin())
+    if alone[best] < -_SHOWN:
+        return loads[best] if n[best] < _FEWEST_THERE else None
+    if loads[0] != bound or n[0] < _FEWEST_THERE:
+        return bound
+    pooled = sums.cumsum(axis=0)
+    together = float((pooled[:, 0] / np.sqrt(pooled[:, 1])).min())
+    is_done = n[0] >= _MOST_THERE
+    if together < -(_SHOWN_AT_LAST if is_done else _SHOWN_THERE):
+        return None
+    if alone[best] < -_SUGGESTED and n[best] < _MANY_THERE:
+        return loads[best]
+    if alone[0] > _SUGGESTED:
+        return Ending(status)
+    if n[0] < _MANY_THERE or (not is_done and together < -_HINTED):
+        return bound
+    sentence = (
+        f"At a load of {bound:.4g} responses are too close to the limit to tell whether it is "
+        "kept: take other limits, or other bounds of the load."
+    )
+    return Ending(status, notices=(Notice.warning(Code.NOT_CONVERGED, sentence),))
+
+
+def _seconds_wanted(found: PeakPosterior, goal: Goal) -> float:
+    """Return how long a trial has to be to make the interval as narrow as wanted."""
+    z = student_t(math.inf, goal.confidence)
+    missing = (z / math.log1p(goal.accuracy)) ** 2 - found.sd**-2
+    wanted = max(missing, 0.0) * NOISE_OF_S * (found.noise / found.slope) ** 2
+    return max(wanted, _seconds_to_settle(found))
+
+
+def _seconds_to_settle(found: PeakPosterior) -> float:
+    """Return how long a queue near saturation needs to show its mean: it fills slowly."""
+    return NOISE_OF_S * (found.own / _SETTLED) ** 2
+
+
+def _behind(counted: _Tried, goal: Goal) -> float | None:
+    """Return a load above all so far that has to be tried: limits may be kept there again."""
+    if counted.log_ratio[counted.load.argmax()] >= _CLEARLY_FAR:
+        return None
+    top, lowest = float(counted.load.max()), float(counted.load[counted.ratio >= 1.0].min())
+    farther = (lowest * each for each in _BEHIND if top < lowest * each)
+    load = goal.within(next(farther, top))
+    return load if load > top else None
+
+
+def _unconfirmed(
+    found: PeakPosterior, trials: Sequence[Trial], pending: Sequence[Step]
+) -> float | None:
+    """Return a load just above a peak that no trial was at: above it there may be bad luck alone.
+
+    Where trials are either far below their limits or far above, a server that is bad at one time
+    and good at another looks as one does that breaks down at a load.
+    """
+    peak = found.quantile(0.5)
+    near = (each for each in trials if abs(math.log(each.asked.load / peak)) < _NEAR)
+    if any(abs(math.log(each.ratio or 1e-9)) < _AT_LIMIT for each in near):
+        return None
+    done = [each.asked for each in trials] + list(pending)
+    times = sum(each.reason == _CONFIRM and each.load > peak for each in done)
+    return peak * _WELL_ABOVE if times < _CONFIRMED else None
+
+
+def _ended(estimate: Estimate, tried: _Tried, bad: Flags) -> Ending:
+    """Return the peak, and say which trials are no word on it."""
+    notices: tuple[Notice, ...] = ()
+    if bad.any():
+        loads = tried.load[bad]
+        sentence = (
+            f"{bad.sum()} of {bad.size} trials were saturated at loads of {loads.min():.4g} to "
+            f"{loads.max():.4g}, although greater loads kept the limits: the peak is the last load "
+            "at which they are met."
+        )
+        notices = (Notice.warning(Code.NOT_MONOTONE, sentence, loads=loads.tolist()),)
+    return Ending(status=PeakStatus.FOUND, load=estimate, notices=notices)
+
+
+def _disagreements(found: PeakPosterior, tried: _Tried, bad: Flags) -> Iterator[Notice]:
+    """Say where trials near the peak do not agree with each other, or change with time."""
+    peak = found.quantile(0.5)
+    near = np.abs(np.log(tried.load / peak)) < _NEAR
+    of_counted = near[~bad]
+    odd = near & bad
+    odd[~bad] |= of_counted & (np.abs(found.residuals) > _SURPRISING)
+    found_odd, of_near = int(odd.sum()), int(near.sum())
+    drift = _drift(found, of_counted, tried.load[~bad])
+    if drift is not None:
+        sentence = (
+            f"From the first trial near the peak to the last, responses changed by "
+            f"{percent(drift)}: the server, or what else runs, is not the same any more."
+        )
+        yield Notice.refusal(Code.DRIFTING, sentence, change=drift)
+    elif found_odd > max(_BAD_SHARE * of_near, _FEW_BAD):
+        if _is_later(tried, bad):
+            sentence = (
+                f"{bad.sum()} trials were saturated at loads below those that kept the limits "
+                "before: the server, or what else runs, is slower now."
+            )
+            yield Notice.refusal(Code.DRIFTING, sentence)
+            return
+        sentence = (
+            f"{found_odd} of {of_near} trials near the peak were far "
+            "from the others at like loads: the server is good at one time and bad at another."
+        )
+        yield Notice.refusal(Code.BISTABLE, sentence, share=found_odd / of_near)
+
+
+def _is_later(tried: _Tried, bad: Flags) -> bool:
+    """Return whether each trial that greater loads contradict came after all of these."""
+    if not bad.any():
+        return False
+    kept = (tried.log_ratio < -_CLEARLY) & (tried.load > tried.load[bad].min() * _WELL_ABOVE)
+    return bool(np.flatnonzero(kept).max() < np.flatnonzero(bad).min())
+
+
+def _drift(found: PeakPosterior, near: Flags, load: Floats) -> float | None:
+    """Return by which share responses of trials near the peak changed with time, if they did.
+
+    What a curve of another shape explains, a trend of residuals with the load, is none with time.
+    """
+    residual = found.residuals[near]
+    if residual.size < _FEWEST:
+        return None
+    order = np.linspace(-0.5, 0.5, residual.size)
+    columns = np.column_stack([order, np.ones_like(order), np.log(load[near])])
+    inverse = np.linalg.pinv(columns.T @ columns)
+    fitted = inverse @ columns.T @ residual
+    spread = math.sqrt(float(((residual - columns @ fitted) ** 2).mean()))
+    change, error = float(fitted[0]), math.sqrt(float(inverse[0, 0]))
+    if abs(change) < _DRIFTING * max(spread, 1.0) * error:
+        return None
+    return math.expm1(change * found.noise)

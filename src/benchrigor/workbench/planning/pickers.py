@@ -1,0 +1,124 @@
+"""The published policies: how each picks the next load, given whether the last was saturated.
+
+Shivam, Marupadi, Chase, Subramaniam and Babu, "Cutting Corners: Workbench Automation for Server
+Benchmarking" (USENIX ATC 2008), section 4.2.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from benchrigor.workbench.planning.steps import Goal
+
+INCREMENT = 20.0  # "small, fixed" in the paper, which does not give it
+_COLLAPSED = 0.004  # of a load: a bracket so narrow holds no peak, one of its ends was misjudged
+_REOPENED = 0.1
+_LEAST_RATIO, _REAL = 1e-9, 1e-9
+
+
+class Picker(ABC):
+    """Picks the next load. ``ratio`` is the mean response at the last one, over its limit."""
+
+    def __init__(self, goal: Goal) -> None:
+        self._goal = goal
+        self._low, self._high = 0.0, math.inf  # judged unsaturated, and saturated
+
+    @abstractmethod
+    def _further(self, load: float) -> float:
+        """Return a greater load, while none was saturated."""
+
+    def next(self, load: float, ratio: float) -> float | None:
+        """Return the next load; None where there is none between the least and the greatest."""
+        goal = self._goal
+        if ratio < 1.0:
+            if load == goal.max_load:
+                return None
+            self._low = max(self._low, load)
+        else:
+            if load <= goal.min_load:
+                return None
+            self._high = min(self._high, load)
+        return goal.within(self._chosen(load, ratio))
+
+    def _chosen(self, load: float, ratio: float) -> float:
+        if math.isinf(self._high):
+            return self._further(load)
+        if self._high - self._low < _COLLAPSED * self._high:  # what was found last is believed
+            if ratio < 1.0:
+                self._high = load * (1.0 + _REOPENED)
+            else:
+                self._low = load * (1.0 - _REOPENED)
+        return (self._low + self._high) / 2.0
+
+
+class Binsearch(Picker):
+    """Double the load until it saturates, then halve the interval (Algorithm 3)."""
+
+    def _further(self, load: float) -> float:
+        return 2.0 * load
+
+
+class Linear(Picker):
+    """Raise the load by a small fixed step until it saturates, then halve the interval."""
+
+    def _further(self, load: float) -> float:
+        return load + INCREMENT
+
+
+class ModelGuided(Binsearch):
+    """Fit 1/R = A - B load through two loads, and go where it meets the limit (Algorithm 4).
+
+    The two are the last one and, of the others, that with the response nearest to the limit. Where
+    the model has no answer, or one below half the least or above twice the greatest load tried, the
+    load is that of `Binsearch`.
+    """
+
+    points = 2
+
+    def __init__(self, goal: Goal) -> None:
+        super().__init__(goal)
+        self._tried: dict[float, float] = {}
+
+    def _chosen(self, load: float, ratio: float) -> float:
+        self._tried[load] = max(ratio, _LEAST_RATIO)
+        others = sorted(self._tried.keys() - {load}, key=lambda each: abs(self._tried[each] - 1.0))
+        near = [load, *others[: self.points - 1]]
+        least, greatest = min(self._tried) / 2.0, max(self._tried) * 2.0
+        if len(near) == self.points and math.isfinite(ratio):
+            predicted = self._predicted(near, [self._tried[each] for each in near])
+            if predicted is not None and least <= predicted <= greatest:
+                return predicted
+        return super()._chosen(load, ratio)
+
+    def _predicted(self, loads: list[float], ratios: list[float]) -> float | None:
+        """Return where the model has the limit."""
+        (one, two), (inverse, other_inverse) = loads, [1.0 / each for each in ratios]
+        slope = (other_inverse - inverse) / (one - two)
+        return one + (inverse - 1.0) / slope if slope > 0.0 else None
+
+
+class Quadratic(ModelGuided):
+    """Fit R = a + b load + c load^2 through three loads instead; the other model of the paper."""
+
+    points = 3
+
+    def _predicted(self, loads: list[float], ratios: list[float]) -> float | None:
+        if not all(map(math.isfinite, ratios)):
+            return None
+        last = loads[0]  # from which loads are counted: three that lie close together stay apart
+        parabola = np.poly1d(np.polyfit([each - last for each in loads], ratios, 2))
+        roots = (parabola - 1.0).roots
+        real = [float(each.real) for each in roots if abs(each.imag) < _REAL * abs(last + each)]
+        return last + min(real, key=abs) if real else None
+
+
+PICKERS: dict[str, type[Picker]] = {
+    "strawman": Linear,  # and its search ends where a load saturates
+    "linear": Linear,
+    "binsearch": Binsearch,
+    "model": ModelGuided,
+    "quadratic": Quadratic,
+}

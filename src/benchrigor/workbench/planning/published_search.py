@@ -1,0 +1,130 @@
+"""The published search: trials at a load until it is known to be the peak, or known not to be."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from functools import lru_cache, partial
+
+import numpy as np
+
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.stats.series.interval import student_t
+from benchrigor.workbench.data import PeakStatus, Trial
+from benchrigor.workbench.planning.pickers import PICKERS, Picker
+from benchrigor.workbench.planning.steps import Ending, Goal, Policy, Step
+
+_RUN_S, _STRAWMAN_S, _STRAWMAN_TRIALS = 180.0, 300.0, 10
+_MANY = 30  # from so many trials on a mean is normal whatever trials are
+_SEARCH_CONFIDENCE = 0.95  # at which a load is rejected, whatever confidence is wanted of the peak
+_NOT_NORMAL = 0.01  # level of Shapiro and Wilk's test
+
+
+def published(policy: str) -> Policy:
+    """Return one of the published policies by its name."""
+    return partial(_strawman if policy == "strawman" else _searched, PICKERS[policy])
+
+
+def _searched(
+    picker: type[Picker], trials: Sequence[Trial], _pending: Sequence[Step], goal: Goal
+) -> Step | Ending:
+    """Follow Algorithm 2 through the trials so far, to the next one or the end.
+
+    A load is left when the interval of its mean response lies outside of the region around the
+    limit; it is the peak when the two overlap and the interval is narrow. Trials at the same load
+    are pooled, whenever they were run.
+    """
+    told, seen = _by_load(trials), defaultdict[float, list[float]](list)
+    picks, load = picker(goal), goal.within(goal.seed_load)
+    while told[load]:
+        seen[load].append(told[load].popleft())
+        ratios = tuple(seen[load])
+        if math.isfinite(ratios[-1]):
+            if len(ratios) < 2 or not _looks_normal(ratios):
+                continue
+            low, high = _interval(ratios, _SEARCH_CONFIDENCE)
+            if low <= 1.0 + goal.width and high >= 1.0 - goal.width:
+                low, high = _interval(ratios, goal.confidence)
+                if (high - low) / (high + low) <= goal.accuracy:
+                    return _found(load, trials, goal)
+                continue
+        chosen = picks.next(load, float(np.mean(ratios)))
+        if chosen is None:
+            return _out_of_range(ratios)
+        load = chosen
+    return Step(load=load, duration_s=_RUN_S, reason="verdict" if seen[load] else "probe")
+
+
+def _strawman(
+    picker: type[Picker], trials: Sequence[Trial], _pending: Sequence[Step], goal: Goal
+) -> Step | Ending:
+    """Run ten long trials at each load in turn; the peak is the last load before one saturates."""
+    told = _by_load(trials)
+    picks, load, before = picker(goal), goal.within(goal.seed_load), None
+    while len(told[load]) >= _STRAWMAN_TRIALS:
+        ratio = float(np.mean(told[load]))
+        if ratio >= 1.0 and before is not None:
+            return _found(before, trials, goal)
+        chosen = picks.next(load, ratio) if ratio < 1.0 else None
+        if chosen is None:
+            return _out_of_range([ratio])
+        before, load = load, chosen
+    return Step(load=load, duration_s=_STRAWMAN_S, reason="verdict" if told[load] else "probe")
+
+
+def _by_load(trials: Sequence[Trial]) -> defaultdict[float, deque[float]]:
+    told = defaultdict[float, deque[float]](deque)
+    for each in trials:
+        if each.ratio is not None:
+            told[each.asked.load].append(each.ratio)
+    return told
+
+
+@lru_cache(maxsize=4096)  # a search looks at the same trials again and again
+def _interval(ratios: tuple[float, ...], confidence: float) -> tuple[float, float]:
+    """Return the interval of the mean of trials that ended: normal for many, else Student's t."""
+    finite = np.array([each for each in ratios if math.isfinite(each)])
+    freedom = finite.size - 1.0 if finite.size <= _MANY else math.inf
+    reach = student_t(freedom, confidence) * float(finite.std(ddof=1)) / math.sqrt(finite.size)
+    return float(finite.mean()) - reach, float(finite.mean()) + reach
+
+
+@lru_cache(maxsize=4096)
+def _looks_normal(ratios: tuple[float, ...]) -> bool:
+    """Return whether so few trials may be taken for normal."""
+    finite = [each for each in ratios if math.isfinite(each)]
+    if not 3 <= len(finite) <= _MANY or max(finite) == min(finite):
+        return len(finite) >= 2
+    from scipy.stats import shapiro  # noqa: PLC0415  # takes long to load
+
+    return bool(shapiro(finite).pvalue >= _NOT_NORMAL)
+
+
+def _found(load: float, trials: Sequence[Trial], goal: Goal) -> Ending:
+    """Return the peak; the policies know loads on either side of it, and no interval.
+
+    By which side of the limit trials at these loads were is no matter: near the peak that is luck.
+    """
+    tried = {each.asked.load for each in trials}
+    estimate = Estimate(
+        value=load,
+        low=max((each for each in tried if each < load), default=load),
+        high=min((each for each in tried if each > load), default=load),
+        confidence=goal.confidence,
+        n=len(trials),
+        n_effective=float(len(trials)),
+        method="bracket",
+    )
+    sentence = (
+        "The interval is that between the nearest loads tried: what was published tells how well "
+        "the response is known, not the load."
+    )
+    return Ending(
+        status=PeakStatus.FOUND, load=estimate, notices=(Notice.note(Code.BRACKET, sentence),)
+    )
+
+
+def _out_of_range(ratios: Sequence[float]) -> Ending:
+    below = float(np.mean(ratios)) < 1.0
+    return Ending(status=PeakStatus.NOT_SATURATED if below else PeakStatus.SATURATED_AT_LOWEST)

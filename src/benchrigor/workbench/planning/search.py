@@ -1,0 +1,532 @@
+"""The search for a peak: asked for the next trial, told what it found."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from benchrigor.errors import InvalidInput, PlanMismatch
+from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model.checks import refuse, wrong_choice
+from benchrigor.model.series import short
+from benchrigor.model.text import show_duration
+from benchrigor.workbench.data import (
+    FAILED,
+    MEAN,
+    P95,
+    Limit,
+    LoadResult,
+    LoadTrial,
+    PeakRate,
+    PeakStatus,
+    Trial,
+)
+from benchrigor.workbench.planning import adaptive_search
+from benchrigor.workbench.planning.pickers import PICKERS
+from benchrigor.workbench.planning.published_search import published
+from benchrigor.workbench.planning.steps import (
+    Ending,
+    Goal,
+    Policy,
+    Step,
+    highest_kept,
+    lowest_saturated,
+)
+
+ADAPTIVE = "adaptive"
+RATE = "req/s"  # unit of loads by which counts of requests are checked
+POLICIES = (ADAPTIVE, *PICKERS)
+_LAGS = 3.0  # of the p99, that late requests and their burst add to a response at most
+_MOST_LAG = 0.1  # of the limit in seconds that is least: more, and the generator is measured
+_GROWING = 10.0  # the least response over the limit of a trial in which a backlog grew
+_LEAST_SENT = 0.98  # of what was scheduled
+_LEAST_ANSWERED = 0.9  # of what has the time to be answered
+_MOST_TRIALS, _MOST_PUBLISHED = 1_000, 10_000  # a strawman takes 1,200 to 2,500/s
+_MOST_FAILED = 5
+_STRIDE_DOWN = 4.0  # while no load could be offered
+_LEAST_REQUESTS, _IN_TAIL = 30, 10.0  # of a trial; beyond a quantile that is limited
+_OWN_PROCESSOR = "leave the generator a processor of its own (taskset)"
+_NO_REQUEST = 1e-3  # in a tail
+_FAR, _IN_FAR_TAIL = 0.005, 30.0  # of tails that one busy period of a queue may fill
+
+
+class PeakSearch:
+    """Find the greatest load at which a server keeps its limits.
+
+    It does nothing itself: it is asked for a trial and told what the trial found, by whatever runs
+    it. Several trials may be asked for before one is told.
+
+    Parameters
+    ----------
+    threshold_s, p95_threshold_s
+        Limits of the mean and of the 95th percentile of the response, in seconds.
+    limits
+        Further limits; at least one in all. The response of a trial is its greatest value over its
+        limit.
+    setup_s
+        Seconds that a trial costs beside its duration.
+    width
+        The published policies take a response within this share of the limit for the peak.
+    accuracy
+        Relative half-width wanted of the peak; for the published policies, of the response there.
+    confidence
+        Of that interval.
+    policy
+        "adaptive", or one of the published ones: "strawman", "linear", "binsearch", "model",
+        "quadratic".
+    seed_load, min_load, max_load
+        The first load, and those between which all are; None for no greatest one.
+    budget_s
+        What all trials may cost, set-up included; None for no limit.
+    trial_s
+        Seconds of each trial (the runlength r of the paper); None for as long as the policy takes:
+        180 s, 300 s of "strawman", and what the interval needs of "adaptive".
+    whole
+        Whether loads are whole numbers: of users or connections that each wait for an answer, so
+        that "adaptive" takes other curves.
+    unit
+        Of the load. Counts of requests are checked against loads in "req/s".
+
+    Raises
+    ------
+    InvalidInput
+        When an argument is out of range, or there is no limit.
+
+    Notes
+    -----
+    The policies are those of Shivam et al. (USENIX ATC 2008), Algorithms 2 to 4; "adaptive" is this
+    library's own, see `workbench.arithmetic.peaks`.
+
+    Examples
+    --------
+    A server that serves 200 a second, one after the other, may be offered 175 when responses shall
+    take 40 ms on average:
+
+    >>> search = PeakSearch(threshold_s=0.04)
+    >>> while (trial := search.ask()) is not None:
+    ...     spare = 200.0 - trial.load
+    ...     found = LoadResult(mean_response_s=1 / spare if spare > 0 else 9.0)
+    ...     search.tell(trial, found)
+    >>> peak = search.result()
+    >>> str(peak.status), peak.load.low < 175.0 < peak.load.high
+    ('found', True)
+    """
+
+    def __init__(
+        self,
+        threshold_s: float | None = None,
+        p95_threshold_s: float | None = None,
+        limits: Sequence[Limit] = (),
+        setup_s: float = 0.0,
+        *,
+        width: float = 0.10,
+        accuracy: float = 0.05,
+        confidence: float = 0.95,
+        policy: str = ADAPTIVE,
+        seed_load: float = 50.0,
+        min_load: float = 1.0,
+        max_load: float | None = None,
+        budget_s: float | None = None,
+        trial_s: float | None = None,
+        whole: bool = False,
+        unit: str = RATE,
+    ) -> None:
+        self.unit = unit
+        self._is_rate = unit == RATE and not whole
+        self.limits = _all_limits(threshold_s, p95_threshold_s, limits)
+        refuse(
+            wrong_choice("policy", policy, POLICIES),
+            ["whole loads are for the policy 'adaptive'"] * (whole and policy != ADAPTIVE),
+        )
+        self.goal = Goal(
+            width=width,
+            accuracy=accuracy,
+            confidence=confidence,
+            seed_load=seed_load,
+            min_load=min_load,
+            max_load=max_load,
+            setup_s=setup_s,
+            budget_s=budget_s,
+            trial_s=trial_s,
+            whole=whole,
+        )
+        self._is_adaptive = policy == ADAPTIVE
+        # Of users and connections it is not known how many requests they send.
+        self._least_requests = 0 if whole or not self._is_adaptive else least_requests(self.limits)
+        self._policy: Policy = adaptive_search.adaptive if self._is_adaptive else published(policy)
+        self._trials: list[Trial] = []
+        self._pending: dict[int, LoadTrial] = {}
+        self._asked = 0
+        self._again: list[Step] = []  # invalid trials that are to be repeated
+        self._limited = ""  # why no greater load could be offered
+        self._ending: Ending | None = None
+
+    def ask(self) -> LoadTrial | None:
+        """Return a trial to run, another one each time; None when the search is over."""
+        if self._ending is None:
+            step = self._again.pop() if self._again else self._next_step()
+            affordable = self._affordable(step) if isinstance(step, Step) else None
+            if affordable is not None:
+                return self._planned(affordable)
+            self._ending = self._ended(step) if isinstance(step, Ending) else self._out_of_budget()
+        return None
+
+    def tell(self, trial: LoadTrial, result: LoadResult) -> None:
+        """Add what a trial found.
+
+        A trial that the generator could not offer as planned is repeated once; when that is invalid
+        too, no greater load can be offered.
+
+        Raises
+        ------
+        PlanMismatch
+            When the trial was not asked for, or has been told already.
+        InvalidInput
+            When the result has none of the values that are limited, or its counts of requests are
+            impossible at such a rate.
+        """
+        if not isinstance(trial, LoadTrial) or self._pending.get(trial.id) != trial:
+            known = isinstance(trial, LoadTrial) and any(
+                each.asked == trial for each in self._trials
+            )
+            what = "has been told already" if known else "was never asked for"
+            raise PlanMismatch(f"{short(trial)} {what}; tell each trial that ask() returned, once")
+        self._refuse_wrong_counts(trial, result)
+        told = self._counted(trial, result)
+        del self._pending[trial.id]
+        self._take(told)
+
+    def _refuse_wrong_counts(self, trial: LoadTrial, result: LoadResult) -> None:
+        """Refuse more requests than a rate can be, and some in no time."""
+        if not self._is_rate:
+            return
+        counts = (result.scheduled, result.sent, result.completed)
+        requests, run_s = max(each or 0 for each in counts), result.run_s
+        wrong = trial.too_many(requests, run_s or 0.0)
+        refuse(
+            [f"{wrong}; of a load that is no rate, give PeakSearch the unit"] if wrong else [],
+            [f"{requests} requests were sent in 0 s, expected about {trial.duration_s:g} s"]
+            * (requests > 0 and run_s == 0.0),
+        )
+
+    def recall(self, trial: LoadTrial, result: LoadResult) -> None:
+        """Add a trial of an earlier search with the same limits, which this one goes on with."""
+        self._take(self._counted(trial, result))
+        self._asked = max(self._asked, trial.id + 1)
+        self._again = [each for each in self._again if each.load != trial.load]
+
+    def cut(self, trial: LoadTrial, sentence: str) -> None:
+        """End the search, whose budget was spent while a trial ran: nothing of that counts."""
+        del self._pending[trial.id]
+        ending = self._out_of_budget()
+        notice = Notice.warning(Code.CUT_ROUND, sentence)
+        self._ending = replace(ending, notices=(*ending.notices, notice))
+
+    def _take(self, told: Trial) -> None:
+        self._trials.append(told)
+        if told.invalid and self._ending is None:
+            self._repeat_or_limit(told)
+
+    def result(self) -> PeakRate:
+        """Return what is known of the peak, also while the search runs."""
+        trials, ending = self._valid(), self._ending
+        load = ending.load if ending is not None else self._so_far()
+        kept, saturated = highest_kept(trials), lowest_saturated(trials)
+        if load is not None:  # beyond it trials kept the limits, or did not, by chance
+            kept = highest_kept([each for each in trials if each.asked.load <= load.value])
+            saturated = lowest_saturated([each for each in trials if each.asked.load > load.value])
+        status = None if ending is None else ending.status
+        if status is PeakStatus.SATURATED_AT_LOWEST:  # what kept the limits did so by chance
+            kept, saturated = None, min(each.asked.load for each in trials)
+        notices = () if ending is None else (*ending.notices, *self._unchecked(trials))
+        return PeakRate(
+            status=status,
+            load=load,
+            at_least=kept,
+            at_most=saturated,
+            limits=self.limits,
+            binding=_binding(trials, load),
+            trials=tuple(self._trials),
+            cost_s=sum(each.cost_s for each in self._trials),
+            goodput=_goodput(trials, kept),
+            unit=self.unit,
+            notices=notices,
+        )
+
+    def _unchecked(self, trials: Sequence[Trial]) -> Iterator[Notice]:
+        """Say which limits no trial told anything of."""
+        names = [
+            repr(each.metric)
+            for each in self.limits
+            if all(trial.result.value(each.metric) is None for trial in trials)
+        ]
+        if trials and names:
+            sentence = f"No trial told its {' or '.join(names)}: that limit was not checked."
+            yield Notice.warning(Code.LIMIT_NOT_CHECKED, sentence)
+
+    def _valid(self) -> list[Trial]:
+        return [each for each in self._trials if each.counts]
+
+    def _next_step(self) -> Step | Ending:
+        most = _MOST_TRIALS if self._is_adaptive else _MOST_PUBLISHED
+        if len(self._trials) + len(self._pending) >= most:
+            return self._out_of_budget()
+        pending = [Step(each.load, each.duration_s, each.reason) for each in self._pending.values()]
+        step = self._policy(self._valid(), pending, self._goal_by_now())
+        if isinstance(step, Step):
+            wanted = max(step.duration_s, self._least_s(step))
+            step = replace(step, duration_s=self.goal.trial_s or wanted)
+        return step
+
+    def _least_s(self, step: Step) -> float:
+        """Return how long a trial is for as many requests as the limits need.
+
+        At the first loads that may be most of the budget. A rough trial takes its part of it: at
+        the loads that it leads to, requests are plenty.
+        """
+        least_s = self._least_requests / step.load
+        if not step.is_rough or self.goal.budget_s is None:
+            return least_s
+        return min(least_s, self.goal.budget_s / adaptive_search.IN_BUDGET)
+
+    def _goal_by_now(self) -> Goal:
+        """Return the goal with the cost of set-up as it was so far, where none was given."""
+        spent = [each.result.spent_s.get("set-up", 0.0) for each in self._trials]
+        if self.goal.setup_s or not spent:
+            return self.goal
+        return replace(self.goal, setup_s=sum(spent) / len(spent))
+
+    def _planned(self, step: Step) -> LoadTrial:
+        trial = LoadTrial(
+            id=self._asked, load=step.load, duration_s=step.duration_s, reason=step.reason
+        )
+        self._asked += 1
+        self._pending[trial.id] = trial
+        return trial
+
+    def _affordable(self, step: Step) -> Step | None:
+        """Return a step that fits into the budget, if need be a shorter one; None for none."""
+        goal = self._goal_by_now()
+        if goal.budget_s is None:
+            return step
+        spent = sum(each.cost_s for each in self._trials)
+        spent += sum(each.duration_s + goal.setup_s for each in self._pending.values())
+        left_s = goal.budget_s - spent - goal.setup_s
+        if left_s >= step.duration_s:
+            return step
+        is_enough = left_s >= max(adaptive_search.shortest_s(goal), self._least_s(step))
+        is_enough &= self._is_adaptive and goal.trial_s is None
+        return replace(step, duration_s=left_s) if is_enough else None
+
+    def _ended(self, ending: Ending) -> Ending:
+        """Add what the generator could not offer, where that is why nothing saturated."""
+        if ending.status is not PeakStatus.NOT_SATURATED or not self._limited:
+            return ending
+        sentence = f"No greater load was offered: {self._limited}."
+        return replace(ending, notices=(Notice.warning(Code.GENERATOR_LIMIT, sentence),))
+
+    def _so_far(self) -> Estimate | None:
+        return adaptive_search.so_far(self._valid(), self.goal) if self._is_adaptive else None
+
+    def _out_of_budget(self) -> Ending:
+        if ending := self._nothing_offered(PeakStatus.BUDGET_SPENT):
+            return ending
+        sentence = "The search ended before the interval was as narrow as wanted: allow more."
+        load = self._so_far()
+        wanted = None if load is None else self.goal.accuracy * load.value
+        notice = Notice.warning(Code.NOT_CONVERGED, sentence, wanted=wanted)
+        return Ending(PeakStatus.BUDGET_SPENT, load, (notice,))
+
+    def _counted(self, trial: LoadTrial, result: LoadResult) -> Trial:
+        """Return a trial with its greatest value over its limit."""
+        ratios = {each.metric: each.ratio_of(result) for each in self.limits}
+        known = {metric: ratio for metric, ratio in ratios.items() if ratio is not None}
+        invalid = self._why_invalid(trial, result)
+        if not (known or result.crashed or invalid):
+            names = " or ".join(repr(each) for each in ratios)
+            raise InvalidInput(
+                f"the result has no value of {names}, expected those that have limits"
+            )
+        binding = max(known, key=lambda metric: known[metric], default="")
+        ratio = known.get(binding)
+        if result.crashed:
+            ratio = math.inf
+        elif result.growing and ratio is not None:
+            ratio = max(ratio, _GROWING)
+        setup_s = self.goal.setup_s
+        cost_s = sum(result.spent_s.values()) or trial.duration_s + setup_s
+        return Trial(
+            asked=trial,
+            result=result,
+            ratio=ratio,
+            binding=binding,
+            cost_s=cost_s,
+            invalid=invalid,
+            tail=self._tail(trial, result, binding),
+        )
+
+    def _tail(self, trial: LoadTrial, result: LoadResult, binding: str) -> float:
+        """Return how many requests the value over its limit rests on; infinite if not known."""
+        limit = next((each for each in self.limits if each.metric == binding), None)
+        if limit is None or self.goal.whole or not self._is_adaptive:
+            return math.inf
+        requests = trial.load * trial.duration_s if result.sent is None else result.sent
+        if limit.metric == FAILED:
+            return max(requests * limit.at_most, _NO_REQUEST)
+        q = limit.quantile
+        share = 1.0 if q is None else min(1.0 - q, q)
+        return max(requests * share, _NO_REQUEST) if limit.is_of_time else math.inf
+
+    def _why_invalid(self, trial: LoadTrial, result: LoadResult) -> str:
+        """Say why a trial tells of the generator, not of the server; empty where it does not.
+
+        A server that is overloaded makes the generator late, too, when it opens connections by the
+        hundred: where a response is above its limit whatever the lag adds, it is saturated.
+        """
+        if result.crashed:
+            return ""
+        seconds = [each for each in self.limits if each.is_of_time]
+        least_s = min((each.at_most for each in seconds), default=math.inf)
+        lag_s = result.lag_p99_s or 0.0
+        is_over = any(
+            (result.value(each.metric) or 0.0) - _LAGS * lag_s > each.at_most for each in seconds
+        )
+        if lag_s > _MOST_LAG * least_s and not is_over:
+            return (
+                f"requests were sent {show_duration(lag_s)} late (99th percentile), over "
+                f"a tenth of the limit: {_OWN_PROCESSOR}, send from more processes "
+                "(--processes), or let requests wait instead of compute"
+            )
+        sent, scheduled = self._offered(trial, result)
+        if sent < _LEAST_SENT * scheduled:
+            return (
+                f"only {sent} of {scheduled:.0f} requests were sent: allow more "
+                f"connections, or {_OWN_PROCESSOR}"
+            )
+        return self._too_few_answers(trial, result)
+
+    def _too_few_answers(self, trial: LoadTrial, result: LoadResult) -> str:
+        """Say that a generator which tells only of answers sent less than its load; else empty.
+
+        Where the limits are kept, no more requests wait at the end than come within one of them.
+        """
+        slowest_s = max((each.at_most for each in self.limits if each.is_of_time), default=math.inf)
+        is_kept = all((each.ratio_of(result) or 0.0) < 1.0 for each in self.limits)
+        if not self._is_rate or result.sent is not None or result.completed is None or not is_kept:
+            return ""
+        answered = result.completed + result.failed
+        least = trial.least(result.run_s or math.inf) - trial.load * slowest_s
+        if answered >= _LEAST_ANSWERED * least:
+            return ""
+        return (
+            f"only {answered} requests were answered, expected about "
+            f"{trial.load * trial.duration_s:.0f}, although the limits were kept: let the "
+            "generator obey its rate"
+        )
+
+    def _offered(self, trial: LoadTrial, result: LoadResult) -> tuple[int, float]:
+        """Return how many requests were sent, and of how many; 0 of 0 where that is not known."""
+        if result.sent is None:
+            return 0, 0.0
+        scheduled = float(result.scheduled or 0)
+        if self._is_rate and not result.growing:
+            scheduled = max(scheduled, trial.least(result.run_s or math.inf))
+        return result.sent, scheduled
+
+    def _repeat_or_limit(self, told: Trial) -> None:
+        """Repeat an invalid trial once; then search below it, or end where nothing is left.
+
+        A load below one that was offered is repeated more often: a neighbour of the generator was
+        busy for a while.
+        """
+        load = told.asked.load
+        failed = sum(bool(each.invalid) and each.asked.load == load for each in self._trials)
+        is_below = any(each.asked.load > load for each in self._valid())  # it can offer that
+        if failed < (_MOST_FAILED if is_below else 2):
+            reason = "again: the last one was invalid"
+            self._again.append(Step(load, told.asked.duration_s, reason))
+            return
+        self._limited = told.invalid
+        below = self._offered_below(load) if self._is_adaptive else None
+        if below is not None:
+            self.goal = replace(self.goal, max_load=self.goal.within(below))
+            return
+        what = f"A load of {load:.4g} was not" if is_below else "No greater load was"
+        notice = Notice.warning(Code.GENERATOR_LIMIT, f"{what} offered: {told.invalid}.")
+        ending = Ending(PeakStatus.NOT_SATURATED, notices=(notice,))
+        if is_below:
+            ending = Ending(PeakStatus.FAILED, self._so_far(), (notice,))
+        self._ending = self._nothing_offered(PeakStatus.FAILED) or ending
+
+    def _nothing_offered(self, status: PeakStatus) -> Ending | None:
+        """Return an ending that says so if trials were run, and all were invalid."""
+        if not self._trials or self._valid():
+            return None
+        n, why = len(self._trials), self._trials[-1].invalid
+        trials = "the only trial was" if n == 1 else f"all {n} trials were"
+        sentence = f"No load could be offered on time: {trials} invalid, since {why}."
+        return Ending(status, notices=(Notice.warning(Code.GENERATOR_LIMIT, sentence),))
+
+    def _offered_below(self, load: float) -> float | None:
+        """Return the greatest load to go on with, where one was not offered; None for none."""
+        ratios = {each.asked.load: each.ratio or 0.0 for each in self._valid()}
+        top = max(ratios, default=0.0)
+        if load <= top:
+            return None
+        if load > top * (1.0 + self.goal.width):
+            below = math.sqrt(load * top) if top else load / _STRIDE_DOWN
+            is_late_at_any = not top and len(self._trials) >= _MOST_FAILED
+            return None if is_late_at_any or below < self.goal.min_load else below
+        return top if max(ratios.values()) >= 1.0 else None
+
+
+def least_requests(limits: Sequence[Limit]) -> int:
+    """Return how many requests a trial needs for its values to mean something.
+
+    Ten are to be in the tail; 30 beyond p99.5, where slow responses come together.
+    """
+    shares = [1.0 - each.quantile for each in limits if each.quantile is not None]
+    needed = [
+        (_IN_FAR_TAIL if each < _FAR else _IN_TAIL) / min(each, 1.0 - each) for each in shares
+    ]
+    failed = (each.at_most for each in limits if each.metric == FAILED)
+    needed += [_IN_TAIL / min(each, 1.0 - each) for each in failed]
+    return max(_LEAST_REQUESTS, *map(round, needed), 0)
+
+
+def _all_limits(
+    threshold_s: float | None, p95_threshold_s: float | None, limits: Sequence[Limit]
+) -> tuple[Limit, ...]:
+    """Return all limits, at least one, and one of each metric."""
+    wrong = [each for each in limits if not isinstance(each, Limit)]
+    refuse(f"limits hold {short(each)}, expected a Limit" for each in wrong)
+    named = ((MEAN, threshold_s), (P95, p95_threshold_s))
+    found = [Limit(metric=metric, at_most=most) for metric, most in named if most is not None]
+    found += limits
+    times = Counter(each.metric for each in found)
+    refuse(
+        [] if found else ["no limit is given, expected threshold_s, p95_threshold_s or limits"],
+        (f"{metric!r} has {n} limits, expected one" for metric, n in times.items() if n > 1),
+    )
+    return tuple(found)
+
+
+def _binding(trials: Sequence[Trial], load: Estimate | None) -> str:
+    """Return the metric that is nearest to its limit at the load nearest to the peak."""
+    if load is None or not trials:
+        return ""
+    nearest = min(trials, key=lambda each: abs(math.log(each.asked.load / load.value)))
+    return nearest.binding
+
+
+def _goodput(trials: Sequence[Trial], kept: float | None) -> float | None:
+    """Return the answers within the limits per second, at the greatest load that kept them."""
+    rates = []
+    for each in trials:
+        answers = each.result.within_limits
+        answers = each.result.completed if answers is None else answers
+        if each.asked.load == kept and answers is not None:
+            rates.append(answers / max(each.ran_s, each.asked.duration_s))
+    return sum(rates) / len(rates) if rates else None

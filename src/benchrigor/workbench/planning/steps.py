@@ -1,0 +1,114 @@
+"""What a policy is told, and what it answers: the next trial, or how the search ended."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from benchrigor.model import Estimate, Notice
+from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
+from benchrigor.workbench.data import PeakStatus, Trial, check_load
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What a search is to find, and within which bounds.
+
+    Parameters
+    ----------
+    width
+        Half-width of the region around the limit in which a response counts as at the peak.
+    accuracy
+        Relative half-width wanted of the peak; for the published policies of the response there.
+    confidence
+        Of that interval.
+    seed_load, min_load, max_load
+        The first load, and those between which all are; None for no greatest one.
+    setup_s
+        What a trial costs beside its duration.
+    budget_s
+        What all trials may cost; None for no limit.
+    whole
+        Whether loads are whole numbers.
+    trial_s
+        Seconds of each trial; None for as long as the policy wants.
+    """
+
+    width: float
+    accuracy: float
+    confidence: float
+    seed_load: float
+    min_load: float
+    max_load: float | None
+    setup_s: float
+    budget_s: float | None = None
+    whole: bool = False
+    trial_s: float | None = None
+
+    def __post_init__(self) -> None:
+        greatest = [] if self.max_load is None else check_load("max_load", self.max_load)
+        problems = check_load("seed_load", self.seed_load) + check_load("min_load", self.min_load)
+        problems += greatest
+        if not problems and self.max_load is not None and self.min_load > self.max_load:
+            problems.append(
+                f"min_load is {self.min_load!r}, expected at most max_load, {self.max_load!r}"
+            )
+        if not problems and self.whole is True:
+            bounds = {"min_load": self.min_load, "max_load": self.max_load}
+            problems += [
+                f"{name} is {bound!r}, expected a whole number, as all loads are"
+                for name, bound in bounds.items()
+                if bound is not None and bound % 1.0 != 0.0
+            ]
+        refuse(
+            problems,
+            wrong_number("setup_s", self.setup_s, zero=True),
+            wrong_share("width", self.width),
+            wrong_share("accuracy", self.accuracy),
+            wrong_share("confidence", self.confidence),
+            [] if self.budget_s is None else wrong_number("budget_s", self.budget_s),
+            [] if self.trial_s is None else wrong_number("trial_s", self.trial_s),
+            wrong_values([("whole", self.whole, isinstance(self.whole, bool), "True or False")]),
+        )
+
+    def within(self, load: float) -> float:
+        """Return the load, or the nearest that is allowed."""
+        load = float(max(round(load), 1)) if self.whole else load
+        return min(max(load, self.min_load), math.inf if self.max_load is None else self.max_load)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The trial that a policy wants next; a rough one is only to show about where the peak is."""
+
+    load: float
+    duration_s: float
+    reason: str
+    is_rough: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a search ended, in a policy's view."""
+
+    status: PeakStatus
+    load: Estimate | None = None
+    notices: tuple[Notice, ...] = ()
+
+
+Policy = Callable[[Sequence[Trial], Sequence[Step], Goal], Step | Ending]
+"""From the trials that count, in the order told, and those under way, to the next step."""
+
+
+def highest_kept(trials: Sequence[Trial]) -> float | None:
+    """Return the greatest load that kept the limits."""
+    kept = (each.asked.load for each in trials if each.ratio is not None and each.ratio < 1.0)
+    return max(kept, default=None)
+
+
+def lowest_saturated(trials: Sequence[Trial]) -> float | None:
+    """Return the least load above which no trial kept the limits."""
+    top = highest_kept(trials) or 0.0
+    above = (each.asked.load for each in trials if each.ratio is not None and each.ratio >= 1.0)
+    return min((each for each in above if each > top), default=None)

@@ -1,0 +1,345 @@
+"""Searches for a peak from the command line: what offers the load, and what people see."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.options import hint, wants_details
+from benchrigor.cli.output import print_result, say
+from benchrigor.cli.picture import write_picture
+from benchrigor.cli.targets import imported, refuse_hidden
+from benchrigor.clocks import WallClock
+from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
+from benchrigor.layout import page, row, wrapped
+from benchrigor.model import Code, RunRecord, codec
+from benchrigor.model.checks import refuse
+from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.text import percent, show_duration, show_value
+from benchrigor.storage import Journal
+from benchrigor.workbench.arithmetic.run_length import plan_runlength
+from benchrigor.workbench.data import (
+    Limit,
+    LoadResult,
+    LoadTrial,
+    PeakRate,
+    PeakStatus,
+    Trial,
+    show_ratio,
+)
+from benchrigor.workbench.loadgen import HttpRequest, HttpRequests, LoadCommand, OpenLoop
+from benchrigor.workbench.loadgen.overtime import ended_with_budget
+from benchrigor.workbench.peak_run import PeakRun, search_of
+from benchrigor.workbench.picture import plot_peak
+from benchrigor.workbench.planning.expected_cost import expected_costs
+from benchrigor.workbench.planning.search import PeakSearch
+from benchrigor.workbench.report import explain_peak
+from benchrigor.workloads import Pick
+from benchrigor.workloads.processes.command_hooks import run_hook
+from benchrigor.workloads.processes.command_line import CommandLine
+from benchrigor.workloads.processes.time_limits import CallOverran
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NOUN = "a search for a peak"
+_FAILURES_SHOWN = 3
+_PILOTS, _LENGTHS = 5, (0.5, 1.0, 2.0)  # trials of each length; lengths over that of the search
+
+
+def peak_of(record: RunRecord) -> PeakRate:
+    """Return what a stored search found; of one that was cut off, by then."""
+    search = search_of(record)
+    trial = search.ask() if record.decision is not None else None  # or it says that it is over
+    if trial is not None:
+        cuts = [each for each in record.notices if each.code is Code.CUT_ROUND]
+        search.cut(trial, cuts[-1].sentence if cuts else "The search ended before its last trial.")
+    return search.result()
+
+
+def announced(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print what a search would take."""
+    expected = expected_costs(options)
+    first = search.ask()
+    assert first is not None  # noqa: S101  # it has not begun
+    trials, seconds = [len(each.trials) for each in expected], [each.cost_s for each in expected]
+    statuses = [each.status for each in expected]
+
+    def text() -> str:
+        unit, cut = search.unit, statuses.count(None)
+        begun = f"{show_value(first.load, unit)} for {first.duration_s:.3g} s"
+        n = _span([str(each) for each in sorted(trials)], cut)
+        took = _span([show_duration(each) for each in sorted(seconds)], cut)
+        peaks = f"peaks of 2 to 100 times {show_value(search.goal.seed_load, unit)}"
+        others = Counter(each for each in statuses if each not in (None, PeakStatus.FOUND))
+        ended = [f"{n} of {len(statuses)} end {status}" for status, n in others.items()]
+        lines = row("first", [f"{begun}, then on to where the limits are no longer kept"])
+        lines += row("expected", [f"{n} trials, {took}: simulated with {peaks}", *ended])
+        return page(lines)
+
+    print_result(
+        text, as_json=as_json, first=first, trials=trials, seconds=seconds, statuses=statuses
+    )
+
+
+def planned_lengths(search: PeakSearch, generator: Prepared, *, as_json: bool) -> None:
+    """Run pilot trials of several lengths at the first load, and print what each length takes."""
+    first = search.ask()
+    assert first is not None  # noqa: S101  # it has not begun
+    lengths = [first.duration_s * each for each in _LENGTHS] * _PILOTS
+    load = show_value(first.load, search.unit)
+    say(f"{len(lengths)} trials at {load}, {show_duration(sum(lengths))} in all", err=True)
+    generator.check()
+    try:
+        for number, seconds in enumerate(lengths):
+            pilot = replace(first, id=number, duration_s=seconds, reason="pilot")
+            search.recall(pilot, generator.offer(pilot))
+    finally:
+        generator.close()
+    trials = search.result().trials
+    invalid = (each.invalid or "the server broke down" * each.result.crashed for each in trials)
+    refuse({f"a trial at {load} tells nothing: {each}" for each in invalid if each})
+    pilots: dict[float, list[float]] = {}
+    for each in trials:
+        pilots.setdefault(each.asked.duration_s, []).append(each.ratio or 0.0)
+    setup_s = max(0.0, sum(each.cost_s for each in trials) - sum(lengths)) / len(trials)
+    wanted = {"accuracy": search.goal.accuracy, "confidence": search.goal.confidence}
+    plan = plan_runlength(pilots, **wanted, setup_s=setup_s)
+    accuracy, confidence = map(percent, wanted.values())
+    said = f"the response at {load} within {accuracy} at {confidence}; near the peak it takes more"
+    print_result(
+        lambda: page([*str(plan).splitlines(), said]),
+        as_json=as_json,
+        **{**wanted, "load": first.load, "setup_s": setup_s, **asdict(plan)},
+    )
+
+
+def _span(ascending: Sequence[str], cut: int) -> str:
+    """Show the least and the greatest; of searches that were cut off, that they take more."""
+    least, most = ascending[0], ascending[-1]
+    if cut:
+        return f"{f'{least} to ' if cut < len(ascending) else ''}more than {most}"
+    return least if least == most else f"{least} to {most}"
+
+
+def carry_out(
+    run: PeakRun,
+    search: PeakSearch,
+    generator: Prepared,
+    *,
+    accuracy_given: bool,
+    as_json: bool,
+    picture: Path | None = None,
+) -> NoReturn:
+    """Carry out a search, with a line for each trial on stderr, and end with its exit code."""
+    begun_s = time.monotonic()
+    try:
+        with ended_with_budget(run.left_s()):
+            generator.check()
+    except CallOverran:
+        generator.close()
+        raise WorkloadFailed(
+            f"The first trial was not prepared, nor a request answered, within the "
+            f"{show_duration(run.left_s())} of the budget: check that it cannot hang, or allow more"
+        ) from None
+    prepared_s = time.monotonic() - begun_s
+    try:
+        found = run.carry_out(
+            generator, after=lambda trial, peak: _tell(trial, peak, search), prepared_s=prepared_s
+        )
+    except (BenchrigorError, KeyboardInterrupt):
+        if search.result().trials:  # what is known until then
+            print_peak(search.result(), run_id=run.run_id, as_json=as_json)
+        raise
+    finally:
+        generator.close()
+    print_peak(found, run_id=run.run_id, as_json=as_json)
+    if picture is not None:
+        write_picture(plot_peak(found, title=run.record().name), picture)
+    leave(_code(found, accuracy_given=accuracy_given))
+
+
+def show(record: RunRecord) -> None:
+    """Print the report of a stored search."""
+    print_peak(peak_of(record), run_id=record.run_id, as_json=False)
+
+
+def draw(record: RunRecord) -> Axes:
+    """Draw the trials of a stored search."""
+    return plot_peak(peak_of(record), title=record.name)
+
+
+def explain(record: RunRecord, *, as_json: bool) -> None:
+    """Print how a stored search came to what it found."""
+    found = peak_of(record)
+    print_result(
+        lambda: explain_peak(found, record.name),
+        as_json=as_json,
+        run_id=record.run_id,
+        name=record.name,
+        peak=codec.encode(found),
+    )
+
+
+def resume(
+    record: RunRecord, store: Journal, limits: Mapping[str, Any], *, as_json: bool
+) -> NoReturn:
+    """Take up a stored search, with a new budget for all of it where one is given."""
+    refuse(
+        f"{name} is given, and {record.run_id} is {NOUN}: expected --budget"
+        for name, limit in limits.items()
+        if limit is not None and name != "budget_s"
+    )
+    budget_s = limits["budget_s"]
+    changed = {} if budget_s is None else {"budget_s": None if budget_s == math.inf else budget_s}
+    search = search_of(record, **changed)
+    accuracy_given = record.subject["generator"].get("accuracy_given", False)
+    if record.decision is not None and not changed:  # it is over: no server is needed
+        print_peak(peak_of(record), run_id=record.run_id, as_json=as_json)
+        leave(_code(peak_of(record), accuracy_given=accuracy_given))
+    refuse_hidden(record)
+    generator = generator_of(record.subject["generator"], search.limits)
+    run = PeakRun.resumed(search, record, store)
+    carry_out(run, search, generator, accuracy_given=accuracy_given, as_json=as_json)
+
+
+def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
+    """Print the report of a search, or its fields as JSON."""
+
+    def text() -> str:
+        kept = [] if run_id is None else [f"  kept as {run_id}: {hint('explain', run_id)}"]
+        return page([*found.lines(whole=wants_details()), *kept])
+
+    fields = {name: getattr(found, name) for name in found.__dataclass_fields__}
+    if found.load is not None and found.load.is_bracket:
+        fields["load"] = {**codec.encode(found.load), "confidence": None}
+    print_result(text, as_json=as_json, run_id=run_id, **fields)
+
+
+def _code(found: PeakRate, *, accuracy_given: bool) -> ExitCode:
+    cut_short = (PeakStatus.BUDGET_SPENT, PeakStatus.FAILED)
+    if found.status in cut_short and found.load is not None:
+        return ExitCode.TARGET_MISSED if accuracy_given else ExitCode.RESULT
+    bounded = (PeakStatus.NOT_SATURATED, PeakStatus.SATURATED_AT_LOWEST)
+    known = found.load is not None or (found.status in bounded and found.at_least != found.at_most)
+    return ExitCode.RESULT if known else ExitCode.NOTHING_MEASURED
+
+
+def _tell(trial: Trial, peak: PeakRate, search: PeakSearch) -> None:
+    """Say on stderr what a trial found, and what is known by now."""
+    if trial.invalid:
+        why, _, _cure = trial.invalid.partition(": ")  # what to do stands below the result
+        verdict = f"invalid: {why}"
+    elif trial.result.crashed:
+        verdict = "broke down"
+    else:
+        ratio = trial.ratio or 0.0
+        verdict = f"{trial.binding} {show_ratio(ratio)} of its limit: "
+        verdict += "saturated" if ratio >= 1.0 else "kept"
+        most = sorted(trial.result.failures.items(), key=lambda each: -each[1])[:_FAILURES_SHOWN]
+        failures = ", ".join(f"{n} {what}" for what, n in most)
+        verdict += f" ({failures})" if failures else ""
+    parts = [f"{show_value(trial.asked.load, peak.unit)}", verdict]
+    if peak.load is not None:
+        parts.append(f"peak {peak.load.low:.3g} to {peak.load.high:.3g}")
+    if search.goal.budget_s is not None and peak.status is None:
+        left_s = search.goal.budget_s - peak.cost_s
+        parts += [f"{show_duration(left_s)} left"] if left_s > 0.0 else []
+    say(page(wrapped(" · ".join(parts), hanging=2)), err=True)
+
+
+class Prepared:
+    """A load generator with what is run before each trial, and when the server broke down."""
+
+    def __init__(
+        self, generator: OpenLoop | LoadCommand, *, prepare: str | None, recover: str | None
+    ) -> None:
+        self._generator, self._prepare, self._recover = generator, prepare, recover
+        self._broken: BenchrigorError | None = None  # why the server is not there any more
+        self._checked_s: float | None = None  # what the check took, which prepared the first trial
+
+    def check(self) -> None:
+        """Prepare the first trial, and see whether the server answers at all."""
+        begun_s = time.monotonic()
+        self._run(self._prepare, "--prepare")
+        self._generator.check()
+        self._checked_s = time.monotonic() - begun_s
+
+    def offer(self, trial: LoadTrial) -> LoadResult:
+        """Prepare, carry out the trial, and recover.
+
+        Where the server does not recover the next trial fails: this one has told where it broke.
+        """
+        if self._broken is not None:
+            raise self._broken
+        setup_s, self._checked_s = self._checked_s, None
+        if setup_s is None:
+            begun_s = time.monotonic()
+            self._run(self._prepare, "--prepare")
+            setup_s = time.monotonic() - begun_s
+        result = self._generator.offer(trial)
+        begun_s = time.monotonic()
+        if result.crashed:
+            try:
+                self._run(self._recover, "--recover")
+                self._generator.check()
+            except BenchrigorError as error:
+                self._broken = error
+            except CallOverran:
+                self._broken = WorkloadFailed(
+                    "The server had not recovered by the end of the budget"
+                )
+        spent_s = {"set-up": setup_s, **result.spent_s}
+        spent_s["teardown"] = spent_s.get("teardown", 0.0) + time.monotonic() - begun_s
+        return replace(result, spent_s=spent_s)
+
+    def close(self) -> None:
+        """Let go of what the generator holds."""
+        self._generator.close()
+
+    def _run(self, command: str | None, option: str) -> None:
+        if command is not None:
+            words = _words(command, option)
+            run_hook(option, words, CommandLine(words), WallClock())
+
+
+def _words(command: str, option: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise InvalidInput(f"{option} {hide_secrets(command)!r}: {error}") from None
+
+
+def generator_of(described: Mapping[str, Any], limits: Sequence[Limit]) -> Prepared:
+    """Return what offers the load, as `peak` describes it."""
+    is_rate = described["load"] == "rate"
+    made: OpenLoop | LoadCommand
+    if described["kind"] == "command":
+        picks = [Pick.parse(each) for each in described["read"]]
+        made = LoadCommand(described["words"], picks, limits=limits, is_rate=is_rate)
+    else:
+        if not is_rate:
+            raise InvalidInput(
+                f"--load is {described['load']!r}, expected 'rate': users who wait for answers "
+                "come from a COMMAND"
+            )
+        requests: Any
+        if described["kind"] == "target":
+            requests = imported(described["words"][0], described["cwd"])
+        else:
+            requests = HttpRequests(kinds=[HttpRequest(**each) for each in described["requests"]])
+        made = OpenLoop(
+            requests,
+            limits,
+            arrivals=described["arrivals"],
+            timeout_s=described["timeout_s"],
+            processes=described["processes"],
+        )
+    return Prepared(made, prepare=described["prepare"], recover=described["recover"])

@@ -1,0 +1,360 @@
+import itertools
+import sys
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated.estimates import estimated
+
+from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.instrument.advice import advise_batching, partition_kernels
+from benchrigor.instrument.data.batches import BatchAdvice, Kernel, KernelPartition
+
+MJPEG = [  # Kristoffersen's thesis: instances, dispatch and work in microseconds
+    ("init", 1, 69.00, 18.00, 0.793, 1),
+    ("read", 51, 35.50, 1641.57, 0.021, 1),
+    ("yDCT", 80_784, 3.07, 170.30, 0.018, 1),
+    ("uDCT", 20_196, 3.14, 170.24, 0.018, 1),
+    ("VLC", 51, 3.09, 2160.71, 0.001, 1),
+]
+K_MEANS = [
+    ("init", 1, 58.00, 9829.00, 0.006, 1),
+    ("assign", 2_024_251, 4.07, 6.95, 0.369, 3),
+    ("refine", 1_000, 3.21, 92.91, 0.033, 1),
+    ("print", 11, 1.09, 379.36, 0.003, 1),
+]
+
+
+def kernel(dispatch: Any, work: Any, *, instances: int = 10**6, name: str = "a") -> Kernel:
+    return Kernel(name=name, instances=instances, dispatch_s=dispatch, work_s=work)
+
+
+def advice(dispatch: Any, work: Any, *, bound: float = 0.2, instances: int = 10**6) -> BatchAdvice:
+    (found,) = advise_batching([kernel(dispatch, work, instances=instances)], bound=bound)
+    return found
+
+
+# Batches
+
+
+@pytest.mark.parametrize("row", MJPEG + K_MEANS, ids=lambda row: row[0])
+def test_of_the_thesis_only_assign_is_batched(
+    row: tuple[str, int, float, float, float, int],
+) -> None:
+    name, instances, dispatch_us, work_us, share, batch = row
+    found = advice(dispatch_us * 1e-6, work_us * 1e-6, instances=instances)
+    assert (round(found.share, 3), found.batch) == (share, batch)
+    assert (found.reason is not None) == (name == "init" and share > 0.2)
+
+
+def test_what_saves_most_stands_first() -> None:
+    rows = [kernel(1.0, 9.0, name="well"), kernel(1.0, 1.0, instances=40, name="few")]
+    rows += [kernel(0.0, 0.0, name="nothing"), kernel(1.0, 1.0, instances=400, name="many")]
+    found = advise_batching(rows)
+    assert [each.name for each in found] == ["many", "few", "well", "nothing"]
+    assert [each.saving_s for each in found] == [300.0, 30.0, 0.0, 0.0]
+
+
+def test_a_last_batch_that_is_not_full_is_dispatched_too() -> None:
+    assert advice(1.0, 1.0, instances=41).saving_s == 41 - 11
+
+
+@given(st.floats(1e-9, 1e3), st.floats(1e-9, 1e3), st.floats(0.01, 0.99), st.integers(1, 10**30))
+def test_the_batch_is_the_fewest_within_the_bound(
+    dispatch: float, work: float, bound: float, instances: int
+) -> None:
+    d, w, most = (Fraction(str(each)) for each in (dispatch, work, bound))
+
+    def share(size: int) -> Fraction:
+        return d / (d + size * w)
+
+    found = advice(dispatch, work, bound=bound, instances=instances)
+    assert found.batch is not None
+    assert 1 <= found.batch <= instances
+    assert share(found.batch) <= most or found.batch == instances
+    assert found.batch == 1 or share(found.batch - 1) > most
+    assert (found.reason is None) == (share(found.batch) <= most)
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(1, 9))
+def test_the_unit_of_time_does_not_matter(dispatch: int, work: int, digits: int) -> None:
+    one = advice(dispatch, work)
+    other = advice(float(f"{dispatch}e-{digits}"), float(f"{work}e-{digits}"))
+    assert one.batch == other.batch
+    assert other.share == pytest.approx(one.share)
+    assert other.saving_s == pytest.approx((one.saving_s or 0.0) * 10.0**-digits)
+
+
+def test_a_bound_of_30_percent_is_reached_at_30_percent() -> None:
+    assert advice(3.0, 1.0, bound=0.3).batch == 7
+
+
+def test_no_batch_helps_where_there_is_no_work() -> None:
+    found = advice(1e-6, 0.0)
+    assert (found.share, found.batch, found.saving_s) == (1.0, None, None)
+    assert found.reason == "its work is 0"
+    found = advice(1e-6, estimated(1e-6, -1e-6, 3e-6))
+    assert (found.batch, found.reason) == (None, "its work may be 0: measure longer")
+
+
+def test_what_takes_no_time_is_left() -> None:
+    found = advice(0.0, 0.0)
+    assert (found.share, found.batch, found.reason) == (0.0, 1, None)
+
+
+def test_all_instances_at_once_may_be_too_few() -> None:
+    found = advice(8.0, 1.0, instances=8)
+    assert (found.batch, found.saving_s) == (8, 56.0)
+    assert found.reason == "8 instances at once: still 50%"
+
+
+def test_a_batch_is_large_enough_wherever_in_their_intervals_the_times_lie() -> None:
+    found = advice(estimated(4.0, 3.0, 6.0), estimated(4.0, 3.0, 5.0))
+    assert (found.share, found.share_low, found.share_high) == (0.5, 0.375, pytest.approx(2 / 3))
+    assert (found.batch, found.reason) == (8, None)
+
+
+def test_it_is_said_where_the_intervals_do_not_tell_whether_to_batch() -> None:
+    found = advice(estimated(4.0, -1.0, 9.0), 9.0)
+    assert (found.share_low, found.share_high, found.batch) == (0.0, 0.5, 4)
+    assert found.reason == "or leave, for all that the intervals say: measure longer"
+
+
+@pytest.mark.parametrize(
+    ("kernels", "bound", "said"),
+    [
+        ([], 0.2, "kernels is empty, expected at least one Kernel"),
+        ("assign", 0.2, "kernels is 'assign', expected a sequence of Kernel"),
+        ([("a", 1, 2.0, 3.0)], 0.2, r"kernels\[0\] is .*, expected a Kernel"),
+        ([kernel(1.0, 1.0)], 0.0, "bound is 0.0, expected a number between 0 and 1"),
+        ([kernel(1.0, 1.0)] * 2, 0.2, "'a' is the name of 2 kernels"),
+    ],
+)
+def test_kernels_and_bounds_that_do_not_fit_are_named(kernels: Any, bound: Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        advise_batching(kernels, bound=bound)
+
+
+# Partitions
+
+Traffic = dict[tuple[str, str], float]
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[dict[str, float], Traffic, dict[str, float]]:
+    names = [f"k{index}" for index in range(draw(st.integers(1, 9)))]
+    weight = st.one_of(st.just(0.0), st.floats(1e-3, 1e3))
+    times = {name: draw(weight) for name in names}
+    times["k0"] += 1.0
+    keys = st.tuples(st.sampled_from(names), st.sampled_from(names))
+    traffic = draw(st.dictionaries(keys, weight, max_size=12))
+    speeds = draw(st.lists(st.floats(0.1, 10.0), min_size=1, max_size=4))
+    return times, traffic, {f"n{index}": speed for index, speed in enumerate(speeds)}
+
+
+def cut_of(assignment: Mapping[str, str], traffic: Traffic) -> float:
+    return sum(
+        value for (one, other), value in traffic.items() if assignment[one] != assignment[other]
+    )
+
+
+def busiest_of(assignment: Mapping[str, str], times: Mapping[str, float], nodes: Any) -> float:
+    return max(
+        sum(times[kernel] for kernel, place in assignment.items() if place == node) / speed
+        for node, speed in nodes.items()
+    )
+
+
+def busiest(found: KernelPartition) -> float:
+    return max(node.load_s for node in found.nodes)
+
+
+@pytest.mark.slow
+@settings(max_examples=15)
+@given(graphs())
+def test_a_partition_adds_up(graph: tuple[dict[str, float], Traffic, dict[str, float]]) -> None:
+    times, traffic, nodes = graph
+    found = partition_kernels(times, traffic, nodes)
+    assert sorted(kernel for node in found.nodes for kernel in node.kernels) == sorted(times)
+    assert [(node.name, node.speed) for node in found.nodes] == list(nodes.items())
+    assert busiest(found) == pytest.approx(busiest_of(found.assignment, times, nodes))
+    assert sum(node.load_s * node.speed for node in found.nodes) == pytest.approx(
+        sum(times.values())
+    )
+    assert sum(node.share for node in found.nodes) == pytest.approx(1.0)
+    assert found.traffic_cut == pytest.approx(cut_of(found.assignment, traffic))
+    assert sum(node.traffic for node in found.nodes) == pytest.approx(2.0 * found.traffic_cut)
+    assert 0.0 <= found.traffic_cut <= found.traffic_total
+    assert busiest(found) == pytest.approx(found.even_s * (1.0 + found.imbalance))
+
+
+@pytest.mark.slow
+@settings(max_examples=8)
+@given(graphs(), st.integers(-40, 40), st.integers(-40, 40), st.integers(-40, 40))
+def test_units_do_not_matter(graph: Any, second: int, byte: int, speed: int) -> None:
+    def scaled(weights: Mapping[Any, float], power: int) -> dict[Any, float]:
+        return {key: value * 2.0**power for key, value in weights.items()}
+
+    times, traffic, nodes = graph
+    one = partition_kernels(times, traffic, nodes)
+    other = partition_kernels(scaled(times, second), scaled(traffic, byte), scaled(nodes, speed))
+    assert other.assignment == one.assignment
+    assert other.imbalance == pytest.approx(one.imbalance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_no_partition_of_few_kernels_is_better(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size, nodes = int(rng.integers(4, 8)), {"a": 1.0, "b": 2.0, "c": 0.5}
+    times = {f"k{index}": float(each) for index, each in enumerate(rng.lognormal(0.0, 1.0, size))}
+    pairs = itertools.combinations(times, 2)
+    traffic = {pair: float(rng.lognormal(0.0, 1.5)) for pair in pairs if rng.random() < 0.5}
+    every = [
+        dict(zip(times, places, strict=True)) for places in itertools.product(nodes, repeat=size)
+    ]
+    loads = [busiest_of(each, times, nodes) for each in every]
+    most = 1.05 * min(loads)
+    least = min(
+        cut_of(each, traffic) for each, load in zip(every, loads, strict=True) if load <= most
+    )
+    found = partition_kernels(times, traffic, nodes)
+    assert busiest(found) <= most * (1.0 + 1e-6)
+    assert found.traffic_cut <= least * (1.0 + 1e-6)
+
+
+def crowds(number: int, size: int, rng: np.random.Generator) -> tuple[dict[str, float], Traffic]:
+    """Return kernels in groups, each with much traffic inside and little to the next one."""
+    times = {f"{g}-{i}": float(rng.uniform(0.5, 1.5)) for g in range(number) for i in range(size)}
+    traffic = {
+        (f"{g}-{i}", f"{g}-{(i + step) % size}"): 10.0
+        for g in range(number)
+        for i in range(size)
+        for step in (1, 2, 5)
+    }
+    return times, traffic | {(f"{g}-0", f"{g + 1}-0"): 1.0 for g in range(number - 1)}
+
+
+@pytest.mark.parametrize("size", [12, 100])
+def test_what_talks_much_stays_together(size: int) -> None:
+    times, traffic = crowds(3, size, np.random.default_rng(1))
+    found = partition_kernels(times, traffic, {"a": 1.0, "b": 1.0, "c": 1.0}, tolerance=0.15)
+    assert found.traffic_cut == 2.0
+    assert found.imbalance < 0.15
+
+
+def test_a_faster_node_gets_more() -> None:
+    times, traffic = crowds(4, 50, np.random.default_rng(2))
+    found = partition_kernels(times, traffic, {"fast": 3.0, "slow": 1.0})
+    assert found.nodes[0].share == pytest.approx(0.75, abs=0.03)
+    assert found.imbalance < 0.06
+
+
+def test_one_node_takes_all() -> None:
+    found = partition_kernels({"a": 1.0, "b": 3.0}, {("a", "b"): 5.0}, {"only": 2.0})
+    assert found.assignment == {"a": "only", "b": "only"}
+    assert (found.nodes[0].load_s, found.imbalance, found.traffic_cut) == (2.0, 0.0, 0.0)
+
+
+def test_more_nodes_than_kernels_leave_the_slow_ones_idle() -> None:
+    nodes = {"slow": 1.0, "fast": 8.0, "middle": 4.0, "other": 1.0}
+    found = partition_kernels({"long": 8.0, "short": 3.0}, {}, nodes)
+    assert found.assignment == {"long": "fast", "short": "middle"}
+    assert found.nodes[0].kernels == ()
+
+
+@pytest.mark.parametrize("traffic", [{}, {("a", "b"): 0.0}, {("a", "a"): 7.0}])
+def test_without_traffic_between_kernels_the_load_alone_counts(traffic: Traffic) -> None:
+    times = {"a": 3.0, "b": 2.0, "c": 1.0}
+    found = partition_kernels(times, traffic, {"one": 1.0, "other": 1.0})
+    assert [node.load_s for node in found.nodes] == [3.0, 3.0]
+    assert (found.traffic_cut, found.traffic_total) == (0.0, 0.0)
+
+
+def test_both_ways_of_traffic_count_alike() -> None:
+    times = dict.fromkeys("abcd", 1.0)
+    traffic = {("a", "c"): 3.0, ("c", "a"): 3.0, ("a", "b"): 5.0, ("d", "b"): 5.5}
+    found = partition_kernels(times, traffic, {"one": 1.0, "other": 1.0})
+    assert found.assignment["a"] == found.assignment["c"]
+    assert found.traffic_cut == 5.0
+
+
+def test_a_graph_in_pieces_is_partitioned_as_well() -> None:
+    times = dict.fromkeys("abcdef", 1.0)
+    traffic = {("a", "b"): 1.0, ("c", "d"): 1.0}
+    found = partition_kernels(times, traffic, {"x": 1.0, "y": 1.0, "z": 1.0})
+    assert (found.traffic_cut, found.imbalance) == (0.0, 0.0)
+
+
+@pytest.mark.slow
+def test_the_tolerance_is_what_traffic_is_saved_with() -> None:
+    times = {"a": 10.0, "b": 1.0, "c": 9.0}
+    traffic = {("a", "b"): 5.0, ("b", "c"): 4.0}
+    nodes = {"one": 1.0, "other": 1.0}
+    assert partition_kernels(times, traffic, nodes).traffic_cut == 5.0
+    assert partition_kernels(times, traffic, nodes, tolerance=0.11).traffic_cut == 4.0
+
+
+def test_nothing_is_printed_where_one_kernel_outweighs_all_others(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    times = {f"k{index}": 1.0 for index in range(80)} | {"giant": 1e6}
+    traffic = {("giant", name): 1.0 for name in times}
+    found = partition_kernels(times, traffic, {f"n{index}": 1.0 for index in range(7)})
+    assert found.imbalance == pytest.approx(6.0, abs=0.01)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_nodes_of_utterly_different_speeds_are_no_trouble() -> None:
+    found = partition_kernels({"a": 1e150, "b": 1.0}, {}, {"snail": 1e-150, "light": 1e150})
+    assert found.assignment == {"a": "light", "b": "light"}
+
+
+def test_the_same_seed_gives_the_same_partition() -> None:
+    times, traffic = crowds(3, 40, np.random.default_rng(3))
+    nodes = {"a": 1.0, "b": 2.0}
+    one, other = (partition_kernels(times, traffic, nodes, seed=7) for _ in range(2))
+    assert one == other
+
+
+def test_the_extra_is_asked_for_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pymetis", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'benchrigor\[advice\]'"):
+        partition_kernels({"a": 1.0}, {}, {"x": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"times": {}}, "times is {}, expected a mapping from the name of a kernel to a number"),
+        ({"times": [1.0]}, r"times is \[1.0\], expected a mapping"),
+        ({"times": {"a": 0.0, "b": 0.0}}, "times are all 0, expected at least one above 0"),
+        ({"times": {"a": -1.0, "b": 1.0}}, r"times\['a'\] is -1.0, expected a number from 0"),
+        ({"times": {"a": float("nan"), "b": 1.0}}, r"times\['a'\] is nan"),
+        ({"times": {"a": 1.0, "b": 1.0, 3: 1.0}}, "times has the key 3, expected the name"),
+        ({"nodes": {}}, "nodes is {}, expected a mapping from the name of a node"),
+        ({"nodes": {"x": 0.0}}, r"nodes\['x'\] is 0.0, expected a number above 0"),
+        ({"nodes": {"x": float("inf")}}, r"nodes\['x'\] is inf"),
+        ({"traffic": None}, "traffic is None, expected a mapping from two names"),
+        ({"traffic": {"ab": 1.0}}, "traffic has the key 'ab', expected the names of two kernels"),
+        ({"traffic": {("a", "z"): 1.0}}, r"traffic\[\('a', 'z'\)\] names 'z', expected a kernel"),
+        ({"traffic": {("a", "b"): -2.0}}, r"traffic\[\('a', 'b'\)\] is -2.0"),
+        ({"traffic": {("a", "b"): float("nan")}}, r"traffic\[\('a', 'b'\)\] is nan"),
+        ({"tolerance": 0.0}, "tolerance is 0.0, expected a number between 0 and 1"),
+        ({"seed": -1}, "seed is -1, expected a whole number from 0"),
+    ],
+)
+def test_graphs_that_do_not_fit_are_named(given: dict[str, Any], said: str) -> None:
+    known = {"times": {"a": 1.0, "b": 1.0}, "traffic": {}, "nodes": {"x": 1.0}}
+    with pytest.raises(InvalidInput, match=said):
+        partition_kernels(**{**known, **given})
+
+
+def test_all_that_does_not_fit_is_said_at_once() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        partition_kernels({"a": -1.0}, {("a", "z"): -1.0}, {"x": 0.0}, tolerance=2.0, seed=-1)
+    assert len(caught.value.problems) == 6

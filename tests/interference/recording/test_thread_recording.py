@@ -1,0 +1,177 @@
+"""A recording on a made-up system, with a clock that the test moves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchrigor.interference.recording.segment_columns import SegmentColumns
+from benchrigor.interference.recording.thread_counters import ThreadCounters
+from benchrigor.interference.recording.thread_recording import Recording
+from benchrigor.model import SegmentProfile
+from benchrigor.testing import FakeClock
+
+MS = 1_000_000
+SCHEDSTAT = "proc/thread-self/schedstat"
+CPU_STAT = "sys/fs/cgroup/bench/cpu.stat"
+
+
+class Made:
+    """A recording of a program whose time passes on a fake clock."""
+
+    def __init__(self, root: Path, clock: FakeClock) -> None:
+        self.clock = clock
+        self.all_cpu_ns: int | None = 0
+        self.recording = Recording(
+            root=root,
+            now_ns=clock.now_ns,
+            cpu_ns=clock.now_ns,
+            all_cpu_ns=self.read_all_cpu,
+        )
+        self.recording.start()
+
+    def read_all_cpu(self) -> int:
+        if self.all_cpu_ns is None:
+            raise RuntimeError
+        return self.all_cpu_ns
+
+    def run(self, ms: int) -> None:
+        self.clock.advance(ms * MS)
+        self.recording.finish(self.clock.now_ns(), "", None)
+
+    def stop(self) -> SegmentProfile:
+        self.recording.stop()
+        return SegmentProfile(**self.recording.profile())
+
+
+@pytest.fixture
+def made(quiet: Path, clock: FakeClock) -> Made:
+    return Made(quiet, clock)
+
+
+def test_each_segment_has_what_passed_since_the_one_before(made: Made, write) -> None:
+    made.run(3)
+    write({SCHEDSTAT: f"1000 {2 * MS} 2\n"})
+    made.run(5)
+    profile = made.stop()
+    np.testing.assert_allclose(profile.duration_s, [0.003, 0.005])
+    np.testing.assert_allclose(profile.delays["run queue"], [0.0, 0.002])
+    np.testing.assert_allclose(profile.delay_s, [0.0, 0.002])
+    assert profile.facts["wall_s"] == pytest.approx(0.008)
+
+
+def test_the_host_is_read_every_ten_milliseconds_at_most(made: Made, write) -> None:
+    write({SCHEDSTAT: f"1000 {4 * MS} 2\n"})
+    made.run(4)
+    write({CPU_STAT: "throttled_usec 3000\n"})
+    made.run(4)  # too early to look
+    made.run(4)
+    write({CPU_STAT: "throttled_usec 5000\n", SCHEDSTAT: f"1000 {8 * MS} 3\n"})
+    made.run(4)
+    profile = made.stop()  # looks once more
+    np.testing.assert_allclose(profile.delays["throttled"], [0.003, 0.0, 0.0, 0.002])
+    np.testing.assert_allclose(profile.delays["run queue"], [0.001, 0.0, 0.0, 0.002])
+
+
+def test_delay_outside_of_segments_belongs_to_none(made: Made, write) -> None:
+    for _ in range(2):  # a tenth of the time is in segments
+        made.clock.advance(90 * MS)
+        made.recording.begin()
+        made.run(10)
+    write({CPU_STAT: "throttled_usec 9000\n", "proc/stat": "cpu 110 0 0 0 0 0 0 10 0 0\n"})
+    made.clock.advance(90 * MS)
+    made.recording.begin()
+    made.run(10)
+    profile = made.stop()
+    # of 100 ms stolen, a tenth; and nobody waited for a quota
+    np.testing.assert_allclose(profile.delays["steal"], [0.0, 0.0, 0.010])
+    assert profile.delays["throttled"].tolist() == [0.0] * 3
+
+
+def test_processor_time_of_others_stands_beside_the_threads_own(made: Made) -> None:
+    made.run(3)
+    made.all_cpu_ns = 23 * MS
+    profile = made.stop()
+    assert profile.facts["thread_cpu_s"] == 0.003
+    assert profile.facts["other_cpu_s"] == 0.020
+
+
+def test_a_start_or_stop_that_fails_releases_the_thread(made: Made, quiet: Path, clock) -> None:
+    made.all_cpu_ns = None
+    unstarted = Recording(root=quiet, now_ns=clock.now_ns, all_cpu_ns=made.read_all_cpu)
+    for recording, call in ((made.recording, made.recording.stop), (unstarted, unstarted.start)):
+        with pytest.raises(RuntimeError):
+            call()
+        assert not recording.running
+        again = Made(quiet, clock)
+        again.run(1)
+        again.stop()
+
+
+def test_the_recorders_own_time_is_in_no_segment(made: Made, monkeypatch) -> None:
+    add = SegmentColumns.add
+
+    def slow(*args: Any) -> None:
+        made.clock.advance(9_000)
+        add(*args)
+
+    monkeypatch.setattr(SegmentColumns, "add", slow)
+    for _ in range(5):
+        made.run(1)
+    profile = made.stop()
+    np.testing.assert_allclose(profile.duration_s, 0.001)
+    np.testing.assert_allclose(profile.computation["cpu_s"], 0.001)
+    assert profile.facts["recording_cost_s"] == pytest.approx(5 * 9e-6)
+    assert profile.facts["wall_s"] == pytest.approx(0.005 + 5 * 9e-6)
+
+
+def test_a_disturbed_boundary_is_in_no_segment(made: Made, write, monkeypatch) -> None:
+    exclude_own = ThreadCounters.exclude_own
+
+    def held_up(counters: ThreadCounters) -> None:
+        monkeypatch.undo()
+        made.clock.advance(20 * MS)
+        write({SCHEDSTAT: f"1000 {20 * MS} 2\n"})
+        exclude_own(counters)
+
+    monkeypatch.setattr(ThreadCounters, "exclude_own", held_up)
+    made.run(3)
+    made.run(3)
+    profile = made.stop()
+    np.testing.assert_allclose(profile.duration_s, [0.003, 0.003])
+    assert profile.delays["run queue"].tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(profile.computation["cpu_s"], [0.003, 0.003])
+
+
+def test_a_counter_that_fails_once_stops_nothing(made: Made, write) -> None:
+    made.run(3)
+    write({SCHEDSTAT: ""})
+    made.run(4)
+    write({SCHEDSTAT: f"1000 {MS} 2\n"})
+    made.run(5)
+    profile = made.stop()
+    np.testing.assert_allclose(profile.duration_s, [0.003, 0.004, 0.005])
+    np.testing.assert_allclose(profile.delays["run queue"], [0.0, 0.0, 0.001])
+    assert "could not always be read" in str(profile.facts["counters"])
+
+
+def test_pressure_is_what_it_rose_by(made: Made, write) -> None:
+    write({"sys/fs/cgroup/bench/io.pressure": "some avg10=0.00 total=1500000\n"})
+    made.run(1)
+    profile = made.stop()
+    assert profile.facts["pressure_io_s"] == 1.5
+    assert profile.facts["pressure_cpu_s"] == 0.0
+
+
+def test_a_system_without_counters_still_has_times(tmp_path: Path, clock: FakeClock) -> None:
+    made = Made(tmp_path, clock)
+    made.run(2)
+    profile = made.stop()
+    np.testing.assert_allclose(profile.computation["cpu_s"], [0.002])
+    assert not profile.delays
+    assert profile.nominal.keys() == {"opens", "gc_young", "gc_full"}
+    for name in ("run queue", "throttled", "steal", "pressure", "closes", "reads"):
+        assert "No such file" in str(profile.facts[name])

@@ -1,0 +1,114 @@
+"""The picture of a run's segments, by its artists."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from benchrigor.interference import plot_interference
+from benchrigor.model import SegmentProfile
+from benchrigor.stats import profile_interference
+
+N = 300
+
+
+def profile(**given: object) -> SegmentProfile:
+    """Compose two kinds of segments, a tenth of one of them hit, and three of a kind of its own."""
+    rng = np.random.default_rng(1)
+    kind = np.arange(N) % 2
+    kind[[10, 20, 30]] = 2
+    duration_s = np.array([0.01, 0.03, 0.05])[kind] * rng.normal(1.0, 0.01, N)
+    duration_s[5 * 2 :: 20] += 0.02
+    columns: dict = {"duration_s": duration_s, "nominal": {"label": np.array(list("abc"))[kind]}}
+    return SegmentProfile(program="heat", **{**columns, **given})  # type: ignore[arg-type]
+
+
+def drawn(axes: Axes, label: str) -> np.ndarray:
+    """Return the places of the dots that bear a label; shape (k, 2)."""
+    (found,) = (each for each in axes.lines if each.get_label() == label)
+    return found.get_xydata()
+
+
+def test_each_segment_is_drawn_once_where_it_began_and_as_high_as_it_lasted() -> None:
+    given = profile()
+    found = profile_interference(given)
+    axes = plot_interference(given, found)
+    flagged = sum(each.flagged for each in found.groups)
+    places = [drawn(axes, each) for each in ("in no group", "undisturbed", "disturbed")]
+    assert [len(each) for each in places] == [3, N - 3 - flagged, flagged]
+    everything = np.concatenate(places)
+    everything = everything[np.argsort(everything[:, 0])]
+    assert everything[:, 1] == pytest.approx(given.duration_s)
+    assert everything[:, 0] == pytest.approx(np.cumsum(given.duration_s) - given.duration_s)
+
+
+def test_those_beyond_the_threshold_of_their_group_are_highlighted() -> None:
+    given = profile()
+    found = profile_interference(given)
+    axes = plot_interference(given, found)
+    limits = sorted(each.threshold_s for each in found.groups)
+    (lines,) = (each for each in axes.collections if each.get_label() == "threshold")
+    assert sorted(each[0][1] for each in lines.get_segments()) == pytest.approx(limits)
+    assert drawn(axes, "disturbed")[:, 1].min() > limits[0]
+    assert drawn(axes, "undisturbed")[:, 1].max() <= limits[1]
+
+
+def test_measured_delay_is_taken_off_and_stands_below() -> None:
+    waited_s = np.where(np.arange(N) % 50 == 7, 0.004, 0.0)
+    given = profile(delays={"run queue": waited_s})
+    axes = plot_interference(given, profile_interference(given))
+    (below,) = axes.child_axes
+    (bars,) = below.collections
+    tops = [each[1][1] for each in bars.get_segments()]
+    assert tops == pytest.approx(waited_s)
+    heights = np.concatenate([each.get_ydata() for each in axes.lines])
+    assert np.sort(heights) == pytest.approx(np.sort(given.duration_s - waited_s))
+    assert below.get_xlabel() == "time in segments (s)"
+
+
+def test_nothing_is_drawn_below_without_measured_delay() -> None:
+    axes = plot_interference(profile(), profile_interference(profile()))
+    assert axes.child_axes == []
+    assert axes.get_xlabel() == "time in segments (s)"
+
+
+def test_the_light_is_written_above_with_its_reliability() -> None:
+    given = profile()
+    found = profile_interference(given)
+    axes = plot_interference(given, found, title="run.csv")
+    assert axes.get_title(loc="left") == "run.csv"
+    (written,) = (each.get_text() for each in axes.texts)
+    assert written.startswith(f"● {found.light}: {found.total_percent:.1f}% of ")
+    assert written.endswith(f"{found.percent:.1f}% estimated, delay not measured")
+    few = SegmentProfile(duration_s=[1.0, 1.1])
+    axes = plot_interference(few, profile_interference(few))
+    assert axes.texts[0].get_text().endswith("(doubtful)")
+
+
+def test_segments_far_longer_than_others_make_the_axis_logarithmic() -> None:
+    far = SegmentProfile(duration_s=[0.001] * 20 + [1.0])
+    assert plot_interference(far, profile_interference(far)).get_yscale() == "log"
+    assert plot_interference(profile(), profile_interference(profile())).get_yscale() == "linear"
+
+
+def test_volumes_that_the_estimate_clustered_are_in_their_groups() -> None:
+    size = np.random.default_rng(2).permutation(np.linspace(1000.0, 1050.0, N))
+    given = SegmentProfile(duration_s=np.ones(N), nominal={"read_bytes": size})
+    axes = plot_interference(given, profile_interference(given))
+    assert len(drawn(axes, "undisturbed")) == N
+
+
+@pytest.mark.slow
+def test_given_axes_are_drawn_into() -> None:
+    axes = Figure().add_subplot()
+    assert plot_interference(profile(), profile_interference(profile()), axes=axes) is axes
+
+
+@pytest.mark.slow
+def test_importing_the_room_loads_no_matplotlib() -> None:
+    code = "import benchrigor.queues.picture, sys; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,369 @@
+"""Alarms told states of known truth, by a clock that is a number."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchrigor.errors import InvalidInput
+from benchrigor.machine import Alarms, Condition, Threshold, read_thresholds
+from benchrigor.model import Alarm, Health, Sample, Status
+
+FULL = Threshold(
+    code="full",
+    when=(Condition(sample="storage used", above=95.0, clear=90.0),),
+    sentence="Full: remove files.",
+    hold_s=10.0,
+    evidence=("storage fullest",),
+)
+
+
+def state(at: float = 0.0, /, **values: float | str | None) -> Status:
+    samples = (
+        Sample(name.replace("_", " "), value, reason="hidden" if value is None else "")
+        for name, value in values.items()
+    )
+    return Status(samples=tuple(samples), at=f"at {at:g}")
+
+
+def told(alarms: Alarms, *values: float | None, since_s: float = 0.0, step_s: float = 5.0) -> list:
+    """Tell values one after the other, and return which codes stand after each."""
+    found = []
+    for index, value in enumerate(values):
+        now_s = since_s + index * step_s
+        alarms.tell(state(now_s, storage_used=value), now_s)
+        found.append([each.code for each in alarms.standing()])
+    return found
+
+
+def test_an_alarm_is_raised_when_it_has_held_and_cleared_when_that_has_been_over() -> None:
+    values = [96.0, 96.0, 96.0, 93.0, 90.0, 90.0, 90.0, 93.0]
+    stands = [[], [], ["full"], ["full"], ["full"], ["full"], [], []]
+    alarms = Alarms([FULL])
+    assert told(alarms, *values) == stands
+    assert alarms.changes == {"full": 2}
+
+
+def test_what_did_not_hold_long_enough_begins_anew() -> None:
+    assert told(Alarms([FULL]), 96.0, 96.0, 95.0, 96.0, 96.0) == [[]] * 5
+
+
+def test_between_clear_and_limit_an_alarm_stays_as_it_is() -> None:
+    alarms = Alarms([FULL])
+    told(alarms, 96.0, 96.0, 96.0)
+    assert told(alarms, *[94.0, 90.5] * 10, since_s=20.0) == [["full"]] * 20
+
+
+def test_an_alarm_tells_its_latest_figures_and_since_when_it_showed() -> None:
+    alarms = Alarms([FULL])
+    told(alarms, 96.0, 97.0, 98.0)
+    alarms.tell(state(20.0, storage_used=99.0, storage_fullest="/home"), 20.0)
+    assert alarms.standing() == (
+        Alarm(
+            code="full",
+            sentence="Full: remove files.",
+            since="at 0",
+            value=99.0,
+            threshold=95.0,
+            evidence={"storage used": 99.0, "storage fullest": "/home"},
+        ),
+    )
+
+
+def test_what_is_not_known_changes_nothing_and_is_told() -> None:
+    alarms = Alarms([FULL])
+    assert alarms.unjudged == {"full": "nothing of it was told yet"}
+    alarms.tell(state(storage_used=None), 0.0)
+    assert alarms.unjudged == {"full": "storage used: hidden"}
+    told(alarms, 96.0, None, 96.0)
+    assert alarms.unjudged == {}
+    assert [each.code for each in alarms.standing()] == ["full"]
+    alarms.tell(state(load=1.0), 100.0)
+    assert told(alarms, None, None, since_s=200.0) == [["full"]] * 2
+
+
+def test_health_is_judged_as_status_is() -> None:
+    alarms = Alarms()
+    for now_s in (0.0, 60.0):
+        alarms.tell(Health(samples=(Sample("temperature margin", 2.0, "°C"),), at="now"), now_s)
+        alarms.tell(state(storage_used=50.0), now_s + 1.0)
+    assert [each.code for each in alarms.standing()] == ["hot"]
+
+
+@pytest.mark.parametrize(
+    ("code", "values", "stands"),
+    [
+        ("thrashing", {"swap in": 5e6, "swap out": 5e6, "pressure memory some": 40.0}, True),
+        ("thrashing", {"swap in": 5e6, "swap out": 5e6, "pressure memory some": None}, True),
+        ("thrashing", {"swap in": 5e6, "swap out": 5e6, "pressure memory some": 1.0}, False),
+        ("thrashing", {"swap in": 5e6, "swap out": 0.0, "pressure memory some": 40.0}, False),
+        ("under-used", {"cpu busiest core": 99.0, "cpu busy": 25.0}, True),  # one of four
+        ("under-used", {"cpu busiest core": 99.0, "cpu busy": 50.0}, False),  # one of two
+        ("under-used", {"cpu busiest core": 40.0, "cpu busy": 25.0}, False),
+        ("throttling", {"throttled": 30.0}, True),
+        ("hot", {"temperature margin": 1.0}, True),
+        ("disk-full", {"storage used": 97.0, "storage fullest": "/"}, True),
+        ("disk-failing", {"smart failing disks": 1}, True),
+        ("disk-failing", {"smart failing disks": 0}, False),
+        ("memory-low", {"memory available share": 2.0}, True),
+        ("memory-errors", {"memory errors uncorrected": 1}, True),
+        ("stolen", {"steal": 25.0}, True),
+    ],
+)
+def test_what_is_built_in_is_raised_when_it_is_so(code, values, stands) -> None:
+    alarms = Alarms()
+    samples = tuple(
+        Sample(name, value, reason="" if value else "x") for name, value in values.items()
+    )
+    for now_s in range(61):
+        alarms.tell(Status(samples=samples, at="now"), now_s)
+    assert [each.code for each in alarms.standing()] == ([code] if stands else [])
+    assert (
+        "storage fullest" not in values or alarms.standing()[0].evidence["storage fullest"] == "/"
+    )
+
+
+def test_a_composite_is_cleared_when_one_of_its_conditions_is_over() -> None:
+    alarms = Alarms()
+    busy = {"cpu_busiest_core": 99.0, "cpu_busy": 25.0}
+    for now_s in range(31):
+        alarms.tell(state(**busy), now_s)
+    assert len(alarms.standing()) == 1
+    for now_s in range(31, 62):
+        alarms.tell(state(**busy | {"cpu_busy": 60.0}), now_s)
+    assert alarms.standing() == ()
+
+
+def test_a_callback_hears_once_of_each_change_and_what_it_raises_breaks_nothing() -> None:
+    alarms, heard = Alarms([FULL]), []
+
+    def broken(alarm: Alarm, is_standing: bool) -> None:
+        raise ValueError("deaf")
+
+    alarms.on_change(broken)
+    alarms.on_change(lambda alarm, is_standing: heard.append((alarm.code, is_standing)))
+    told(alarms, *[96.0] * 6, *[80.0] * 6)
+    assert heard == [("full", True), ("full", False)]
+    assert "deaf" in alarms.callback_error
+
+
+def test_a_callback_may_use_the_alarms() -> None:
+    alarms = Alarms([FULL])
+    alarms.on_change(lambda alarm, _: alarms.raise_("derived", because=alarm.code))
+    told(alarms, 96.0, 96.0, 96.0)
+    assert [each.code for each in alarms.standing()] == ["full", "derived"]
+
+
+def test_others_raise_and_clear_alarms_and_raising_again_renews_the_figures() -> None:
+    moments = iter(["noon", "later", "later still"])
+    alarms, heard = Alarms(now=lambda: next(moments)), []
+    alarms.on_change(lambda _, is_standing: heard.append(is_standing))
+    for length in (10, 20):
+        alarms.raise_("queue-full", "A queue is full.", length=length)
+    alarms.raise_("queue-full", length=30)
+    (alarm,) = alarms.standing()
+    assert (alarm.sentence, alarm.since, alarm.evidence) == (
+        *("A queue is full.", "noon"),
+        {"length": 30},
+    )
+    alarms.clear("queue-full")
+    alarms.clear("queue-full")
+    alarms.clear("unheard-of")
+    assert (alarms.standing(), heard) == ((), [True, False])
+
+
+def test_an_alarm_of_a_threshold_raised_by_hand_has_its_sentence() -> None:
+    alarms = Alarms([FULL])
+    alarms.raise_("full")
+    assert alarms.standing()[0].sentence == "Full: remove files."
+    assert told(alarms, 50.0, 50.0, 50.0)[-1] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence", "evidence", "problem"),
+    [
+        ("Not A Code", "", {}, "is no code"),
+        ("a", "x" * 301, {}, "sentence is"),
+        ("a", "", {"x": "y" * 301}, "evidence is .* expected up to 16 finite numbers or texts"),
+        ("a", "line 1\nline 2\x1b[31m", {}, "sentence is .* printable"),
+        ("a", "", {"x": "\x1b[31m"}, "evidence is"),
+        ("a", "", {"\x1b[31m": 1}, "evidence is"),
+        ("a", "", {"x": [1]}, "evidence is"),
+        ("a", "", {"x": float("nan")}, "evidence is .* expected up to 16 finite numbers"),
+        ("a", "", {"x": float("-inf")}, "evidence is"),
+        ("a", "", {"x": 10**5000}, "evidence is"),
+        ("a", "", {f"x{index}": 1 for index in range(17)}, "evidence is"),
+    ],
+)
+def test_what_others_say_is_bounded(code, sentence, evidence, problem) -> None:
+    alarms = Alarms()
+    with pytest.raises(InvalidInput, match=problem):
+        alarms.raise_(code, sentence, **evidence)
+    assert alarms.standing() == ()
+
+
+def test_a_flood_of_codes_is_refused() -> None:
+    alarms = Alarms()
+    for index in range(100):
+        alarms.raise_(f"job-{index}")
+        alarms.clear(f"job-{index}")
+    alarms.raise_("job-7")
+    with pytest.raises(InvalidInput, match="say in evidence what differs"):
+        alarms.raise_("job-100")
+
+
+def test_other_thresholds_clear_what_they_no_longer_name_and_leave_the_rest() -> None:
+    alarms = Alarms([FULL])
+    told(alarms, 96.0, 96.0, 96.0)
+    alarms.raise_("by-hand")
+    alarms.configure(read_thresholds())
+    assert [each.code for each in alarms.standing()] == ["by-hand"]
+    assert alarms.thresholds == read_thresholds()
+
+
+def test_a_threshold_that_is_turned_off_is_not_judged() -> None:
+    alarms = Alarms(read_thresholds("[disk-full]\nenabled = false"))
+    assert told(alarms, *[99.0] * 9)[-1] == []
+    assert "disk-full" not in alarms.unjudged
+
+
+def test_wrong_thresholds_leave_those_before_in_force() -> None:
+    alarms = Alarms([FULL])
+    crossed = Condition(sample="a", above=1.0, clear=2.0)
+    for wrong in ([Threshold(code="a", when=(crossed,), sentence="A.")], [FULL, FULL]):
+        with pytest.raises(InvalidInput):
+            alarms.configure(wrong)
+    assert alarms.thresholds == (FULL,)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["[hot]\nenabled = false", "", {"hot": {}}, {}, [1], [FULL, None], 3]
+)
+def test_what_is_no_threshold_is_refused(wrong) -> None:
+    alarms = Alarms([FULL])
+    for call in (Alarms, alarms.configure):
+        with pytest.raises(InvalidInput, match=r"thresholds is .*, expected several Threshold"):
+            call(wrong)
+    assert alarms.thresholds == (FULL,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"when": FULL.when[0]}, r"full.when is .*, expected one to eight conditions"),
+        ({"when": ["storage used"]}, r"full.when\[0\] is 'storage used', expected a table"),
+        ({"when": 3}, "full.when is 3, expected one to eight conditions"),
+        ({"code": ["full"]}, "is no code"),
+    ],
+)
+def test_a_threshold_that_is_made_up_wrongly_is_refused(changes, problem) -> None:
+    with pytest.raises(InvalidInput, match=problem):
+        Alarms([replace(FULL, **changes)])
+
+
+def test_what_is_no_state_and_no_callback_is_refused() -> None:
+    alarms = Alarms()
+    with pytest.raises(InvalidInput, match="state is None, expected a Status or a Health"):
+        alarms.tell(None, 3)
+    with pytest.raises(InvalidInput, match="callback is 3, expected a function"):
+        alarms.on_change(3)
+
+
+def test_a_clock_that_goes_back_never_shortens_a_hold() -> None:
+    alarms = Alarms([FULL])
+    for now_s in (100.0, 105.0, 50.0, 55.0):
+        alarms.tell(state(storage_used=96.0), now_s)
+    assert alarms.standing() == ()
+    alarms.tell(state(storage_used=96.0), 60.0)
+    assert len(alarms.standing()) == 1
+
+
+@pytest.mark.parametrize("now_s", [float("nan"), float("inf"), "1", None, True])
+def test_a_moment_that_is_no_number_is_refused(now_s) -> None:
+    with pytest.raises(InvalidInput, match="now_s"):
+        Alarms().tell(state(storage_used=1.0), now_s)
+
+
+def test_threads_may_tell_raise_and_ask_at_once() -> None:
+    alarms, counted = Alarms([FULL]), []
+    alarms.on_change(lambda alarm, _: counted.append(alarm.code))
+
+    def work(number: int) -> None:
+        for index in range(200):
+            alarms.tell(state(storage_used=96.0), float(index))
+            alarms.raise_(f"thread-{number}", count=index)
+            alarms.standing()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(counted) == ["full", *(f"thread-{number}" for number in range(4))]
+
+
+STEPS = st.lists(
+    st.tuples(st.floats(0.0, 30.0), st.one_of(st.none(), st.floats(80.0, 100.0))), max_size=60
+)
+
+
+@pytest.mark.slow
+@given(STEPS)
+def test_laws_of_raising_and_clearing(steps: list[tuple[float, float | None]]) -> None:
+    alarms, changes = Alarms([FULL]), []
+    alarms.on_change(lambda _, is_standing: changes.append((now_s, is_standing)))
+    now_s, seen = 0.0, []
+    for step_s, value in steps:
+        now_s += step_s
+        seen.append((now_s, value))
+        before = len(changes)
+        alarms.tell(state(storage_used=value), now_s)
+        assert len(alarms.standing()) <= 1  # never more than one of a code
+        for _, is_standing in changes[before:]:
+            # All that was known for hold_s was beyond the limit, or clear.
+            spans = [
+                when for when, known in seen if known is not None and not fits(known, is_standing)
+            ]
+            held = [w for w, known in seen if known is not None and w > max(spans, default=-1.0)]
+            assert held
+            assert now_s - held[0] >= FULL.hold_s
+    assert [is_standing for _, is_standing in changes] == [
+        index % 2 == 0 for index in range(len(changes))
+    ]
+    moments = [when for when, _ in changes]
+    assert all(b - a >= FULL.hold_s for a, b in pairwise(moments))
+
+
+def fits(value: float, is_standing: bool) -> bool:
+    return value > 95.0 if is_standing else value <= 90.0
+
+
+@pytest.mark.slow
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["tell", "raise", "clear"]),
+            st.sampled_from(["full", "other"]),
+            st.floats(0.0, 100.0, allow_nan=False),
+        ),
+        max_size=40,
+    )
+)
+def test_at_most_one_alarm_of_a_code_stands_whoever_raises_it(actions) -> None:
+    alarms, stands = Alarms([FULL]), set()
+    alarms.on_change(
+        lambda alarm, is_standing: (stands.add if is_standing else stands.remove)(alarm.code)
+    )
+    for now_s, (action, code, value) in enumerate(actions):
+        if action == "tell":
+            alarms.tell(state(storage_used=value), now_s * 6.0)
+        else:
+            (alarms.raise_ if action == "raise" else alarms.clear)(code)
+        codes = [each.code for each in alarms.standing()]
+        assert sorted(codes) == sorted(stands)
+    assert sum(alarms.changes.values()) % 2 == len(stands) % 2

@@ -1,0 +1,110 @@
+"""Simulated rates and counts: do the intervals of what follows for a pipeline hold the truth?
+
+A bound is left by chance about once in a thousand.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import signal
+from scipy import stats as reference
+from simulated.estimates import estimated
+
+from benchrigor.model import Estimate
+from benchrigor.queues.arithmetic.bottleneck import find_bottleneck
+from benchrigor.queues.arithmetic.capacity import suggest_buffer
+from benchrigor.queues.arithmetic.rate_arithmetic import filter_ratio, sum_rates, utilisation_of
+from benchrigor.queues.data.pipeline import PipelineStage
+from benchrigor.stats import estimate_mean
+
+pytestmark = pytest.mark.slow
+
+RUNS = 200
+LEAST, MOST = (int(reference.binom.ppf(p, RUNS, 0.95)) for p in (1e-3, 0.9995))
+
+
+def measured(rng: np.random.Generator, mean: float, n: int, sigma: float) -> Estimate:
+    return estimate_mean(mean * rng.lognormal(-(sigma**2) / 2.0, sigma, n))
+
+
+@pytest.mark.parametrize(("n", "sigma"), [(8, 0.1), (40, 0.1), (200, 0.5)])
+def test_intervals_of_sums_and_utilisations_cover(n: int, sigma: float) -> None:
+    sums = shares = 0
+    for run in range(RUNS):
+        rng = np.random.default_rng([76, n, run])
+        parts = [measured(rng, mean, n, sigma) for mean in (10.0, 30.0, 5.0)]
+        total = sum_rates(parts)
+        used = utilisation_of(parts[0], parts[2], servers=4)
+        sums += total.low <= 45.0 <= total.high
+        shares += used.low <= 0.5 <= used.high
+    assert LEAST <= sums <= MOST
+    assert LEAST <= shares <= MOST
+
+
+def passed(
+    rng: np.random.Generator, kind: str
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], float]:
+    """Draw items in and out, and return them with the true ratio."""
+    if kind == "sparse":
+        taken = rng.poisson(20.0, 300)
+        return taken, rng.binomial(taken, 0.02), 50.0
+    if kind == "multiplying":
+        taken = rng.poisson(20.0, 100)
+        return taken, 3 * taken - rng.binomial(taken, 0.2), 1.0 / 2.8
+    slow = signal.lfilter([1.0], [1.0, -0.9], rng.normal(size=500)) * math.sqrt(1.0 - 0.81)
+    taken = rng.poisson(30.0 * np.exp(0.5 * slow))
+    return taken, rng.binomial(taken, 0.3), 1.0 / 0.3
+
+
+@pytest.mark.parametrize("kind", ["sparse", "multiplying", "bursts"])
+def test_the_interval_of_a_filter_ratio_covers(kind: str) -> None:
+    hits = 0
+    for run in range(RUNS):
+        taken, given, truth = passed(np.random.default_rng([78, run]), kind)
+        ratio = filter_ratio(taken, given)
+        hits += ratio.low <= truth <= ratio.high
+    assert LEAST <= hits <= MOST
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_the_capacity_of_similar_stages_is_covered(stages: int) -> None:
+    hits = 0
+    for run in range(RUNS):
+        rng = np.random.default_rng([81, run])
+        pipeline = [
+            PipelineStage(name=str(index), rate=estimate_mean(rng.normal(10.0, 1.0, 40)))
+            for index in range(stages)
+        ]
+        capacity = find_bottleneck(pipeline).capacity
+        hits += capacity.low <= 10.0 <= capacity.high
+    assert hits >= LEAST
+
+
+def test_a_stage_that_is_the_bottleneck_for_certain_is_hardly_ever_another_one() -> None:
+    wrong = 0
+    for run in range(RUNS):
+        rng = np.random.default_rng([82, run])
+        pipeline = [
+            PipelineStage(name=name, rate=estimate_mean(rng.normal(mean, 1.0, 40)))
+            for name, mean in (("slow", 10.0), ("fast", 10.3))
+        ]
+        found = find_bottleneck(pipeline)
+        wrong += found.certain and found.stage == "fast"
+    assert wrong <= reference.binom.ppf(0.999, RUNS, 0.05)
+
+
+def test_the_size_for_the_worst_of_both_intervals_is_enough_as_often_as_they_hold() -> None:
+    def rate(value: float) -> Estimate:
+        return estimated(value, value - 3.92, value + 3.92)
+
+    rng = np.random.default_rng(80)
+    wanted = suggest_buffer(80.0, 100.0).capacity
+    assert wanted is not None
+    enough = 0
+    for _ in range(RUNS):
+        arrival, service = 80.0 + rng.normal(0.0, 2.0), 100.0 + rng.normal(0.0, 2.0)
+        size = suggest_buffer(rate(arrival), rate(service))
+        enough += size.capacity is None or size.capacity >= wanted
+    assert enough >= 0.95 * RUNS

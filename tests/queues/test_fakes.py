@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Floats
+from benchrigor.queues.fakes import SyntheticStage
+
+
+def by_hand(arrivals: list[float], service: list[float], borders: list[float]) -> list[float]:
+    """Simulate one server, event by event; return how long it was idle in each period."""
+    free, idle = 0.0, []
+    for came, takes in zip(arrivals, service, strict=True):
+        if came > free:
+            idle.append((free, came))
+        free = max(free, came) + takes
+    return [
+        sum(max(0.0, min(stop, after) - max(start, before)) for start, stop in idle)
+        for before, after in pairwise(borders)
+    ]
+
+
+@pytest.mark.parametrize("utilisation", [0.2, 0.7, 0.99])
+def test_the_stage_is_busy_for_its_utilisation(utilisation: float) -> None:
+    rng = np.random.default_rng(1)
+    seen = SyntheticStage(utilisation=utilisation).watch(100_000, period_s=0.05, rng=rng)
+    busy = 1.0 - seen.blocked_s.sum() / seen.period_s.sum()
+    assert busy == pytest.approx(utilisation, abs=0.02)
+    assert seen.items.sum() / (seen.period_s.sum() * busy) == pytest.approx(1000.0, rel=0.02)
+
+
+def test_waiting_is_that_of_a_simulation_event_by_event() -> None:
+    stage = SyntheticStage(utilisation=0.6, stalled=0.05)
+    seen = stage.watch(500, period_s=0.02, rng=np.random.default_rng(2))
+    rng = np.random.default_rng(2)
+    service = rng.exponential(1.0, 500) + (rng.random(500) < 0.05) * rng.exponential(20.0, 500)
+    arrivals = np.cumsum(rng.exponential(1.0, 500) / 600.0)
+    borders = np.concatenate([[0.0], np.cumsum(seen.period_s)])
+    expected = by_hand(arrivals.tolist(), (service / 1000.0).tolist(), borders.tolist())
+    assert seen.blocked_s == pytest.approx(expected, abs=1e-9)
+
+
+def test_stalls_are_part_of_the_true_rate() -> None:
+    stage = SyntheticStage(utilisation=0.5, service="deterministic", stalled=0.01)
+    seen = stage.watch(200_000, period_s=0.05, rng=np.random.default_rng(3))
+    busy_s = seen.period_s.sum() - seen.blocked_s.sum()
+    assert seen.items.sum() / busy_s == pytest.approx(stage.true_rate, rel=0.01)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+@pytest.mark.parametrize(
+    ("service", "shape", "off"),
+    [("exponential", 1.5, 0.02), ("lognormal", 0.5, 0.02), ("pareto", 3.0, 0.03)],
+)
+def test_service_times_have_the_rate_that_is_said(
+    service: str, shape: float, off: float, correlation: float
+) -> None:
+    stage = SyntheticStage(
+        utilisation=0.5, service=service, shape=shape, correlation=correlation, stalled=0.001
+    )
+    seen = stage.watch(200_000, period_s=0.05, rng=np.random.default_rng(6))
+    busy_s = seen.period_s.sum() - seen.blocked_s.sum()
+    assert seen.items.sum() / busy_s == pytest.approx(stage.true_rate, rel=off)
+
+
+def services(items: int = 200_000, **given: object) -> Floats:
+    """Return the service times of items that find no queue, one to a period."""
+    stage = SyntheticStage(utilisation=1e-6, **given)  # type: ignore[arg-type]
+    seen = stage.watch(items, period_s=10.0, rng=np.random.default_rng(7))
+    busy_s = seen.period_s - seen.blocked_s
+    alone: Floats = busy_s[seen.items == 1.0] * 1000.0
+    return alone
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.97])
+def test_shape_is_the_deviation_of_the_logarithm(correlation: float) -> None:
+    times = np.log(services(20_000, service="lognormal", shape=2.0, correlation=correlation))
+    assert times.std() == pytest.approx(2.0, rel=0.1)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_shape_is_the_index_of_the_tail(correlation: float) -> None:
+    times = services(20_000, service="pareto", shape=1.5, correlation=correlation)
+    assert np.quantile(times, 0.01) == pytest.approx(1.0 / 3.0, rel=0.02)  # a border may cut one
+    assert np.mean(times > 10.0 / 3.0) == pytest.approx(10.0**-1.5, rel=0.15)
+
+
+@pytest.mark.parametrize(("service", "shape"), [("lognormal", 1.0), ("exponential", 1.5)])
+def test_correlation_is_that_of_normal_scores(service: str, shape: float) -> None:
+    times = services(20_000, service=service, shape=shape, correlation=0.8)
+    scores = np.log(times) if service == "lognormal" else norm.isf(np.exp(-times))
+    for lag in (1, 3):
+        found = np.corrcoef(scores[:-lag], scores[lag:])[0, 1]
+        assert found == pytest.approx(0.8**lag, abs=0.03)
+
+
+def test_a_change_halves_the_rate_from_where_it_is_said_to_be() -> None:
+    stage = SyntheticStage(utilisation=0.9, service="deterministic", later=0.5)
+    seen = stage.watch(50_000, period_s=0.1, rng=np.random.default_rng(4))
+    assert seen.changed is not None
+    busy_s = seen.period_s - seen.blocked_s
+    before, after = (
+        seen.items[part].sum() / busy_s[part].sum()
+        for part in (slice(0, seen.changed - 1), slice(seen.changed, None))
+    )
+    assert (before, after) == (pytest.approx(1000.0, rel=0.01), pytest.approx(500.0, rel=0.01))
+
+
+def test_periods_are_stretched_and_counts_missed_as_often_as_asked() -> None:
+    stage = SyntheticStage(utilisation=0.9, stretched=0.1, missed=0.1)
+    clean = SyntheticStage(utilisation=0.9, stretched=0.1)
+    seen, whole = (
+        each.watch(100_000, period_s=0.05, rng=np.random.default_rng(5)) for each in (stage, clean)
+    )
+    assert np.mean(seen.period_s > 0.0501) == pytest.approx(0.1, abs=0.03)
+    assert np.mean(whole.items - seen.items) == pytest.approx(0.1, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"utilisation": 1.0}, "utilisation is 1.0, expected a number between 0 and 1"),
+        ({"utilisation": 0.5, "service": "normal"}, "service is 'normal', expected"),
+        ({"utilisation": 0.5, "service": "pareto", "shape": 1.0}, "shape of pareto is 1.0"),
+        ({"utilisation": 0.5, "service": "lognormal", "shape": 0.0}, "expected above 0"),
+        ({"utilisation": 0.5, "correlation": 1.0}, "correlation is 1.0, expected from 0"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(given: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        SyntheticStage(**given)  # type: ignore[arg-type]

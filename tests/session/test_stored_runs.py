@@ -1,0 +1,225 @@
+"""Stored runs that are alike count as pieces of one, and tell how far apart runs are."""
+
+import importlib
+import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from simulated.paced import TRUE_S, paced_round, told
+
+import benchrigor as br
+from benchrigor.errors import StoreFailed
+from benchrigor.model import Code
+from benchrigor.session.pairs.against import Against
+from benchrigor.session.stored_runs import with_history
+from benchrigor.stats.estimators.headline import at_quiet, common_quiet
+from benchrigor.storage import Journal
+
+
+@pytest.fixture
+def store(tmp_path):
+    return tmp_path / "runs.sqlite"
+
+
+def stored(store, levels, *, version, first=1, slow_share=0.5, apart_s=3600.0, **options):
+    """Keep runs of a version whose levels differ by chance, and load them again."""
+    journal, found = Journal(store), []
+    began = datetime(2027, 1, 1, tzinfo=UTC)
+    options = br.Options(**{"target": 0.0001, "max_rounds": 2, **options})
+    for seed, level in enumerate(levels, first):
+        record = told(seed, level_s=level, store=store, options=options, slow_share=slow_share)
+        at = (began + timedelta(seconds=seed * apart_s)).isoformat()
+        where = replace(record.provenance, commit="abc", source=version, started_at=at)
+        run_id = journal.begin(replace(record, provenance=where, rounds=(), run_id=None))
+        for each in record.rounds:
+            journal.append(run_id, each)
+        journal.finish(run_id, replace(record, provenance=where, run_id=run_id))
+        found.append(journal.load(run_id))
+    return found
+
+
+def levels(seed, n, mean=TRUE_S, spread=0.05):
+    return mean * np.exp(np.random.default_rng(seed).normal(0.0, spread, n))
+
+
+def codes(comparison):
+    return {each.code for each in comparison.notices}
+
+
+@pytest.mark.slow
+def test_like_runs_in_the_store_count_with_a_side(store):
+    old = stored(store, levels(1, 4), version="a")
+    new = stored(store, levels(2, 4, 1.1 * TRUE_S), version="b", first=10)
+    alone = br.compare_runs(old[0], new[0])
+    together = br.compare_runs(old[0], new[0], store=store)
+    assert Code.STORED_RUNS in codes(together)
+    assert Code.STORED_RUNS not in codes(alone)
+    means = [
+        math.exp(np.mean([math.log(each.at_full_pace().value) for each in group]))
+        for group in (old, new)
+    ]
+    assert together.ratio.value == pytest.approx(means[1] / means[0], rel=0.02)
+
+
+@pytest.mark.slow
+def test_the_spread_between_them_is_the_variance_between_runs(store):
+    """Four degrees of freedom, beside five of what is assumed."""
+    steady = stored(store, levels(1, 4, spread=0.001), version="a")
+    other = stored(store, levels(2, 4, spread=0.001), version="b", first=10)
+    few = br.compare_runs(steady[0], other[0])
+    many = br.compare_runs(steady[0], other[0], store=store)
+    assert many.ratio.relative_half_width < 0.6 * few.ratio.relative_half_width
+
+
+@pytest.mark.slow
+def test_runs_that_are_alike_are_compared_one_by_one(store):
+    first, second, *_ = stored(store, levels(1, 7, spread=0.1), version="a")
+    comparison = br.compare_runs(first, second, store=store)
+    assert Code.STORED_RUNS not in codes(comparison)
+    ratio = second.at_full_pace().value / first.at_full_pace().value  # at one quiet pace as well
+    assert comparison.ratio.value == pytest.approx(ratio, rel=0.05)
+    assert comparison.ratio.relative_half_width > 0.1  # the runs are 10 % apart
+
+
+@pytest.mark.slow
+def test_runs_of_another_machine_or_source_do_not_count(store):
+    (mine, *_) = stored(store, levels(1, 3), version="a")
+    other = stored(store, levels(2, 3, 1.3 * TRUE_S), version="b", first=10)
+    where = replace(mine.provenance, source="0123")
+    edited = replace(mine, provenance=where, run_id="e" * 8)
+    comparison = br.compare_runs(edited, other[0], store=store)
+    (told_of,) = (each for each in comparison.notices if each.code is Code.STORED_RUNS)
+    assert told_of.sentence.startswith("0 and 2 other stored runs")
+
+
+@pytest.mark.slow
+def test_runs_of_another_statistic_or_other_options_do_not_count(store):
+    old = stored(store, levels(1, 3), version="a")
+    (new,) = stored(store, levels(2, 1), version="b", first=10)
+    stored(store, levels(3, 3, 2 * TRUE_S), version="a", first=20, disturbed="keep")
+    stored(store, levels(4, 3, 3 * TRUE_S), version="a", first=30, statistic="p90")
+    alone = br.compare_runs(old[0], new)
+    together = br.compare_runs(old[0], new, store=store)
+    (told_of,) = (each for each in together.notices if each.code is Code.STORED_RUNS)
+    assert told_of.sentence.startswith("2 and 0 other stored runs")
+    assert together.ratio.value == pytest.approx(alone.ratio.value, rel=0.15)
+
+
+@pytest.mark.slow
+def test_another_statistic_than_that_of_the_runs_has_no_runs_beside_it(store):
+    old = stored(store, levels(1, 4), version="a")
+    (new,) = stored(store, levels(2, 1), version="b", first=10)
+    alone = br.compare_runs(old[0], new, statistic="p90")
+    together = br.compare_runs(old[0], new, statistic="p90", store=store)
+    assert Code.STORED_RUNS not in codes(together)
+    assert together.ratio == alone.ratio
+    tails = stored(store, levels(5, 2), version="a", first=40, statistic="p90")
+    found = br.compare_runs(old[0], new, statistic="p90", store=store)
+    quiet = common_quiet(each.analysis().pace.quiet for each in (old[0], new))
+    figures = [at_quiet(each.headline(), each.analysis().pace, quiet).value for each in tails]
+    assert Code.STORED_RUNS in codes(found)
+    assert found.baseline.value == pytest.approx(
+        math.exp(np.mean(np.log([*figures, alone.baseline.value]))), rel=0.02
+    )
+
+
+@pytest.mark.slow
+def test_an_unknown_source_is_like_no_other(store):
+    """As of functions that are typed in: three pairs of one name, the second thrice as slow."""
+    old = stored(store, levels(1, 3), version=None)
+    new = stored(store, levels(2, 3, 3 * TRUE_S), version=None, first=10)
+    comparison = br.compare_runs(old[0], new[0], store=store)
+    assert comparison.verdict is br.Verdict.WORSE
+    assert comparison.baseline.low > 0.9 * TRUE_S
+    assert Code.STORED_RUNS not in codes(comparison)
+
+
+@pytest.mark.slow
+def test_a_run_under_way_stops_on_the_ratio_that_is_printed(store):
+    baseline, *_ = stored(store, levels(1, 6, spread=0.002), version="a", slow_share=0.0)
+    assert Against(baseline, 0.035).begin(br.Options(target=None)).result().session_notices
+    against = Against(baseline, 0.035, Journal(store))
+    options = br.Options(target=None, budget_s=math.inf, max_rounds=100)
+    session, rng = against.begin(options, name="work", store=store), np.random.default_rng(9)
+    while (plan := session.ask()) is not None:
+        session.tell(paced_round(plan, rng, slow_share=0.0))
+    record = session.result()
+    assert record.decision.satisfied
+    assert against.told is None
+    assert against.ratio == br.compare_runs(baseline, record, store=store).ratio
+
+
+FUNCTIONS = """
+def f():
+    sum(range(10))
+
+first = f
+
+def f():
+    sum(range(100))
+
+def keeping(n):
+    return lambda: sum(range(n))
+"""
+
+
+def test_the_source_of_a_function_tells_two_of_one_name_apart(tmp_path, monkeypatch):
+    (tmp_path / "twice.py").write_text(FUNCTIONS)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("twice")
+
+    def source(func):
+        record = br.measure(func, budget_s=0.02, target=None, reference=False)
+        return record.provenance.source
+
+    assert source(module.first) == source(module.first) is not None
+    assert source(module.first) != source(module.f)
+    assert source(module.keeping(1)) is None
+
+
+@pytest.mark.slow
+def test_runs_of_other_pairs_and_edited_benchmarks_are_alike(store):
+    old = stored(store, levels(1, 3), version="a")
+    new = stored(store, levels(2, 3, 1.3 * TRUE_S), version="b", first=10)
+    first, second = (
+        replace(
+            each,
+            subject={**each.subject, "pair": "1"},
+            provenance=replace(each.provenance, function="cd"),
+        )
+        for each in (old[0], new[0])
+    )
+    comparison = br.compare_runs(first, second, store=store)
+    (told_of,) = (each for each in comparison.notices if each.code is Code.STORED_RUNS)
+    assert told_of.sentence.startswith("2 and 2 other stored runs")
+
+
+def widened(store, **given):
+    """Return how like runs of a store widen the headline of another run, and that headline."""
+    *_, record = stored(store, levels(1, 7, spread=0.001), version="a", **given)
+    again = with_history(replace(record, run_id="e" * 8), Journal(store))
+    assert again.headline().value == record.headline().value
+    assert again.estimate() == record.estimate()
+    return again.analysis().pace.widening, again.headline().relative_half_width
+
+
+@pytest.mark.slow
+def test_the_headline_narrows_with_like_runs_at_other_times(tmp_path):
+    factor, narrow = widened(tmp_path / "hours.sqlite", apart_s=3600.0)
+    assert factor < 0.75
+    same, wide = widened(tmp_path / "minutes.sqlite", apart_s=60.0)
+    assert same == 1.0
+    assert narrow < factor * wide
+
+
+def test_a_store_that_cannot_be_read_leaves_the_headline_as_it_is(tmp_path, monkeypatch):
+    (record,) = stored(tmp_path / "runs.sqlite", levels(1, 1), version="a")
+    journal = Journal(tmp_path / "runs.sqlite")
+
+    def fail(_query):
+        raise StoreFailed("it is gone")
+
+    monkeypatch.setattr(journal, "runs", fail)
+    assert with_history(record, journal) == record

@@ -1,0 +1,179 @@
+"""The distribution of the peak, given trials."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchrigor.workbench.arithmetic import peaks
+from benchrigor.workbench.arithmetic.peaks import (
+    CLOSED_LOOP,
+    OPEN_LOOP,
+    Curves,
+    PeakPosterior,
+    peak_posterior,
+)
+
+LOADS = np.array([20.0, 80.0, 150.0, 165.0, 172.0, 178.0, 185.0, 260.0])
+LASTED_S = np.full(LOADS.size, 60.0)
+
+
+def responses(capacity: float, limit_s: float = 0.04) -> np.ndarray:
+    """Mean responses over the limit of a server that serves so many a second (M/M/1)."""
+    spare = capacity - LOADS
+    return np.where(spare > 0.0, 1.0 / np.maximum(spare, 1e-3), 1000.0) / limit_s
+
+
+def posterior(load: np.ndarray, ratio: np.ndarray, scale: float = 1.0) -> PeakPosterior:
+    return peak_posterior(load, ratio, LASTED_S[: load.size], low=5 * scale, high=1000 * scale)
+
+
+def test_the_peak_of_a_known_server_is_found():
+    found = posterior(LOADS, responses(200.0))
+    low, value, high = (found.quantile(q) for q in (0.025, 0.5, 0.975))
+    assert low < 175.0 < high
+    assert value == pytest.approx(175.0, rel=0.01)
+    # By 1/R = A - B load the response grows by load / (capacity - load) per cent with each.
+    assert found.slope == pytest.approx(7.0, rel=0.4)
+
+
+@pytest.mark.slow
+@settings(max_examples=10)
+@given(st.floats(min_value=1e-3, max_value=1e5))
+def test_the_unit_of_the_load_does_not_matter(scale: float):
+    ratio = responses(200.0)
+    one, other = posterior(LOADS, ratio), posterior(LOADS * scale, ratio, scale)
+    for q in (0.025, 0.5, 0.975):
+        assert other.quantile(q) == pytest.approx(one.quantile(q) * scale, rel=1e-3)
+
+
+@pytest.mark.slow
+@settings(max_examples=10)
+@given(st.permutations(range(LOADS.size)))
+def test_the_order_of_trials_does_not_matter(order: list[int]):
+    ratio = responses(200.0)
+    one, other = posterior(LOADS, ratio), posterior(LOADS[order], ratio[order])
+    assert other.quantile(0.5) == pytest.approx(one.quantile(0.5), rel=1e-3)
+    assert other.residuals == pytest.approx(one.residuals[order], abs=0.02)
+
+
+@pytest.mark.slow
+@settings(max_examples=10)
+@given(st.floats(min_value=1.05, max_value=3.0))
+def test_slower_responses_mean_a_lower_peak(slower: float):
+    ratio = responses(200.0)
+    assert posterior(LOADS, ratio * slower).quantile(0.5) < posterior(LOADS, ratio).quantile(0.5)
+
+
+def test_more_trials_tell_more():
+    few, many = (
+        peak_posterior(
+            np.tile(LOADS, n),
+            np.tile(responses(200.0), n),
+            np.tile(LASTED_S, n),
+            low=5.0,
+            high=1000.0,
+        )
+        for n in (1, 4)
+    )
+    assert many.sd < few.sd
+
+
+def test_longer_trials_tell_more():
+    rng = np.random.default_rng(1)
+    ratio = responses(200.0) * np.exp(rng.normal(0.0, 0.1, LOADS.size))
+    short, long = (
+        peak_posterior(LOADS, ratio, np.full(LOADS.size, each), low=5.0, high=1000.0)
+        for each in (10.0, 600.0)
+    )
+    assert long.sd < short.sd
+
+
+def test_a_crash_tells_only_that_the_peak_is_below():
+    """The curve goes on to 175, and the server breaks down from 172 on."""
+    found = posterior(LOADS, np.where(LOADS > 170.0, math.inf, responses(200.0)))
+    assert 160.0 < found.quantile(0.5) < found.quantile(0.975) < 178.0
+
+
+def test_a_peak_that_is_known_to_a_thousandth_is_not_missed_between_the_points_of_the_grid():
+    """A steep curve, and trials far apart: the range is 1000 times as wide as the interval."""
+    load = np.array([50.0, 200.0, 800.0, 3200.0, 968.9, 940.1, 980.9, 790.4, 927.0])
+    left = 985.6 - load
+    ratio = np.where(left > 0.0, 1.0 / np.maximum(left, 1e-3), 500.0) / 0.04
+    found = peak_posterior(load, ratio, np.full(9, 30.0), low=12.5, high=12_800.0)
+    assert found.quantile(0.5) == pytest.approx(960.6, rel=0.005)
+    assert found.quantile(0.975) / found.quantile(0.025) < 1.05
+
+
+@pytest.mark.parametrize("curves", [OPEN_LOOP, CLOSED_LOOP], ids=["open", "closed"])
+def test_curves_are_at_the_limit_at_the_peak_whatever_their_shape(curves: Curves):
+    base, power = np.ix_(np.array([0.01, 0.2, 0.7]), curves.powers)
+    at_peak = curves.log_response(np.array(1.0), base, power)
+    assert at_peak == pytest.approx(np.zeros_like(base * power), abs=1e-12)
+    nearly_idle = curves.log_response(np.array(1e-30), base, power)
+    assert nearly_idle == pytest.approx(np.maximum(np.log(base), -3.5) + 0.0 * power, abs=1e-6)
+    loads = np.geomspace(0.001, 1e6, 400)[:, None, None]
+    assert (np.diff(curves.log_response(loads, base, power), axis=0) >= 0.0).all()
+
+
+def test_the_open_curve_with_power_1_is_that_of_one_server():
+    capacity, limit_s = 200.0, 0.04
+    peak = capacity - 1.0 / limit_s
+    load = np.array([10.0, 100.0, 150.0, 190.0])
+    expected = np.log(1.0 / (capacity - load) / limit_s)
+    base = np.array(1.0 / capacity / limit_s)
+    found = OPEN_LOOP.log_response(load / peak, base, np.array(1.0))
+    assert found == pytest.approx(expected)
+
+
+def test_users_who_wait_have_no_pole():
+    """Above the capacity the response of a closed loop grows as the users do: R = N/X - Z."""
+    load = np.array([20.0, 40.0, 70.0, 85.0, 95.0, 110.0, 130.0, 180.0])
+    ratio = np.maximum(load / 50.0 - 1.0, 0.05)  # 1 at 100 users
+    found = peak_posterior(load, ratio, np.full(8, 60.0), low=5.0, high=720.0, curves=CLOSED_LOOP)
+    assert found.estimate(0.95).method == CLOSED_LOOP.method
+    assert found.quantile(0.025) < 100.0 < found.quantile(0.975)
+    assert found.slope == pytest.approx(2.0, rel=0.25)
+
+
+def test_a_trial_says_no_more_than_its_own_readings_do():
+    ratio = responses(200.0)
+    ratio[5] = 0.3  # at 178, as of a queue that is just filling
+    error = np.where(LOADS == 178.0, 1.0, 0.0)
+    believed, doubted = (
+        peak_posterior(LOADS, ratio, LASTED_S / 6.0, low=5.0, high=1000.0, error=each)
+        for each in (None, error)
+    )
+    assert abs(doubted.quantile(0.5) - 175.0) < abs(believed.quantile(0.5) - 175.0)
+
+
+def test_probabilities_are_those_of_the_grid_also_where_no_grid_is_fine_enough(monkeypatch):
+    rng = np.random.default_rng(5)
+    load = rng.uniform(100.0, 199.0, LASTED_S.size)
+    ratio = 1.0 / (200.0 - load) / 0.04
+    fine = posterior(load, ratio)
+    monkeypatch.setattr(peaks, "_sd", lambda *_: 0.0)
+    never_fine = posterior(load, ratio)
+    for q in (0.025, 0.5, 0.975):
+        assert never_fine.quantile(q) == pytest.approx(fine.quantile(q), rel=0.01)
+
+
+@pytest.mark.slow
+def test_the_interval_of_many_long_trials_is_that_of_a_dense_grid(monkeypatch: pytest.MonkeyPatch):
+    rng = np.random.default_rng(20351)
+    load = np.concatenate([[50.0, 200.0, 800.0], 175.0 * np.exp(rng.normal(0.0, 0.02, 40))])
+    ratio = np.where(load < 200.0, 1.0 / np.maximum(200.0 - load, 1e-9) / 0.04, 500.0)
+    ratio *= np.exp(rng.normal(0.0, 0.02, load.size))
+
+    def found() -> PeakPosterior:
+        return peak_posterior(load, ratio, np.full(load.size, 300.0), low=12.5, high=3200.0)
+
+    ours = found()
+    monkeypatch.setattr(peaks, "_EVENLY", 1500)
+    dense = found()
+    for q in (0.025, 0.5, 0.975):
+        assert abs(math.log(ours.quantile(q) / dense.quantile(q))) < 0.05 * dense.sd

@@ -1,0 +1,182 @@
+"""The load generator, with HTTP requests to servers that are really there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import pytest
+
+from benchrigor.errors import InvalidInput, MissingExtra, WorkloadFailed
+from benchrigor.workbench.data import Limit, LoadTrial
+from benchrigor.workbench.loadgen import HttpRequest, HttpRequests, OpenLoop
+
+MEAN = [Limit(metric="mean", at_most=1.0)]
+TRIAL = LoadTrial(id=0, load=100.0, duration_s=0.5)
+
+
+def requests(url: str, **options: object) -> HttpRequests:
+    return HttpRequests(kinds=[HttpRequest(url=url, **options)])  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_a_rate_is_offered(web):
+    found = OpenLoop(requests(web), MEAN, seed=3).offer(TRIAL)
+    assert 20 <= (found.scheduled or 0) <= 90
+    assert found.failed == 0
+    assert 0.0 < (found.mean_response_s or 0.0) < 1.0
+    assert found.spent_s["run"] >= 0.3
+
+
+@pytest.mark.slow
+def test_what_is_sent_is_as_asked_for(web, seen):
+    kinds = [
+        HttpRequest(url=web, method="POST", headers={"X-Test": "yes"}, body="hello", weight=3.0),
+        HttpRequest(url=web),
+    ]
+    found = OpenLoop(HttpRequests(kinds=kinds), MEAN).offer(TRIAL)
+    assert found.failed == 0
+    posts = [each for each in seen if each[0] == "POST"]
+    assert set(posts) == {("POST", "yes", "hello")}
+    assert 0.5 < len(posts) / len(seen) < 0.95
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "said"),
+    [
+        ("/error", {}, "status 500"),
+        ("/", {"status": 204}, "status 200"),
+        ("/moved", {}, "status 302 to /elsewhere, which is not followed: give that URL"),
+        ("/huge", {}, "a body over 16 MiB"),
+        ("/close", {}, "ServerDisconnected"),
+    ],
+)
+def test_an_answer_that_is_not_as_expected_has_failed(web, path, options, said):
+    generator = OpenLoop(requests(web + path, **options), MEAN)
+    with pytest.raises(WorkloadFailed, match="a single request failed") as caught:
+        generator.check()
+    assert said in str(caught.value)
+
+
+def test_a_redirect_that_is_expected_is_none(web, seen):
+    OpenLoop(requests(f"{web}/moved", status=302), MEAN).check()
+    assert len(seen) == 1  # it was not followed
+
+
+def test_nobody_listens(nobody):
+    with pytest.raises(WorkloadFailed, match=r"(?i)connect"):
+        OpenLoop(requests(nobody), MEAN).check()
+
+
+def test_a_name_that_is_nobodys():
+    with pytest.raises(WorkloadFailed, match="a single request failed"):
+        OpenLoop(requests("http://no-such-host.invalid/"), MEAN).check()
+
+
+def test_no_tls_is_spoken(web):
+    with pytest.raises(WorkloadFailed, match=r"(?i)ssl"):
+        OpenLoop(requests(web.replace("http:", "https:")), MEAN).check()
+
+
+def test_a_server_that_never_answers(silent):
+    with pytest.raises(WorkloadFailed, match=r"no answer within 0\.2 s"):
+        OpenLoop(requests(silent), timeout_s=0.2).check()
+
+
+def test_a_timeout_within_a_limit_would_hide_failures():
+    with pytest.raises(InvalidInput, match=r"timeout_s is 0\.5, expected more than the limit of 1"):
+        OpenLoop(requests("http://127.0.0.1:1/"), MEAN, timeout_s=0.5)
+
+
+def test_a_load_of_more_requests_than_fit_into_memory_is_refused():
+    trial = LoadTrial(id=0, load=1e300, duration_s=1.0)
+    with pytest.raises(WorkloadFailed, match=r"is 1e\+300 requests, expected at most 2e\+07"):
+        OpenLoop(requests("http://127.0.0.1:1/"), MEAN).offer(trial)
+
+
+def test_failures_are_counted_and_named(web):
+    limits = [Limit(metric="failed", at_most=0.01)]
+    generator = OpenLoop(requests(f"{web}/error"), limits, timeout_s=1.0)
+    generator._recovered = lambda: True  # type: ignore[method-assign]  # noqa: SLF001
+    found = generator.offer(LoadTrial(id=0, load=500.0, duration_s=0.2))
+    assert "status 500" in found.failures
+    assert sum(found.failures.values()) >= found.failed
+    assert found.value("failed") == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.slow
+def test_several_processes_share_the_load(web):
+    generator = OpenLoop(requests(web), MEAN, processes=2)
+    try:
+        found = generator.offer(LoadTrial(id=0, load=100.0, duration_s=1.0))
+    finally:
+        generator.close()
+    assert 60 <= (found.scheduled or 0) <= 140
+    assert found.failed == 0
+
+
+async def alone() -> None:
+    """A request of this module."""
+
+
+@pytest.mark.slow
+def test_a_process_that_was_killed_is_an_error():
+    generator = OpenLoop(alone, MEAN, processes=2)
+    try:
+        generator.offer(LoadTrial(id=0, load=100.0, duration_s=0.1))
+        for pid in generator._pool._processes:  # type: ignore[union-attr]  # noqa: SLF001
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(WorkloadFailed, match="was killed"):
+            generator.offer(LoadTrial(id=1, load=100.0, duration_s=0.1))
+        generator.offer(LoadTrial(id=2, load=100.0, duration_s=0.1))
+    finally:
+        generator.close()
+
+
+@pytest.mark.slow
+def test_what_cannot_be_sent_to_others_is_sent_by_one():
+    async def nested() -> None:
+        pass
+
+    assert OpenLoop(nested, MEAN).offer(TRIAL).failed == 0
+    with pytest.raises(InvalidInput, match="cannot be sent to others"):
+        OpenLoop(nested, MEAN, processes=2)
+
+
+@pytest.mark.slow
+def test_a_server_that_broke_down_is_noticed(nobody, monkeypatch):
+    monkeypatch.setattr("benchrigor.workbench.loadgen.open_loop._RECOVERY_S", 0.1)
+    assert OpenLoop(requests(nobody), MEAN).offer(TRIAL).crashed
+
+
+def test_without_aiohttp_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(MissingExtra, match=r"benchrigor\[load\]"):
+        OpenLoop(requests("http://127.0.0.1/"), MEAN).check()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"url": "127.0.0.1:80"}, "url is '127.0.0.1:80'"),
+        ({"url": "http://x", "weight": 0}, "weight is 0"),
+        ({"url": "http://x", "status": 99}, "status is 99"),
+        ({"url": "http://x", "headers": {"a": 1}}, "headers is"),
+        ({"url": "http://x", "method": ""}, "method is ''"),
+    ],
+)
+def test_what_is_wrong_with_a_request_is_named(options, said):
+    with pytest.raises(InvalidInput, match=said):
+        HttpRequest(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"arrivals": "ramp"}, "arrivals is"), ({"timeout_s": 0}, "timeout_s is 0")],
+)
+def test_what_is_wrong_with_a_generator_is_named(options, said):
+    with pytest.raises(InvalidInput, match=said):
+        OpenLoop(requests("http://x"), MEAN, **options)
+    with pytest.raises(InvalidInput, match="kinds is empty"):
+        HttpRequests(kinds=[])

@@ -1,0 +1,120 @@
+"""Requests sent at given times, whatever becomes of earlier ones."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+import pytest
+
+from benchrigor.workbench.loadgen.sending import Sent, merged, sent
+
+
+def at_times(
+    request: Callable[[], Awaitable[object]], times: list[float], **options: float
+) -> Sent:
+    given = {"timeout_s": 5.0, "most_waiting": 1000, **options}
+    start_s = time.monotonic() + 0.01
+    return sent(request, np.array(times), start_s=start_s, **given)  # type: ignore[arg-type]
+
+
+def test_responses_count_from_when_requests_were_to_be_sent():
+    """The first request keeps the sender busy: the others are late, and their responses longer."""
+    calls = 0
+
+    async def request() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            time.sleep(0.2)  # it blocks the whole loop
+
+    found = at_times(request, [0.0, 0.05, 0.1])
+    assert found.lag_s[1] >= 0.1
+    assert found.response_s[1] >= 0.1
+    assert found.response_s[2] >= found.lag_s[2] >= 0.05
+
+
+def test_no_request_waits_for_the_answer_to_another():
+    async def request() -> None:
+        await asyncio.sleep(0.2)
+
+    found = at_times(request, [0.0] * 50)
+    assert found.elapsed_s < 5.0
+    assert (found.response_s >= 0.199).all()
+
+
+def test_what_the_cap_holds_back_is_late():
+    async def request() -> None:
+        await asyncio.sleep(0.05)
+
+    found = at_times(request, [0.0, 0.0, 0.0], most_waiting=1)
+    assert found.lag_s[2] >= 0.09
+    assert found.response_s[2] >= 0.14
+
+
+def test_of_many_kinds_of_failures_some_are_named():
+    async def request() -> None:
+        raise ValueError(time.monotonic())
+
+    found = at_times(request, [0.0] * 50)
+    assert found.failures["failed otherwise"] == 40
+    assert len(found.failures) == 11
+
+
+def test_failures_are_named_and_count_at_the_timeout():
+    kinds = iter(["slow", "refused", "wrong", "fine"])
+
+    async def request() -> None:
+        match next(kinds):
+            case "slow":
+                await asyncio.sleep(60.0)
+            case "refused":
+                raise ConnectionRefusedError(111, "Connection refused")
+            case "wrong":
+                raise ValueError("no such user")
+
+    found = at_times(request, [0.0, 0.01, 0.02, 0.03], timeout_s=0.3)
+    assert found.failed.tolist() == [True, True, True, False]
+    assert (found.response_s[:3] >= 0.3).all()
+    assert found.response_s[3] < 0.3
+    assert dict(found.failures) == {
+        "no answer within 0.3 s": 1,
+        "ConnectionRefusedError: Connection refused": 1,
+        "ValueError: no such user": 1,
+    }
+
+
+@pytest.mark.slow
+def test_sending_ends_when_far_too_many_wait():
+    async def request() -> None:
+        await asyncio.sleep(60.0)
+
+    times = np.linspace(0.0, 10.0, 2000).tolist()
+    found = at_times(request, times, give_up_s=0.5)
+    assert found.gave_up
+    assert 50 <= found.at_s.size <= 200
+    assert found.elapsed_s < 5.0
+
+
+def test_parts_of_several_processes_are_merged_by_time():
+    async def request() -> None:
+        return
+
+    one, two = at_times(request, [0.0, 0.02]), at_times(request, [0.01, 0.03])
+    both = merged([one, two])
+    assert both.at_s.tolist() == [0.0, 0.01, 0.02, 0.03]
+    assert both.response_s[1] == two.response_s[0]
+    assert both.cpu_s == one.cpu_s + two.cpu_s
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_each_request_is_sent_once(n: int):
+    calls: list[float] = []
+
+    async def request() -> None:
+        calls.append(time.monotonic())
+
+    found = at_times(request, [0.0] * n)
+    assert len(calls) == found.at_s.size == n

@@ -1,0 +1,498 @@
+"""peak: the greatest load at which a server keeps its limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchrigor.storage import Journal
+from benchrigor.workloads.processes import time_limits
+
+SERVER = Path(__file__).parents[1] / "simulations" / "queue_server.py"
+# A generator that offers no load: it prints what a server that serves 200 a second would answer.
+FAKE = """
+import sys, math
+load = float(sys.argv[1])
+print("mean", 1000 / (200 - load) if load < 199 else 5000, "failed", 0 if load < 180 else 0.5)
+"""
+READ = ("--read", "mean:ms=regex:mean (\\S+)")
+
+
+def fake(*more: str) -> tuple[str, ...]:
+    return ("--", sys.executable, "-c", FAKE, "{load}", *more)
+
+
+@pytest.fixture
+def queue() -> Iterator[str]:
+    """The address of a server that serves 200 a second, one after the other."""
+    command = [sys.executable, str(SERVER), "200"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{server.stdout.readline().strip()}/"
+        server.kill()
+
+
+@pytest.mark.slow
+def test_a_peak_is_found_told_and_kept(cli, store):
+    result = cli("peak", "--mean", "40ms", "--budget", "none", *READ, *fake())
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("  peak 17")
+    assert "· found ·" in result.stdout
+    assert "mean at most 40 ms; mean binds" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    line, *_ = result.stderr.splitlines()
+    assert line == "50 req/s · mean 16.7% of its limit: kept"
+    run_id = Journal(store).runs()[0]["run_id"]
+    assert f"benchrigor explain {run_id}" in result.stdout
+    shown = cli("show", run_id)
+    assert shown.stdout == result.stdout
+    explained = cli("explain", run_id).stdout
+    assert "1/r = (1 - (1 - b) u^k) / b" in explained
+    assert "to bracket the peak" in explained
+    assert "peak of " in cli("list").stdout
+    assert cli("resume", run_id).stdout == result.stdout
+
+
+@pytest.mark.slow
+def test_json_has_all_trials(cli, strict):
+    document = strict(cli("peak", "--mean", "40ms", "--json", *READ, *fake()).stdout)
+    assert document["status"] == "found"
+    assert document["load"]["low"] < 175.0 < document["load"]["high"]
+    trial = document["trials"][0]
+    assert trial["asked"]["load"] == 50.0
+    assert trial["result"]["mean_response_s"] == pytest.approx(1 / 150)
+    assert document["limits"] == [{"metric": "mean", "at_most": 0.04}]
+
+
+@pytest.mark.slow
+def test_an_interval_between_loads_tried_has_no_confidence(cli, store):
+    words = ("--mean", "40ms", "--policy", "binsearch", *READ, *fake())
+    assert cli("peak", *words).stdout.startswith("  peak 175 req/s [150, 200] · found")
+    assert "175 req/s [150, 200] · satisfied" in cli("list").stdout
+    assert json.loads(cli("peak", "--json", *words).stdout)["load"]["confidence"] is None
+
+
+@pytest.mark.slow
+def test_further_limits_may_bind(cli):
+    read = (*READ, "--read", "failed:share=regex:failed (\\S+)")
+    limits = ("--mean", "40s", "--failed", "1%")
+    result = cli("peak", *limits, "--accuracy", "3%", "--budget", "none", *read, *fake())
+    assert "failed at most 1%" in result.stdout
+    assert "failed binds" in result.stdout
+    assert result.stdout.startswith("  peak 1")
+
+
+def test_after_the_last_trial_no_time_is_left(cli):
+    words = ("--mean", "40ms", "--accuracy", "20%", "--budget", "100")
+    *others, last = cli("peak", *words, *READ, *fake()).stderr.split(" req/s · ")[1:]
+    assert all("left" in each for each in others)
+    assert "left" not in last
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", ["40ms", "40", "0.04s"])
+def test_a_limit_may_be_in_the_unit_of_its_metric(cli, limit):
+    read = ("--read", "ttft:ms=regex:mean (\\S+)")
+    result = cli("peak", "--limit", f"ttft={limit}", "--accuracy", "8%", *read, *fake())
+    assert result.stdout.startswith("  peak 1")
+    assert "ttft at most 0.04" in result.stdout
+
+
+@pytest.mark.slow
+def test_a_share_may_be_read_as_a_percentage(cli):
+    fails = "print('failed', 0.5 if float(sys.argv[1]) < 100 else 5)"
+    words = ("--", sys.executable, "-c", f"import sys; {fails}", "{load}")
+    read = ("--read", "failed:%=regex:failed (\\S+)")
+    result = cli("peak", "--failed", "1%", "--budget", "2", "--json", *read, *words)
+    ratios = {
+        each["asked"]["load"] > 100.0: each["ratio"] for each in json.loads(result.stdout)["trials"]
+    }
+    assert ratios == {False: 0.5, True: 5.0}
+
+
+@pytest.mark.slow
+def test_a_search_has_no_rounds_to_limit_and_no_readings_to_plan_with(cli, store):
+    cli("peak", "--mean", "40ms", "--budget", "2", *READ, *fake())
+    run_id = Journal(store).runs()[0]["run_id"]
+    for words in (("resume", run_id, "--max-rounds", "3"), ("plan", run_id), ("replay", run_id)):
+        result = cli(*words)
+        assert result.exit_code == 2
+        assert "is a search for a peak" in result.stderr
+
+
+@pytest.mark.slow
+def test_a_dry_run_offers_no_load(cli, store):
+    words = (
+        "peak",
+        "--url",
+        "http://127.0.0.1:9/",
+        "--p95",
+        "1s",
+        "--accuracy",
+        "20%",
+        "--dry-run",
+    )
+    result = cli(*words)
+    assert result.exit_code == 0
+    assert "first     50 req/s for 10 s" in result.stdout
+    assert "trials" in result.stdout
+    assert not store.exists()
+    assert json.loads(cli(*words, "--json").stdout)["first"]["load"] == 50.0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--accuracy", "0.1%"), "3 of 3 end budget-spent"),
+        pytest.param(
+            ("--accuracy", "0.1%", "--budget", "none"),
+            "more than 4 trials",
+            marks=pytest.mark.slow,
+        ),
+        (("--policy", "linear"), "14 to 493 trials"),
+    ],
+)
+def test_a_dry_run_says_what_cannot_be_reached(cli, monkeypatch, words, said):
+    monkeypatch.setattr(
+        "benchrigor.workbench.planning.expected_cost._MOST_TRIALS", 4 if "none" in words else 100
+    )
+    result = cli("peak", "--url", "http://127.0.0.1:9/", "--mean", "40ms", "--dry-run", *words)
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert said in " ".join(each.strip() for each in lines)
+
+
+@pytest.mark.slow
+def test_a_dry_run_reckons_with_the_requests_that_limits_need(cli):
+    words = ("peak", "--url", "http://x/", "--dry-run", "--json")
+    words += ("--budget", "none", "--seed-load", "5")
+    mean, far = (
+        json.loads(cli(*words, *limits).stdout)["seconds"]
+        for limits in (("--mean", "1s"), ("--mean", "1s", "--limit", "p99.9=2s", "--failed", "1%"))
+    )
+    assert far[0] > 2.0 * mean[0]
+
+
+NOISY = "import sys, random; print('mean', random.uniform(18, 22))"
+
+
+@pytest.mark.slow
+def test_a_plan_shows_how_many_trials_of_each_length_it_takes(cli, strict, store):
+    command = (*READ, "--", sys.executable, "-c", NOISY, "{load}")
+    words = ("peak", "--mean", "40ms", "--plan", "--trial-time", "60s", "--seed-load", "120")
+    result = cli(*words, *command)
+    assert result.exit_code == 0, result.stderr
+    header, *rows, wanted = result.stdout.splitlines()
+    assert header.split() == ["seconds", "variation", "trials", "cost"]
+    assert [row.split()[0] for row in rows] == ["30", "60", "120"]
+    assert wanted.startswith("the response at 120 req/s within 10% at 95%")
+    assert "15 trials at 120 req/s" in result.stderr
+    assert not store.exists()
+    document = strict(cli(*words, "--accuracy", "4%", "--json", *command).stdout)
+    assert [each["duration_s"] for each in document["lengths"]] == [30.0, 60.0, 120.0]
+    assert all(each["trials"] >= 2 for each in document["lengths"])
+    assert document["accuracy"] == 0.04
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["adaptive", "strawman", "linear", "binsearch", "model"])
+def test_trials_are_as_long_as_was_asked_for(cli, policy):
+    words = ("--mean", "40ms", "--policy", policy, "--trial-time", "7s", "--budget", "8")
+    document = json.loads(cli("peak", *words, "--json", *READ, *fake()).stdout)
+    assert {each["asked"]["duration_s"] for each in document["trials"]} == {7.0}
+
+
+@pytest.mark.slow
+def test_the_width_decides_which_load_is_taken_for_the_peak(cli):
+    words = ("--mean", "40ms", "--policy", "binsearch", "--json", *READ)
+    half = {
+        width: json.loads(cli("peak", *words, "--width", width, *fake()).stdout)["load"]["value"]
+        for width in ("2%", "60%")
+    }
+    assert half["2%"] == pytest.approx(175.0, rel=0.01)
+    assert half["60%"] == 150.0
+
+
+def test_what_never_saturates_is_told_so(cli):
+    words = ("peak", "--mean", "40ms", "--max-load", "150", *READ, *fake())
+    result = cli(*words)
+    assert result.exit_code == 0
+    assert "peak not known: at least 150 req/s · not-saturated" in result.stdout
+
+
+@pytest.mark.slow
+def test_a_width_that_was_asked_for_and_missed_is_3(cli, store):
+    words = ("peak", "--mean", "40ms", "--budget", "1.2", *READ, *fake())
+    assert cli(*words).exit_code in (0, 4)  # by whether trials bracketed the peak in time
+    asked = cli("peak", "--accuracy", "0.001%", "--budget", "4", *words[1:3], *READ, *fake())
+    assert asked.exit_code == 3
+    assert "budget-spent" in asked.stdout
+    run_id = Journal(store).runs()[0]["run_id"]
+    assert cli("resume", run_id).exit_code == 3
+    assert cli("resume", run_id, "--budget", "6").exit_code == 3
+
+
+@pytest.mark.slow
+def test_of_a_budget_that_is_spent_nothing_is_said_to_be_left(cli):
+    slow = f"import time; time.sleep(1.3)\n{FAKE}"
+    words = ("--", sys.executable, "-c", slow, "{load}")
+    told = cli("peak", "--mean", "40ms", "--budget", "1.2", *READ, *words).stderr.splitlines()
+    assert told[0] == "50 req/s · mean 16.7% of its limit: kept"
+
+
+@pytest.mark.slow
+def test_users_are_whole_and_named(cli):
+    words = ("--load", "users", "--seed-load", "3", "--budget", "none", "--accuracy", "10%")
+    result = cli("peak", "--mean", "6ms", *words, *READ, *fake())
+    assert result.exit_code == 0
+    assert " users [" in result.stdout.splitlines()[0]
+
+
+@pytest.mark.slow
+def test_a_picture_is_drawn(cli, tmp_path):
+    picture = tmp_path / "peak.svg"
+    assert cli("peak", "--mean", "40ms", "--plot", picture, *READ, *fake()).exit_code == 0
+    drawn = picture.read_text(encoding="utf-8")
+    assert drawn.startswith("<?xml")
+
+
+@pytest.mark.slow
+def test_what_is_run_before_each_trial_is_run(cli, tmp_path):
+    mark = tmp_path / "marks"
+    prepare = f"sh -c 'sleep 0.05; echo x >> {mark}'"
+    result = cli("peak", "--mean", "40ms", "--json", "--prepare", prepare, *READ, *fake())
+    trials = json.loads(result.stdout)["trials"]
+    assert len(mark.read_text().split()) == len(trials)
+    assert all(each["result"]["spent_s"]["set-up"] >= 0.05 for each in trials)
+    begun = time.monotonic()
+    leaving = f"sh -c 'sleep 20 & echo x >> {mark}'"  # it leaves something running
+    cli("peak", "--mean", "40ms", "--budget", "1", "--prepare", leaving, *READ, *fake())
+    assert time.monotonic() - begun < 15.0
+    failing = cli("peak", "--mean", "40ms", "--prepare", "false", *READ, *fake())
+    assert failing.exit_code == 5
+    assert "--prepare false exited with code 1" in failing.stderr
+
+
+@pytest.mark.slow
+def test_a_coroutine_function_is_offered_load(cli, tmp_path):
+    (tmp_path / "client.py").write_text(
+        "import asyncio\n\nasync def request():\n    await asyncio.sleep(0.001)\n"
+    )
+    words = ("--mean", "2s", "--max-load", "60", "--budget", "30")
+    result = cli("peak", *words, "client:request")
+    assert "at least 60 req/s" in result.stdout
+
+
+def _overslept_s() -> float:
+    """Return by how much a sleep of a millisecond takes longer, at its 99th percentile."""
+    times = []
+    for _ in range(500):
+        begun = time.perf_counter()
+        time.sleep(0.001)
+        times.append(time.perf_counter() - begun - 0.001)
+    return sorted(times)[-5]
+
+
+def rated(cli, queue):
+    """Rate a queue of 200 a second, whose peak is 200 - 1 / .06 = 183, less what timers add."""
+    words = ("--mean", "60ms", "--budget", "30", "--accuracy", "8%", "--max-load", "1000")
+    result = cli("peak", "--url", queue, *words, "--json")
+    document = json.loads(result.stdout)
+    late = ["late" in each["invalid"] for each in document["trials"]]
+    if (result.exit_code == 4 and any(late)) or (all(late) and _overslept_s() > 0.003):
+        pytest.skip("other processes keep this machine too busy to send requests in time")
+    assert result.exit_code in (0, 3), result.stderr
+    assert document["cost_s"] < 60.0
+    return document["load"]
+
+
+@pytest.mark.slow
+@pytest.mark.minutes
+def test_a_real_queue_is_rated_within_half_a_minute_and_not_above_its_peak(cli, queue):
+    """Beside other processes the queue itself is slower, or the requests are late."""
+    load = rated(cli, queue)
+    assert load is None or load["low"] * 0.9 <= 183.3
+
+
+@pytest.mark.slow
+@pytest.mark.minutes  # on a machine that does nothing else
+def test_the_peak_of_a_real_queue_is_found(cli, queue):
+    load = rated(cli, queue)
+    assert load["low"] * 0.9 <= 183.3 <= load["high"] * 1.1
+    assert load["value"] == pytest.approx(183.3, rel=0.25)
+
+
+@pytest.mark.slow
+def test_a_search_that_is_killed_is_taken_up(tmp_path, store):
+    slow = FAKE + "\nimport time; time.sleep(0.2)"
+    command = [sys.executable, "-m", "benchrigor", "peak", "--mean", "40ms", *READ]
+    command += ["--", sys.executable, "-c", slow, "{load}"]
+    env = {**os.environ, "BENCHRIGOR_STORE": str(store)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env) as search:
+        assert search.stderr is not None
+        told = 0
+        while told < 3:
+            told += "of its limit" in search.stderr.readline()
+        search.send_signal(signal.SIGKILL)
+    (run,) = Journal(store).runs()
+    assert run["rounds"] >= 3
+    resumed = [sys.executable, "-m", "benchrigor", "resume", run["run_id"], "--json"]
+    done = subprocess.run(resumed, capture_output=True, text=True, env=env, check=True)
+    document = json.loads(done.stdout)
+    assert document["status"] == "found"
+    assert [each["asked"]["id"] for each in document["trials"]] == list(
+        range(len(document["trials"]))
+    )
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_ends_the_search_with_what_is_known(cli, store, monkeypatch):
+    monkeypatch.setattr("benchrigor.workbench.loadgen.open_loop._RECOVERY_S", 0.2)
+    command = [sys.executable, str(SERVER), "200"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        port = server.stdout.readline().strip()
+        killer = f"sh -c 'test -e {store} && kill -9 {server.pid} || true'"
+        started = time.monotonic()
+        words = ("--mean", "60ms", "--budget", "30", "--prepare", killer)
+        result = cli("peak", "--url", f"http://127.0.0.1:{port}/", *words)
+        server.kill()
+    assert time.monotonic() - started < 60.0
+    assert result.exit_code == 5
+    assert "a single request failed" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--url", "http://x/"), "no limit is given, expected"),
+        (("./load.sh", "{load}", "--p95", "50ms"), "no limit is given before COMMAND"),
+        (("m:f", "--p95", "50ms"), "'--p95' follows the function m:f, expected nothing"),
+        (("--p95", "50ms", "m:f", "--budget", "5"), "options stand before them"),
+        (("--mean", "40ms"), "expected one of --url"),
+        (("--mean", "40ms", "--url", "http://x/", "m:f"), "expected one of --url"),
+        (("--mean", "soon", "--url", "http://x/"), "'soon' is no duration"),
+        (("--mean", "0s", "--url", "http://x/"), "'0s' is no duration above 0"),
+        (("--mean", "100", "--url", "http://x/"), "100 has no unit: write 100ms or 100s"),
+        (("--p95", "100", "--url", "http://x/"), "100 has no unit: write 100ms or 100s"),
+        (("--limit", "p99=100", "--url", "http://x/"), "100 has no unit: write 100ms or 100s"),
+        (("--limit", "mean=0.1", "--url", "http://x/"), "0.1 has no unit: write 0.1ms or 0.1s"),
+        (("--failed", "2", "--url", "http://x/"), "is 200%"),
+        (("--limit", "p99", "--url", "http://x/"), "expected METRIC=VALUE"),
+        (("--mean", "1s", "--limit", "mean=2s", "--url", "http://x/"), "'mean' has 2 limits"),
+        (("--mean", "1s", "--url", "ftp://x/"), "url is 'ftp://x/'"),
+        (("--mean", "1s", "--url", "http://x/", "--min-load", "9", "--max-load", "3"), "min_load"),
+        (("--mean", "1s", "--url", "http://x/", "--seed-load", "nan"), "seed_load is nan"),
+        (("--mean", "1s", "--url", "http://x/", "--header", "a"), "expected NAME:VALUE"),
+        (("--mean", "1s", "--url", "http://x/", "--body", "@none"), "--body @none"),
+        (("--mean", "1s", "--load", "users", "--url", "http://x/"), "expected 'rate'"),
+        (("--mean", "1s", "no_such_module:f"), "no module 'no_such_module'"),
+        (("--mean", "1s", "--", "hey", "-c", "{load}"), "offers no rate"),
+        (("--mean", "1s", "--timeout", "3s", "--", "wrk2", "-R{load}"), "--timeout is given"),
+        (("--limit", "queue=5", "--url", "http://x/"), "'queue' is limited"),
+        (("--mean", "1s", "--method", "PUT", "m:f"), "--method is given"),
+        (("--p95", "1s", "--", "wrk2", "-R{load}"), "has no p95, expected limits of mean, p50"),
+        (("--mean", "20s", "--timeout", "10s", "--url", "http://x/"), "timeout_s is 10.0"),
+        (("--mean", "1s", "--url", "http://x/", "--processes", "0", "--dry-run"), "processes is 0"),
+        (("--limit", "depth=40ms", "--read", "depth=column:1", "--", "x", "{load}"), "'40ms'"),
+    ],
+)
+def test_what_is_wrong_is_named(cli, words, said):
+    result = cli("peak", *words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_what_is_wrong_with_a_file_of_requests_is_named(cli, tmp_path):
+    file = tmp_path / "mix.toml"
+    for text, said in (
+        ("url = 1", "has no [[request]]"),
+        ("[[request]]\nurl = 'http://x/'\nspeed = 3", "speed"),
+        ("[[request]]\nurl = 3", "url is 3"),
+        ("[[", "mix.toml"),
+    ):
+        file.write_text(text)
+        result = cli("peak", "--mean", "1s", "--requests", file)
+        assert result.exit_code == 2, said
+        assert said in result.stderr
+
+
+def test_a_server_that_is_not_there_is_an_error_before_any_trial(cli, store):
+    result = cli("peak", "--url", "http://127.0.0.1:9/", "--mean", "1s")
+    assert result.exit_code == 5
+    assert "a single request failed" in result.stderr
+    assert not store.exists()
+
+
+HANGING = """
+import asyncio, time
+
+calls = []
+
+async def waits():
+    calls.append(1)
+    if len(calls) > 3:
+        await asyncio.sleep(60)
+
+async def blocks():
+    calls.append(1)
+    if len(calls) > 3:
+        time.sleep(60)
+
+async def answers():
+    await asyncio.sleep(0)
+
+async def breaks():
+    calls.append(1)
+    if len(calls) > 3:
+        raise ConnectionError
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((*READ, "--", "sh", "-c", "echo {load} mean 5; sleep 60"), 4),
+        (("--timeout", "90s", "hanging_peak:waits"), 4),
+        (("--timeout", "90s", "hanging_peak:blocks"), 4),
+        (("--prepare", "sleep 60", "hanging_peak:answers"), 5),
+    ],
+)
+def test_what_hangs_is_ended_with_the_budget(cli, tmp_path, monkeypatch, words, code):
+    monkeypatch.setattr(time_limits, "_GRACE_S", 0.3)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "hanging_peak", raising=False)
+    (tmp_path / "hanging_peak.py").write_text(HANGING)
+    begun = time.monotonic()
+    result = cli("peak", "--mean", "40ms", "--budget", "2", *words)
+    assert time.monotonic() - begun < 10.0
+    assert result.exit_code == code, result.stderr
+    if code == 4:
+        assert "The trial at 50 req/s was ended after" in result.stdout
+        assert cli("show").stdout == result.stdout
+    else:
+        assert "within the 2 s of the budget" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
+def test_a_hook_that_hangs_after_a_trial_is_ended_with_the_budget(cli, tmp_path, monkeypatch):
+    marks = tmp_path / "marks"
+    later = f"sh -c 'echo x >> {marks}; test $(wc -l < {marks}) -lt 3 || sleep 60'"
+    begun = time.monotonic()
+    result = cli("peak", "--mean", "40ms", "--budget", "3", "--prepare", later, *READ, *fake())
+    assert time.monotonic() - begun < 15.0
+    assert result.exit_code == 4, result.stderr
+    text = " ".join(result.stdout.split())
+    assert "2 trials" in text
+    assert "because the budget was spent" in text

@@ -1,0 +1,338 @@
+"""Picks read numbers from output, in order, and say by name what is wrong with it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import signal
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.workloads.processes import picking
+from benchrigor.workloads.processes.picking import Pick, read_picks
+
+
+def picked(output: str | bytes, spec: str, **options: bool) -> list[float]:
+    data = output.encode() if isinstance(output, str) else output
+    pick = Pick.parse(spec, **options)
+    return read_picks(io.BytesIO(data), [pick]).found[pick.metric].tolist()
+
+
+@pytest.mark.parametrize(
+    ("spec", "parts"),
+    [
+        ("rate:req/s=regex:rps: ([0-9.]+)", ("rate", "req/s", "regex", "rps: ([0-9.]+)")),
+        ("x=regex:a=b:c=(.*)", ("x", "", "regex", "a=b:c=(.*)")),
+        ("time:s=column:3", ("time", "s", "column", "3")),
+        ("p 95=json:latency.p95", ("p 95", "", "json", "latency.p95")),
+    ],
+)
+def test_each_form_is_parsed_and_written_alike(spec: str, parts: tuple[str, ...]) -> None:
+    pick = Pick.parse(spec)
+    assert (pick.metric, pick.unit, pick.how, pick.where) == parts
+    assert str(pick) == spec
+    assert not pick.unit_readings
+
+
+@given(
+    metric=st.text(min_size=1),
+    unit=st.text().map(str.strip),
+    key=st.text(min_size=1),
+    unit_readings=st.booleans(),
+)
+def test_what_can_be_made_survives_being_written(
+    metric: str, unit: str, key: str, unit_readings: bool
+) -> None:
+    made: dict[str, Any] = {"metric": metric, "unit": unit, "unit_readings": unit_readings}
+    try:
+        pick = Pick(**made, how="json", where=key)
+    except InvalidInput:
+        assert set(metric + unit) & set(":=,±+") or not metric.strip()
+        return
+    assert Pick.parse(str(pick), unit_readings=unit_readings) == pick
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["", "x", "x=", "x=12", "=column:1", "x:=column:1", "x=columns:1", "x=regex:", "x:column:1"],
+)
+def test_what_has_none_of_the_forms_is_refused_with_all_three(spec: str) -> None:
+    with pytest.raises(InvalidInput, match=r"regex:PATTERN.*column:N.*json:KEY") as caught:
+        Pick.parse(spec)
+    assert f"pick is {spec!r}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ("x=regex:(", r"pattern is '\(', expected a regular expression: missing \)"),
+        ("x=regex:(a)(b)", "with 2 groups, expected one group at most"),
+        ("x=column:one", "column is 'one', expected its number"),
+        ("x=column:-1", "column is '-1'"),
+        ("x=column:²", "column is '²'"),
+        ("x=column:" + "9" * 5000, "column is '999"),
+    ],
+)
+def test_what_is_behind_the_colon_must_fit(spec: str, found: str) -> None:
+    with pytest.raises(InvalidInput, match=found):
+        Pick.parse(spec)
+
+
+@pytest.mark.parametrize(
+    ("output", "spec", "expected"),
+    [
+        ("rps: 12.5\nrps: 13\n", "x=regex:rps: ([0-9.]+)", [12.5, 13.0]),
+        ("a 1 b 2\nc 3", "x=regex:[0-9]+", [1.0, 2.0, 3.0]),
+        ("10%\r20%\r\n30%", "x=regex:([0-9]+)%", [10.0, 20.0, 30.0]),
+        ("bits \xff\xfe 7\n".encode("latin-1"), "x=regex:[0-9]", [7.0]),
+        ("n seconds\n0 .25\n1   5e-1\n\nend\n", "x=column:1", [0.25, 0.5]),
+        ("n, seconds\n0, 0.25\n1,,3\n2,0.5\n", "x=column:1", [0.25, 0.5]),
+        ('{"a": 1}\nnot json\n{"b": 2}\n[3]\n{"a": 4e0}\n', "x=json:a", [1.0, 4.0]),
+        ('{"a": {"b": 1}}\n{"a": 2}\n{"a": {"b": "3"}}\n', "x=json:a.b", [1.0, 3.0]),
+        ("{" * 100_000 + '\n{"a": 1}', "x=json:a", [1.0]),
+        ('{"a":' * 100_000 + '\n{"a": 1}', "x=json:a", [1.0]),
+    ],
+)
+def test_all_matches_are_found_in_order(
+    output: str | bytes, spec: str, expected: list[float]
+) -> None:
+    assert picked(output, spec) == expected
+
+
+@given(values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_numbers_come_back_exactly_as_printed(values: list[float]) -> None:
+    output = "".join(f'{{"v": {value!r}}}\n' for value in values)
+    assert picked(output, "x=json:v") == values
+    assert picked(output, "x=regex:: (.*)}") == values
+
+
+def test_several_metrics_are_read_in_one_pass() -> None:
+    picks = [Pick.parse("a=column:0"), Pick.parse("b=regex:b=([0-9]+)")]
+    found = read_picks(io.BytesIO(b"1\n2 b=7\n"), picks).found
+    assert {name: list(values) for name, values in found.items()} == {"a": [1.0, 2.0], "b": [7.0]}
+
+
+@pytest.mark.parametrize(
+    ("bad", "spec", "shown"),
+    [
+        ("v nan", "x=regex:v (.*)", "'nan'"),
+        ("v 1,5", "x=regex:v (.*)", "'1,5'"),
+        ("v", "x=regex:v( [0-9])?", "''"),
+        ("inf", "x=column:0", "'inf'"),
+        ('{"v": NaN}', "x=json:v", "'nan'"),
+        ('{"v": true}', "x=json:v", "'True'"),
+        ('{"v": null}', "x=json:v", "'None'"),
+        ('{"v": [1, 2]}', "x=json:v", r"'\[1, 2\]'"),
+        ('{"v": 1' + "0" * 400 + "}", "x=json:v", "'1000"),
+    ],
+)
+def test_what_is_picked_but_no_finite_number_is_named_with_its_line(
+    bad: str, spec: str, shown: str
+) -> None:
+    with pytest.raises(WorkloadFailed, match=f"line 3 of .*: {shown}.* for metric 'x'.*finite"):
+        picked(f"\nother\n{bad}\n", spec)
+
+
+@pytest.mark.parametrize(
+    ("line", "spec", "whole"),
+    [
+        ("took 1,5 s", "x=regex:took ([0-9.]+)", "1,5"),
+        ("took 1,234.5 s", "x=regex:took ([0-9.]+)", "1,234.5"),
+        ("took 1,5.", "x=regex:([0-9]+)", "1,5"),
+        ("took 1,5", "x=regex:took ([0-9.]+).*", "1,5"),
+        ("took 12,345,678 ns", "x=regex:([0-9]+) ns", "12,345,678"),
+        ("took 1.234,5 s", "x=regex:took ([0-9.]+)", "1.234,5"),
+        ("took 1'234 s", "x=regex:took ([0-9.]+)", "1'234"),
+        ("took 1\u202f234 s", "x=regex:took ([0-9.]+)", "1\u202f234"),
+        ("took 1.2e-05 s", "x=regex:took ([0-9.]+)", "1.2e-05"),
+        ("took 12.5ms", "x=regex:([0-9]+)ms", "12.5"),
+        ("took .5 s", "x=regex:([0-9]+) s", ".5"),
+        ("took 123 s", "x=regex:took ([0-9]{1,2})", "123"),
+        ("1,001 ms", "x=column:0", "1,001"),
+        ("took 1,5", "x=column:1", "1,5"),
+        ("took 1,234.5 s", "x=column:1", "1,234.5"),
+    ],
+)
+def test_a_part_of_a_number_is_no_reading(line: str, spec: str, whole: str) -> None:
+    with pytest.raises(
+        WorkloadFailed, match=f"line 1 of .*: {re.escape(repr(whole))} is .*number picked"
+    ):
+        picked(f"{line}\n", spec)
+
+
+@pytest.mark.parametrize(
+    ("line", "spec", "expected"),
+    [
+        ("1.5,2.5,3.5", "x=regex:[0-9.]+", [1.5, 2.5, 3.5]),
+        ("10,20,30", "x=regex:[0-9.]+", [10.0, 20.0, 30.0]),
+        ("[1,5] (2,7)", "x=regex:[0-9.]+", [1.0, 5.0, 2.0, 7.0]),
+        ("1,5", "x=regex:([0-9.]+)(?:,|$)", [1.0, 5.0]),
+        ("name,12,34", "x=regex:name,([0-9]+)", [12.0]),
+        ("name,12,34,x", "x=regex:([0-9]+),x", [34.0]),
+        ("took 12.", "x=regex:took ([0-9]+)", [12.0]),
+        ("took 12, then 13", "x=regex:([0-9.]+)", [12.0, 13.0]),
+        ("p95 1.5e3", "x=regex:p95 (.+)", [1500.0]),
+        ("at p99 7", "x=regex:p99 ([0-9]+)", [7.0]),
+        ("key.5 p995", "x=regex:p99([0-9]+)", [5.0]),
+        ("v2.5", "x=regex:v[0-9]+\\.([0-9]+)", [5.0]),
+        ("key.5", "x=regex:key.([0-9]+)", [5.0]),
+        ("1,5", "x=column:1", [5.0]),
+        ("02-03 10:00:00,1.5,2", "x=column:1", [1.5]),
+    ],
+)
+def test_a_number_beside_another_is_a_reading(line: str, spec: str, expected: list[float]) -> None:
+    assert picked(f"{line}\n", spec) == expected
+
+
+def test_a_negative_duration_is_named_with_its_line_and_a_difference_is_none() -> None:
+    output = "u 1\nu -2\n"
+    with pytest.raises(WorkloadFailed, match=r"line 2 of .*: '-2'.*'x', expected a duration of 0"):
+        picked(output, "x:ms=regex:u (.*)")
+    assert picked(output, "x:ms,other=regex:u (.*)") == [1.0, -2.0]
+    assert picked(output, "x:req/s=regex:u (.*)") == [1.0, -2.0]
+
+
+def test_no_output_is_told_from_output_without_a_reading() -> None:
+    with pytest.raises(WorkloadFailed, match=r"printed nothing, expected a reading .* 'x' \(pick:"):
+        picked("", "x=column:0")
+    with pytest.raises(WorkloadFailed, match=r"printed 6 B in 2 lines, none of which holds a read"):
+        picked("no\nne\n", "x=column:0")
+
+
+def test_the_metric_without_a_reading_is_the_one_named() -> None:
+    picks = [Pick.parse("a=column:0"), Pick.parse("b=column:1")]
+    with pytest.raises(WorkloadFailed, match=r"metric 'b' \(pick: b=column:1\)"):
+        read_picks(io.BytesIO(b"1\n2\n"), picks)
+
+
+def test_a_line_that_is_too_long_is_not_searched_and_not_cut_into_numbers() -> None:
+    output = "x=1\n" + "2" * (2**20 + 10) + "x=3\nx=4\n" + "5" * 2**20
+    assert picked(output, "v=regex:x=([0-9])") == [1.0, 4.0]
+    with pytest.raises(WorkloadFailed, match=r"in 4 lines \(2 longer than 1 MiB, not searched\)"):
+        picked(output, "v=json:x")
+
+
+def test_a_line_of_just_under_a_mebibyte_is_searched() -> None:
+    assert picked(" " * (2**20 - 2) + "7", "v=column:0") == [7.0]
+    assert picked(" " * (2**20 - 2) + "7\n8", "v=column:0") == [7.0, 8.0]
+
+
+class Endless(io.RawIOBase):
+    """Behaves like a file of ``size`` bytes, all x, without holding them."""
+
+    def __init__(self, size: int) -> None:
+        self._left = self._size = size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._left = 0 if whence == io.SEEK_END else self._size
+        return self._size - self._left
+
+    def readinto(self, buffer: Any) -> int:
+        n = min(len(buffer), self._left)
+        buffer[:n] = b"x" * n
+        self._left -= n
+        return n
+
+
+@pytest.mark.slow
+def test_a_hundred_megabytes_without_a_line_end_need_little_memory() -> None:
+    output = io.BufferedReader(Endless(100_000_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(WorkloadFailed, match=r"printed 100 MB in 1 line \(1 longer"):
+            read_picks(output, [Pick.parse("x=regex:[0-9]+")])
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_trials_are_those_of_the_last_share() -> None:
+    pick = Pick.parse("ok:share=regex:ok ([0-9./]+)")
+    found = read_picks(io.BytesIO(b"ok 998/1000\nok 999/1000\n"), [pick])
+    assert (found.found["ok"].tolist(), found.trials) == ([0.998, 0.999], {"ok": 1000.0})
+    assert read_picks(io.BytesIO(b"ok 998/1000\nok 0.5\n"), [pick]).trials == {}
+    with pytest.raises(WorkloadFailed, match="successes/trials"):
+        read_picks(io.BytesIO(b"ok 11/10\n"), [pick])
+
+
+@pytest.mark.parametrize(
+    ("printed", "spec", "numbers"),
+    [
+        ("Latency 487.51us", r"lat:ms=regex:Latency (\S+)", [0.48751]),
+        ("Latency 487.51us", "lat:ms=regex:Latency ([0-9.]+)", [0.48751]),
+        ("took 5 s", "lat:ms=regex:took ([0-9]+)", [5000.0]),
+        ("took 5 ms", "lat:ms=regex:took ([0-9]+)", [5.0]),
+        ("5 seconds-old", "age=regex:^([0-9]+)", [5.0]),
+        ("12 min/km", "pace:ms=regex:^([0-9]+)", [12.0]),
+        ("real\t0m1.234s", r"real:s=regex:real\s+(.*)", [1.234]),
+        ("real\t2m1.234s", r"real:s=regex:real\s+([0-9]+)", [121.234]),
+        ("p50 1ms\np90 250us", "lat:us=column:1", [1000.0, 250.0]),
+        ("size 12MB", "size:B=column:0", None),
+        ('{"p99": "1m2s"}', "lat:s=json:p99", [62.0]),
+    ],
+)
+def test_a_printed_unit_of_time_is_converted_to_that_of_the_metric(
+    printed: str, spec: str, numbers: list[float] | None
+) -> None:
+    if numbers is None:
+        with pytest.raises(WorkloadFailed, match="none of which holds a reading"):
+            picked(printed, spec)
+    else:
+        assert picked(printed, spec) == numbers
+
+
+@pytest.mark.parametrize("indent", [None, 1, 4, "\t"])
+@pytest.mark.parametrize("end", ["", "\n", "\nIperf Done.\n"])
+def test_json_may_span_several_lines(indent: int | str | None, end: str) -> None:
+    report = {"start": {}, "end": {"streams": [{"rate": 12.5}, {"rate": 7}], "sum": {"rate": 19.5}}}
+    printed = f"server says:\n{json.dumps(report, indent=indent)}{end}"
+    assert picked(printed, "rate:b/s=json:end.sum.rate") == [19.5]
+    assert picked(printed, "rate:b/s=json:end.streams.1.rate") == [7.0]
+
+
+def test_objects_in_lines_count_also_behind_a_bracket_that_never_closes() -> None:
+    assert picked('{\n{"x": 1}\n{"x": 2}\n', "x=json:x", unit_readings=True) == [1.0, 2.0]
+
+
+def test_commas_in_quotes_part_no_cells_of_a_column() -> None:
+    assert picked('name,n\n"a, 7, b",5\n"c","6"\n', "x=column:1", unit_readings=True) == [5.0, 6.0]
+    assert picked('5" disk, 3\n', "x=column:1") == [3.0]
+
+
+@pytest.mark.parametrize("rows", ['5\n"1\n2\n', 'a,5\n"x,8\ny",6\n', 'a,5\nb,"6\n7",8\n'])
+def test_a_quote_that_its_line_does_not_close_is_refused(rows: str) -> None:
+    with pytest.raises(
+        WorkloadFailed, match=r"line 2 of .* expected each quoted cell whole in one"
+    ):
+        picked(rows, f"x=column:{int(',' in rows)}", unit_readings=True)
+
+
+@pytest.mark.slow
+def test_a_pattern_that_tries_all_ways_to_match_is_named_and_left() -> None:
+    with pytest.raises(
+        WorkloadFailed, match=r"line 2 of .* was ended after 0.5 s.*regex:\(a\+\)\+\$"
+    ):
+        picked(f"b\n{'a' * 40}b\n", "x=regex:(a+)+$", unit_readings=True)
+    assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0
+
+
+@pytest.mark.slow
+def test_long_output_is_searched_for_as_long_as_its_lines_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(picking, "_TICK_S", 0.001)  # shorter than all lines, longer than any
+    assert (
+        len(picked("took 5 ms\n" * 20_000, "x=regex:took ([0-9]+)", unit_readings=True)) == 20_000
+    )
