@@ -11,18 +11,16 @@ from types import MappingProxyType
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
-from benchrigor.layout import Part, row, table, wrapped
 from benchrigor.model.checks import is_number, refuse, wrong_number, wrong_values, wrong_whole
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.metric import quantile_named
-from benchrigor.model.notice import Notice, Severity
+from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
-from benchrigor.model.text import marked, percent, show_duration, show_estimate
+from benchrigor.model.text import show_duration, show_estimate
 from benchrigor.secret_texts import hide_in_text
 
 MEAN, P95, FAILED = "mean", "p95", "failed"
-_MOST_SHOWN = 100.0  # times the limit
 # Requests of a trial at most: times those that are expected, and further ones by chance.
 _MOST_SENT, _SPREAD, _FEW = 1.2, 4.0, 5
 
@@ -381,52 +379,6 @@ class PeakRate(OneLine):
             if each is not None
         ]
         return f"peak not known{': ' * bool(ends)}{', '.join(ends)}"
-
-    def lines(self, *, whole: bool = True) -> list[Part]:
-        """Return the report: the peak and what binds it; a whole one has its trials and codes."""
-        found: list[Part] = [f"  {self}"]
-        kept = ", ".join(f"{each.metric} at most {_shown_limit(each)}" for each in self.limits)
-        found += row("limits", [kept, f"{self.binding} binds" if self.binding else ""])
-        if self.goodput is not None:
-            found += row("goodput", [f"{self.goodput:.4g}/s within the limits"])
-        if self.trials and whole:
-            cells = [_cells(each) for each in self.trials]
-            head = ("load", "seconds", "of the limit", "by", "why")
-            found += ["", *table([head, *cells], ">>><<", indent=2)]
-        for notice in self.notices:
-            if whole:
-                found += marked(notice)
-            elif notice.severity is not Severity.NOTE:
-                found += wrapped(notice.sentence, "  ! ", style="yellow")
-        return found
-
-
-def _cells(trial: Trial) -> tuple[str, ...]:
-    ratio = trial.ratio
-    if trial.invalid:
-        shown = "invalid"
-    elif ratio is None:
-        shown = "-"
-    else:
-        shown = "saturated" if math.isinf(ratio) else show_ratio(ratio)
-    return (
-        f"{trial.asked.load:.5g}",
-        f"{trial.asked.duration_s:.3g}",
-        shown,
-        trial.binding or ("crash" if trial.result.crashed else ""),
-        trial.asked.reason,
-    )
-
-
-def show_ratio(ratio: float) -> str:
-    """Show a response over its limit."""
-    return percent(ratio) if ratio <= _MOST_SHOWN else f"over {percent(_MOST_SHOWN)}"
-
-
-def _shown_limit(limit: Limit) -> str:
-    if limit.metric == FAILED:
-        return percent(limit.at_most)
-    return show_duration(limit.at_most) if limit.is_of_time else f"{limit.at_most:g}"
 
 
 def check_load(name: str, value: object) -> list[str]:

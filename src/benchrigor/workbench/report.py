@@ -1,12 +1,15 @@
-"""How the number of a search for a peak came about."""
+"""A search for a peak in text: what it found, and how its number came about."""
 
 from __future__ import annotations
 
-from benchrigor.layout import Part, page, wrapped
-from benchrigor.model.text import many, show_duration
-from benchrigor.workbench.arithmetic.peaks import CLOSED_LOOP, OPEN_LOOP
-from benchrigor.workbench.data import PeakRate
+import math
 
+from benchrigor.layout import Part, page, row, table, wrapped
+from benchrigor.model.text import many, marked_all, percent, show_duration
+from benchrigor.workbench.arithmetic.peaks import CLOSED_LOOP, OPEN_LOOP
+from benchrigor.workbench.data import FAILED, Limit, PeakRate, Trial
+
+_MOST_SHOWN = 100.0  # times the limit
 _FORMULAS = {each.method: each.formula for each in (OPEN_LOOP, CLOSED_LOOP)}
 
 
@@ -40,4 +43,46 @@ def explain_peak(peak: PeakRate, name: str) -> str:
     lines: list[Part] = [f"How {name} came about", ""]
     for number, step in enumerate(steps, 1):
         lines += wrapped(step, f"{number:>3}. ")
-    return page([*lines, "", *peak.lines()])
+    return page([*lines, "", *peak_lines(peak)])
+
+
+def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
+    """Return the peak and what binds it; as a whole with its trials, notes and codes."""
+    lines: list[Part] = [f"  {peak}"]
+    kept = ", ".join(f"{limit.metric} at most {_show_limit(limit)}" for limit in peak.limits)
+    lines += row("limits", [kept, f"{peak.binding} binds" if peak.binding else ""])
+    if peak.goodput is not None:
+        lines += row("goodput", [f"{peak.goodput:.4g}/s within the limits"])
+    if peak.trials and whole:
+        cells = [_cells(trial) for trial in peak.trials]
+        head = ("load", "seconds", "of the limit", "by", "why")
+        lines += ["", *table([head, *cells], ">>><<", indent=2)]
+    return [*lines, *marked_all(peak.notices, whole=whole)]
+
+
+def _cells(trial: Trial) -> tuple[str, ...]:
+    ratio = trial.ratio
+    if trial.invalid:
+        shown = "invalid"
+    elif ratio is None:
+        shown = "-"
+    else:
+        shown = "saturated" if math.isinf(ratio) else show_ratio(ratio)
+    return (
+        f"{trial.asked.load:.5g}",
+        f"{trial.asked.duration_s:.3g}",
+        shown,
+        trial.binding or ("crash" if trial.result.crashed else ""),
+        trial.asked.reason,
+    )
+
+
+def show_ratio(ratio: float) -> str:
+    """Show a response over its limit."""
+    return percent(ratio) if ratio <= _MOST_SHOWN else f"over {percent(_MOST_SHOWN)}"
+
+
+def _show_limit(limit: Limit) -> str:
+    if limit.metric == FAILED:
+        return percent(limit.at_most)
+    return show_duration(limit.at_most) if limit.is_of_time else f"{limit.at_most:g}"

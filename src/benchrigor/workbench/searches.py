@@ -32,7 +32,6 @@ from benchrigor.workbench.data import (
     PeakRate,
     PeakStatus,
     Trial,
-    show_ratio,
 )
 from benchrigor.workbench.loadgen import HttpRequest, HttpRequests, LoadCommand, OpenLoop
 from benchrigor.workbench.loadgen.overtime import ended_with_budget
@@ -40,7 +39,7 @@ from benchrigor.workbench.peak_run import PeakRun, search_of
 from benchrigor.workbench.picture import plot_peak
 from benchrigor.workbench.planning.expected_cost import expected_costs
 from benchrigor.workbench.planning.search import PeakSearch
-from benchrigor.workbench.report import explain_peak
+from benchrigor.workbench.report import explain_peak, peak_lines, show_ratio
 from benchrigor.workloads import Pick
 from benchrigor.workloads.processes.command_hooks import run_hook
 from benchrigor.workloads.processes.command_line import CommandLine
@@ -215,7 +214,7 @@ def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
 
     def text() -> str:
         kept = [] if run_id is None else [f"  kept as {run_id}: {hint('explain', run_id)}"]
-        return page([*found.lines(whole=wants_details()), *kept])
+        return page([*peak_lines(found, whole=wants_details()), *kept])
 
     fields = {name: getattr(found, name) for name in found.__dataclass_fields__}
     if found.load is not None and found.load.is_bracket:

@@ -14,6 +14,7 @@ import benchrigor as br
 from benchrigor.layout import page
 from benchrigor.model import Code, Estimate, Notice
 from benchrigor.workbench import PeakSearch
+from benchrigor.workbench.report import peak_lines
 
 LIMIT_S = 0.04
 POLICIES = ("adaptive", "strawman", "linear", "binsearch", "model", "quadratic")
@@ -337,16 +338,16 @@ def test_the_limit_that_binds_is_named():
     assert found.load is not None
     assert found.load.value == pytest.approx(154.0, rel=0.05)
     assert found.binding == "p99"
-    assert "p99 at most 100 ms" in page(found.lines())
-    assert "failed at most 5%" in page(found.lines())
+    assert "p99 at most 100 ms" in page(peak_lines(found))
+    assert "failed at most 5%" in page(peak_lines(found))
 
 
 def test_only_a_whole_report_has_codes_and_notes():
     doubt = Notice.warning(Code.BRACKET, "Responses follow no known curve.")
     remark = Notice.note(Code.BRACKET, "This was published.")
     peak = br.PeakRate(status=None, load=None, at_least=None, at_most=None, notices=(doubt, remark))
-    assert "[bracket-only]" in page(peak.lines())
-    short = page(peak.lines(whole=False))
+    assert "[bracket-only]" in page(peak_lines(peak))
+    short = page(peak_lines(peak, whole=False))
     assert "! Responses follow no known curve." in short
     assert "[bracket-only]" not in short
     assert "published" not in short
