@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -87,7 +88,9 @@ def _call_s(name: str) -> float:
 
 
 def _printed(argv: Sequence[str]) -> str:
-    done = subprocess.run(argv, cwd=HERE, capture_output=True, text=True, check=False)
+    unset = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PYTHONDONTWRITEBYTECODE")  # users set none
+    env = {name: text for name, text in os.environ.items() if name not in unset}
+    done = subprocess.run(argv, cwd=HERE, env=env, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 3, 4):
         raise RuntimeError(done.stderr)
     return done.stdout

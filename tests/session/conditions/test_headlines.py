@@ -165,6 +165,15 @@ def test_headlines_hold_the_level_of_a_quiet_machine():
     assert np.median(widths) < 0.05
 
 
+def test_the_quiet_pace_of_commands_moves_no_headline_of_functions():
+    """A machine learns the pace of commands when it has measured some."""
+    commands = {"command": 0.02, "command cpu": 0.01, "command rest": 0.001}
+    learned = replace(QUIET, seconds={**QUIET.seconds, **commands}, runs=12)
+    before, after = run(1), run(2, quiet=learned)
+    assert after.analysis().pace.quiet.seconds == QUIET.seconds
+    assert br.compare_runs(before, after).ratio.value == pytest.approx(1.0, rel=0.02)
+
+
 @pytest.mark.slow
 def test_the_quiet_pace_of_this_machine_is_used(tmp_path, monkeypatch):
     """Kept beside full pace, and without a store."""

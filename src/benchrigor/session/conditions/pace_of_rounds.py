@@ -97,8 +97,11 @@ def with_pace(
     full = measured.corrected(pace)
     notices = (*analysis.notices, *(full.notices if full else ()))
     delay = delay_of(rounds)
-    if quiet is None or not measured.references.keys() <= quiet.seconds.keys():
+    kinds = measured.references.keys()
+    if quiet is None or not kinds <= quiet.seconds.keys():
         quiet = quiet_of_references(measured.references, full_s, delay=delay)
+    else:  # runs are compared by the kind of reference that both have
+        quiet = replace(quiet, seconds={kind: quiet.seconds[kind] for kind in kinds})
     headline, share = measured.headline(quiet, delay)
     return replace(
         analysis,
