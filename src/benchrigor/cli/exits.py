@@ -25,9 +25,8 @@ from benchrigor.errors import (
 from benchrigor.model import Analysis, Options, RunRecord, StopReason
 from benchrigor.model.text import many
 from benchrigor.secret_texts import hide_in_text
-from benchrigor.session.pairs.kept_sides import are_in_turn
 from benchrigor.session.stop_rules import wanted_half_width
-from benchrigor.session.stored_runs import PAIR
+from benchrigor.session.stored_runs import PAIR, are_in_turn
 from benchrigor.workloads.processes.own_signals import ExitedAtOnce
 
 

@@ -34,6 +34,7 @@ from benchrigor.stats.estimators.headline import (
 )
 
 PAIR = "pair"  # in the subjects of both sides of a comparison the same, and of no other run
+BASELINE, CANDIDATE = "baseline", "candidate"  # what the subject of either side is compared as
 AGAIN = "command line"  # likewise in their subjects: measures both again
 _MOST = 12  # runs of a name that are loaded, the newest first: they may hold many readings
 _LENGTH = {  # options that say how long a run lasts and what is told, not what its number is of
@@ -222,3 +223,10 @@ def _version(run: RunRecord) -> tuple[str, str] | None:
     """Return the version of what was measured; a commit alone does not tell it."""
     where = run.provenance
     return None if where is None or where.source is None else (str(where.commit), where.source)
+
+
+def are_in_turn(runs: Sequence[RunRecord | None]) -> bool:
+    """Return whether these are both sides of one comparison."""
+    told = [(run.subject.get(PAIR), run.subject.get("as")) for run in runs if run is not None]
+    pairs, roles = {pair for pair, _ in told}, {role for _, role in told}
+    return len(told) == 2 and len(pairs) == 1 and roles == {BASELINE, CANDIDATE}

@@ -18,7 +18,7 @@ from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.controller import seed_of
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
-from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE, Paces
+from benchrigor.session.pairs.pairs_so_far import Paces
 from benchrigor.session.session import Session
 from benchrigor.session.stored_runs import AGAIN, PAIR
 from benchrigor.stats.series.undisturbed import groups_of, undisturbed
@@ -98,13 +98,6 @@ def tell_sides(
                 delays=finished.delays,
             )
             session.tell(told)
-
-
-def are_in_turn(runs: Sequence[RunRecord | None]) -> bool:
-    """Return whether these are both sides of one comparison."""
-    told = [(run.subject.get(PAIR), run.subject.get("as")) for run in runs if run is not None]
-    pairs, roles = {pair for pair, _ in told}, {role for _, role in told}
-    return len(told) == 2 and len(pairs) == 1 and roles == {BASELINE, CANDIDATE}
 
 
 def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -> Comparison:

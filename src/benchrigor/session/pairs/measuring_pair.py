@@ -21,8 +21,8 @@ from benchrigor.protocols import Clock, DelayMeter, Store
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
 from benchrigor.session.pairs.kept_sides import names_of, sides_of, tell_sides
 from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
-from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
 from benchrigor.session.session import Session, meter_for
+from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.estimators.estimation import batched
 from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads import CallableWorkload

@@ -24,8 +24,8 @@ from benchrigor.session.pairs.kept_sides import (
 )
 from benchrigor.session.pairs.measuring_pair import naming
 from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
-from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
 from benchrigor.session.session import Session
+from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.session.traces import calls_per_reading
 
 

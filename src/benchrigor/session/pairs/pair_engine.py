@@ -34,8 +34,6 @@ from benchrigor.protocols import StopRule
 from benchrigor.session.controller import FIGURE_READINGS, Controller, check_seed
 from benchrigor.session.outcomes import not_converged
 from benchrigor.session.pairs.pairs_so_far import (
-    BASELINE,
-    CANDIDATE,
     RATIO,
     Look,
     Paces,
@@ -55,6 +53,7 @@ from benchrigor.session.stop_rules import (
     next_check,
     satisfied,
 )
+from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.comparison.samples import check_margin, direction_named
 from benchrigor.stats.comparison.two_sample import Question

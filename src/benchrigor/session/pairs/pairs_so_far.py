@@ -17,6 +17,7 @@ from benchrigor.model import (
     Observed,
     Verdict,
 )
+from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.comparison.samples import refuse_zeros
 from benchrigor.stats.comparison.two_sample import Question, compare_pairs, compare_samples
 from benchrigor.stats.estimators.estimation import notice_of
@@ -25,7 +26,6 @@ from benchrigor.stats.estimators.rough_figure import latest
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
 
-BASELINE, CANDIDATE = "baseline", "candidate"
 Paces = Sequence[tuple[float, float]]  # times of the reference beside both invocations of a pair
 RATIO = "ratio"
 

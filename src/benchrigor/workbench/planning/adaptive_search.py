@@ -101,9 +101,9 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
 
     The distribution of the peak (`workbench.arithmetic.peaks`) tells both: the next load is its
     median, or a little to either side; the trial is as long as one that would settle the question,
-    within ten times the shortest. The search ends when the interval is narrow, a trial far above the
-    peak has shown that nothing lies behind it, and the trials agree with each other. Where they agree
-    with each other, but not with the curve, the peak is bracketed without one.
+    within ten times the shortest. The search ends when the interval is narrow, a trial far above
+    the peak has shown that nothing lies behind it, and the trials agree with each other. Where they
+    agree with each other, but not with the curve, the peak is bracketed without one.
     """
     tried = _Tried.of(trials)
     shortest = shortest_s(goal)
