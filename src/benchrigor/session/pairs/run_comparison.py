@@ -32,9 +32,8 @@ from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.conditions.pace_of_rounds import with_pace
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.pairs.kept_sides import compare_in_turn
-from benchrigor.session.pairs.pairs_so_far import BASELINE, CANDIDATE
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
-from benchrigor.session.stored_runs import StoredRuns, are_in_turn, paced_by
+from benchrigor.session.stored_runs import BASELINE, CANDIDATE, StoredRuns, are_in_turn, paced_by
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.samples import refuse_zeros
