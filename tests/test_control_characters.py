@@ -183,7 +183,7 @@ def shown_classes() -> tuple[type, ...]:
 
 
 def reports() -> list[str]:
-    functions = {name: each for name, each in vars(report).items() if inspect.isfunction(each)}
+    functions = {name: getattr(report, name) for name in dir(report)}
     return [
         name
         for name, each in functions.items()
@@ -192,7 +192,7 @@ def reports() -> list[str]:
 
 
 def plots() -> list[str]:
-    return [name for name in vars(report) if name.startswith("plot_")]
+    return [name for name in dir(report) if name.startswith("plot_")]
 
 
 def texts_of(value: object) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from benchrigor.cli import main
 from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.verb_help import VERBS
+from benchrigor.cli.verb_help import SIDE_SYSTEMS, VERBS
 
 CODES = Path(__file__).parents[2] / "docs" / "codes.md"
 CLI = Path(__file__).parents[2] / "src" / "benchrigor" / "cli"
@@ -123,6 +123,8 @@ def test_each_verb_is_in_a_module_of_its_name_and_is_listed():
     for verb in VERBS:
         assert main.get_command(context, verb).name == verb
     modules = {path.stem.removesuffix("_verb") for path in CLI.glob("*_verb.py")}
+    assert modules == {verb.replace("-", "") for verb in set(VERBS) - set(SIDE_SYSTEMS)}
+    modules = {path.stem.removesuffix("_verb") for path in CLI.parent.glob("*/*_verb.py")}
     assert modules == {verb.replace("-", "") for verb in VERBS}
     shown = main.get_help(context)
     for verb, what in VERBS.items():

@@ -85,7 +85,7 @@ def test_without_a_speed_the_refusal_is_told_before_other_notices() -> None:
     refusal = Notice.refusal(Code.NO_SPEED, "All are alike.")
     overhead = estimated(1.0, 0.9, 1.1)
     assert line(analysed(overhead, note, refusal, speed=False)) == (
-        "gzip  no number: still running: All are alike"
+        "gzip  no number: still running: all are alike"
     )
     assert "no number: still running: 2 were short" in line(analysed(overhead, note, speed=False))
     assert "no number: still running: nothing was measured" in line(analysed(overhead, speed=False))

@@ -204,7 +204,7 @@ BARE: dict[str, tuple[Code, Callable[[], RunRecord], str]] = {
         lambda: of_work([1e6, 2e6, 3e6, 4e6], [0.0] * 4),
         "1 MB to 4 MB of work took 0 ns to 0 ns",
     ),
-    "no reading": (Code.NO_DATA, without_readings, "no number: no round gave"),
+    "no reading": (Code.NO_DATA, without_readings, "no number: No round gave"),
     "no time": (Code.NO_DATA, cut_before_a_reading, "Give it more time, such as --budget 60"),
 }
 

@@ -64,7 +64,10 @@ def sentence(
         longer = f"{form}; median {typical}"
         form = longer if len(fitted(longer, names)) <= LONGEST else form
     if ending:
-        form = f"{{1}} against {{0}}: {change} {interval} ({ending})"
+        form = f"{{1}} against {{0}}: {change} {interval} ({{2}})"
+        endings = (ending, ending.partition(": ")[2] or ending)  # where the whole has no room
+        forms = [form.replace("{2}", text) for text in endings]
+        form = next((form for form in forms if len(fitted(form, names)) <= LONGEST), forms[-1])
     return fitted(form, names)
 
 

@@ -8,7 +8,7 @@ from benchrigor.interference.report import render_interference as render_interfe
 from benchrigor.model.run_table import tabulate as tabulate
 from benchrigor.queues.picture import plot_rates as plot_rates
 from benchrigor.queues.report import render_rates as render_rates
-from benchrigor.report.explain import explain as explain
+from benchrigor.report.explanation import explain as explain
 from benchrigor.report.plots.trace_plot import plot_phases as plot_phases
 from benchrigor.report.plots.trace_plot import plot_trace as plot_trace
 from benchrigor.report.plots.trace_plot import plot_work as plot_work

@@ -11,7 +11,7 @@ from simulated.paced import FULL_S, SLOW, TRUE_S, paced_round, told
 
 import benchrigor as br
 from benchrigor.model import Code, Delays, Round
-from benchrigor.report.explain import explain
+from benchrigor.report.explanation import explain
 from benchrigor.session.conditions.pace_of_rounds import full_pace_of
 from benchrigor.storage import full_pace
 
