@@ -228,6 +228,18 @@ def test_levels_of_the_work_itself_are_refused_as_before() -> None:
     assert found(*((1.0, 300), (8.0, 300)) * 2).reason is PhaseReason.CHANGING_PACE
 
 
+@pytest.mark.parametrize(("growth", "numbers"), [(1.0, range(7)), (0.0, range(58, 61))])
+def test_what_grows_on_a_restless_machine_has_no_mean(growth: float, numbers: range) -> None:
+    """Of 60 series, each at two paces in turn."""
+    count = 0
+    for seed in range(60):
+        rng = np.random.default_rng([20361201, seed])
+        pace = np.repeat(rng.choice([1.0, 2.4], 300), rng.geometric(0.05, 300))[:300]
+        series = (1.0 + growth * np.arange(300)) * pace * rng.lognormal(0.0, 0.15, 300)
+        count += phase_at_any_pace(series, 0.95).start is not None
+    assert count in numbers
+
+
 def test_paces_that_are_alike_are_only_good_to_know() -> None:
     for ratio, severity in ((1.03, Severity.NOTE), (1.2, Severity.WARNING)):
         values = readings((1.0, 300), (ratio, 300), (1.0, 300), (ratio, 300), shape=40_000.0)

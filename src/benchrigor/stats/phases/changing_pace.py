@@ -27,7 +27,7 @@ from benchrigor.model.notice import Figure
 from benchrigor.model.text import counted
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.phases.stable_phase import is_unsettled
-from benchrigor.stats.phases.trend import Trend, ends_of, find_trend
+from benchrigor.stats.phases.trend import Trend, ends_of, find_far_ends, find_trend
 from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
@@ -71,6 +71,8 @@ def phase_at_any_pace(
         ends = trend or ends_of(series)
         if _differ(ends.first, ends.last, by=_CLIMB):
             return _refused(phase, ends)
+    if (ends := find_far_ends(series)) is not None:
+        return _refused(phase, ends)
     if phase.reason is PhaseReason.RANDOM_WALK:
         return phase
     if phase.reason is PhaseReason.FEW_EFFECTIVE:

@@ -21,6 +21,7 @@ _TURNING = 1.25  # the way there and back, relative to the way gained, that is s
 _MOST_STEPS = 16  # beside more a ramp is what they leave over
 _PARTS = 16
 _ORDER = 0.8  # rank correlation of their medians with time
+_FAR, _ROUGH_ORDER = 8.0, 0.5  # ends further apart are of the work, if medians follow in order
 _FEWEST, _ERRORS, _LATE = 7, 3.0, 0.5  # of few readings in order
 _DOUBTFUL = 2.0  # standard errors of an order that may be a movement
 _EVIDENCE = 2.0  # difference of information criteria, in favour of a movement
@@ -127,17 +128,34 @@ def _goes_one_way(path: Floats, points: Floats) -> bool:
     """
     late = np.diff(path[path.size // 2 :])
     moved = float(late.sum())
-    parts = [float(np.median(each)) for each in np.array_split(points, _PARTS)]
+    parts = _medians_of_parts(points)
     least = min(moved, parts[-1] - parts[_PARTS // 2 - 1], key=abs)
     one_way = float(np.abs(late).sum()) <= _TURNING * abs(moved)
     order = concordance(parts) * math.copysign(1.0, moved)
     return one_way and order >= _ORDER and abs(least) >= _MATERIAL and least * moved > 0.0
 
 
+def find_far_ends(series: Floats) -> Trend | None:
+    """Find a start and an end that are too far apart for the pace of a machine.
+
+    The medians of sixteenths between them must roughly follow in order: levels that come back are
+    no movement.
+    """
+    ends = ends_of(series)
+    low, high = sorted((ends.first, ends.last))
+    is_ordered = abs(concordance(_medians_of_parts(series))) >= _ROUGH_ORDER
+    return ends if is_ordered and high > _FAR * low > 0.0 else None
+
+
 def ends_of(series: Floats) -> Trend:
     """Return where a series begins and ends."""
     tenth = max(1, series.size // 10)
     return Trend(first=float(np.median(series[:tenth])), last=float(np.median(series[-tenth:])))
+
+
+def _medians_of_parts(series: Floats) -> list[float]:
+    """Return the medians of sixteenths, in order."""
+    return [float(np.median(part)) for part in np.array_split(series, _PARTS) if part.size]
 
 
 def _batch_medians(series: Floats) -> Floats:
