@@ -131,7 +131,8 @@ def pace_of(
     correlation of the ends (the bridge of a telegraph process, averaged over the segment).
 
     The fastest moments of a run are some way from full pace for other reasons, the clock of the
-    machine above all. Over that way the level is moved by the sensitivity of most work.
+    machine above all. Over that way the level is moved by the sensitivity of most work. So it is
+    where the slowest moments are faster than another pace that ``full_s`` stands for.
 
     All of this is of the time during which a processor worked. What a reading slept, or waited for
     data, is the same at any pace. It is added to the level at full pace as it was measured. For the
@@ -150,12 +151,12 @@ def pace_of(
     ends = np.stack([segments.before, segments.after]) / full_s
     log_ends, level, busy = np.log(ends), segments.level, segments.level * segments.busy
     share = _share(busy, level, q)
-    fastest = max(float(np.quantile(log_ends, _FASTEST)), 0.0)
-    beyond = log_ends - fastest
+    nearest = float(np.clip(0.0, *np.quantile(log_ends, [_FASTEST, 1.0 - _FASTEST])))
+    beyond = log_ends - nearest
     slope, sd, sd_of_fastest = of_busy(sensitivity, share) or _sensitivity(_log(busy), beyond)
     blocks = _blocks(log_ends, segments.duration_s)
     whole, in_pieces = _level(busy, beyond, slope, sd), pieces > 1
-    machine, unsure = _of_machine(fastest)
+    machine, unsure = _of_machine(nearest)
     between = between or _between(_is_unlike(slope, sd), in_pieces and not processes)
     between = math.hypot(between, SENSITIVITY * unsure, machine * sd_of_fastest)
     to_full, rest = math.exp(-SENSITIVITY * machine), _of_group(level - busy, 0.0)
@@ -180,7 +181,7 @@ def pace_of(
         level=to_full * whole.value + rest.value,
         distance=whole.distance,
         at_full=whole.at_full,
-        fastest_reference=fastest,
+        fastest_reference=nearest,
         busy=share,
     )
 
@@ -233,10 +234,11 @@ def _between(is_unlike: bool, is_one_process: bool) -> float:
     return BETWEEN_UNLIKE if is_unlike else BETWEEN
 
 
-def _of_machine(fastest: float) -> tuple[float, float]:
-    """Return how far the machine was from full pace, as the fastest references were, and its sd."""
-    either = min(fastest, _NEARLY) * min(max(2.0 - fastest / _NEARLY, 0.0), 1.0)
-    return fastest - (1.0 - _FOLLOWS) * either, _FOLLOWS_SD * either
+def _of_machine(nearest: float) -> tuple[float, float]:
+    """Return how far the machine was from full pace, as the nearest references were, and its sd."""
+    far = abs(nearest)
+    either = min(far, _NEARLY) * min(max(2.0 - far / _NEARLY, 0.0), 1.0)
+    return math.copysign(far - (1.0 - _FOLLOWS) * either, nearest), _FOLLOWS_SD * either
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
