@@ -321,3 +321,10 @@ def test_the_feature_that_compares_segments_is_named_with_what_it_hides(
     (line,) = (x for x in render_interference(shown).splitlines() if "  computation" in x)
     assert line.split(None, 1)[1].startswith(said[:50])
     assert feature in {"cpu_s", None} or line.endswith(str(feature))
+
+
+def test_a_composite_names_the_feature_too_and_time_hides_beside_work() -> None:
+    computation = {"cpu_s": (0.1, 0.2), "work": (1.0, 1.1)}
+    groups = tuple(replace(each, computation=computation) for each in COMPOSITE.groups)
+    shown = row(render_composite(replace(COMPOSITE, groups=groups)), "computation")
+    assert shown.startswith("cpu_s, work; slowdowns that cost processor time are hidden")

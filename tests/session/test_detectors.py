@@ -143,3 +143,46 @@ def test_recordings_are_compared_by_the_detector_that_is_asked_for(paired: bool)
     runs = [by_session(side) for side in sides]
     assert br.compare_runs(*runs, detector="ranks").ratio == br.compare_runs(*sides).ratio
     assert br.compare_runs(*runs).ratio == br.compare_runs(*sides, detector="edm").ratio
+
+
+def two_sides(rng: np.random.Generator) -> list[np.ndarray]:
+    levels = np.repeat([1.5, 1.0, 1.2], [60, 900, 40])
+    return [rng.normal(levels, 0.05) for _ in range(2)]
+
+
+def test_a_stable_phase_is_looked_for_by_the_detector_that_is_named() -> None:
+    for seed in range(10):
+        series = phased(seed)
+        phase = br.stats.find_stable_phase(series, detector="edm")
+        assert phase.start == pytest.approx(WARM_UP, abs=6)
+        assert phase.stop == pytest.approx(WARM_UP + STABLE, abs=6)
+    points = br.stats.detect_changes(series, method="edm")
+    with pytest.raises(br.InvalidInput, match="expected one only where phases are looked for"):
+        br.stats.find_stable_phase(series, change_points=points, detector="edm")
+
+
+STATISTICS: dict[str, Callable[..., br.Estimate | None]] = {
+    "mean": lambda one, _, **more: br.stats.estimate_mean(one, **more),
+    "quantile": lambda one, _, **more: br.stats.estimate_quantile(one, 0.5, **more),
+    "invocations": lambda *both, **more: br.stats.estimate_invocations(both, **more),
+    "compare": lambda *both, **more: br.stats.compare(*both, **more).ratio,
+    "pairs": lambda *both, **more: br.stats.compare(*both, paired=True, **more).ratio,
+    "family": lambda *both, **more: (
+        br.stats.compare_family({"work": both}, **more).comparisons["work"].ratio
+    ),
+    "rank": lambda one, _, **more: br.stats.rank({"one": one}, **more)[0].estimate,
+}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_each_function_that_trims_takes_a_detector(name: str) -> None:
+    function, sides = STATISTICS[name], two_sides(np.random.default_rng(5))
+    usual, published = (function(*sides, trim=True, detector=each) for each in ("ranks", "edm"))
+    assert usual is not None
+    assert published is not None
+    assert (published.low, published.high) != (usual.low, usual.high)
+    assert published.value == pytest.approx(1.0, rel=0.02)
+    with pytest.raises(br.InvalidInput, match="detector is 'best', expected 'ranks' or 'edm'"):
+        function(*sides, trim=True, detector="best")
+    with pytest.raises(br.InvalidInput, match="expected one only where phases are looked for"):
+        function(*sides, detector="edm")

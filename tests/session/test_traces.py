@@ -305,6 +305,26 @@ def test_a_stored_run_is_retraced_to_the_same_line() -> None:
     assert codec.encode(cut_off.analyses[0]) == codec.encode(record.analyses[0])
 
 
+def test_a_run_of_amounts_of_ones_own_is_retraced_without_further_rounds() -> None:
+    own = (40, 80, 160, 320, 5_000, 9_000, 20_000)
+    engine = Engine(
+        wps(work=(1, 100_000), target=1e-9, budget_s=1e6),
+        seed=1,
+        next_work=lambda plan: own[plan.index % 7],
+    )
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        plan = engine.ask()
+        assert plan is not None
+        assert plan.work is not None
+        seconds = 0.05 + 0.001 * plan.work * rng.normal(1.0, 0.02)
+        engine.tell(br.Round(plan=plan, elapsed_ns=int(seconds * 1e9)))
+    record = engine.result()
+    again = retraced(replace(record, decision=None, analyses=()))
+    assert again.analyses[0].left_out == record.analyses[0].left_out
+    assert again.estimate() == record.estimate()
+
+
 def test_the_estimate_is_shown_while_it_is_refined() -> None:
     engine = Engine(wps(work=(0, 10_000), target=0.001, max_rounds=30), seed=1)
     rng = np.random.default_rng(1)

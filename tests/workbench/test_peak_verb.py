@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 
 from benchrigor.storage import Journal
+from benchrigor.workbench import PeakSearch
+from benchrigor.workbench.data import LoadResult
+from benchrigor.workbench.searches import planned_lengths
 from benchrigor.workloads.processes import time_limits
 
 SERVER = Path(__file__).parents[1] / "simulations" / "queue_server.py"
@@ -200,6 +203,46 @@ def test_a_plan_shows_how_many_trials_of_each_length_it_takes(cli, strict, store
     assert [each["duration_s"] for each in document["lengths"]] == [30.0, 60.0, 120.0]
     assert all(each["trials"] >= 2 for each in document["lengths"])
     assert document["accuracy"] == 0.04
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("limit", "more", "said"),
+    [
+        ("failed=1%", (), "nothing that is limited differs from 0 at 120 req/s"),
+        (
+            "mean=40ms",
+            ("--budget", "5s"),
+            "--budget is 5 s, and --plan takes 15 trials at 120 req/s",
+        ),
+    ],
+)
+def test_a_plan_that_cannot_be_made_is_refused(cli, limit, more, said):
+    words = ("--limit", limit, "--plan", "--trial-time", "1s", "--seed-load", "120", *more)
+    result = cli("peak", *words, *READ, "--read", r"failed=regex:failed (\S+)", *fake())
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+
+
+class LateAtFirst:
+    """Offers loads in no time, the first of them too late."""
+
+    def offer(self, trial):
+        lag_s = 0.02 if trial.id == 0 else 0.0
+        return LoadResult(mean_response_s=0.02 + 0.001 * (trial.id % 4), lag_p99_s=lag_s)
+
+    def check(self):
+        """Answer."""
+
+    close = check
+
+
+def test_a_pilot_that_was_not_offered_on_time_is_left_out(capsys):
+    search = PeakSearch(threshold_s=0.04, accuracy=0.1, trial_s=1.0)
+    planned_lengths(search, LateAtFirst(), budget_s=None, as_json=False)
+    printed = capsys.readouterr()
+    assert "1 of them left out: requests were sent 20 ms late" in printed.err
+    assert printed.out.split()[:4] == ["seconds", "variation", "trials", "cost"]
 
 
 @pytest.mark.slow

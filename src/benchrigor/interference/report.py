@@ -118,6 +118,7 @@ def render_composite(
             *_title(name),
             *_row("duration", [show_estimate(composite.duration, "s")]),
             *_row("", ["without instantaneous interference and measured delay"]),
+            *_row("computation", _compared_by(composite.groups)),
             *_row("runs", [f"{len(composite.runs)}: {counts}"]),
             *_table([header, *map(_run, names, composite.runs)]),
             *_composite_groups(composite.groups),
@@ -126,15 +127,16 @@ def render_composite(
     )
 
 
-def _compared_by(groups: Sequence[SegmentGroup]) -> list[str]:
+def _compared_by(groups: Sequence[Group]) -> list[str]:
     """Return by which features segments count as equal work, and what these hide."""
-    names = ", ".join(groups[0].computation) if groups else ""
+    names = list(groups[0].computation) if groups else []
     labels = "not recorded: segments of equal labels count as equal work" if groups else ""
     hidden = (
         "slowdowns that cost processor time are hidden: a neighbour on the core, a cache or "
         "memory makes a segment count as more work"
     )
-    return [names or labels, hidden if names.endswith("_s") else ""]
+    takes_time = any(name.endswith("_s") for name in names)
+    return [", ".join(names) or labels, hidden if takes_time else ""]
 
 
 def show_parts(interference: Interference) -> str:

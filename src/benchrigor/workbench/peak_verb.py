@@ -197,7 +197,7 @@ def peak(
         announced(planned, search, as_json=as_json)
         return
     if plan_only:
-        planned_lengths(planned, offering, as_json=as_json)
+        planned_lengths(planned, offering, budget_s=given["budget_s"], as_json=as_json)
         return
     run = PeakRun(
         planned,

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 NOUN = "a search for a peak"
 _FAILURES_SHOWN = 3
 _PILOTS, _LENGTHS = 5, (0.5, 1.0, 2.0)  # trials of each length; lengths over that of the search
+_FEWEST_PILOTS = 2  # of a length whose responses vary
 
 
 def peak_of(record: RunRecord) -> PeakRate:
@@ -88,13 +89,18 @@ def announced(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) 
     )
 
 
-def planned_lengths(search: PeakSearch, generator: Prepared, *, as_json: bool) -> None:
+def planned_lengths(
+    search: PeakSearch, generator: Prepared, *, budget_s: float | None, as_json: bool
+) -> None:
     """Run pilot trials of several lengths at the first load, and print what each length takes."""
     first = search.ask()
     assert first is not None  # noqa: S101  # it has not begun
     lengths = [first.duration_s * each for each in _LENGTHS] * _PILOTS
     load = show_value(first.load, search.unit)
-    say(f"{len(lengths)} trials at {load}, {show_duration(sum(lengths))} in all", err=True)
+    planned = f"{len(lengths)} trials at {load}, {show_duration(sum(lengths))} in all"
+    if budget_s is not None and sum(lengths) > budget_s:
+        raise InvalidInput(f"--budget is {budget_s:g} s, and --plan takes {planned}: allow more")
+    say(planned, err=True)
     generator.check()
     try:
         for number, seconds in enumerate(lengths):
@@ -103,11 +109,23 @@ def planned_lengths(search: PeakSearch, generator: Prepared, *, as_json: bool) -
     finally:
         generator.close()
     trials = search.result().trials
-    invalid = (each.invalid or "the server broke down" * each.result.crashed for each in trials)
-    refuse({f"a trial at {load} tells nothing: {each}" for each in invalid if each})
-    pilots: dict[float, list[float]] = {}
-    for each in trials:
-        pilots.setdefault(each.asked.duration_s, []).append(each.ratio or 0.0)
+    why = {each.invalid or "the server broke down" * each.result.crashed for each in trials} - {""}
+    valid = [each for each in trials if each.counts and not each.result.crashed]
+    pilots = {
+        seconds: [each.ratio or 0.0 for each in valid if each.asked.duration_s == seconds]
+        for seconds in lengths
+    }
+    if min(map(len, pilots.values())) < _FEWEST_PILOTS:
+        raise InvalidInput(
+            f"too few trials at {load} tell anything: {each}" for each in sorted(why)
+        )
+    if why:
+        say(f"{len(trials) - len(valid)} of them left out: {'; '.join(sorted(why))}", err=True)
+    if not any(each.ratio for each in valid):
+        raise InvalidInput(
+            f"nothing that is limited differs from 0 at {load}, expected responses that vary: give "
+            "--mean or --p95, or a greater --seed-load"
+        )
     setup_s = max(0.0, sum(each.cost_s for each in trials) - sum(lengths)) / len(trials)
     wanted = {"accuracy": search.goal.accuracy, "confidence": search.goal.confidence}
     plan = plan_runlength(pilots, **wanted, setup_s=setup_s)

@@ -112,7 +112,14 @@ def test_advice_is_for_the_processors_that_this_process_may_use(
     [
         ((WatchedStage(name="idle", reads=("b",), inputs={}),), "Too little is known of 'idle'"),
         ((HASH, stage("odd", 3.0, reads=("a",))), "Too little is known of 'odd'"),
-        ((stage("odd", 3.0, reads=("a",)),), "Nothing has arrived at 'odd'"),
+        (
+            (replace(stage("odd", 3.0, reads=("a",)), inputs={"a": within(0.0, 0.0)}),),
+            "Nothing has arrived at 'odd'",
+        ),
+        (
+            (replace(stage("odd", 3.0, reads=("a", "b")), inputs={"a": within(9.0, 0.1)}),),
+            "No producer has been seen at 'b'",
+        ),
     ],
 )
 def test_nothing_is_suggested_while_something_is_not_known(

@@ -96,6 +96,21 @@ def test_it_watches_until_told_and_leaves_all_it_knows(page: Page, tmp_path: Pat
 
 
 @pytest.mark.slow
+def test_the_first_rate_does_not_keep_the_next_from_being_told(
+    page: Page, tmp_path: Path, program: subprocess.Popen[bytes]
+) -> None:
+    order = ordered(page, tmp_path)
+    with subprocess.Popen(COMMAND, stdin=subprocess.PIPE) as watcher:
+        assert watcher.stdin is not None
+        watcher.stdin.write(order.to_line())
+        watcher.stdin.flush()
+        until(lambda: rates_in(order.state))
+        began, first = time.monotonic(), rates_in(order.state)
+        until(lambda: rates_in(order.state) > first)
+        assert time.monotonic() - began < 6.0
+
+
+@pytest.mark.slow
 def test_it_tells_what_it_knows_once_a_second_and_at_the_end(
     page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

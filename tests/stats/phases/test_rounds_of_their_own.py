@@ -32,6 +32,25 @@ def test_a_cool_down_of_some_rounds_does_not_bias_the_mean(cool_downs: float) ->
     assert np.mean(values) == pytest.approx(1.0, abs=0.004)
 
 
+def fading(seed: int) -> list[np.ndarray]:
+    """Draw rounds whose warm-up fades, three in ten with a cool-down of a height of its own."""
+    rng, times, drawn = np.random.default_rng([37, seed]), np.arange(300), []
+    for _ in range(25):
+        series = 1.0 + 0.5 * np.exp(-3.0 * times / rng.integers(5, 100))
+        if rng.random() < 0.3:
+            series[300 - rng.integers(1, 60) :] += rng.uniform(0.15, 0.8)
+        drawn.append(series * rng.normal(1.0, 0.01) * rng.normal(1.0, 0.03, 300))
+    return drawn
+
+
+@pytest.mark.parametrize("seed", [4, 23])
+def test_cool_downs_are_cut_where_warm_ups_fade(seed: int) -> None:
+    mean = estimate(fading(seed), RESTARTED).estimate
+    assert mean is not None
+    assert mean.value == pytest.approx(1.0, abs=0.005)
+    assert mean.half_width < 0.01
+
+
 def test_rounds_that_are_alike_keep_the_cut_that_they_have_in_common() -> None:
     for seed in range(3):
         estimation = estimate(rounds(seed, 1.0, varied=False), RESTARTED)

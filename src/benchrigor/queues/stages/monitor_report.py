@@ -156,8 +156,10 @@ class MonitorReport(OneLine):
         if source_rate is not None:
             return source_rate, pipeline, ()
         if first.last_arrivals is None:
+            silent = ", ".join(repr(each) for each in first.reads if each not in first.inputs)
+            what = f"Nothing has arrived at {first.name!r} since it began to serve"
             raise _not_known(
-                f"Nothing has arrived at {first.name!r} since it began to serve: watch while the "
+                f"{f'No producer has been seen at {silent}' if silent else what}: watch while the "
                 "source runs, or pass source_rate=, the items per second to serve"
             )
         silence = f"Nothing has arrived at {first.name!r} for {first.silent_s:.3g} s"

@@ -196,6 +196,9 @@ def main() -> None:
     """Watch as the standard input orders, until it is closed or holds anything more."""
     with contextlib.suppress(OSError):
         os.nice(_NICE)
+    # The first rate loads it: that publication would take so long that the next came in 10 s.
+    import scipy.special  # noqa: F401, PLC0415
+
     stopped = threading.Event()
     # Without a buffer, which would be locked by who waits for more when the process ends.
     with open(0, "rb", buffering=0, closefd=False) as source:

@@ -38,6 +38,7 @@ _LEAST_FURTHER = 2.0  # times the largest amount planned
 _OF_TIME_LEFT, _OF_TIME_SO_FAR = 0.125, 0.25  # shares that each of them may take
 _SMALL_PART = 0.25  # of the range of amounts: if no more was tried, a Notice says so
 _LARGEST = (1e300, 10**15)  # amount of a range without end, and of one of whole numbers
+_ROUNDING = 1e-9
 _FIXED_LEVELS = 3  # of `bisecting`
 
 Mask = npt.NDArray[np.bool_]
@@ -176,8 +177,11 @@ class WorkSchedule:
 
     def tell(self, work: float, duration_s: float) -> None:
         """Add the work and the duration of a round."""
-        if self._is_further_due and work >= _LEAST_FURTHER * self._largest_planned:
+        is_far = work >= _LEAST_FURTHER * self._largest_planned
+        if is_far and self._is_further_due:
             self.further.append(len(self._work))
+        elif is_far and self._selection is not None and work > (1.0 + _ROUNDING) * self.next():
+            self.tries_further = False  # none was due: whoever measured chose the amounts
         self._work.append(float(work))
         self._seconds.append(float(duration_s))
         if self._pilots is None:

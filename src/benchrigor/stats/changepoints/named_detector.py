@@ -11,6 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from benchrigor.model import ChangePoints, as_series
+from benchrigor.model.checks import refuse, wrong_choice
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, MIN_SEGMENTS, detect_changes
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.stats.changepoints.unsettled import settle_ends
@@ -48,6 +49,15 @@ class NamedDetector:
             inflation=inflation_across(series),
         )
         return settle_ends(series, points, self.min_segment)
+
+
+def detector_to_trim(name: str, trim: object) -> NamedDetector | None:
+    """Return the detector of a name; refuse one that is unknown, or has nothing to cut."""
+    problems = wrong_choice("detector", name, (BUILT_IN, "edm", *_SEARCHES))
+    if not (problems or trim or name == BUILT_IN):
+        problems = [f"detector is {name!r}, expected one only where phases are looked for"]
+    refuse(problems)
+    return detector_named(name)
 
 
 def detector_named(name: str, min_segment: int | None = None) -> NamedDetector | None:

@@ -15,6 +15,7 @@ from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Ranked,
 from benchrigor.model.checks import attempt, refuse, wrong_share
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.series import short
+from benchrigor.stats.changepoints.named_detector import detector_to_trim
 from benchrigor.stats.comparison.fieller_mover import (
     Contrast,
     UncertainValue,
@@ -163,6 +164,7 @@ def rank(
     confidence: float = 0.95,
     direction: str | None = "lower",
     trim: bool = False,
+    detector: str = "ranks",
 ) -> tuple[Ranked, ...]:
     """Rank results; those that do not differ beyond chance share a place.
 
@@ -179,6 +181,8 @@ def rank(
         Which way is better: "lower" or "higher"; None ranks from the lowest on.
     trim
         Remove the non-stable phases of each series first.
+    detector
+        What finds the stable phase, by its name; see `benchrigor.model.Options`.
 
     Returns
     -------
@@ -213,6 +217,7 @@ def rank(
     q = attempt(problems, quantile_named, statistic)
     attempt(problems, check_confidence, confidence)
     way = attempt(problems, direction_named, direction)
+    search = attempt(problems, detector_to_trim, detector, trim)
     samples = {
         name: attempt(problems, read_sample, each, f"results[{name!r}]")
         for name, each in (results.items() if isinstance(results, Mapping) else ())
@@ -220,7 +225,7 @@ def rank(
     refuse(problems)
     refuse_zeros(*((name, each) for name, each in samples.items() if each is not None))
     share = q is None and are_shares(*(each for each in samples.values() if each is not None))
-    policy = Policy(q=q, confidence=float(confidence), trim=trim, share=share)
+    policy = Policy(q=q, confidence=float(confidence), trim=trim, share=share, detector=search)
     estimates: dict[str, Estimate] = {}
     values: dict[str, UncertainValue] = {}
     for name, sample in samples.items():

@@ -20,6 +20,7 @@ from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import one_each
 from benchrigor.model.series import check_items
+from benchrigor.stats.changepoints.named_detector import detector_to_trim
 from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
 from benchrigor.stats.comparison.few_pairs import carried_by_few, median_ratio
 from benchrigor.stats.comparison.fieller_mover import (
@@ -73,6 +74,7 @@ def compare(
     direction: str | None = "lower",
     paired: bool = False,
     trim: bool = False,
+    detector: str = "ranks",
 ) -> Comparison:
     """Compare a candidate with a baseline.
 
@@ -95,6 +97,8 @@ def compare(
         candidate: drift that both have in common cancels.
     trim
         Compare the stable phases; of paired series, the pairs that are stable in both.
+    detector
+        What finds the stable phase, by its name; see `benchrigor.model.Options`.
 
     Returns
     -------
@@ -131,7 +135,8 @@ def compare(
     """
     options: dict[str, Any] = {"statistic": statistic, "confidence": confidence, "margin": margin}
     options |= {"direction": direction, "paired": paired, "trim": trim}
-    return compare_samples(baseline, candidate, **options)
+    search = detector_to_trim(detector, trim)
+    return compare_samples(baseline, candidate, detector=search, **options)
 
 
 def compare_samples(

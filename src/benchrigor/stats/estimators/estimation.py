@@ -194,6 +194,8 @@ def trim(
     fewest = MIN_FOR_AUTOCORRELATION if policy.kind is Kind.READINGS else MIN_FOR_CHANGES
     if series[0].size < fewest:
         return ()
+    if change_points is None and policy.detector is not None:
+        change_points = policy.detector(series[0])
     at_any_pace = policy.method == LONG_RUN_VARIANCE and not policy.share
     if not at_any_pace:
         return (measured_phase(series[0], policy.confidence, change_points),)

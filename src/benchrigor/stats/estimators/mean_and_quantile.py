@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from benchrigor.model import Estimate, Kind, as_invocations, as_series
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share
+from benchrigor.stats.changepoints.named_detector import detector_to_trim
 from benchrigor.stats.estimators.estimation import Policy, estimate
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, check_confidence
 from benchrigor.stats.series.subsessions import SUBSESSIONS
@@ -20,6 +21,7 @@ def estimate_mean(
     trim: bool = False,
     method: str = LONG_RUN_VARIANCE,
     autocorrelation_limit: float = 0.1,
+    detector: str = "ranks",
 ) -> Estimate:
     """Estimate the mean of (auto)correlated readings, with its interval.
 
@@ -38,6 +40,8 @@ def estimate_mean(
         lower (``docs/interval.md``).
     autocorrelation_limit
         Largest absolute correlation of neighbouring subsessions, in (0, 1).
+    detector
+        What finds the stable phase, by its name; see `benchrigor.model.Options`.
 
     Returns
     -------
@@ -77,12 +81,18 @@ def estimate_mean(
         trim=trim,
         method=method,
         autocorrelation_limit=autocorrelation_limit,
+        detector=detector_to_trim(detector, trim),
     )
     return estimate((series,), policy).estimate_or_raise()
 
 
 def estimate_quantile(
-    values: npt.ArrayLike, q: float, *, confidence: float = 0.95, trim: bool = False
+    values: npt.ArrayLike,
+    q: float,
+    *,
+    confidence: float = 0.95,
+    trim: bool = False,
+    detector: str = "ranks",
 ) -> Estimate:
     """Estimate a quantile of (auto)correlated readings, with its interval.
 
@@ -97,6 +107,8 @@ def estimate_quantile(
     trim
         Estimate the quantile of the stable phase, and weigh its readings so that the transients
         left in it do not count.
+    detector
+        What finds the stable phase, by its name; see `benchrigor.model.Options`.
 
     Returns
     -------
@@ -129,12 +141,17 @@ def estimate_quantile(
     series = as_series(values)
     check_confidence(confidence)
     refuse(wrong_share("q", q))
-    policy = Policy(q=float(q), confidence=confidence, trim=trim)
+    search = detector_to_trim(detector, trim)
+    policy = Policy(q=float(q), confidence=confidence, trim=trim, detector=search)
     return estimate((series,), policy).estimate_or_raise()
 
 
 def estimate_invocations(
-    invocations: Sequence[npt.ArrayLike], *, confidence: float = 0.95, trim: bool = False
+    invocations: Sequence[npt.ArrayLike],
+    *,
+    confidence: float = 0.95,
+    trim: bool = False,
+    detector: str = "ranks",
 ) -> Estimate:
     """Estimate the mean over invocations of a program from the readings of each.
 
@@ -151,6 +168,9 @@ def estimate_invocations(
     trim
         Cut the warm-up and cool-down that the invocations have in common, and fit transients
         beside each level. An invocation that is not longer than the cut does not count.
+    detector
+        What finds the stable phase, by its name; see `benchrigor.model.Options`. All but "ranks"
+        cut each invocation by itself.
 
     Returns
     -------
@@ -180,5 +200,6 @@ def estimate_invocations(
     """
     series = as_invocations(invocations)
     check_confidence(confidence)
-    policy = Policy(kind=Kind.INVOCATIONS, confidence=confidence, trim=trim)
+    search = detector_to_trim(detector, trim)
+    policy = Policy(kind=Kind.INVOCATIONS, confidence=confidence, trim=trim, detector=search)
     return estimate(series, policy).estimate_or_raise()

@@ -63,7 +63,7 @@ def common_phases(series: Sequence[Floats], confidence: float) -> tuple[StablePh
     cut = _common_cut(series, confidence)
     if isinstance(cut, Notice):
         return tuple(_unstable(each, cut) for each in series)
-    return tuple(_stable(each, cut) for each in series)
+    return tuple(stable_between(each, cut) for each in series)
 
 
 def _common_cut(series: Sequence[Floats], confidence: float) -> CommonCut | Notice:
@@ -254,7 +254,8 @@ def _average(rows: list[Floats]) -> Floats:
     return np.asarray(relative.mean(axis=0))
 
 
-def _stable(series: Floats, cut: CommonCut) -> StablePhase:
+def stable_between(series: Floats, cut: CommonCut) -> StablePhase:
+    """Return the stable phase of an invocation that a cut leaves."""
     stop = series.size - cut.end
     if stop - cut.start < MIN_FOR_VARIANCE:
         too_short = Notice.refusal(

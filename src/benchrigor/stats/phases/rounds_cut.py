@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from benchrigor.model import Code, Floats, Notice, PhaseReason, Severity, StablePhase
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
-from benchrigor.stats.phases.common_warm_up import common_phases
+from benchrigor.stats.phases.common_warm_up import CommonCut, common_phases, stable_between
 from benchrigor.stats.phases.trimming import beyond_noise, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.long_run_variance import batch_means
 
 _BY_CHANCE, _FEW = 0.1, 2  # about one in fifty steady rounds seems to change
-# Neither warm-ups nor cool-downs are looked for in the middle. If more than an eighth of the rounds
-# that change do so there, it is the machine that changes.
+# Neither warm-ups nor cool-downs are looked for in the middle. If more than one round does change
+# there, and more than an eighth of those that change, it is the machine that changes.
 _MIDDLE, _MOST_IN_MIDDLE = (0.5, 0.75), 0.125
 _MOST_POINTS = 2_048  # of a round; a longer one is averaged to means of neighbours
 
@@ -52,10 +52,12 @@ def _cut_changing_rounds(
     in_middle = sum(any(low < place < high for place in places) for places in changes)
     own = {
         index: phase
-        for index, (readings, places) in enumerate(zip(series, changes, strict=True))
-        if places and (phase := measured_phase(readings, confidence)).reason is PhaseReason.STABLE
+        for index, (readings, places, cut) in enumerate(zip(series, changes, common, strict=True))
+        if places and (phase := _own_phase(readings, cut, confidence)) is not None
     }
-    if len(own) <= max(_BY_CHANCE * len(series), _FEW) or in_middle > _MOST_IN_MIDDLE * len(own):
+    if len(own) <= max(_BY_CHANCE * len(series), _FEW) or in_middle > max(
+        _MOST_IN_MIDDLE * len(own), 1
+    ):
         return common
     sentence = (
         f"{len(own)} of {len(series)} rounds change inside the cut that all have in common: these "
@@ -64,6 +66,24 @@ def _cut_changing_rounds(
     note = Notice.note(Code.CUT_ONE_BY_ONE, sentence, rounds=len(own))
     phases = (own.get(index, cut) for index, cut in enumerate(common))
     return tuple(replace(phase, notices=(*phase.notices, note)) for phase in phases)
+
+
+def _own_phase(readings: Floats, cut: StablePhase, confidence: float) -> StablePhase | None:
+    """Cut a round by itself, or else what the common cut leaves of it; None if neither is stable.
+
+    A warm-up of its own may leave no phase of the whole that holds most readings.
+    """
+    own = measured_phase(readings, confidence)
+    if own.reason is PhaseReason.STABLE:
+        return own
+    inside = measured_phase(readings[cut.start : cut.stop], confidence)
+    if inside.start is None or inside.stop is None or inside.reason is not PhaseReason.STABLE:
+        return None
+    before, n = cut.start or 0, readings.size
+    shorter = CommonCut(
+        start=before + inside.start, end=n - before - inside.stop, level=inside.change_points.level
+    )
+    return stable_between(readings, shorter)
 
 
 def _changes(readings: Floats, cut: StablePhase) -> list[float]:

@@ -25,6 +25,7 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
 from benchrigor.model.text import counted
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
+from benchrigor.stats.changepoints.named_detector import detector_to_trim
 from benchrigor.stats.changepoints.unsettled import MIN_EFFECTIVE_TO_SEARCH
 from benchrigor.stats.phases.stability_rules import (
     LongestPhase,
@@ -50,6 +51,7 @@ def find_stable_phase(
     level: float = 0.01,
     materiality: float = 0.01,
     change_points: ChangePoints | None = None,
+    detector: str = "ranks",
 ) -> StablePhase:
     """Find the longest stretch of one level; it is stable if it holds more than half the readings.
 
@@ -64,6 +66,8 @@ def find_stable_phase(
         one phase, unless they have different signs or one is 0. 0 joins nothing.
     change_points
         From another detector; None to find them here.
+    detector
+        What finds them, by its name; see `benchrigor.model.Options`. ``level`` is for "ranks".
 
     Returns
     -------
@@ -97,7 +101,9 @@ def find_stable_phase(
         wrong_number("materiality", materiality, zero=True),
         [] if change_points is None else _wrong_points(series.size, change_points),
     )
-    points = detect_changes(series, level=level) if change_points is None else change_points
+    points, search = change_points, detector_to_trim(detector, change_points is None)
+    if points is None:
+        points = detect_changes(series, level=level) if search is None else search(series)
     again = points.level is not None or bool(points.indices)
     return phase_between(series, points, level=level, materiality=materiality, again=again)
 
