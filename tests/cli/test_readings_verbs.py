@@ -187,7 +187,7 @@ def test_changes_shows_where_the_readings_change(cli, recording):
 def test_changes_fits_a_terminal_of_80_columns_and_loses_no_word(cli, strict):
     noise = np.random.default_rng(1).normal(size=6000)
     many = "\n".join(map(str, 1e2 + np.repeat(np.arange(60.0), 100) * 10 + noise))
-    result = cli("changes", input=many)
+    result = cli("changes", "--details", input=many)
     indices = strict(cli("changes", "--json", input=many).stdout)["change_points"]["indices"]
     assert len(indices) > 40
     assert max(map(len, result.stdout.splitlines())) <= 80

@@ -105,7 +105,7 @@ def test_without_a_number_the_line_says_why() -> None:
     [
         (estimated(0.5, 0.45, 0.56), "2.0x lower [1.8, 2.2]"),
         (estimated(0.8, 0.75, 0.86), "20.0% lower [14.0%, 25.0%]"),
-        (estimated(1.0, 0.996, 1.004), "unchanged [0.40% lower, 0.40% higher]"),
+        (estimated(1.0, 0.996, 1.004), "unchanged [-0.40%, +0.40%]"),
         (estimated(1.0, 1.0, 1.0), "unchanged [0.0%, 0.0%]"),
         (estimated(1_234.5, 1_200.0, 1_300.0), "1,234x higher [1,200, 1,300]"),
         (estimated(1.49, 1.4, 1.6), "49% higher [40%, 60%]"),

@@ -26,7 +26,7 @@ def show_change(ratio: Estimate, unit: str = "", direction: Direction | None = N
     >>> show_change(ratio), show_change(ratio, "s")
     ('25.0% higher [20.0%, 30.0%]', '25.0% more time [20.0%, 30.0%]')
     """
-    change, interval = _change(ratio, unit, direction)
+    change, interval = _change(ratio, unit, direction, in_words=False)
     return f"{change or 'unchanged'} {interval}"
 
 
@@ -46,7 +46,7 @@ def sentence(
     ``ending`` is what broke the comparison off, ``median`` the ratio that a few slow pairs do not
     carry, said where there is room.
     """
-    change, interval = _change(ratio, unit, direction)
+    change, interval = _change(ratio, unit, direction, in_words=True)
     change = change or "no change"
     confidence = percent(ratio.confidence, digits=10)
     interval += "" if confidence == "95%" else f" at {confidence}"
@@ -95,15 +95,18 @@ def _words(unit: str, direction: Direction | None, *, in_times: bool) -> tuple[s
     return "higher", "lower"
 
 
-def _change(ratio: Estimate, unit: str, direction: Direction | None) -> tuple[str, str]:
+def _change(
+    ratio: Estimate, unit: str, direction: Direction | None, *, in_words: bool
+) -> tuple[str, str]:
     """Return the change and its interval: in times of the larger side, or else in per cent.
 
-    Without a change the first is empty.
+    Without a change the first is empty. The ends of an interval on both sides of none have words,
+    or signs where a table has no room.
     """
     ends = (ratio.value, ratio.low, ratio.high)
     if 1.0 / TIMES_FROM < ratio.value < TIMES_FROM or not ratio.value > 0.0:
         more, less = _words(unit, direction, in_times=False)
-        return _in_percent(*ends, more, less)
+        return _in_percent(*ends, (more, less), in_words=in_words)
     more, less = _words(unit, direction, in_times=True)
     if ratio.value < 1.0:
         value, high, low = (1.0 / each if each > 0.0 else math.inf for each in ends)
@@ -117,8 +120,10 @@ def _change(ratio: Estimate, unit: str, direction: Direction | None) -> tuple[st
     return f"{shown}x {more if ratio.value > 1.0 else less}", f"[{first}, {last}]"
 
 
-def _in_percent(value: float, low: float, high: float, more: str, less: str) -> tuple[str, str]:
-    """Return a change and its interval, whose ends say their sides where they differ."""
+def _in_percent(
+    value: float, low: float, high: float, words: tuple[str, str], *, in_words: bool
+) -> tuple[str, str]:
+    more, less = words
     width = (high - low) / 2.0 if math.isfinite(high) else value - low
     changes = [100.0 * (each - 1.0) for each in (value, low, high)]
     digits = min(digits_for(100.0 * width, changes[0]), _DIGITS)
@@ -126,9 +131,11 @@ def _in_percent(value: float, low: float, high: float, more: str, less: str) -> 
     is_one_way = low > 1.0 or high < 1.0
 
     def show_end(end: float) -> str:
-        side = more.split(maxsplit=1)[0] if end > 0.0 else less.split(maxsplit=1)[0]
-        shown = f"{abs(end):,.{digits}f}%"
-        return _end(shown if is_one_way or not end else f"{shown} {side}", end)
+        if is_one_way or not end:
+            return _end(f"{abs(end):,.{digits}f}%", end)
+        side = (more if end > 0.0 else less).split(maxsplit=1)[0]
+        words = f"{abs(end):,.{digits}f}% {side}"
+        return _end(words if in_words else f"{end:+,.{digits}f}%", end)
 
     shown = f"{abs(change):,.{digits}f}% {more if change > 0.0 else less}" if change else ""
     return shown, f"[{', '.join(map(show_end, sorted(ends, key=abs) if is_one_way else ends))}]"

@@ -89,9 +89,9 @@ def compare_family(
     ...     return [rng.normal(level, 0.05, 100) for level in rng.normal(mean, 0.01, 10)]
     >>> print(compare_family({"parse": (invocations(1.0), invocations(1.05)),
     ...                       "render": (invocations(2.0), invocations(2.0))}))
-    name    change [interval]                        visible   p adj.  verdict
-    parse   4.50% higher [3.58%, 5.44%]                2.41%  <0.0001  worse
-    render  0.02% lower [0.40% lower, 0.37% higher]    1.61%        1  equivalent
+    name    change [interval]             visible   p adj.  verdict
+    parse   4.50% higher [3.58%, 5.44%]     2.41%  <0.0001  worse
+    render  0.02% lower [-0.40%, +0.37%]    1.61%        1  equivalent
     geometric mean of 2 ratios: 2.22% higher [1.73%, 2.71%] 95%
     95% intervals, margin 1%, false discoveries at most 5%
     visible: the smallest change that would be called one in 4 of 5 cases

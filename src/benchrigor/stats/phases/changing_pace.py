@@ -71,8 +71,8 @@ def phase_at_any_pace(
         ends = trend or ends_of(series)
         if _differ(ends.first, ends.last, by=_CLIMB):
             return _refused(phase, ends)
-    if (ends := find_far_ends(series)) is not None:
-        return _refused(phase, ends)
+    if (far := find_far_ends(series)) is not None:
+        return _refused(phase, far)
     if phase.reason is PhaseReason.RANDOM_WALK:
         return phase
     if phase.reason is PhaseReason.FEW_EFFECTIVE:
