@@ -1,4 +1,4 @@
-"""The core does without each side system. `.ci/run core` runs its tests without all of them."""
+"""The core does without each side system."""
 
 import os
 import shutil

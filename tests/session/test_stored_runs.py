@@ -13,8 +13,8 @@ import benchrigor as br
 from benchrigor.errors import StoreFailed
 from benchrigor.model import Code
 from benchrigor.session.pairs.against import Against
-from benchrigor.session.stored_runs import with_history
-from benchrigor.stats.estimators.headline import at_quiet, common_quiet
+from benchrigor.session.stored_runs import figure_at, with_history
+from benchrigor.stats.estimators.headline import common_quiet
 from benchrigor.storage import Journal
 
 
@@ -118,7 +118,7 @@ def test_another_statistic_than_that_of_the_runs_has_no_runs_beside_it(store):
     tails = stored(store, levels(5, 2), version="a", first=40, statistic="p90")
     found = br.compare_runs(old[0], new, statistic="p90", store=store)
     quiet = common_quiet(each.analysis().pace.quiet for each in (old[0], new))
-    figures = [at_quiet(each.headline(), each.analysis().pace, quiet).value for each in tails]
+    figures = [figure_at(each.analysis(), quiet, from_full=True).value for each in tails]
     assert Code.STORED_RUNS in codes(found)
     assert found.baseline.value == pytest.approx(
         math.exp(np.mean(np.log([*figures, alone.baseline.value]))), rel=0.02
@@ -139,8 +139,8 @@ def test_an_unknown_source_is_like_no_other(store):
 @pytest.mark.slow
 def test_a_run_under_way_stops_on_the_ratio_that_is_printed(store):
     baseline, *_ = stored(store, levels(1, 6, spread=0.002), version="a", slow_share=0.0)
-    assert Against(baseline, 0.035).begin(br.Options(target=None)).result().session_notices
-    against = Against(baseline, 0.035, Journal(store))
+    assert Against(baseline, 0.08).begin(br.Options(target=None)).result().session_notices
+    against = Against(baseline, 0.08, Journal(store))
     options = br.Options(target=None, budget_s=math.inf, max_rounds=100)
     session, rng = against.begin(options, name="work", store=store), np.random.default_rng(9)
     while (plan := session.ask()) is not None:

@@ -27,6 +27,7 @@ from benchrigor.protocols import Store
 from benchrigor.stats.estimators.headline import (
     Told,
     at_quiet,
+    from_full_pace,
     one_of_each_cluster,
     spread_of,
     widening,
@@ -52,11 +53,23 @@ class _Run:
     version: tuple[str, str]
     pace: Pace
     figure: Estimate
+    analysis: Analysis
 
-    def told(self, quiet: QuietPace) -> Told:
+    def told(self, quiet: QuietPace, *, from_full: bool = False) -> Told:
         """Return what its headline, at a quiet pace, shows of the spread between runs."""
-        error = (self.figure.standard_error or 0.0) / self.pace.widening / self.figure.value
-        return Told(math.log(at_quiet(self.figure, self.pace, quiet).value), error**2)
+        figure, widened = at_quiet(self.figure, self.pace, quiet), self.pace.widening
+        if from_full and self.analysis.at_full_pace is not None:
+            figure, widened = figure_at(self.analysis, quiet, from_full=True) or figure, 1.0
+        error = (figure.standard_error or 0.0) / widened / figure.value
+        return Told(math.log(figure.value), error**2)
+
+
+def figure_at(analysis: Analysis, quiet: QuietPace, *, from_full: bool) -> Estimate | None:
+    """Return the headline; or what it is by the moments at full pace, if the run has a figure."""
+    figure, pace = analysis.at_full_pace, analysis.pace
+    if not from_full or figure is None or pace is None:
+        return analysis.headline
+    return from_full_pace(figure, pace, quiet, is_speed=analysis.wps is not None)
 
 
 def with_history(record: RunRecord, store: Store) -> RunRecord:
@@ -151,7 +164,7 @@ class LikeRuns:
         return [each.pace for each in self.others]
 
     def means(
-        self, own: Sequence[Estimate], quiet: QuietPace
+        self, own: Sequence[Estimate], quiet: QuietPace, *, from_full: bool = False
     ) -> tuple[list[Estimate], tuple[Notice, ...]]:
         """Return the mean of each of two, by its headline, and of those like it.
 
@@ -160,7 +173,7 @@ class LikeRuns:
         """
         groups: dict[object, list[Told]] = defaultdict(list)
         for each in self.others:
-            groups[each.work, each.version].append(each.told(quiet))
+            groups[each.work, each.version].append(each.told(quiet, from_full=from_full))
         spread = spread_of(groups.values())
         is_alone = self.versions[0] == self.versions[1]
         alike = [[] if is_alone else groups[key] for key in self.versions]
@@ -181,7 +194,7 @@ def _mean(own: Estimate, others: Sequence[Told], spread: tuple[float, float]) ->
     """Return the mean of a run's own headline and of others, weighted by their variances."""
     error = (own.standard_error or 0.0) / own.value
     if not others or not error:
-        return with_spread(own, spread)
+        return with_spread(own, spread) if spread[1] else own
     values, variances = np.array([(math.log(own.value), error**2), *others]).T
     value = math.exp(float(np.average(values, weights=1.0 / variances)))
     error = float((1.0 / variances).sum()) ** -0.5
@@ -199,7 +212,7 @@ def _told(run: RunRecord, metric: str) -> _Run | None:
     if figure is None or pace.quiet is None or not figure.standard_error or figure.value <= 0.0:
         return None
     work = _work(run, pace, run.options.statistic)
-    return _Run(work=work, version=version, pace=pace, figure=figure)
+    return _Run(work=work, version=version, pace=pace, figure=figure, analysis=analysis)
 
 
 def paced_by(where: Provenance | None, pace: Pace) -> dict[str, str]:

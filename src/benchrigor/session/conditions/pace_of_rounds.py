@@ -142,8 +142,7 @@ class _Measured:
         """Return the figure at the quiet pace, and the share of its variance from readings."""
         several = self.analysis.kind is Kind.INVOCATIONS
         pace = self.pace_at(quiet.seconds, between_runs(quiet, processes=several))
-        kind = COMMAND_CPU if COMMAND_CPU in self.references else INTERPRETER
-        away = math.log(float(np.median(self.references[kind])) / quiet.seconds[kind])
+        away = _away(self.references, quiet)
         if pace is None:
             return self.estimate, 1.0
         pace = with_doubt(pace)
@@ -157,6 +156,21 @@ class _Measured:
         else:
             return self.estimate, 1.0
         return with_spread(figure), reducible_share(figure, pace)
+
+
+def _away(times: Mapping[str, Floats], quiet: QuietPace) -> float:
+    """Return the logarithm of the median reference over the quiet pace."""
+    kind = COMMAND_CPU if COMMAND_CPU in times else INTERPRETER
+    return math.log(float(np.median(times[kind])) / quiet.seconds[kind])
+
+
+def are_near(rounds: Sequence[Round], pace: Pace, quiet: QuietPace) -> bool:
+    """Whether rounds with this pace had the machine nearly for themselves, at the quiet pace."""
+    times = {
+        kind: np.concatenate([each.seconds[kind] for each in _references(rounds, kind)])
+        for kind in pace.full_s
+    }
+    return delay_of(rounds) < MOST_DELAY and abs(_away(times, quiet)) <= NEAR
 
 
 def delay_of(rounds: Sequence[Round]) -> float:

@@ -29,11 +29,18 @@ from benchrigor.model.checks import refuse
 from benchrigor.model.text import ended, percent, show_observed
 from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
-from benchrigor.session.conditions.pace_of_rounds import with_pace
+from benchrigor.session.conditions.pace_of_rounds import are_near, with_pace
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.pairs.kept_sides import compare_in_turn
 from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
-from benchrigor.session.stored_runs import BASELINE, CANDIDATE, StoredRuns, are_in_turn, paced_by
+from benchrigor.session.stored_runs import (
+    BASELINE,
+    CANDIDATE,
+    StoredRuns,
+    are_in_turn,
+    figure_at,
+    paced_by,
+)
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.samples import refuse_zeros
@@ -365,7 +372,8 @@ def _at_one_pace(
     """Return the headlines at one quiet pace where each run tells its pace, else as measured.
 
     Full pace is the best that any of them knows. Two runs are of like work: they share a
-    sensitivity, with those of the store.
+    sensitivity, with those of the store. Runs that were not all near the quiet pace are compared
+    by what they would be at full pace, of which each had moments.
     """
     measured = [each.estimate for each in analyses if each.estimate is not None]
     runs = [each.run for each in sources if each.run is not None]
@@ -400,11 +408,14 @@ def _at_one_pace(
         name = sources[0].recorded.metric.name
         beside = stored.beside(runs, paces, statistic, name) if stored else None
         common = common_sensitivity(paces[0], paces[1], beside.paces if beside else ())
-    headlines = [each.headline for each in paced(quiet, common) if each.headline is not None]
-    told = (_at_paces(paces),)
+    told, at_quiet = (_at_paces(paces),), paced(quiet, common)
+    pairs = zip(runs, paces, strict=True)
+    are_quiet = all(are_near(run.counted_rounds, pace, quiet) for run, pace in pairs)
+    figures = [figure_at(each, quiet, from_full=not are_quiet) for each in at_quiet]
+    headlines = [each for each in figures if each is not None]
     if beside is None or common is None:
         return headlines, told
-    means, more = beside.means(headlines, quiet)
+    means, more = beside.means(headlines, quiet, from_full=not are_quiet)
     return means, (*told, *more)
 
 

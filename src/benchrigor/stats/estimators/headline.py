@@ -17,7 +17,7 @@ import numpy as np
 
 from benchrigor.model import Estimate, Floats, Pace, QuietPace
 from benchrigor.model.pace import COMMAND_REST, reference_s
-from benchrigor.stats.estimators.pace import SENSITIVITY, is_unlike
+from benchrigor.stats.estimators.pace import AT_FULL_PACE, SENSITIVITY, is_unlike
 from benchrigor.stats.series.interval import scaled, student_t
 
 AT_QUIET_PACE = "at quiet pace"
@@ -96,6 +96,14 @@ def at_quiet(figure: Estimate, pace: Pace, quiet: QuietPace) -> Estimate:
         return figure
     ratio = reference_s(quiet.seconds) / reference_s(pace.quiet.seconds)
     return scaled(figure, ratio**pace.sensitivity)
+
+
+def from_full_pace(figure: Estimate, pace: Pace, quiet: QuietPace, *, is_speed: bool) -> Estimate:
+    """Return a figure at full pace, moved to the quiet pace as that of most work would be."""
+    seconds = {kind: quiet.seconds[kind] for kind in pace.full_s}
+    slower = (reference_s(seconds) / reference_s(pace.full_s)) ** SENSITIVITY
+    moved = scaled(figure, 1.0 / slower if is_speed else slower)
+    return replace(moved, method=figure.method.replace(AT_FULL_PACE, AT_QUIET_PACE))
 
 
 def between_runs(quiet: QuietPace, *, processes: bool) -> float:
@@ -199,7 +207,7 @@ def with_spread(
         figure,
         low=figure.value / reach,
         high=figure.value * reach,
-        method=figure.method.replace("at full pace", AT_QUIET_PACE),
+        method=figure.method.replace(AT_FULL_PACE, AT_QUIET_PACE),
         standard_error=error,
         degrees_of_freedom=freedom,
     )
