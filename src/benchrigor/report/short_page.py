@@ -113,7 +113,7 @@ def comparison_page(comparison: Comparison) -> Page:
             *row("why", [_why(comparison)], width=11),
             *_sides(comparison),
             *row("difference", [show_difference(comparison)], width=11),
-            *row("data", [_evidence(comparison)], width=11),
+            *row("data", [_evidence(comparison), _times_apart(comparison)], width=11),
             *warnings(chosen(_unreached(comparison)), of_pairs=comparison.paired),
         ]
     )
@@ -136,6 +136,13 @@ def _sides(comparison: Comparison) -> list[Part]:
             shown = show_estimate(each, comparison.readings_in) + " just now" * comparison.paired
             lines += row(role, [f"{name}: {shown}" if name else shown], width=11)
     return lines
+
+
+def _times_apart(comparison: Comparison) -> str:
+    """Say of stored runs at one pace that they are of different times."""
+    is_paced = any(notice.code is Code.AT_FULL_PACE for notice in comparison.notices)
+    apart = "measured at different times: to be sure, measure both in turn (benchrigor ab)"
+    return apart if is_paced else ""
 
 
 def _why(comparison: Comparison) -> str:
@@ -197,7 +204,7 @@ def _target(estimate: Estimate, analysis: Analysis, options: Options, *, is_quie
     if not analysis.metric.must_satisfy or wanted == math.inf or estimate.value == 0.0:
         return ""
     short = any(each.code is Code.NOT_CONVERGED for each in analysis.notices)
-    reached = "not sure, too few readings" if short else "reached"
+    reached = "nearly reached" if short else "reached"
     reached = "missed" if estimate.half_width > wanted else reached
     within = show_plus_minus(estimate.relative_half_width)
     shown = show_plus_minus(wanted / abs(estimate.value))
