@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import (
@@ -91,17 +93,23 @@ def _on_one_thread() -> AbstractContextManager[object]:
 
     Such threads keep a processor busy for a tenth of a second more, in the next round.
     """
-    context: AbstractContextManager[object] = _helper_threads().limit(limits=1, user_api="blas")
+    threads = _helper_threads(with_scipy="scipy.linalg" in sys.modules)
+    context: AbstractContextManager[object] = threads.limit(limits=1, user_api="blas")
     return context
 
 
 @cache
-def _helper_threads() -> Any:  # of a library without types
-    """Return what sets how many threads numpy and scipy use; each brings its own BLAS."""
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped] # noqa: PLC0415
+def _helper_threads(*, with_scipy: bool) -> ThreadpoolController:  # noqa: ARG001  # loaded by now
+    """Return what sets how many threads numpy and scipy use; each brings its own BLAS.
 
-    import_module("scipy.linalg")  # a library counts once it is loaded
-    return ThreadpoolController()
+    It is made in a thread: a signal that came while it looks for libraries, which is a callback
+    from C, would be lost in the main thread.
+    """
+    made: list[ThreadpoolController] = []
+    thread = threading.Thread(target=lambda: made.append(ThreadpoolController()))
+    thread.start()
+    thread.join()
+    return made[0]
 
 
 def called(
