@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +29,8 @@ from benchrigor.session.outcomes import failed_hook, failed_workload
 from benchrigor.workloads import RoundRecorder
 from benchrigor.workloads.processes.own_signals import end_copy, go_on, measuring
 
+# Made while nothing is measured: a signal that came within its callbacks from C would be lost.
+_BLAS = ThreadpoolController()
 NAP_NS = 200_000_000  # a request to stop is obeyed that soon while a session waits
 
 
@@ -89,27 +88,12 @@ def drive(
 
 
 def _on_one_thread() -> AbstractContextManager[object]:
-    """Return a context in which numpy and scipy wake no helper threads.
+    """Return a context in which numpy wakes no helper threads.
 
     Such threads keep a processor busy for a tenth of a second more, in the next round.
     """
-    threads = _helper_threads(with_scipy="scipy.linalg" in sys.modules)
-    context: AbstractContextManager[object] = threads.limit(limits=1, user_api="blas")
+    context: AbstractContextManager[object] = _BLAS.limit(limits=1, user_api="blas")
     return context
-
-
-@cache
-def _helper_threads(*, with_scipy: bool) -> ThreadpoolController:  # noqa: ARG001  # loaded by now
-    """Return what sets how many threads numpy and scipy use; each brings its own BLAS.
-
-    It is made in a thread: a signal that came while it looks for libraries, which is a callback
-    from C, would be lost in the main thread.
-    """
-    made: list[ThreadpoolController] = []
-    thread = threading.Thread(target=lambda: made.append(ThreadpoolController()))
-    thread.start()
-    thread.join()
-    return made[0]
 
 
 def called(
