@@ -102,6 +102,8 @@ def test_a_headline_moves_to_another_quiet_pace_by_its_sensitivity():
     assert found.relative_half_width == pytest.approx(figure().relative_half_width)
     assert at_quiet(found, replace(pace, quiet=other), quiet).value == pytest.approx(1.0)
     assert at_quiet(figure(), PACE, other) == figure()
+    both = replace(other, seconds={**other.seconds, "command": 0.02, "command cpu": 0.01})
+    assert at_quiet(figure(), pace, both) == found  # stored with the pace of commands, too
 
 
 def test_processes_show_a_part_of_the_spread_themselves():

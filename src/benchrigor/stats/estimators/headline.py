@@ -94,14 +94,18 @@ def at_quiet(figure: Estimate, pace: Pace, quiet: QuietPace) -> Estimate:
     """Return the headline of a run with this pace, as it is at another quiet pace."""
     if pace.quiet is None:
         return figure
-    ratio = reference_s(quiet.seconds) / reference_s(pace.quiet.seconds)
+    ratio = _seconds(quiet, pace) / _seconds(pace.quiet, pace)
     return scaled(figure, ratio**pace.sensitivity)
+
+
+def _seconds(quiet: QuietPace, pace: Pace) -> float:
+    """Return the quiet pace of the kinds of reference that a run has; others may be known, too."""
+    return reference_s({kind: quiet.seconds[kind] for kind in pace.full_s})
 
 
 def from_full_pace(figure: Estimate, pace: Pace, quiet: QuietPace, *, is_speed: bool) -> Estimate:
     """Return a figure at full pace, moved to the quiet pace as that of most work would be."""
-    seconds = {kind: quiet.seconds[kind] for kind in pace.full_s}
-    slower = (reference_s(seconds) / reference_s(pace.full_s)) ** SENSITIVITY
+    slower = (_seconds(quiet, pace) / reference_s(pace.full_s)) ** SENSITIVITY
     moved = scaled(figure, 1.0 / slower if is_speed else slower)
     return replace(moved, method=figure.method.replace(AT_FULL_PACE, AT_QUIET_PACE))
 
