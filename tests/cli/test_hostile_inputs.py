@@ -14,6 +14,7 @@ from benchrigor.model.checks import is_number
 
 MANY_DIGITS = "9" * 400
 LONG = "x" * 3000
+RAN = (0, 3, 4)  # ten readings may rise or fall by chance, and give no number
 FILES = {
     "comma.csv": ",",
     "commas.csv": ",,\n,,\n",
@@ -107,12 +108,12 @@ def test_an_argument_out_of_range_has_an_exit_code(cli, words, code):
 
 
 def test_an_argument_of_a_command_may_be_longer_than_a_file_name(cli):
-    assert cli("run", "--budget", "0.2", "sh", "-c", f": {LONG}").exit_code in (0, 3)
+    assert cli("run", "--budget", "0.2", "sh", "-c", f": {LONG}").exit_code in RAN
 
 
 @pytest.mark.slow
 def test_a_run_whose_name_is_not_utf_8_is_stored_and_shown(cli):
-    assert cli("run", "--budget", "0.2", "true", "\udcff").exit_code in (0, 3)
+    assert cli("run", "--budget", "0.2", "true", "\udcff").exit_code in RAN
     assert "udcff" in cli("list").output
     assert cli("list", "\udcff").output == cli("list").output
 

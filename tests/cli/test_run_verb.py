@@ -73,8 +73,10 @@ def test_the_json_summary_is_a_record_without_raw_readings(cli, strict):
     assert said["estimate"]["n"] == 10
 
 
-def test_ending_before_the_target_is_reached_is_told_by_exit_code_3(cli):
-    result = cli("run", *TEN_ROUNDS, "--target", "0.0001%", "true")
+def test_ending_before_the_target_is_reached_is_told_by_exit_code_3(cli, script):
+    words = script("import random; print('x', 1 + random.random())")  # times may be in order
+    read = ("--read", "x:s=regex:x (.+)")
+    result = cli("run", *TEN_ROUNDS, "--target", "0.0001%", *read, *words)
     assert result.exit_code == 3
     assert "±0.0001 %: missed, with ±" in result.stdout
 
@@ -127,7 +129,8 @@ def test_a_call_of_a_function_that_lasts_too_long_is_ended(cli, tmp_path):
 
 
 def test_an_exit_code_may_be_accepted(cli):
-    assert cli("run", *TEN_ROUNDS, "--accept-exit", "1", "false").exit_code == 0
+    words = ("--read", "said=column:0", "sh", "-c", "echo 7; exit 1")
+    assert cli("run", *TEN_ROUNDS, "--accept-exit", "1", *words).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -571,8 +574,8 @@ def test_a_width_in_the_description_of_a_metric_is_a_target(cli, store, script, 
     assert cli("run", *TEN_ROUNDS, *read, *words).exit_code == 3
     run_id = Journal(store).runs()[0]["run_id"]
     assert cli("resume", run_id, "--max-rounds", "12").exit_code == 3
-    (tmp_path / "pyproject.toml").write_text("[tool.benchrigor.metrics]\ntime = '±0.0001%'\n")
-    assert cli("run", *TEN_ROUNDS, "true").exit_code == 3
+    (tmp_path / "pyproject.toml").write_text("[tool.benchrigor.metrics]\nx = '±0.0001%'\n")
+    assert cli("run", *TEN_ROUNDS, "--read", "x:s=regex:x (.+)", *words).exit_code == 3
 
 
 def test_thorough_is_short_for_a_budget_of_a_minute(cli, strict):

@@ -139,8 +139,11 @@ def find_far_ends(series: Floats) -> Trend | None:
     """Find a start and an end that are too far apart for the pace of a machine.
 
     The medians of sixteenths between them must roughly follow in order: levels that come back are
-    no movement.
+    no movement. Of fewer than 30 readings each end would be one or two, which a cold start or a
+    busy neighbour moves as far: `find_trend` judges these by their order.
     """
+    if series.size < MIN_FOR_AUTOCORRELATION:
+        return None
     ends = ends_of(series)
     low, high = sorted((ends.first, ends.last))
     is_ordered = abs(concordance(_medians_of_parts(series))) >= _ROUGH_ORDER
