@@ -10,6 +10,15 @@ from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload
 
 TEN_ROUNDS = ("--max-rounds", "10")
+
+
+def run_for_a_number(cli, *words):
+    """Run ten rounds, up to three times: few times may rise or fall by chance, and give none."""
+    for _ in range(3):
+        result = cli("run", *TEN_ROUNDS, *words)
+        if result.exit_code != 4:
+            break
+    return result
 STREAM = ("--stream", "--read-units", "u:ms=regex:u ([0-9.]+)")
 
 
@@ -73,10 +82,8 @@ def test_the_json_summary_is_a_record_without_raw_readings(cli, strict):
     assert said["estimate"]["n"] == 10
 
 
-def test_ending_before_the_target_is_reached_is_told_by_exit_code_3(cli, script):
-    words = script("import random; print('x', 1 + random.random())")  # times may be in order
-    read = ("--read", "x:s=regex:x (.+)")
-    result = cli("run", *TEN_ROUNDS, "--target", "0.0001%", *read, *words)
+def test_ending_before_the_target_is_reached_is_told_by_exit_code_3(cli):
+    result = run_for_a_number(cli, "--target", "0.0001%", "true")
     assert result.exit_code == 3
     assert "±0.0001 %: missed, with ±" in result.stdout
 
@@ -574,8 +581,8 @@ def test_a_width_in_the_description_of_a_metric_is_a_target(cli, store, script, 
     assert cli("run", *TEN_ROUNDS, *read, *words).exit_code == 3
     run_id = Journal(store).runs()[0]["run_id"]
     assert cli("resume", run_id, "--max-rounds", "12").exit_code == 3
-    (tmp_path / "pyproject.toml").write_text("[tool.benchrigor.metrics]\nx = '±0.0001%'\n")
-    assert cli("run", *TEN_ROUNDS, "--read", "x:s=regex:x (.+)", *words).exit_code == 3
+    (tmp_path / "pyproject.toml").write_text("[tool.benchrigor.metrics]\ntime = '±0.0001%'\n")
+    assert run_for_a_number(cli, "true").exit_code == 3
 
 
 def test_thorough_is_short_for_a_budget_of_a_minute(cli, strict):
