@@ -19,6 +19,8 @@ def run_for_a_number(cli, *words):
         if result.exit_code != 4:
             break
     return result
+
+
 STREAM = ("--stream", "--read-units", "u:ms=regex:u ([0-9.]+)")
 
 
