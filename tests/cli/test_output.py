@@ -17,7 +17,7 @@ from simulated.estimates import estimated
 import benchrigor as br
 from benchrigor.cli.output import LiveLine, print_records
 from benchrigor.model import Analysis, Code, Kind, Metric, Notice, Options, Progress
-from benchrigor.model.page_notices import PAGE
+from benchrigor.report.notice_lines import PAGE
 from benchrigor.testing import FakeClock
 
 SPEED = Metric(name="speed", unit="B/s", direction="higher")  # type: ignore[arg-type]

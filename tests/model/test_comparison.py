@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from simulated.estimates import estimated
 
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Verdict
-from benchrigor.model.comparison import show_basis, show_difference, show_more
+from benchrigor.model.comparison import show_difference
 from benchrigor.model.sentence import sentence, show_change
+from benchrigor.report.comparison_text import show_basis, show_more
 from benchrigor.units import Direction
 
 UNDECIDED = Comparison(

@@ -24,7 +24,6 @@ from benchrigor.model import (
 from benchrigor.model.text import (
     ended,
     many,
-    marked,
     percent,
     shortened,
     show_amount,
@@ -33,6 +32,7 @@ from benchrigor.model.text import (
     show_value,
     show_values,
 )
+from benchrigor.report.notice_lines import marked
 
 SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
 

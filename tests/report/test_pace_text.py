@@ -13,8 +13,9 @@ from simulated.paced import TRUE_S, paced
 import benchrigor as br
 from benchrigor.cli.output import summary
 from benchrigor.model import Code, RunRecord
-from benchrigor.model.text import percent, show_estimate, show_pace, show_short, show_value
+from benchrigor.model.text import percent, show_estimate, show_short, show_value
 from benchrigor.report import explain, render, tabulate
+from benchrigor.report.pace_text import show_pace
 
 
 @pytest.fixture(scope="module")

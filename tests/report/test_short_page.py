@@ -21,9 +21,9 @@ from benchrigor.model import (
     StopReason,
     Verdict,
 )
-from benchrigor.model.page_notices import OF_PAIRS, PAGE, REFUSED, chosen, chosen_of_run
 from benchrigor.model.text import show_estimate
 from benchrigor.report import comparison_page, explain, render, run_page
+from benchrigor.report.notice_lines import OF_PAIRS, PAGE, REFUSED, chosen, chosen_of_run
 from benchrigor.report.short_page import MOST_ROWS
 from benchrigor.testing import FakeClock, SyntheticWorkload
 from benchrigor.units import Direction

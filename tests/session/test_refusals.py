@@ -18,8 +18,9 @@ from benchrigor.model import (
     RunRecord,
     Severity,
 )
-from benchrigor.model.text import show_figures, show_value
+from benchrigor.model.text import show_value
 from benchrigor.report import explain, render, tabulate
+from benchrigor.report.figure_text import show_figures
 from benchrigor.session import Engine
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.replays.recorded_run import record_of_pairs, record_of_readings

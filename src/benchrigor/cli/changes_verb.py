@@ -19,8 +19,9 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Analysis, Notice, Options, StablePhase, codec
-from benchrigor.model.text import counted, false_alarms, many, marked_all
+from benchrigor.model.text import counted, false_alarms, many
 from benchrigor.report import plot_trace
+from benchrigor.report.notice_lines import marked_all
 from benchrigor.report.text import phase_table
 from benchrigor.session.replays.recorded_phases import record_with_changes
 

@@ -37,18 +37,11 @@ from benchrigor.model import (
     Verdict,
 )
 from benchrigor.model.checks import refuse
-from benchrigor.model.page_notices import chosen, warnings
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.text import (
-    PEAK_MEMORY,
-    marked,
-    no_number,
-    show_peak_memory,
-    show_short,
-    show_value,
-)
+from benchrigor.model.text import PEAK_MEMORY, no_number, show_peak_memory, show_short, show_value
 from benchrigor.protocols import Workload
 from benchrigor.report import render
+from benchrigor.report.notice_lines import chosen, marked, warnings
 from benchrigor.secret_texts import HIDDEN, Veiled, hide_value
 from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed, seed_of

@@ -20,21 +20,21 @@ from benchrigor.layout import Page, page, row, table, wrapped
 from benchrigor.model import Code, Comparison, Decision, Estimate, Family, RunRecord, Verdict
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
-from benchrigor.model.comparison import show_basis, show_difference, show_more
+from benchrigor.model.comparison import show_difference
 from benchrigor.model.options import CHOICES
-from benchrigor.model.page_notices import chosen, warnings
 from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
     counted,
     ended,
     many,
-    marked,
     percent,
     show_chance,
     show_duration,
     show_estimate,
 )
 from benchrigor.report import comparison_page
+from benchrigor.report.comparison_text import show_basis, show_more
+from benchrigor.report.notice_lines import chosen, marked, warnings
 from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
 from benchrigor.session.replays.recorded_run import FILE

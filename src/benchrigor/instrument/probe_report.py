@@ -1,16 +1,19 @@
-"""The table of probes: where a program's time goes, and which units of work are too small."""
+"""Probes as tables: where time goes, which units of work are too small, which node does what."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from benchrigor.instrument.data.batches import BATCH_ABOVE
+from benchrigor.instrument.data.batches import BATCH_ABOVE, KernelPartition, NodeLoad
 from benchrigor.instrument.data.probe_reading import ProbeReading, ProbeReadings, ProbeRow
-from benchrigor.layout import Part, page, table, wrapped
+from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.checks import refuse, wrong_share
-from benchrigor.model.text import counted, marked, percent, show_duration, show_value
+from benchrigor.model.text import counted, first_few, percent, shortened, show_duration, show_value
+from benchrigor.report.notice_lines import marked
 
 _WORK = ".work"
+_LONGEST_LIST = 4  # kernels that the row of a node names
+_LONGEST_NAME = 24  # characters of a node, so that its kernels have room beside it
 
 
 def probe_table(
@@ -141,3 +144,29 @@ def _quantiles(readings: Iterable[ProbeReading]) -> list[Part]:
             shown = (show_value(quantile_s, "s") for quantile_s in (each.p50_s, each.p99_s))
             rows.append((each.name, counted(each.samples), counted(each.samples_lost), *shown))
     return ["", *table(rows, "<>>>>")] if len(rows) > 1 else []
+
+
+def partition_page(partition: KernelPartition) -> Page:
+    """Return which node is busiest, and below it a row for each."""
+    busiest = max(partition.nodes, key=lambda node: node.load_s)
+    cut = partition.traffic_cut / partition.traffic_total if partition.traffic_total else 0.0
+    header = ("node", "speed", "load", "of work", "traffic", "kernels")
+    kernels = (first_few(node.kernels, _LONGEST_LIST) or "-" for node in partition.nodes)
+    lines = wrapped(
+        f"{busiest.name} is busiest: {show_value(busiest.load_s, 's')}, "
+        f"{percent(partition.imbalance)} above an even load; {percent(cut)} of the traffic "
+        "crosses nodes"
+    )
+    rows = [(*_node_cells(node), text) for node, text in zip(partition.nodes, kernels, strict=True)]
+    return page([*lines, *table([header, *rows], "<>>>><")])
+
+
+def _node_cells(node: NodeLoad) -> tuple[str, ...]:
+    """Return the row of a node, without its kernels."""
+    return (
+        shortened(node.name, _LONGEST_NAME),
+        f"{node.speed:.3g}",
+        show_value(node.load_s, "s"),
+        percent(node.share),
+        show_value(node.traffic, ""),
+    )

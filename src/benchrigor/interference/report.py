@@ -18,8 +18,9 @@ from benchrigor.model import (
     SegmentGroup,
     Severity,
 )
-from benchrigor.model.text import counted, many, marked_all, show_estimate, show_value
+from benchrigor.model.text import counted, many, show_estimate, show_value
 from benchrigor.report.lost_time_text import Pressure, show_pressure, show_total
+from benchrigor.report.notice_lines import marked_all
 from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM, probability_high
 
 _row = partial(row, width=13)

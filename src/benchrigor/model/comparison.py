@@ -9,22 +9,16 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from benchrigor.layout import Part, page, table, wrapped
 from benchrigor.model.analysis import Observed
 from benchrigor.model.decision import Decision, StopReason
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
-from benchrigor.model.one_line import OneLine
+from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.sentence import fitted, sentence, show_change
 from benchrigor.model.text import (
-    counted,
     ended,
     many,
-    marked,
     no_number,
-    percent,
-    show_chance,
-    show_duration,
     show_estimate,
     show_values,
     within_sentence,
@@ -162,7 +156,7 @@ class Comparison(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family(OneLine):
+class Family(Reported):
     """Comparisons that are judged together, so that many looks do not make discoveries.
 
     Parameters
@@ -183,6 +177,8 @@ class Family(OneLine):
         (``math.inf``) where the ratios depend on each other, as those of two sessions do.
     """
 
+    _page = "benchrigor.report.comparison_text:family_page"
+
     comparisons: Mapping[str, Comparison]
     adjusted: Mapping[str, float]
     verdicts: Mapping[str, Verdict]
@@ -191,20 +187,10 @@ class Family(OneLine):
     notices: tuple[Notice, ...] = ()
     visible: Mapping[str, float | None] = field(default_factory=dict)
 
-    def __str__(self) -> str:
-        rows = [("name", "change [interval]", "visible", "p adj.", "verdict")]
-        for name, each in self.comparisons.items():
-            change = each.show_change()
-            chance = show_chance(self.adjusted[name]).lstrip("=")
-            visible = self.visible.get(name)
-            least = "-" if visible is None else percent(visible)
-            rows.append((name, change, least, chance, self.verdicts[name]))
-        return page([*table(rows, "<<>><"), *_footer(self)])
-
     def _line(self) -> str:
         counts = Counter(self.verdicts.values())
         verdicts = ", ".join(f"{counts[each]} {each}" for each in Verdict if counts[each])
-        mean = "" if self.summary is None else f" · geometric mean {_mean_change(self.summary)}"
+        mean = "" if self.summary is None else f" · geometric mean {mean_change(self.summary)}"
         return f"{many(len(self.comparisons), 'comparison')}: {verdicts}{mean}"
 
 
@@ -257,67 +243,15 @@ def _observed(comparison: Comparison) -> str:
     return f" ({shown})"
 
 
-def show_basis(comparison: Comparison) -> str:
-    """Say how much was compared."""
-    first, second = (each.n if each else 0 for each in (comparison.baseline, comparison.candidate))
-    if comparison.ratio is not None and comparison.baseline is None:
-        first = comparison.ratio.n
-    if comparison.unit is None:
-        return f"n={counted(first)} vs {counted(second)}"
-    if comparison.paired:
-        return many(first, comparison.unit)
-    return f"{counted(first)} vs {many(second, comparison.unit)}"
-
-
-def show_more(comparison: Comparison) -> str:
-    """Say how much more would decide."""
-    if comparison.verdict is not Verdict.UNDECIDED or not comparison.required:
-        return ""
-    if not comparison.paired:
-        return f"{counted(comparison.required)} more each"
-    more = f"{counted(comparison.required)} more {comparison.unit or 'pair'}s"
-    if comparison.elapsed_s and comparison.ratio is not None:
-        seconds = comparison.elapsed_s * comparison.required / comparison.ratio.n
-        more += f" (about {show_duration(seconds)})"
-    return more
-
-
-def _is_alone(summary: Estimate) -> bool:
+def is_alone(summary: Estimate) -> bool:
     """Whether a summary is a value without an interval."""
     return math.isinf(summary.high)
 
 
-def _mean_change(summary: Estimate, unit: str = "", direction: Direction | None = None) -> str:
+def mean_change(summary: Estimate, unit: str = "", direction: Direction | None = None) -> str:
     """Show the geometric mean of ratios as a change, with its interval if it has one."""
-    if not _is_alone(summary):
+    if not is_alone(summary):
         return show_change(summary, unit, direction)
     value = round(summary.value, 3) or summary.value
     exact = replace(summary, value=value, low=value, high=value)
     return show_change(exact, unit, direction).partition(" [")[0]
-
-
-def _footer(family: Family) -> list[Part]:
-    lines: list[Part] = []
-    if family.summary is not None:
-        ratios = many(family.summary.n, "ratio")
-        first = next(iter(family.comparisons.values()))
-        change = _mean_change(family.summary, first.readings_in, first.direction)
-        if _is_alone(family.summary):
-            change += " (no interval: not independent)"
-        else:
-            change += f" {percent(family.summary.confidence, digits=10)}"
-        lines += wrapped(f"geometric mean of {ratios}: {change}", hanging=2)
-    each = family.comparisons.values()
-    confidences, margins = (
-        " or ".join(percent(share, digits=10) for share in sorted(shares))
-        for shares in ({one.confidence for one in each}, {one.margin for one in each})
-    )
-    lines += wrapped(
-        f"{confidences} intervals, margin {margins}, "
-        f"false discoveries at most {percent(family.rate)}",
-        hanging=2,
-    )
-    if any(least is not None for least in family.visible.values()):
-        lines.append("visible: the smallest change that would be called one in 4 of 5 cases")
-    lines.append("p adj.: the chance of such a change by luck, adjusted for all rows")
-    return lines + [line for notice in family.notices for line in marked(notice)]

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
-from benchrigor.layout import Part, page, table, wrapped
 from benchrigor.model.notice import Evidence, Figure
-from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import percent, shortened, show_duration, show_value
+from benchrigor.model.one_line import OneLine, Reported
+from benchrigor.model.text import percent, shortened, show_value
 
 OF_MACHINE = "machine: "  # Facts of a round that begin so are of the machine, not of the workload
 _WIDEST = 40  # Characters of a value in a table
@@ -71,8 +70,10 @@ class Sample(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class State(OneLine):
+class State(Reported):
     """Samples of one moment; see `Status` and `Health`."""
+
+    _page = "benchrigor.report.doctor_text:state_page"
 
     samples: tuple[Sample, ...]
     at: str
@@ -108,20 +109,6 @@ class State(OneLine):
             **{f"{each.name} reason": each.reason for each in self.samples if each.value is None},
             **{f"cost_s {name}": cost_s for name, cost_s in self.cost_s.items()},
         }
-
-    def __str__(self) -> str:
-        over = "" if self.span_s is None else f", rates over {show_duration(self.span_s)}"
-        cost = show_value(sum(self.cost_s.values()), "s")
-        known = [(each.name, each.shown) for each in self.samples if each.value is not None]
-        missing: dict[str, list[str]] = {}
-        for each in self.samples:
-            if each.value is None:
-                missing.setdefault(each.reason, []).append(each.name)
-        lines: list[Part] = [f"{type(self).__name__} at {self.at}{over}, read in {cost}"]
-        lines += table(known, "<>", has_names=False)
-        for reason, names in missing.items():
-            lines += wrapped(f"not known: {', '.join(names)}: {reason}", hanging=2)
-        return page(lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

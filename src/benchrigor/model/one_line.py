@@ -5,7 +5,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sized
 from dataclasses import MISSING, Field, fields, replace
-from typing import Any
+from importlib import import_module
+from typing import Any, ClassVar
 
 from benchrigor.control_characters import escaped
 
@@ -39,6 +40,22 @@ class OneLine:
             shown = replace(self, name=_cut(name, _NAME))  # type: ignore[type-var]
         first, *more = str(shown).splitlines()
         return f"{first} …" if more else first
+
+
+class Reported(OneLine):
+    """A result whose text is a page.
+
+    Data know no layout: ``_page`` names the function of a report that composes it, as
+    "module:function", and `print` loads it.
+    """
+
+    __slots__ = ()
+    _page: ClassVar[str]
+
+    def __str__(self) -> str:
+        module, _, name = self._page.partition(":")
+        text: str = getattr(import_module(module), name)(self)
+        return text
 
 
 def _cut(text: str, most: int) -> str:

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchrigor.layout import page, table, wrapped
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import counted, many, percent, show_estimate
-
-_HEADER = ("rule", "would stop at", "estimate", "later")
-_UNTOLD = "cannot tell"
-_NOBODY_CAN_TELL = (
-    "; cannot tell: too few follow to contradict it (their interval is over twice as wide, or "
-    "there is none)"
-)
+from benchrigor.model.one_line import OneLine, Reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +41,7 @@ class Ruling(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replay(OneLine):
+class Replay(Reported):
     """Recorded readings, judged under one or more rules; ``print(replay)`` is a table.
 
     Parameters
@@ -82,6 +73,8 @@ class Replay(OneLine):
     later: whether the interval at the stop agrees with the readings after it
     """
 
+    _page = "benchrigor.report.planning_text:replay_page"
+
     name: str
     n: int
     counted_in: str
@@ -89,41 +82,3 @@ class Replay(OneLine):
     confidence: float
     unit: str
     rulings: tuple[Ruling, ...]
-
-    def __str__(self) -> str:
-        wanted = "" if self.target is None else f", half-width wanted {percent(self.target)}"
-        lines = wrapped(f"{self.name}: {many(self.n, self.counted_in)} replayed{wanted}", hanging=2)
-        rows = [_HEADER, *(row for each in self.rulings for row in _rows(each, self.unit))]
-        lines += table(rows, "<><<")
-        shown = [_agrees(each) for each in self.rulings]
-        if any(shown):
-            lines += wrapped(
-                f"later: whether the interval at the stop agrees with the {self.counted_in}s "
-                "after it" + (_NOBODY_CAN_TELL if _UNTOLD in shown else ""),
-                hanging=2,
-            )
-        for each in self.rulings:
-            lines += wrapped(f"! {each.name}: {each.sentence}", hanging=2) if each.sentence else []
-        return page(lines)
-
-
-def _rows(ruling: Ruling, unit: str) -> list[tuple[str, str, str, str]]:
-    """Return what a rule finds at its stop, and below it what it finds in all readings."""
-    stop, shown = "not yet", ""
-    if ruling.stopped is not None:
-        stop, shown = counted(ruling.stopped), _shown(ruling.estimate, unit)
-    elif ruling.final is None and ruling.sentence:
-        return [(ruling.name, "–", "no number", "")]
-    rows = [(ruling.name, stop, shown, _agrees(ruling))]
-    if ruling.final is not None or ruling.sentence:
-        rows.append(("", "in all", _shown(ruling.final, unit), ""))
-    return rows
-
-
-def _agrees(ruling: Ruling) -> str:
-    untold = "" if ruling.stopped is None else _UNTOLD
-    return {None: untold, True: "yes", False: "no"}[ruling.held]
-
-
-def _shown(estimate: Estimate | None, unit: str) -> str:
-    return "no number" if estimate is None else show_estimate(estimate, unit)

@@ -6,17 +6,14 @@ import textwrap
 from collections.abc import Sequence
 
 from benchrigor.control_characters import escaped
-from benchrigor.model.analysis import Analysis, Kind, WpsFit
+from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.text import (
     ended,
-    many,
     no_number,
-    percent,
     shortened,
     show_added,
-    show_amount,
     show_observed,
     show_short,
     show_value,
@@ -138,51 +135,3 @@ def _without_number(name: str, analysis: Analysis, broken: str) -> str:
             observed = f" (median {show_value(seen.median, unit)})"
     why = textwrap.shorten(why, max(room - len(observed), 1), placeholder="…")
     return escaped(f"{name}  no number: {why}{observed}")
-
-
-def subsessions_of_rounds(analysis: Analysis) -> str:
-    """Say how many adjacent rounds must be merged until neighbours hardly correlate."""
-    merged = analysis.subsessions
-    if merged is None:
-        return ""
-    if merged.size is None:
-        return f"rounds autocorrelated ({merged.autocorrelation:.2f}), however many are merged"
-    return (
-        f"subsessions of {many(merged.size, 'round')}, autocorrelation {merged.autocorrelation:.2f}"
-    )
-
-
-def fitted_work(analysis: Analysis, planned: Sequence[float | None]) -> str:
-    """Say which amounts the line goes through, and up to which amount others were tried."""
-    left_out = set(analysis.left_out)
-    work = [amount for amount in planned if amount is not None]
-    fitted = [amount for index, amount in enumerate(work) if index not in left_out]
-    if not fitted:
-        return ""
-    unit, largest = analysis.metric.unit, max(work)
-    further = f", tested up to {show_amount(largest, unit)}" if largest > max(fitted) else ""
-    return f"through amounts of {show_amounts(fitted, unit)}{further}"
-
-
-def show_amounts(work: Sequence[float], unit: str) -> str:
-    """Show the smallest and the largest amount."""
-    return f"{show_amount(min(work), unit)} to {show_amount(max(work), unit)}"
-
-
-def fitted(fit: WpsFit) -> str:
-    """Name what the line goes through."""
-    return "subsession" if "merged" in fit.slope.method else "round"
-
-
-def predicted(fit: WpsFit) -> str:
-    """Say how well the line predicts; rounding errors alone count as nothing."""
-    return f"{percent(round(fit.prediction_error, 9))} of the mean duration"
-
-
-def grown(fit: WpsFit) -> str:
-    """Say how duration grows with work; empty where that is unknown."""
-    if fit.growth is None:
-        return ""
-    value, low, high = (f"{x:.2f}" for x in (fit.growth.value, fit.growth.low, fit.growth.high))
-    shape = {None: "too vague to name", "other": "no law with a name"}
-    return f"duration grows as work^{value} [{low}, {high}]: {shape.get(fit.shape, fit.shape)}"

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchrigor.layout import Part, page, row, table, wrapped
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
-from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import counted, many, marked, percent, show_duration, show_estimate
-
-_NEARLY_CERTAIN = 0.999
+from benchrigor.model.one_line import OneLine, Reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +33,7 @@ class Price(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan(OneLine):
+class Plan(Reported):
     """How much to measure, from a pilot; ``print(plan)`` shows it in a few lines.
 
     Parameters
@@ -69,6 +65,8 @@ class Plan(OneLine):
         What the reader must know, of the pilot and of the plan.
     """
 
+    _page = "benchrigor.report.planning_text:plan_page"
+
     pilot: Estimate
     counted_in: str
     change: float
@@ -85,49 +83,3 @@ class Plan(OneLine):
     seconds: float | None = None
     pilot_seconds: float | None = None
     notices: tuple[Notice, ...] = ()
-
-    def __str__(self) -> str:
-        name = f"{self.name}: " if self.name else ""
-        size = many(self.pilot.n, self.counted_in)
-        spent = "" if self.pilot_seconds is None else f" in {show_duration(self.pilot_seconds)}"
-        beyond = f" beyond a margin of {percent(self.margin)}" if self.margin else ""
-        wanted = f"a change of {percent(self.change)}{beyond} with power {percent(self.power)}"
-        needed = f"{many(self.n, self.counted_in)} a side"
-        if self.n_low < self.n_high:
-            needed += f" {_range(self.n_low, self.n_high)}"
-        if self.seconds is not None:
-            needed += f", {show_duration(self.seconds)} each"
-        power = f"above {percent(_NEARLY_CERTAIN)}"
-        if self.power_now < _NEARLY_CERTAIN:
-            power = percent(self.power_now)
-        now = f"{size} a side: power {power}, smallest change seen {percent(self.change_now)}"
-        return page(
-            [
-                *wrapped(f"{name}{show_estimate(self.pilot, self.unit)} from {size}{spent}"),
-                *row("to see", [wanted]),
-                *row("takes", [needed]),
-                *row("so far", [now]),
-                *self._price_list(),
-                *(line for notice in self.notices for line in marked(notice)),
-            ]
-        )
-
-    def _price_list(self) -> list[Part]:
-        """Show one price a line."""
-        if not self.prices:
-            return []
-        rows = [
-            (
-                f"{'' if index else 'costs':<8}",
-                f"half-width {percent(each.half_width)}:",
-                many(each.n, self.counted_in),
-                _range(each.n_low, each.n_high),
-                "" if each.seconds is None else show_duration(each.seconds),
-            )
-            for index, each in enumerate(self.prices)
-        ]
-        return table(rows, "<<><>", has_names=False, indent=2)
-
-
-def _range(low: int, high: int) -> str:
-    return f"({counted(low)} to {counted(high)})" if low < high else ""

@@ -7,21 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from benchrigor.control_characters import escaped
-from benchrigor.layout import Part, wrapped
 from benchrigor.model.notice import Notice, Severity
 from benchrigor.units import ROUNDING, Scale, digits_for, scale_for
 
 if TYPE_CHECKING:
-    from benchrigor.model.analysis import Analysis, Observed
+    from benchrigor.model.analysis import Observed
     from benchrigor.model.decision import Decision
     from benchrigor.model.estimate import Estimate
-    from benchrigor.model.pace import Pace
 
-_MARKS = {
-    Severity.NOTE: ("·", ""),
-    Severity.WARNING: ("!", "yellow"),
-    Severity.REFUSAL: ("✗", "red"),
-}
 _LONG = 1e12  # Numbers from here on are written as powers of ten
 _SMALL, _MOST_DECIMALS = 1e-3, 9  # So are smaller ones that need more decimals
 _RESOLVED = 15  # Decimal digits that a floating point number holds
@@ -29,26 +22,9 @@ _TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
 _USUAL = "95%"  # A confidence that goes without saying
 _EVEN = 0.85  # The nearer end of an interval is at least so much as far as the other, for one ±
 _WIDE = 0.5  # Relative half-widths from here on are shown as intervals
-_FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
 PEAK_MEMORY, MEMORY_FLOOR = "peak_memory", "peak_memory_floor"  # facts
 _ABOVE_FLOOR = 1.1  # Kernels count pages in batches
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
-
-
-# Lines
-
-
-def marked(notice: Notice, name: str = "", *, with_code: bool = True) -> list[Part]:
-    """Return a Notice behind the mark of its severity, and the name of its subject."""
-    mark, style = _MARKS[notice.severity]
-    said = str(notice) if with_code else escaped(notice.sentence)
-    return wrapped(f"{name}{said}", f"  {mark} ", style=style)
-
-
-def marked_all(notices: Iterable[Notice], *, whole: bool) -> list[Part]:
-    """Return Notices with their codes; or only those that are more than notes, without codes."""
-    told = (each for each in notices if whole or each.severity is not Severity.NOTE)
-    return [line for each in told for line in marked(each, with_code=whole)]
 
 
 def shortened(name: str, most: int) -> str:
@@ -58,9 +34,6 @@ def shortened(name: str, most: int) -> str:
         return name
     behind = most // 2
     return f"{name[: most - behind - 1]}…{name[-behind:]}"
-
-
-# Numbers
 
 
 def counted(number: float) -> str:
@@ -208,64 +181,9 @@ def show_observed(observed: Observed, unit: str) -> str:
     return f"median {show_value(observed.median, unit)}, {least} to {greatest}"
 
 
-def show_figures(observed: Observed, unit: str) -> str:
-    """Show all figures of what was observed."""
-    size = many(observed.n, "reading")
-    if observed.calls > observed.n:
-        size += f" of {counted(observed.calls / observed.n)} calls"
-    if observed.n == 1:
-        return f"{size}; {show_value(observed.median, unit)}"
-    tail = [] if observed.n < _FEW_FOR_TAIL else ["p10"]
-    names = ["least", *tail, "median", "mean", "greatest"]
-    figures = show_values((getattr(observed, name) for name in names), unit)
-    return f"{size}; {', '.join(map(' '.join, zip(figures, names, strict=True)))}"
-
-
-def show_levels(observed: Observed, unit: str) -> str:
-    """Show the levels around which readings gather; empty where there is one."""
-    if len(observed.levels) < 2:
-        return ""
-    shown = show_values((each.value for each in observed.levels), unit)
-    shares = (percent(each.share, digits=2) for each in observed.levels)
-    return ", ".join(map(" ".join, zip(shown, shares, strict=True)))
-
-
 def show_chance(chance: float) -> str:
     """Show a p-value behind its "p"."""
     return "<0.0001" if chance < 0.0001 else f"={chance:.2g}"
-
-
-def show_overhead(overhead: Estimate) -> str:
-    """Show what each round adds to its work, with its interval."""
-    return "none" if _is_nothing(overhead) else show_estimate(overhead, "s")
-
-
-def with_waiting(analysis: Analysis) -> str:
-    """Show what all readings give, and their delay, where that is much and its readings are out."""
-    disturbed = analysis.disturbed
-    if disturbed is None or not disturbed.matters:
-        return ""
-    delay = f"{percent(max(disturbed.lost - disturbed.stopped, 0.0), digits=2)} run delay"
-    if disturbed.stopped:
-        delay += f" and {percent(disturbed.stopped, digits=2)} stopped"
-    number, waiting = analysis.estimate, disturbed.estimate
-    by_chance = number and waiting and analysis.metric.is_duration and waiting.value < number.value
-    if waiting is None or by_chance:
-        return f"without {delay}"
-    return f"{show_value(waiting.value, analysis.metric.unit)} with waiting, {delay}"
-
-
-def show_pace(pace: Pace) -> str:
-    """Show the pace of the machine during a run, over all of it and of its blocks of time.
-
-    Of a command first its own, with what it waited in common with bare starts.
-    """
-    paces = (pace.share, pace.mean, pace.slowest, pace.fastest)
-    share, mean, slowest, fastest = (percent(min(each, 1.0), digits=2) for each in paces)
-    over = "" if slowest == fastest else f", {slowest.removesuffix('%')} to {fastest}"
-    if pace.of_command:
-        return f"the command ran at {share} of its full pace, processors at {mean}{over}"
-    return f"the machine ran at {mean} of its full pace{over}"
 
 
 # Runs
@@ -303,6 +221,11 @@ def no_number(notices: Sequence[Notice]) -> str:
 def within_sentence(sentence: str) -> str:
     """Return a sentence that goes on after a colon."""
     return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
+
+
+def show_overhead(overhead: Estimate) -> str:
+    """Show what each round adds to its work, with its interval."""
+    return "none" if _is_nothing(overhead) else show_estimate(overhead, "s")
 
 
 def show_added(overhead: Estimate) -> str:

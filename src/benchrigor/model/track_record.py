@@ -5,13 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from benchrigor.layout import page, wrapped
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import many, percent
-
-# Misses expected of honest intervals (about one), below which counts cannot contradict them.
-_FEWEST_MISSES = 0.999
+from benchrigor.model.one_line import OneLine, Reported
 
 
 class Standing(enum.StrEnum):
@@ -49,7 +44,7 @@ class Tally(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrackRecord(OneLine):
+class TrackRecord(Reported):
     """How often earlier intervals agreed with a later, independent run.
 
     ``print(record)`` is a sentence or two.
@@ -73,6 +68,8 @@ class TrackRecord(OneLine):
         The same for each thing that was measured, the worst first; empty where no names are known.
     """
 
+    _page = "benchrigor.report.planning_text:track_record_page"
+
     held: int
     pairs: int
     low: float
@@ -87,34 +84,3 @@ class TrackRecord(OneLine):
     def share(self) -> float:
         """Share of the intervals that held."""
         return self.held / self.pairs
-
-    def __str__(self) -> str:
-        where = "this machine" if self.host is None else self.host
-        share = f"{self.share:.0%}"
-        if share == "100%" and self.held < self.pairs:
-            share = percent(self.share)
-        sentence = (
-            f"on {where} your {percent(self.confidence, digits=10)} intervals held {share} of "
-            f"{many(self.pairs, 'time')} [{self.low:.0%}, {self.high:.0%}]"
-        )
-        return page([*wrapped(sentence), *wrapped(self._meaning())])
-
-    def _meaning(self) -> str:
-        match self.standing:
-            case Standing.LESS:
-                wider = (
-                    f"; intervals {self.widening:.2g} times as wide would have held as often"
-                    if self.widening is not None
-                    else ""
-                )
-                return (
-                    f"That is less than they claim{wider}. Runs differ by more than one run can "
-                    "see (memory layout, other load, a change in what was measured): believe no "
-                    "difference of that size before several invocations of each side show it."
-                )
-            case Standing.MORE:
-                return "That is more than they claim: the intervals are wider than they need be."
-            case _ if self.pairs * (1.0 - self.confidence) < _FEWEST_MISSES:
-                return "So few pairs of runs cannot contradict the claim: keep more of them."
-            case _:
-                return "That agrees with what they claim, as far as so many pairs can tell."

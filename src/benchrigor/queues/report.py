@@ -6,18 +6,11 @@ import math
 from collections.abc import Sequence
 
 from benchrigor.layout import Part, Title, page, row, table
-from benchrigor.model.text import (
-    many,
-    marked_all,
-    percent,
-    shortened,
-    show_estimate,
-    show_scaled,
-    show_value,
-)
+from benchrigor.model.text import many, percent, shortened, show_estimate, show_scaled, show_value
 from benchrigor.queues.arithmetic.moments import share_of_waits
 from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, moved
 from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
+from benchrigor.report.notice_lines import marked_all
 from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12

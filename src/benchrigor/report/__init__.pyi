@@ -5,13 +5,13 @@ from benchrigor.instrument.probe_report import render_probes as render_probes
 from benchrigor.interference.picture import plot_interference as plot_interference
 from benchrigor.interference.report import render_composite as render_composite
 from benchrigor.interference.report import render_interference as render_interference
-from benchrigor.model.run_table import tabulate as tabulate
 from benchrigor.queues.picture import plot_rates as plot_rates
 from benchrigor.queues.report import render_rates as render_rates
 from benchrigor.report.explanation import explain as explain
 from benchrigor.report.plots.trace_plot import plot_phases as plot_phases
 from benchrigor.report.plots.trace_plot import plot_trace as plot_trace
 from benchrigor.report.plots.trace_plot import plot_work as plot_work
+from benchrigor.report.run_table import tabulate as tabulate
 from benchrigor.report.short_page import comparison_page as comparison_page
 from benchrigor.report.short_page import run_page as run_page
 from benchrigor.report.text import render as render

@@ -1,13 +1,14 @@
-"""What a doctor found of a machine, as text."""
+"""The state of a machine, and what a doctor found of it, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchrigor.layout import WIDTH, Part, Title, page, wrapped
+from benchrigor.layout import WIDTH, Page, Part, Title, page, table, wrapped
 from benchrigor.model import Finding, Fitness
 from benchrigor.model.finding import verdict_of
-from benchrigor.model.text import shortened
+from benchrigor.model.machine import State
+from benchrigor.model.text import shortened, show_duration, show_value
 
 MARKS = {Fitness.UNFIT: "✗", Fitness.DOUBTFUL: "!", Fitness.OK: "✓", Fitness.UNKNOWN: "?"}
 _ASKING = (Fitness.UNFIT, Fitness.DOUBTFUL)
@@ -58,3 +59,19 @@ def _lines(finding: Finding, first: str) -> list[Part]:
         before = " " * len(first) + "→ "
         lines += wrapped(f"{finding.advice}{code}", before)
     return lines
+
+
+def state_page(state: State) -> Page:
+    """Return a table of samples, and below it what is not known, by reason."""
+    over = "" if state.span_s is None else f", rates over {show_duration(state.span_s)}"
+    cost = show_value(sum(state.cost_s.values()), "s")
+    known = [(each.name, each.shown) for each in state.samples if each.value is not None]
+    missing: dict[str, list[str]] = {}
+    for each in state.samples:
+        if each.value is None:
+            missing.setdefault(each.reason, []).append(each.name)
+    lines: list[Part] = [f"{type(state).__name__} at {state.at}{over}, read in {cost}"]
+    lines += table(known, "<>", has_names=False)
+    for reason, names in missing.items():
+        lines += wrapped(f"not known: {', '.join(names)}: {reason}", hanging=2)
+    return page(lines)

@@ -16,7 +16,6 @@ from benchrigor.model import (
     StablePhase,
     WpsFit,
 )
-from benchrigor.model.run_line import fitted, grown, predicted
 from benchrigor.model.text import (
     counted,
     false_alarms,
@@ -24,13 +23,16 @@ from benchrigor.model.text import (
     many,
     percent,
     show_estimate,
-    show_figures,
-    show_levels,
     show_overhead,
     show_value,
+)
+from benchrigor.report.figure_text import fitted, grown, predicted, show_figures, show_levels
+from benchrigor.report.lost_time_text import (
+    explain_pressure,
+    pressure_of_run,
+    show_total,
     with_waiting,
 )
-from benchrigor.report.lost_time_text import explain_pressure, pressure_of_run, show_total
 from benchrigor.report.pace_text import explain_pace
 from benchrigor.report.text import (
     NOTABLE,

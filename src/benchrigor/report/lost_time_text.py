@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from benchrigor.model import Interference, Light, RunRecord
+from benchrigor.model import Analysis, Interference, Light, RunRecord
 from benchrigor.model.machine import OF_MACHINE
 from benchrigor.model.readings import Facts
 from benchrigor.model.text import percent, show_value
@@ -25,6 +25,21 @@ def show_total(interference: Interference) -> str:
         return f"● {interference.light}, of {duration}"
     lost = f"{interference.least}{interference.total_percent:.1f}% of {duration} lost"
     return f"● {interference.light}: {lost}"
+
+
+def with_waiting(analysis: Analysis) -> str:
+    """Show what all readings give, and their delay, where that is much and its readings are out."""
+    disturbed = analysis.disturbed
+    if disturbed is None or not disturbed.matters:
+        return ""
+    delay = f"{percent(max(disturbed.lost - disturbed.stopped, 0.0), digits=2)} run delay"
+    if disturbed.stopped:
+        delay += f" and {percent(disturbed.stopped, digits=2)} stopped"
+    number, waiting = analysis.estimate, disturbed.estimate
+    by_chance = number and waiting and analysis.metric.is_duration and waiting.value < number.value
+    if waiting is None or by_chance:
+        return f"without {delay}"
+    return f"{show_value(waiting.value, analysis.metric.unit)} with waiting, {delay}"
 
 
 def pressure_of_run(record: RunRecord) -> Pressure:

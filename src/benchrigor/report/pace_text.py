@@ -12,7 +12,6 @@ from benchrigor.model.text import (
     many,
     percent,
     show_estimate,
-    show_pace,
     show_value,
     show_values,
 )
@@ -24,6 +23,19 @@ _FULL_PACE = (
 )
 
 _NEARLY_ALL = 0.98  # of a reading that was work
+
+
+def show_pace(pace: Pace) -> str:
+    """Show the pace of the machine during a run, over all of it and of its blocks of time.
+
+    Of a command first its own, with what it waited in common with bare starts.
+    """
+    paces = (pace.share, pace.mean, pace.slowest, pace.fastest)
+    share, mean, slowest, fastest = (percent(min(each, 1.0), digits=2) for each in paces)
+    over = "" if slowest == fastest else f", {slowest.removesuffix('%')} to {fastest}"
+    if pace.of_command:
+        return f"the command ran at {share} of its full pace, processors at {mean}{over}"
+    return f"the machine ran at {mean} of its full pace{over}"
 
 
 def explain_pace(analysis: Analysis, statistic: str) -> list[str]:

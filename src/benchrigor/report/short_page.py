@@ -23,22 +23,8 @@ from benchrigor.model import (
     Severity,
     Verdict,
 )
-from benchrigor.model.comparison import show_basis, show_difference, show_more
-from benchrigor.model.page_notices import (
-    asks_for_quiet,
-    chosen,
-    chosen_of_run,
-    is_undisturbed,
-    warnings,
-)
-from benchrigor.model.run_line import (
-    headline_of,
-    is_corrected,
-    is_worse,
-    just_now,
-    show_amounts,
-    subsessions_of_rounds,
-)
+from benchrigor.model.comparison import show_difference
+from benchrigor.model.run_line import headline_of, is_corrected, is_worse, just_now
 from benchrigor.model.text import (
     PEAK_MEMORY,
     counted,
@@ -48,11 +34,19 @@ from benchrigor.model.text import (
     show_added,
     show_duration,
     show_estimate,
-    show_figures,
     show_interval,
     show_peak_memory,
     show_plus_minus,
     show_value,
+)
+from benchrigor.report.comparison_text import show_basis, show_more
+from benchrigor.report.figure_text import show_amounts, show_figures, subsessions_of_rounds
+from benchrigor.report.notice_lines import (
+    asks_for_quiet,
+    chosen,
+    chosen_of_run,
+    is_undisturbed,
+    warnings,
 )
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.stop_rules import wanted_half_width

@@ -21,15 +21,7 @@ from benchrigor.model import (
     WpsFit,
 )
 from benchrigor.model.machine import OF_MACHINE
-from benchrigor.model.run_line import (
-    fitted,
-    fitted_work,
-    grown,
-    is_corrected,
-    predicted,
-    show_amounts,
-    subsessions_of_rounds,
-)
+from benchrigor.model.run_line import is_corrected
 from benchrigor.model.text import (
     MEMORY_FLOOR,
     PEAK_MEMORY,
@@ -37,21 +29,33 @@ from benchrigor.model.text import (
     ended,
     first_few,
     many,
-    marked,
     no_number,
     percent,
     refusal_of,
     show_duration,
     show_estimate,
-    show_figures,
-    show_levels,
     show_overhead,
-    show_pace,
     show_peak_memory,
     show_value,
+)
+from benchrigor.report.figure_text import (
+    fitted,
+    fitted_work,
+    grown,
+    predicted,
+    show_amounts,
+    show_figures,
+    show_levels,
+    subsessions_of_rounds,
+)
+from benchrigor.report.lost_time_text import (
+    pressure_of_run,
+    show_pressure,
+    show_total,
     with_waiting,
 )
-from benchrigor.report.lost_time_text import pressure_of_run, show_pressure, show_total
+from benchrigor.report.notice_lines import marked
+from benchrigor.report.pace_text import show_pace
 from benchrigor.session.conditions.red_rounds import advice
 from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats import readings_per_invocation

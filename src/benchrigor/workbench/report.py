@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
-from benchrigor.layout import Part, page, row, table, wrapped
-from benchrigor.model.text import many, marked_all, percent, show_duration
+from benchrigor.layout import Page, Part, page, row, table, wrapped
+from benchrigor.model.text import many, percent, show_duration
+from benchrigor.report.notice_lines import marked_all
 from benchrigor.workbench.arithmetic.peaks import CLOSED_LOOP, OPEN_LOOP
+from benchrigor.workbench.arithmetic.run_length import RunLengthPlan
 from benchrigor.workbench.data import FAILED, Limit, PeakRate, Trial
 
 _MOST_SHOWN = 100.0  # times the limit
@@ -86,3 +88,14 @@ def _show_limit(limit: Limit) -> str:
     if limit.metric == FAILED:
         return percent(limit.at_most)
     return show_duration(limit.at_most) if limit.is_of_time else f"{limit.at_most:g}"
+
+
+def run_length_page(plan: RunLengthPlan) -> Page:
+    """Return a row for each run length."""
+    rows = [("seconds", "variation", "trials", "cost", "")]
+    for each in plan.lengths:
+        trials = "-" if each.trials is None else str(each.trials)
+        cost = "-" if each.cost_s is None else show_duration(each.cost_s)
+        mark = "cheapest" if each is plan.best else ""
+        rows.append((f"{each.duration_s:g}", f"{each.variation:.1%}", trials, cost, mark))
+    return page(table(rows, ">>>><"))

@@ -11,7 +11,7 @@ from simulated.estimates import within
 from benchrigor.model import Estimate, Pace
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.model.series import Floats
-from benchrigor.model.text import show_pace
+from benchrigor.report.pace_text import show_pace
 from benchrigor.stats.estimators.command_pace import (
     SENSITIVITY,
     SENSITIVITY_SD,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchrigor.control_characters import escaped
-from benchrigor.layout import page, table, wrapped
 from benchrigor.model.checks import (
     refuse,
     wrong_confidences,
@@ -14,13 +13,11 @@ from benchrigor.model.checks import (
     wrong_whole,
 )
 from benchrigor.model.estimate import Quantity, ends
-from benchrigor.model.one_line import OneLine
+from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import short
-from benchrigor.model.text import first_few, percent, shortened, show_value
+from benchrigor.model.text import percent, show_value
 
 BATCH_ABOVE = 0.2  # Share of dispatch above which larger units of work pay
-_LONGEST_LIST = 4  # kernels that a row names
-_LONGEST_NAME = 24  # characters of a node, so that its kernels have room beside it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +123,7 @@ class NodeLoad(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelPartition(OneLine):
+class KernelPartition(Reported):
     """Which node runs which kernel.
 
     Parameters
@@ -138,6 +135,8 @@ class KernelPartition(OneLine):
     traffic_cut, traffic_total
         Traffic between kernels on different nodes, and between all different kernels.
     """
+
+    _page = "benchrigor.instrument.probe_report:partition_page"
 
     nodes: tuple[NodeLoad, ...]
     even_s: float
@@ -153,27 +152,3 @@ class KernelPartition(OneLine):
     def imbalance(self) -> float:
         """How much longer than the even load the busiest node takes: 0.1 is 10%."""
         return max(max(node.load_s for node in self.nodes) / self.even_s - 1.0, 0.0)
-
-    def __str__(self) -> str:
-        busiest = max(self.nodes, key=lambda node: node.load_s)
-        cut = self.traffic_cut / self.traffic_total if self.traffic_total else 0.0
-        header = ("node", "speed", "load", "of work", "traffic", "kernels")
-        kernels = (first_few(node.kernels, _LONGEST_LIST) or "-" for node in self.nodes)
-        lines = wrapped(
-            f"{busiest.name} is busiest: {show_value(busiest.load_s, 's')}, "
-            f"{percent(self.imbalance)} above an even load; {percent(cut)} of the traffic "
-            "crosses nodes"
-        )
-        rows = [(*_cells(node), text) for node, text in zip(self.nodes, kernels, strict=True)]
-        return page([*lines, *table([header, *rows], "<>>>><")])
-
-
-def _cells(node: NodeLoad) -> tuple[str, ...]:
-    """Return the row of a node, without its kernels."""
-    return (
-        shortened(node.name, _LONGEST_NAME),
-        f"{node.speed:.3g}",
-        show_value(node.load_s, "s"),
-        percent(node.share),
-        show_value(node.traffic, ""),
-    )

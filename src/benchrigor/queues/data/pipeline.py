@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from benchrigor.control_characters import escaped
-from benchrigor.layout import Part, page, table, wrapped
 from benchrigor.model.checks import refuse, wrong_number, wrong_quantity, wrong_whole
 from benchrigor.model.estimate import Estimate, Quantity
-from benchrigor.model.notice import Notice, Severity
-from benchrigor.model.one_line import OneLine
+from benchrigor.model.notice import Notice
+from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import short
-from benchrigor.model.text import counted, many, percent, shortened, show_estimate, show_value
+from benchrigor.model.text import counted, many, percent, show_estimate
 from benchrigor.queues.data.service import ServiceProcess
 
 # Above this squared coefficient of variation two moments say next to nothing.
 MOST_VARIATION = 100.0
-
-_LONGEST_NAME = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +247,7 @@ class StageAdvice(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineAdvice(OneLine):
+class PipelineAdvice(Reported):
     """What is suggested for a pipeline.
 
     Parameters
@@ -266,57 +262,9 @@ class PipelineAdvice(OneLine):
         What the reader must know; the first one says what is assumed.
     """
 
+    _page = "benchrigor.queues.pipeline_report:advice_page"
+
     source_rate: Quantity
     bottleneck: Bottleneck
     stages: tuple[StageAdvice, ...]
     notices: tuple[Notice, ...] = ()
-
-    def __str__(self) -> str:
-        asked = self.source_rate
-        rate = show_value(asked.value if isinstance(asked, Estimate) else asked, "items/s")
-        first = self.stages[0]
-        used, blocked = map(percent, (first.replicas.utilisation, first.buffer.blocked_share))
-        header = ("stage", "used", "replicas", "room in each queue")
-        return page(
-            [
-                *wrapped(str(self.bottleneck)),
-                f"to serve {rate} of the source, at most {used} used, {blocked} blocked:",
-                *table([header, *map(_cells, self.stages)], "<>><"),
-                *_warnings(self.notices),
-            ]
-        )
-
-
-def _cells(advice: StageAdvice) -> tuple[str, str, str, str]:
-    """Return the row of a stage."""
-    load, wanted, buffer = advice.load, advice.replicas, advice.buffer
-    replicas = str(load.stage.replicas)
-    if wanted.replicas != load.stage.replicas:
-        replicas = f"{replicas} → {_least(wanted.replicas, wanted.replicas_at_value)}"
-    return (
-        shortened(load.stage.name, _LONGEST_NAME),
-        "-" if load.utilisation is None else percent(load.utilisation.value),
-        replicas,
-        _least(buffer.capacity, buffer.capacity_at_value),
-    )
-
-
-def _least(number: int | None, at_value: int | None) -> str:
-    """Show a number that is enough, or a lower limit where none is known to be."""
-    if number is not None:
-        return counted(number)
-    return "no size is enough" if at_value is None else f"{counted(at_value)} or more"
-
-
-def _warnings(notices: Iterable[Notice]) -> Iterator[Part]:
-    """Yield the lines of all that is more than a note: the first of each code, and its stages."""
-    alike: dict[str, list[Notice]] = {}
-    for each in notices:
-        if each.severity is not Severity.NOTE:
-            alike.setdefault(each.code, []).append(each)
-    for notices_of_code in alike.values():
-        first = notices_of_code[0]
-        stages = dict.fromkeys(str(each.evidence.get("stage", "")) for each in notices_of_code)
-        others = ", ".join([*stages][1:])
-        also = f" The same holds for {others}." if others else ""
-        yield from wrapped(f"{first.sentence}{also} [{first.code}]", "! ")

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from benchrigor import clocks
 from benchrigor.errors import BenchrigorError, InvalidInput, NotEstimable
-from benchrigor.layout import Part, page, table, wrapped
-from benchrigor.model import Code, Estimate, Notice
+from benchrigor.model import Code, Notice
 from benchrigor.model.estimate import Quantity
-from benchrigor.model.one_line import OneLine
-from benchrigor.model.text import many, percent, show_scaled, show_value
+from benchrigor.model.one_line import OneLine, Reported
+from benchrigor.model.text import many
 from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.queues.data.pipeline import Bottleneck, PipelineAdvice, PipelineStage
 from benchrigor.queues.stages.stage_figures import WatchedStage
 from benchrigor.stats.series.interval import scaled
-from benchrigor.units import scale_for
-
-_HEADER = ("", "stage", "servers", "serves/s", "{} interval", "per cpu s", "arrive/s", "used")
-_SIDES = "<<>><>>>"
-_UNKNOWN = "-"
-_PER_S = "/s"
-_DELAYED = 0.05  # share of the busy time from which on waiting for a processor is reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +38,7 @@ class QueueGrowth(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MonitorReport(OneLine):
+class MonitorReport(Reported):
     """What a monitor knows so far.
 
     Parameters
@@ -67,6 +58,8 @@ class MonitorReport(OneLine):
     fixed
         Names of the queues that cannot be grown, of a monitor that was to grow them.
     """
+
+    _page = "benchrigor.queues.pipeline_report:monitor_page"
 
     stages: tuple[WatchedStage, ...] = ()
     watched_s: float = 0.0
@@ -126,18 +119,6 @@ class MonitorReport(OneLine):
         )
         return replace(found, notices=(*notices, *found.notices))
 
-    def __str__(self) -> str:
-        lines = _table(self.stages)
-        with suppress(BenchrigorError):  # too little is known yet
-            lines += wrapped(str(self.bottleneck()))
-        lines.append(f"watched for {self.watched_s:.3g} s at {percent(self.cost_share)} of a core")
-        if self.seeking:
-            lines.append(f"looking for a sampling period, {self.period_s} s at the moment")
-        lines += _grown(self.growths, self.fixed)
-        if self.failure is not None:
-            lines += wrapped(f"watched no more: {self.failure}")
-        return page(lines)
-
     def _line(self) -> str:
         shown = f"{many(len(self.stages), 'stage')} watched for {self.watched_s:.3g} s"
         with suppress(BenchrigorError):  # too little is known yet
@@ -172,18 +153,6 @@ def _not_known(sentence: str) -> NotEstimable:
     return NotEstimable(Notice.refusal(Code.NO_DATA, f"{sentence}."))
 
 
-def _grown(growths: Sequence[QueueGrowth], fixed: Sequence[str]) -> Iterator[Part]:
-    """Yield the lines about queues that were grown, and those that could not be."""
-    for name in dict.fromkeys(each.name for each in growths):
-        own = [each for each in growths if each.name == name]
-        times = ", ".join(f"{each.at_s:.3g}" for each in own)
-        yield from wrapped(
-            f"{name} was full, and grew from {own[0].before} to {own[-1].after} items, at {times} s"
-        )
-    if fixed:
-        yield from wrapped(f"cannot grow, being no queues of queue or asyncio: {', '.join(fixed)}")
-
-
 def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:
     """Return a stage of the pipeline: what one of its servers does."""
     rate = stage.rate
@@ -192,69 +161,3 @@ def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:
         raise _not_known(f"Too little is known of {stage.name!r} yet{why}: watch longer")
     each = replace(rate, estimate=scaled(rate.estimate, 1.0 / rate.servers))
     return stage_of(stage.name, each, visits=visits, replicas=rate.servers)
-
-
-def _table(stages: Sequence[WatchedStage]) -> list[Part]:
-    """Return a table of stages as wide as a terminal, and below it what qualifies its rates."""
-    if not stages:
-        return []
-    estimates = (each.rate.estimate for each in stages if each.rate and each.rate.estimate)
-    confidence = next((percent(each.confidence, digits=10) for each in estimates), "")
-    rows = [[cell.format(confidence).strip() for cell in _HEADER], *map(_row, stages)]
-    return [
-        *table(rows, _SIDES),
-        *(line for stage in stages for line in _remarks(stage)),
-    ]
-
-
-def _row(stage: WatchedStage) -> list[str]:
-    rate = stage.rate
-    value, interval = _UNKNOWN, ""
-    if rate is not None and rate.estimate is not None:
-        value, interval = _shown(rate.estimate)
-    return [
-        "●" if rate is not None and rate.converged else "○",
-        stage.name,
-        str(stage.servers if rate is None else rate.servers),
-        value,
-        interval,
-        _short(rate.cpu_rate if rate else None),
-        _short(stage.arrivals),
-        _UNKNOWN if stage.utilisation is None else percent(stage.utilisation.value),
-    ]
-
-
-def _shown(rate: Estimate) -> tuple[str, str]:
-    """Show a value and its interval, both in the scale of the value."""
-    scale = scale_for(rate.value, _PER_S)
-    value, interval = show_scaled(rate, scale)
-    return f"{value} {scale.name.removesuffix(_PER_S)}".rstrip(), interval
-
-
-def _short(rate: Estimate | None) -> str:
-    return _UNKNOWN if rate is None else show_value(rate.value, _PER_S).removesuffix(_PER_S)
-
-
-def _remarks(stage: WatchedStage) -> list[Part]:
-    parts = "; ".join(_qualifications(stage))
-    return wrapped(f"{stage.name}: {parts}", first="  ") if parts else []
-
-
-def _qualifications(stage: WatchedStage) -> Iterator[str]:
-    rate = stage.rate
-    if stage.failure is not None:
-        yield f"watched no more: {stage.failure}"
-    if rate is None:
-        yield "no rate yet"
-        return
-    if not rate.converged:
-        yield rate.standing
-    if len(stage.rates) > 1:
-        yield (
-            f"{stage.rates.index(rate) + 1} of {len(stage.rates)} phases, from "
-            f"{rate.start_s:.3g} to {rate.stop_s:.3g} s"
-        )
-    if rate.byte_rate is not None:
-        yield f"serves {show_value(rate.byte_rate.value, 'B/s')}"
-    if (rate.delay_share or 0.0) >= _DELAYED:
-        yield f"waited {percent(rate.delay_share or 0.0)} of its busy time for a processor"

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Analysis, Floats, RunRecord, WpsFit
-from benchrigor.model.run_line import grown
 from benchrigor.model.text import (
     counted,
     many,
@@ -20,6 +19,7 @@ from benchrigor.model.text import (
     show_overhead,
     show_value,
 )
+from benchrigor.report.figure_text import grown
 from benchrigor.report.plots import drawing
 from benchrigor.report.plots.trace import Ruler, Trace
 from benchrigor.report.text import outlying

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
-from benchrigor.layout import page, table
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
-from benchrigor.model.one_line import OneLine
+from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.series import as_series
-from benchrigor.model.text import many, show_duration
+from benchrigor.model.text import many
 from benchrigor.stats.series.interval import student_t
 
 _MOST_TRIALS = 10_000
@@ -41,7 +40,7 @@ class RunLength(OneLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunLengthPlan(OneLine):
+class RunLengthPlan(Reported):
     """What each run length takes; ``print(plan)`` shows a row for each.
 
     Parameters
@@ -52,17 +51,10 @@ class RunLengthPlan(OneLine):
         The cheapest of them; None where none reaches the accuracy.
     """
 
+    _page = "benchrigor.workbench.report:run_length_page"
+
     lengths: tuple[RunLength, ...]
     best: RunLength | None
-
-    def __str__(self) -> str:
-        rows = [("seconds", "variation", "trials", "cost", "")]
-        for each in self.lengths:
-            trials = "-" if each.trials is None else str(each.trials)
-            cost = "-" if each.cost_s is None else show_duration(each.cost_s)
-            mark = "cheapest" if each is self.best else ""
-            rows.append((f"{each.duration_s:g}", f"{each.variation:.1%}", trials, cost, mark))
-        return page(table(rows, ">>>><"))
 
     def _line(self) -> str:
         return f"{many(len(self.lengths), 'length')}, the cheapest: {self.best}"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
+from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.notice import Code
-from benchrigor.model.page_notices import chosen_of_run, sentence_of
 from benchrigor.model.run import RunRecord
 from benchrigor.model.run_line import headline_of, just_now, show_number
 from benchrigor.model.text import counted, ended, first_few, show_value
+from benchrigor.report.notice_lines import chosen_of_run, sentence_of
 
 _MARK = "~"  # Before what was observed in place of an estimate
+_MOST_SENTENCES = 4
 _LISTED = 5  # names that a warning is listed with
 _PLUS_MINUS = "±: half of the 95% confidence interval"
 
@@ -58,6 +61,30 @@ def tabulate(
     if any(_is_marked(row) for row in rows):
         notes.append(f"{_MARK} observed median, no interval")
     return page([*table(rows, sides), *_warnings(records, worded), *notes])
+
+
+def ranking_page(runs: Mapping[str, RunRecord]) -> Page:
+    """Return a table of runs, the best first, below how much faster it is than the next ones."""
+    if not runs:
+        return page(["no runs"])
+    from benchrigor.session.pairs.run_comparison import rank_runs  # noqa: PLC0415  # slow to load
+
+    known = {name: each for name, each in runs.items() if each.estimate() is not None}
+    places = dict[str, int]()
+    with suppress(BenchrigorError):  # what is not comparable has no order
+        places = {each.name: each.place for each in (rank_runs(known)[0] if known else ())}
+    others = [each for name, each in runs.items() if name not in places]
+    ranked = tabulate([*(runs[name] for name in places), *others], places=[*places.values()])
+    return page([*_sentences(runs, [*places]), ranked])
+
+
+def _sentences(runs: Mapping[str, RunRecord], ranked: Sequence[str]) -> Iterator[Part]:
+    """Say how much faster the best is than each of the next ones."""
+    from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # likewise
+
+    for name in ranked[1 : 1 + _MOST_SENTENCES]:
+        with suppress(BenchrigorError):
+            yield from wrapped(str(compare_runs(runs[name], runs[ranked[0]])), hanging=2)
 
 
 def _is_marked(row: tuple[str, ...]) -> bool:

@@ -1,18 +1,24 @@
-"""What a page says of a Notice: what is wrong and what to do, in everyday words.
+"""Notices as lines: all with their codes, or what is wrong and what to do, in everyday words.
 
-Notices that are not here change nothing of what a reader should do: ``--details`` has them, as it
-has all with their figures.
+Notices that are not in `PAGE` change nothing of what a reader should do: ``--details`` has them, as
+it has all with their figures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from benchrigor.control_characters import escaped
 from benchrigor.layout import Part, wrapped
 from benchrigor.model.decision import StopReason
 from benchrigor.model.notice import Code, Notice, Severity, one_each
 from benchrigor.model.run import RunRecord
 
+_MARKS = {
+    Severity.NOTE: ("·", ""),
+    Severity.WARNING: ("!", "yellow"),
+    Severity.REFUSAL: ("✗", "red"),
+}
 _LONGER = "Measure longer (--budget)."
 _NARROWER = "Ask for a narrower interval (--target)."
 _OTHER_RUNS = "More readings would hardly change that, runs at other times would."
@@ -139,6 +145,19 @@ _ALIKE: tuple[tuple[Code, ...], ...] = (
     ),
     (Code.WPS_DOUBTFUL, Code.NOT_LINEAR),
 )
+
+
+def marked(notice: Notice, name: str = "", *, with_code: bool = True) -> list[Part]:
+    """Return a Notice behind the mark of its severity, and the name of its subject."""
+    mark, style = _MARKS[notice.severity]
+    said = str(notice) if with_code else escaped(notice.sentence)
+    return wrapped(f"{name}{said}", f"  {mark} ", style=style)
+
+
+def marked_all(notices: Iterable[Notice], *, whole: bool) -> list[Part]:
+    """Return Notices with their codes; or only those that are more than notes, without codes."""
+    told = (each for each in notices if whole or each.severity is not Severity.NOTE)
+    return [line for each in told for line in marked(each, with_code=whole)]
 
 
 def chosen(notices: Iterable[Notice]) -> list[Notice]:

@@ -1,0 +1,81 @@
+"""Figures of a run in words: what was observed, and the line through amounts of work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchrigor.model import Analysis
+from benchrigor.model.analysis import Observed, WpsFit
+from benchrigor.model.text import counted, many, percent, show_amount, show_value, show_values
+
+_FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
+
+
+def show_figures(observed: Observed, unit: str) -> str:
+    """Show all figures of what was observed."""
+    size = many(observed.n, "reading")
+    if observed.calls > observed.n:
+        size += f" of {counted(observed.calls / observed.n)} calls"
+    if observed.n == 1:
+        return f"{size}; {show_value(observed.median, unit)}"
+    tail = [] if observed.n < _FEW_FOR_TAIL else ["p10"]
+    names = ["least", *tail, "median", "mean", "greatest"]
+    figures = show_values((getattr(observed, name) for name in names), unit)
+    return f"{size}; {', '.join(map(' '.join, zip(figures, names, strict=True)))}"
+
+
+def show_levels(observed: Observed, unit: str) -> str:
+    """Show the levels around which readings gather; empty where there is one."""
+    if len(observed.levels) < 2:
+        return ""
+    shown = show_values((each.value for each in observed.levels), unit)
+    shares = (percent(each.share, digits=2) for each in observed.levels)
+    return ", ".join(map(" ".join, zip(shown, shares, strict=True)))
+
+
+def subsessions_of_rounds(analysis: Analysis) -> str:
+    """Say how many adjacent rounds must be merged until neighbours hardly correlate."""
+    merged = analysis.subsessions
+    if merged is None:
+        return ""
+    if merged.size is None:
+        return f"rounds autocorrelated ({merged.autocorrelation:.2f}), however many are merged"
+    return (
+        f"subsessions of {many(merged.size, 'round')}, autocorrelation {merged.autocorrelation:.2f}"
+    )
+
+
+def fitted_work(analysis: Analysis, planned: Sequence[float | None]) -> str:
+    """Say which amounts the line goes through, and up to which amount others were tried."""
+    left_out = set(analysis.left_out)
+    work = [amount for amount in planned if amount is not None]
+    fitted = [amount for index, amount in enumerate(work) if index not in left_out]
+    if not fitted:
+        return ""
+    unit, largest = analysis.metric.unit, max(work)
+    further = f", tested up to {show_amount(largest, unit)}" if largest > max(fitted) else ""
+    return f"through amounts of {show_amounts(fitted, unit)}{further}"
+
+
+def show_amounts(work: Sequence[float], unit: str) -> str:
+    """Show the smallest and the largest amount."""
+    return f"{show_amount(min(work), unit)} to {show_amount(max(work), unit)}"
+
+
+def fitted(fit: WpsFit) -> str:
+    """Name what the line goes through."""
+    return "subsession" if "merged" in fit.slope.method else "round"
+
+
+def predicted(fit: WpsFit) -> str:
+    """Say how well the line predicts; rounding errors alone count as nothing."""
+    return f"{percent(round(fit.prediction_error, 9))} of the mean duration"
+
+
+def grown(fit: WpsFit) -> str:
+    """Say how duration grows with work; empty where that is unknown."""
+    if fit.growth is None:
+        return ""
+    value, low, high = (f"{x:.2f}" for x in (fit.growth.value, fit.growth.low, fit.growth.high))
+    shape = {None: "too vague to name", "other": "no law with a name"}
+    return f"duration grows as work^{value} [{low}, {high}]: {shape.get(fit.shape, fit.shape)}"
