@@ -1,10 +1,12 @@
 """The rules of the house that no other tool checks: small rooms, short modules, no circles."""
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,13 @@ def test_the_core_imports_no_side_system() -> None:
 
 
 @pytest.mark.slow
+def test_a_report_composes_each_result_that_is_a_page() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in MODULES)
+    pages = re.findall(r'^    _page = "(benchrigor[\w.]*report[\w.]*):(\w+)"$', text, re.MULTILINE)
+    assert len(pages) == len(re.findall(r"^class \w+\(.*\bReported\b", text, re.MULTILINE)) > 5
+    assert all(callable(getattr(import_module(module), name)) for module, name in pages)
+
+
 def test_modules_are_short() -> None:
     assert {name_of(path) for path in MODULES if len(code_of(path)) > MOST_LINES} == {*LONG_MODULES}
 
