@@ -26,7 +26,16 @@ from benchrigor.model.text import (
     show_overhead,
     show_value,
 )
-from benchrigor.report.figure_text import fitted, grown, predicted, show_figures, show_levels
+from benchrigor.report.figure_text import (
+    durations_of,
+    fitted,
+    grown,
+    outlying,
+    predicted,
+    rounds_named,
+    show_figures,
+    show_levels,
+)
 from benchrigor.report.lost_time_text import (
     explain_pressure,
     pressure_of_run,
@@ -38,12 +47,9 @@ from benchrigor.report.text import (
     NOTABLE,
     cold,
     cut_as_asked,
-    durations_of,
     meaning,
-    outlying,
     phase_table,
     piece_levels,
-    rounds_named,
     why_left_out,
 )
 from benchrigor.session.stop_rules import wanted_half_width

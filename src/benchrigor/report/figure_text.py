@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchrigor.model import Analysis
+from benchrigor.model import Analysis, RunRecord
 from benchrigor.model.analysis import Observed, WpsFit
-from benchrigor.model.text import counted, many, percent, show_amount, show_value, show_values
+from benchrigor.model.text import (
+    counted,
+    first_few,
+    many,
+    percent,
+    show_amount,
+    show_value,
+    show_values,
+)
 
+_MOST_NAMED = 6
 _FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
 
 
@@ -79,3 +88,25 @@ def grown(fit: WpsFit) -> str:
     value, low, high = (f"{x:.2f}" for x in (fit.growth.value, fit.growth.low, fit.growth.high))
     shape = {None: "too vague to name", "other": "no law with a name"}
     return f"duration grows as work^{value} [{low}, {high}]: {shape.get(fit.shape, fit.shape)}"
+
+
+def durations_of(record: RunRecord, unit: str) -> str:
+    """Say which amounts of work took how long; empty where no round has both."""
+    rounds = [each for each in record.whole_rounds if each.plan.work is not None]
+    work = [each.plan.work or 0.0 for each in rounds]
+    took = [each.duration_s for each in rounds]
+    if not rounds:
+        return ""
+    amounts = show_amounts(work, unit)
+    return f"{amounts} of work took {show_value(min(took), 's')} to {show_value(max(took), 's')}"
+
+
+def outlying(analysis: Analysis) -> tuple[int, ...]:
+    """Return the indices, among all rounds, of those that lie far from the line."""
+    kept = [index for index in range(analysis.n) if index not in set(analysis.left_out)]
+    return tuple(kept[index] for index in analysis.wps.outliers) if analysis.wps else ()
+
+
+def rounds_named(indices: tuple[int, ...]) -> str:
+    """Name rounds by their indices, the first few of them."""
+    return f"round{'' if len(indices) == 1 else 's'} {first_few([*map(str, indices)], _MOST_NAMED)}"

@@ -27,7 +27,6 @@ from benchrigor.model.text import (
     PEAK_MEMORY,
     counted,
     ended,
-    first_few,
     many,
     no_number,
     percent,
@@ -39,11 +38,13 @@ from benchrigor.model.text import (
     show_value,
 )
 from benchrigor.report.figure_text import (
+    durations_of,
     fitted,
     fitted_work,
     grown,
+    outlying,
     predicted,
-    show_amounts,
+    rounds_named,
     show_figures,
     show_levels,
     subsessions_of_rounds,
@@ -64,7 +65,6 @@ from benchrigor.stats.estimators.rate import BY_DURATION, HARMONIC
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.units import Direction, Quantity
 
-_MOST_NAMED = 6
 _FEWEST_TO_FORESEE = 10  # from fewer readings nobody can tell how many more it takes
 _KNOWN = 99.5  # per cent of the time that are shown as all of it
 NOTABLE = 1.05  # Autocorrelation that inflates the variance by less is not reported
@@ -247,17 +247,6 @@ def _pairs(analysis: Analysis, record: RunRecord) -> str:
     return f"{counts} ({why})" if why else counts
 
 
-def durations_of(record: RunRecord, unit: str) -> str:
-    """Say which amounts of work took how long; empty where no round has both."""
-    rounds = [each for each in record.whole_rounds if each.plan.work is not None]
-    work = [each.plan.work or 0.0 for each in rounds]
-    took = [each.duration_s for each in rounds]
-    if not rounds:
-        return ""
-    amounts = show_amounts(work, unit)
-    return f"{amounts} of work took {show_value(min(took), 's')} to {show_value(max(took), 's')}"
-
-
 def _naive(fit: WpsFit, unit: str) -> str:
     """Show the speed that counts the overhead as work, and how far it is from the true one."""
     text = f"all work over all time: {show_value(fit.naive_speed, unit)}"
@@ -267,17 +256,6 @@ def _naive(fit: WpsFit, unit: str) -> str:
     if abs(change) < _SAME:
         return f"{text}, the same"
     return f"{text}, {percent(abs(change), digits=2)} {'lower' if change < 0.0 else 'higher'}"
-
-
-def outlying(analysis: Analysis) -> tuple[int, ...]:
-    """Return the indices, among all rounds, of those that lie far from the line."""
-    kept = [index for index in range(analysis.n) if index not in set(analysis.left_out)]
-    return tuple(kept[index] for index in analysis.wps.outliers) if analysis.wps else ()
-
-
-def rounds_named(indices: tuple[int, ...]) -> str:
-    """Name rounds by their indices, the first few of them."""
-    return f"round{'' if len(indices) == 1 else 's'} {first_few([*map(str, indices)], _MOST_NAMED)}"
 
 
 def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:

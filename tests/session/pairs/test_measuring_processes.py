@@ -104,6 +104,18 @@ def test_a_plan_is_one_block_of_four():
     assert plan.readings == 500
 
 
+@pytest.mark.parametrize(("slow", "readings"), [(0, 100), (20, 100), (200, 500)])
+def test_invocations_are_short_unless_they_would_end_within_the_warm_up(slow, readings):
+    """A machine changes its pace less from one short process to the next."""
+    engine = PairEngine(by_round=True, seed=1)
+    plan = engine.ask()
+    series = np.random.default_rng(5).normal(1e-4, 1e-5, (4, plan.readings))
+    series[:, :slow] *= 1.5
+    sides = {"baseline": [*series[:2]], "candidate": [*series[2:]]}
+    engine.tell(PairRound(plan=plan, **sides, elapsed_ns=400_000_000, busy_s=series.sum()))
+    assert engine.ask().readings == readings
+
+
 def test_invocations_of_another_number_than_planned_are_refused():
     engine = PairEngine(by_round=True, seed=1)
     plan = engine.ask()

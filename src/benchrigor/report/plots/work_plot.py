@@ -19,10 +19,9 @@ from benchrigor.model.text import (
     show_overhead,
     show_value,
 )
-from benchrigor.report.figure_text import grown
+from benchrigor.report.figure_text import grown, outlying
 from benchrigor.report.plots import drawing
 from benchrigor.report.plots.trace import Ruler, Trace
-from benchrigor.report.text import outlying
 from benchrigor.units import Scale, scale_for
 
 if TYPE_CHECKING:

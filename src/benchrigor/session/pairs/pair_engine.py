@@ -212,6 +212,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             last_s=self._last[1] / 1e9,
             to_next_check=self._next_check - self.pairs,
             invocations=2 * self.pairs if self._by_round else 0,
+            invocation=self._so_far.invocation,
             least_invocations=_LEAST_INVOCATIONS,
             busy_s=self._busy_s,
         )

@@ -17,6 +17,7 @@ from benchrigor.model import (
     Observed,
     Verdict,
 )
+from benchrigor.session.schedule.pacing import INVOCATION
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.comparison.samples import refuse_zeros
 from benchrigor.stats.comparison.two_sample import Question, compare_pairs, compare_samples
@@ -28,6 +29,9 @@ from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undis
 
 Paces = Sequence[tuple[float, float]]  # times of the reference beside both invocations of a pair
 RATIO = "ratio"
+# The pace of a machine changes less from one short invocation to the next.
+_SHORT = 100
+_WARMING = 1.05  # times as slow as later readings, in each invocation of the first block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +50,8 @@ class Look:
 
 class PairsOfReadings:
     """Pairs of readings, which were taken next to each other."""
+
+    invocation = 1
 
     def __init__(self, question: Question, *, disturbed: str) -> None:
         self._question, self._disturbed = question, disturbed
@@ -144,6 +150,20 @@ class PairsOfInvocations:
     def readings(self) -> int:
         """How many readings of both there are."""
         return sum(each.size for side in self._series for each in side)
+
+    @property
+    def invocation(self) -> int:
+        """How many readings an invocation is to have: few, unless those are still warming up."""
+        if not self.taken:
+            return INVOCATION
+        first = [each for side in self._series for each in side[:2]]
+        is_warming = all(
+            each.size <= _SHORT
+            or np.median(each[_SHORT // 2 : _SHORT])
+            > _WARMING * np.median(each[max(each.size // 2, _SHORT) :])
+            for each in first
+        )
+        return INVOCATION if is_warming else _SHORT
 
     def latest(self, n: int) -> tuple[Floats, Floats]:
         """Return the means of the last pairs, at most so many."""

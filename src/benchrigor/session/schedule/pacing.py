@@ -16,7 +16,7 @@ _GROWTH = 10
 # No round has more, however fast they come by the clock of who measures: it is kept as a whole.
 _MOST_OF_A_ROUND = 1_000_000
 # Unit readings of the first restarted rounds: enough to tell their warm-up from their stable phase.
-_INVOCATION = 500
+INVOCATION = 500
 _LEAST_OF_AN_INVOCATION, _MOST_OF_AN_INVOCATION = 100, 10_000
 # Where 500 readings take more than a twentieth of the time, readings are taken for a fortieth: five
 # invocations show a very narrow interval, and 15 a usual one in half of the time.
@@ -34,6 +34,7 @@ class Pace:
     to_next_check: int  # further unit readings until the next analysis is due
     piece: int = 0  # of which the next round is
     invocations: int = 0  # restarted rounds with unit readings
+    invocation: int = INVOCATION  # readings of each, until it is known how they differ
     least_invocations: int = 10  # for which there must be time
     busy_s: float = 0.0  # how long all readings took
     split: VarianceSplit | None = None  # of the invocations, at the last look
@@ -79,16 +80,16 @@ def _of_an_invocation(pace: Pace, options: Options) -> int:
     A start costs what rounds took beside their readings, and the readings that are cut.
     """
     if not (pace.invocations and pace.busy_s):
-        return _INVOCATION
+        return pace.invocation
     # Whoever tells rounds need not tell how long they took in the same clock.
     reading_s = min(pace.busy_s, pace.elapsed_s) / pace.readings
     if reading_s == 0.0:
-        return _INVOCATION
+        return pace.invocation
     start_s = max(pace.elapsed_s - pace.busy_s, 0.0) / pace.invocations
     longest = _MOST_OF_AN_INVOCATION
     if math.isfinite(options.budget_s):
         in_time_s = options.budget_s / pace.least_invocations - start_s
-        if pace.may_be_short and _INVOCATION * reading_s > _USUAL_SHARE * options.budget_s:
+        if pace.may_be_short and INVOCATION * reading_s > _USUAL_SHARE * options.budget_s:
             short_s = _SHORT_SHARE * options.budget_s
             if pace.readings == pace.invocations and 4.0 * reading_s > short_s:
                 return 1  # those with one reading are compared with their like only
@@ -96,7 +97,7 @@ def _of_an_invocation(pace: Pace, options: Options) -> int:
         # Readings take at least as long as starts: a few would tell nothing.
         longest = max(2, min(longest, int(max(in_time_s, start_s) / reading_s)))
     if pace.split is None:
-        return min(_INVOCATION, longest)
+        return min(pace.invocation, longest)
     cut = max(pace.readings / pace.invocations - pace.split.readings, 0.0)
     best = readings_per_invocation(
         pace.split,
