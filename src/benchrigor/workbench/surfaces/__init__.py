@@ -1,0 +1,1 @@
+"""Surfaces: how an answer depends on the configuration and on the workload."""

@@ -1,0 +1,227 @@
+"""What is varied in a map: factors, their levels, and points as coordinates of a model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from itertools import product
+
+import numpy as np
+
+from benchrigor.model import Floats
+from benchrigor.model.checks import attempt, is_number, listed, refuse, wrong_choice, wrong_number
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import short
+
+Level = float | str
+Point = Mapping[str, Level]
+CATEGORY = "category"
+_SCALES = {"linear": float, "log2": math.log2, "log10": math.log10}
+SCALES = (*_SCALES, CATEGORY)
+
+
+@dataclass(frozen=True, slots=True)
+class Factor(OneLine):
+    """Something of a configuration or a workload that a map varies.
+
+    Parameters
+    ----------
+    name
+        Under which points and the places of commands ("{name}") know it.
+    levels
+        Those that are tried, at least two: numbers, or texts.
+    scale
+        How the answer is expected to follow it: "linear", "log2", "log10", or "category", which has
+        no order. None for "category" where a level is a text, else "linear".
+    change_s
+        Seconds that it costs to change it between two samples.
+    workload
+        Whether it is of what is offered, so that a change needs no other configuration.
+
+    Raises
+    ------
+    InvalidInput
+        With fewer than two levels, equal ones, those that the scale does not take.
+
+    Examples
+    --------
+    >>> threads = Factor("threads", levels=[1, 2, 4, 8], scale="log2")
+    >>> [round(threads.coded(level), 2) for level in threads.levels]
+    [-1.0, -0.33, 0.33, 1.0]
+    """
+
+    name: str
+    levels: Sequence[Level]
+    _: KW_ONLY
+    scale: str | None = None
+    change_s: float = 0.0
+    workload: bool = False
+
+    def __post_init__(self) -> None:
+        is_named = isinstance(self.name, str) and self.name.isidentifier()
+        problems = [] if is_named else [f"name is {short(self.name)}, expected a word"]
+        problems += wrong_number(f"change_s of {self.name}", self.change_s, zero=True)
+        levels = attempt(problems, listed, self.levels, f"levels of {self.name}", "level") or []
+        scale = self.scale
+        if scale is None:
+            scale = CATEGORY if any(isinstance(each, str) for each in levels) else "linear"
+        wrong = wrong_choice(f"scale of {self.name}", scale, SCALES)
+        problems += wrong or list(_wrong_levels(self.name, levels, scale))
+        refuse(problems)
+        object.__setattr__(self, "levels", tuple(levels))
+        object.__setattr__(self, "scale", scale)
+
+    @property
+    def is_category(self) -> bool:
+        """Whether its levels have no order."""
+        return self.scale == CATEGORY
+
+    def coded(self, level: Level) -> float:
+        """Return a level from -1, the lowest, to 1; of a category its index."""
+        if self.is_category:
+            return float(self.levels.index(level))
+        scaled = _SCALES[str(self.scale)]
+        value, *ends = (scaled(float(each)) for each in (level, *self._ends()))
+        return 2.0 * (value - ends[0]) / (ends[1] - ends[0]) - 1.0
+
+    def wrong_level(self, level: object) -> list[str]:
+        """Return what is wrong with a level of a point: between levels there may be others."""
+        if self.is_category:
+            known = " or ".join(map(repr, self.levels))
+            fits = level in self.levels
+            return [] if fits else [f"{self.name} is {short(level)}, expected {known}"]
+        low, high = self._ends()
+        if is_number(level) and low <= level <= high:
+            return []
+        return [f"{self.name} is {short(level)}, expected a number from {low:g} to {high:g}"]
+
+    def _ends(self) -> tuple[float, float]:
+        numbers = [float(each) for each in self.levels]
+        return min(numbers), max(numbers)
+
+
+def _wrong_levels(name: str, levels: Sequence[object], scale: str) -> Iterable[str]:
+    if len(levels) < 2:
+        yield f"levels of {name} are {short(levels)}, expected at least two"
+        return
+    if scale == CATEGORY:
+        if len(set(map(str, levels))) < len(levels):
+            yield f"levels of {name} are {short(levels)}, expected different ones"
+        return
+    for each in levels:
+        if not is_number(each) or not math.isfinite(each) or (scale != "linear" and each <= 0.0):
+            above = "" if scale == "linear" else f" above 0, since its scale is {scale}"
+            yield f"a level of {name} is {short(each)}, expected a finite number{above}"
+            return
+    scaled = sorted(_SCALES[scale](float(each)) for each in levels)  # type: ignore[arg-type]
+    if min(np.diff(scaled)) <= 1e-12 * max(map(abs, scaled)):
+        yield f"levels of {name} are {short(levels)}, expected different ones on a {scale} scale"
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """All points that factors have.
+
+    Raises
+    ------
+    InvalidInput
+        Without a factor, or when two have one name.
+
+    Examples
+    --------
+    >>> space = Space([Factor("disks", levels=[1, 2]), Factor("fs", levels=["ext4", "xfs"])])
+    >>> len(space.grid()), space.coordinates([{"disks": 2, "fs": "xfs"}]).tolist()
+    (4, [[1.0, 0.0, 1.0]])
+    """
+
+    factors: Sequence[Factor]
+
+    def __post_init__(self) -> None:
+        factors = listed(self.factors, "factors", "Factor")
+        problems = [
+            f"a factor is {short(each)}, expected a Factor"
+            for each in factors
+            if not isinstance(each, Factor)
+        ]
+        names = [each.name for each in factors if isinstance(each, Factor)]
+        problems += [
+            f"two factors are named {name!r}, expected different names"
+            for name in sorted({each for each in names if names.count(each) > 1})
+        ]
+        refuse(problems)
+        object.__setattr__(self, "factors", tuple(factors))
+
+    def grid(self) -> list[Point]:
+        """Return all combinations of levels, the last factor varying most often."""
+        names = [each.name for each in self.factors]
+        levels = product(*(each.levels for each in self.factors))
+        return [dict(zip(names, each, strict=True)) for each in levels]
+
+    def wrong_point(self, point: object) -> list[str]:
+        """Return what is wrong with a point."""
+        names = {each.name for each in self.factors}
+        if not isinstance(point, Mapping) or {*point} != names:
+            return [f"a point is {short(point)}, expected a level of each of {sorted(names)}"]
+        return [problem for each in self.factors for problem in each.wrong_level(point[each.name])]
+
+    def key(self, point: Point) -> tuple[Level, ...]:
+        """Return what makes a point the same as another one."""
+        return tuple(point[each.name] for each in self.factors)
+
+    def coordinates(self, points: Sequence[Point]) -> Floats:
+        """Return a row for each point: numbers from -1 to 1, and a 1 for the level of a category.
+
+        A category has a column for each of its levels.
+        """
+        columns: list[Floats] = []
+        for each in self.factors:
+            coded = np.array([each.coded(point[each.name]) for point in points], dtype=np.float64)
+            if each.is_category:
+                columns.extend(
+                    (coded == index).astype(np.float64) for index in range(len(each.levels))
+                )
+            else:
+                columns.append(coded)
+        return np.column_stack(columns)
+
+    def terms(self, points: Sequence[Point]) -> Floats:
+        """Return the terms of a quadratic model for each point, without its constant.
+
+        The effects of numbers, of all levels of a category but the first (-1 where that holds, so
+        that effects are around the mean), the products of two effects of different factors, and
+        the squares of numbers with three levels or more.
+        """
+        effects: list[list[Floats]] = []
+        squares: list[Floats] = []
+        for each in self.factors:
+            coded = np.array([each.coded(point[each.name]) for point in points], dtype=np.float64)
+            if each.is_category:
+                first = (coded == 0.0).astype(np.float64)
+                effects.append([(coded == index) - first for index in range(1, len(each.levels))])
+                continue
+            effects.append([coded])
+            if len(each.levels) > 2:
+                squares.append(coded**2)
+        products = [
+            one * other
+            for index, own in enumerate(effects)
+            for further in effects[index + 1 :]
+            for one in own
+            for other in further
+        ]
+        linear = [each for own in effects for each in own]
+        return np.column_stack([*linear, *products, *squares])
+
+    def distances(self, points: Sequence[Point], origin: Point) -> Floats:
+        """Return how far points are from one, in coded units; another category is as far as ends.
+
+        Each factor counts alike.
+        """
+        parts = []
+        for each in self.factors:
+            own = each.coded(origin[each.name])
+            coded = np.array([each.coded(point[each.name]) for point in points], dtype=np.float64)
+            parts.append(2.0 * (coded != own) if each.is_category else coded - own)
+        distance: Floats = np.sqrt(np.sum(np.square(parts), axis=0))
+        return distance
