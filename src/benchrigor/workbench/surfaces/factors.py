@@ -115,7 +115,8 @@ def _wrong_levels(name: str, levels: Sequence[object], scale: str) -> Iterable[s
             yield f"a level of {name} is {short(each)}, expected a finite number{above}"
             return
     scaled = sorted(_SCALES[scale](float(each)) for each in levels)  # type: ignore[arg-type]
-    if min(np.diff(scaled)) <= 1e-12 * max(map(abs, scaled)):
+    size = max(*map(abs, scaled), 0.0 if scale == "linear" else 1.0)
+    if min(np.diff(scaled)) <= 1e-12 * size:
         yield f"levels of {name} are {short(levels)}, expected different ones on a {scale} scale"
 
 
