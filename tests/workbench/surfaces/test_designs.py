@@ -93,9 +93,22 @@ def test_more_candidates_than_a_start_looks_at_cost_little_of_the_determinant(mo
         (SPACE, 12),  # as many as points
         (Space([SYSTEM]), 3),
         (Space([Factor("a", [1, 1.001, 1e6], scale="log10"), SYSTEM]), 9),
+        pytest.param(
+            Space([Factor("a", list("pqrs")), Factor("b", list("uvw")), Factor("c", list("xyz"))]),
+            24,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(  # 48 of 180
+            Space(
+                [Factor("a", list("abcdef")), Factor("b", list("uvwxyz")), Factor("c", range(5))]
+            ),
+            48,
+            marks=pytest.mark.slow,
+        ),
     ],
 )
-def test_a_design_has_different_points_that_tell_each_term(space, samples):
+def test_a_design_has_different_points_that_tell_each_term(space, samples, monkeypatch):
+    monkeypatch.setattr(designs, "_MOST_DETERMINANTS", 10_000)  # that takes one start 1 s
     design = d_optimal(space, samples, seed=3)
     assert len({space.key(point) for point in design}) == samples
     assert all(point in space.grid() for point in design)

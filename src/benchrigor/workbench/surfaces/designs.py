@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,10 @@ _CANDIDATES = 100
 # What 20 starts for 100 candidates take grows with the square of the samples. This much takes up
 # to 8 s of a busy core, at some 50 microseconds for each determinant.
 _MOST_WORK = 200_000
-_MOST_DETERMINANTS = 100_000  # of one start
+_MOST_DETERMINANTS = 60_000  # of one start
+# How much all candidates count beside the design. Without them pydoe picks the first points by
+# rounding errors: all the more different starts, but some never tell every term.
+_SHARES = (1e-3, 0.0)
 
 
 def d_optimal(space: Space, samples: int, *, seed: int) -> list[Point]:
@@ -70,16 +72,27 @@ def d_optimal(space: Space, samples: int, *, seed: int) -> list[Point]:
         wrong_values([("samples", samples, fits, f"a whole number {limits}")]),
         wrong_whole("seed", seed, least=0),
     )
-    # The size of terms leaves the order of determinants as it is, but pydoe counts an increase by
-    # more than 1e-12 only, which those of many small terms may never reach.
-    terms /= np.sqrt(np.mean(terms**2, axis=0))
+    # A common factor leaves the order of determinants as it is, but pydoe counts an increase by
+    # more than 1e-12 only, which those of many terms may never reach. That of the grid is made 1,
+    # and then 2 keeps small designs above it.
+    terms *= 2.0 * np.exp(-_log_determinant(terms) / (2 * terms.shape[1]))
     index_of = {row.tobytes(): index for index, row in enumerate(terms)}
-    design = max(_found(terms, samples, seed), key=lambda found: found[1]["score"])[0]
+    design = max(_found(terms, samples, seed), key=_log_determinant)
     return [grid[index_of[row.tobytes()]] for row in design]
 
 
-def _found(terms: Floats, samples: int, seed: int) -> Iterable[tuple[Floats, dict[str, Any]]]:
-    """Yield the terms that each start chooses, and what pydoe says of them."""
+def _log_determinant(terms: Floats) -> float:
+    """Return the logarithm of det(X'X / n), X with a constant."""
+    model = _with_constant(terms)
+    return float(np.linalg.slogdet(model.T @ model / len(model))[1])
+
+
+def _with_constant(terms: Floats) -> Floats:
+    return np.column_stack([np.ones(len(terms)), terms])
+
+
+def _found(terms: Floats, samples: int, seed: int) -> Iterable[Floats]:
+    """Yield the rows that each start chooses."""
     try:
         from pydoe import optimal_design  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
     except ImportError as error:
@@ -88,12 +101,19 @@ def _found(terms: Floats, samples: int, seed: int) -> Iterable[tuple[Floats, dic
     weights = _weights(terms)
     candidates = min(len(terms), max(_CANDIDATES, 3 * samples))
     exchanges = min(samples, _MOST_DETERMINANTS // (samples * candidates))
-    for _ in range(max(1, min(_STARTS, _MOST_WORK // (samples**2 * candidates)))):
+    for start in range(max(1, min(_STARTS, _MOST_WORK // (samples**2 * candidates)))):
         drawn = random.choice(len(terms), candidates, replace=False, p=weights)
         rows = terms[random.permutation(drawn)]
-        yield optimal_design(
-            rows, samples, degree=1, criterion="D", method="fedorov", max_iter=exchanges
+        design, _ = optimal_design(
+            rows,
+            samples,
+            degree=1,
+            criterion="D",
+            method="fedorov",
+            max_iter=exchanges,
+            alpha=_SHARES[start % 2],
         )
+        yield design
 
 
 def _weights(terms: Floats) -> Floats:
@@ -102,7 +122,7 @@ def _weights(terms: Floats) -> Floats:
     Silvey, Titterington & Torsney (1978): a weight is multiplied by the variance of the prediction
     over the number of terms, again and again. Good designs have few candidates of little weight.
     """
-    model = np.column_stack([np.ones(len(terms)), terms])
+    model = _with_constant(terms)
     weights = np.full(len(model), 1.0 / len(model))
     for _ in range(100):
         information = (model.T * weights) @ model
