@@ -207,7 +207,7 @@ def seed_of(space: Space, finished: Sequence[tuple[Point, float]], point: Point)
 
     Notes
     -----
-    Shivam et al. (USENIX ATC 2008), section 4.
+    Shivam et al. (USENIX ATC 2008).
 
     Examples
     --------
