@@ -14,12 +14,22 @@ from benchrigor.workbench.loadgen.sending import Sent
 LIMITS = [Limit(metric="mean", at_most=1.0), Limit(metric="p99", at_most=1.0)]
 
 
-def sent_of(response_s: np.ndarray, *, late_s: float = 0.0, failed: int = 0) -> Sent:
+def sent_of(
+    response_s: np.ndarray,
+    *,
+    first_byte_s: np.ndarray | None = None,
+    chunk_gap_s: np.ndarray | None = None,
+    late_s: float = 0.0,
+    failed: int = 0,
+) -> Sent:
     n = response_s.size
+    untold = np.full(n, np.nan)
     return Sent(
         at_s=np.linspace(0.0, 10.0, n, endpoint=False),
         lag_s=np.full(n, late_s),
         response_s=response_s,
+        first_byte_s=untold if first_byte_s is None else first_byte_s,
+        chunk_gap_s=untold if chunk_gap_s is None else chunk_gap_s,
         failed=np.arange(n) < failed,
         failures=Counter({"status 500": failed} if failed else {}),
         cpu_s=1.0,

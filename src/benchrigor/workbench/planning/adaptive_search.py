@@ -69,15 +69,19 @@ class _Tried:
     duration_s: Floats
     error: Floats
     tail: Floats
+    half: Floats
 
     @classmethod
     def of(cls, trials: Sequence[Trial]) -> _Tried:
+        ratio = np.array([each.ratio for each in trials], dtype=np.float64)
+        half = np.array([each.half_request for each in trials])
         return cls(
             np.array([each.asked.load for each in trials]),
-            np.array([each.ratio for each in trials], dtype=np.float64),
+            (ratio + half) / (1.0 + half),
             np.array([each.asked.duration_s for each in trials]),
             np.array([each.error for each in trials]),
             np.array([each.tail for each in trials]),
+            half,
         )
 
     @property
@@ -254,7 +258,9 @@ def _undecided(tried: _Tried, noise: float, goal: Goal) -> float | Ending | None
     load has to be shown to keep them, else the server is saturated at the least load. The same
     holds for the greatest load, the other way round. None where both are shown.
     """
-    sd = np.maximum(noise * np.sqrt(NOISE_OF_S / tried.duration_s), tried.error)
+    # At its limit the error of a share is that of the requests in its tail.
+    own = np.where(tried.half > 0.0, 0.0, tried.error)
+    sd = np.maximum(noise * np.sqrt(NOISE_OF_S / tried.duration_s), own)
     weights = 1.0 / (sd**2 + 1.0 / tried.tail)
     low, high = goal.min_load, goal.max_load
     found = _at_bound(tried, weights, low, 1.0, PeakStatus.SATURATED_AT_LOWEST)
