@@ -26,6 +26,7 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration, show_estimate
 from benchrigor.secret_texts import hide_in_text
+from benchrigor.stats.estimators.proportion import WILSON
 from benchrigor.workbench.good_requests import conditions_of
 
 MEAN, P95, FAILED = "mean", "p95", "failed"
@@ -109,8 +110,18 @@ class Limit(OneLine):
         share = f"p{100.0 * (1.0 - self.at_most):.10g}"
         return {f"{of}-{share}": below_s for of, below_s in self.conditions.items()}
 
+    @property
+    def nearness(self) -> str:
+        """Metric that says how near good requests are to what is limited: 1 at the limit."""
+        return f"{self.metric}: nearness"
+
     def ratio_of(self, result: LoadResult) -> float | None:
-        """Return the value of a trial over the limit; None where the trial has no such value."""
+        """Return the value of a trial over the limit; None where the trial has no such value.
+
+        Of a share of good requests it may tell more, by the name `nearness`.
+        """
+        if self.conditions and (told := result.value(self.nearness)) is not None:
+            return told
         value = result.value(self.metric)
         return None if value is None else value / self.at_most
 
@@ -356,12 +367,14 @@ class Trial(OneLine):
 
     @property
     def half_request(self) -> float:
-        """Half an independent request, over those that may be not good; 0 unless their share binds.
+        """Half an independent request, over those that may be not good; 0 unless they are counted.
 
         Half a one added takes most of the bias from the logarithm of a count, which of none would
         be no number (Haldane 1956; Anscombe 1956).
         """
-        return 0.5 / self.tail if conditions_of(self.binding) else 0.0
+        found = self.result.response
+        is_count = found is None or found.method.startswith(WILSON)
+        return 0.5 / self.tail if is_count and conditions_of(self.binding) else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

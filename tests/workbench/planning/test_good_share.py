@@ -50,7 +50,7 @@ class Queue:
     def offer(self, trial: br.LoadTrial) -> br.LoadResult:
         n = max(int(self._rng.poisson(trial.load * trial.duration_s)), 1)
         response_s, first_byte_s, failed = self.times(n, trial.load)
-        gave_up = bool((response_s > 20.0 * RESPONSE_S).any())
+        gave_up = bool((response_s[~failed] > 20.0 * RESPONSE_S).any())
         found = Sent(
             at_s=np.linspace(0.0, trial.duration_s, n, endpoint=False),
             lag_s=np.zeros(n),
@@ -104,18 +104,20 @@ def test_a_peak_by_the_share_of_good_requests_is_found():
     assert found.load.value == pytest.approx(Queue.peak, rel=0.05)
     assert found.binding == JOINT.metric
     trial = found.trials[-1]
-    assert set(trial.result.metrics) == {JOINT.metric, "response-p99", "first-byte-p99"}
-    assert trial.ratio == pytest.approx(trial.result.metrics[JOINT.metric] / 0.01)
+    told = trial.result.metrics
+    assert set(told) == {JOINT.metric, JOINT.nearness, "response-p99", "first-byte-p99"}
+    assert trial.ratio == told[JOINT.nearness]
+    assert (trial.ratio >= 1.0) == (told[JOINT.metric] >= 0.01)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("server", [Queue, Shedding])
 def test_intervals_hold_whatever_makes_requests_bad(server: type[Queue]):
-    """Of 20 searches with a budget of 4 minutes 17 or more, which are within 8%."""
-    found = [searched(server(seed), budget_s=240.0).load for seed in range(20)]
+    """Of 12 searches with a budget of 4 minutes 10 or more, which are within 8%."""
+    found = [searched(server(seed), budget_s=240.0).load for seed in range(100, 112)]
     known = [each for each in found if each is not None]
-    assert len(known) >= 19
-    assert sum(each.low <= server.peak <= each.high for each in known) >= 17
+    assert len(known) == 12
+    assert sum(each.low <= server.peak <= each.high for each in known) >= 10
     assert max(abs(each.value / server.peak - 1.0) for each in known) < 0.08
 
 
@@ -123,7 +125,7 @@ def test_intervals_hold_whatever_makes_requests_bad(server: type[Queue]):
 def test_a_search_without_budget_ends_when_the_interval_is_narrow():
     found = searched(Queue(1))
     assert found.status is br.PeakStatus.FOUND
-    assert found.cost_s < 1500.0
+    assert found.cost_s < 900.0
 
 
 def test_what_is_never_good_is_saturated_at_the_lowest_load():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Estimate, Floats, PhaseReason
@@ -21,8 +20,7 @@ from benchrigor.workbench.loadgen.sending import Sent
 _BLOCKS = 500  # of requests, in whose means phases are looked for
 _LATE = 1.01  # of the duration: what is sent later was not sent in time
 _GROWN = 2.0  # the last quarter's mean over the first's
-
-Flags = npt.NDArray[np.bool_]
+_LOST = 5.0  # times the limit: no curve leads there from where requests are good
 
 
 def judged(
@@ -38,20 +36,15 @@ def judged(
     start, is_growing = _steady(sent.response_s)
     counted = sent.response_s[start:]
     quantiles = {each.metric: each.quantile for each in limits if each.quantile is not None}
-    bad = {each.metric: _bad(sent, each) for each in limits if each.conditions}
+    shares = {each.metric: _GoodShare(sent, each, start) for each in limits if each.conditions}
     metrics = {name: float(np.quantile(counted, q)) for name, q in quantiles.items()}
-    metrics |= {name: float(those[start:].mean()) for name, those in bad.items()}
-    metrics |= {
-        name: float(np.quantile(sent.times[of][start:], 1.0 - each.at_most))
-        for each in limits
-        if each.conditions
-        for name, of in zip(each.times, each.conditions, strict=True)
-    }
+    for each in shares.values():
+        metrics |= each.metrics
     slowest_s = max((each.at_most for each in limits if each.quantile is not None), default=np.inf)
     warm_up_s = float(sent.at_s[start] - sent.at_s[0])
     is_good = in_time & ~sent.failed & (sent.response_s <= slowest_s)
-    for those in bad.values():
-        is_good &= ~those
+    for each in shares.values():
+        is_good &= each.worst < 1.0
     cpu_share = sent.cpu_s / sent.elapsed_s if sent.elapsed_s > 0.0 else None
     return LoadResult(
         mean_response_s=float(counted.mean()),
@@ -62,7 +55,7 @@ def judged(
         lag_p99_s=float(np.quantile(sent.lag_s, 0.99)),
         growing=is_growing or sent.gave_up,
         metrics=metrics,
-        response=_binding(counted, {name: each[start:] for name, each in bad.items()}, limits),
+        response=_binding(counted, shares, limits),
         within_limits=int(is_good.sum()),
         cpu_share=cpu_share,
         failures=dict(sent.failures),
@@ -70,35 +63,64 @@ def judged(
     )
 
 
-def _bad(sent: Sent, limit: Limit) -> Flags:
-    """Return whether each request failed, or keeps not all conditions of a good one."""
-    is_bad = sent.failed.copy()
-    for of, below_s in limit.conditions.items():
-        is_bad |= ~(sent.times[of] < below_s)
-    return is_bad
+class _GoodShare:
+    """What a trial says of a limit on the share of good requests.
+
+    A request is not good where the greatest of its times over their limits is 1 or more. Some are
+    lost: they failed, or took five times as long. With f their share, and a that which may be not
+    good, the limit is kept where f < a, and the quantile at 1 - (a - f) / (1 - f) of the others'
+    times is below 1. The greater of f / a and that quantile is as near to 1 as the server is to its
+    limit, whether it is slow or sheds load: of shares alone those of rare requests are few or none.
+    """
+
+    def __init__(self, sent: Sent, limit: Limit, start: int) -> None:
+        times = [sent.times[of] / below_s for of, below_s in limit.conditions.items()]
+        self.worst = np.where(sent.failed, np.inf, np.max(times, axis=0))
+        counted, allowed = self.worst[start:], limit.at_most
+        self._lost = counted >= _LOST
+        self._others, share = counted[~self._lost], float(self._lost.mean())
+        self._q = 1.0 - (allowed - share) / (1.0 - share) if share < allowed else 1.0
+        quantile = float(np.quantile(self._others, self._q)) if self._others.size else 0.0
+        self._is_slow = share < allowed and quantile >= share / allowed
+        self.nearness = quantile if self._is_slow else share / allowed
+        self.metrics = {
+            limit.metric: float((counted >= 1.0).mean()),
+            limit.nearness: self.nearness,
+        }
+        for name, of in zip(limit.times, limit.conditions, strict=True):
+            self.metrics[name] = float(np.quantile(sent.times[of][start:], 1.0 - allowed))
+
+    def estimate(self) -> Estimate:
+        """Return what its nearness rests on, with its interval within the trial."""
+        if not self._is_slow:
+            return estimate_proportion(self._lost)
+        return _of_quantile(self._others, self._q)
 
 
-def _binding(counted: Floats, bad: Mapping[str, Flags], limits: Sequence[Limit]) -> Estimate | None:
+def _binding(
+    counted: Floats, shares: Mapping[str, _GoodShare], limits: Sequence[Limit]
+) -> Estimate | None:
     """Return the mean, quantile or share that is nearest to its limit, with its interval."""
     if counted.size < 2:
         return None
-    values = {
-        each: bad[each.metric].mean()
-        if each.metric in bad
-        else counted.mean()
-        if each.quantile is None
-        else np.quantile(counted, each.quantile)
+    found = [
+        (float(counted.mean() if q is None else np.quantile(counted, q)) / each.at_most, q)
         for each in limits
-        if each.times
-    }
-    nearest = max(values, key=lambda each: float(values[each]) / each.at_most, default=None)
-    if nearest is not None and nearest.metric in bad:
-        return estimate_proportion(bad[nearest.metric])
-    q = None if nearest is None else nearest.quantile
+        if each.is_of_time
+        for q in [each.quantile]
+    ]
+    ratio, q = max(found, key=lambda each: each[0], default=(0.0, None))
+    share = max(shares.values(), key=lambda each: each.nearness, default=None)
+    if share is not None and share.nearness >= ratio:
+        return share.estimate()
+    return estimate_mean(counted) if q is None else _of_quantile(counted, q)
+
+
+def _of_quantile(readings: Floats, q: float) -> Estimate:
     try:
-        return estimate_mean(counted) if q is None else estimate_quantile(counted, q)
+        return estimate_quantile(readings, q)
     except NotEstimable:  # too few are that slow: the mean is known no worse than the quantile
-        return estimate_mean(counted)
+        return estimate_mean(readings)
 
 
 def _steady(response_s: Floats) -> tuple[int, bool]:

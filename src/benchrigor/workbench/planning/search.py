@@ -12,6 +12,7 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import refuse, wrong_choice
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
+from benchrigor.stats.estimators.proportion import WILSON
 from benchrigor.workbench.data import (
     FAILED,
     MEAN,
@@ -374,8 +375,9 @@ class PeakSearch:
         if limit is None or self.goal.whole or not self._is_adaptive:
             return math.inf
         requests = trial.load * trial.duration_s if result.sent is None else result.sent
-        if limit.conditions and result.response is not None:
-            requests = result.response.n_effective  # they come in bursts
+        told = result.response
+        if limit.conditions and told is not None and told.method.startswith(WILSON):
+            requests = told.n_effective  # what is lost comes in bursts
         if limit.metric == FAILED or limit.conditions:
             return max(requests * limit.at_most, _NO_REQUEST)
         q = limit.quantile
