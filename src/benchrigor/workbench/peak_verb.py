@@ -177,6 +177,10 @@ def peak(
     Each trial is kept: `benchrigor resume` goes on, `explain` tells why each was run. The exit code
     is 3 where --accuracy was given and not reached, 4 where there is no peak to tell.
 
+    A good request keeps all conditions of --slo: its whole response, the first byte of the answer's
+    body (both from when it was to be sent), and the longest gap between two parts of it. One that
+    fails is not good.
+
     \b
     Examples:
       benchrigor peak --url http://127.0.0.1:8000/ --p95 200ms --failed 1%
