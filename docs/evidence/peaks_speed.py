@@ -59,6 +59,8 @@ def _queue(rng: np.random.Generator, load: float) -> Sent:
         at_s=at_s,
         lag_s=np.zeros(RESPONSES),
         response_s=steps - np.minimum.accumulate(steps) + service,
+        first_byte_s=np.full(RESPONSES, np.nan),
+        chunk_gap_s=np.full(RESPONSES, np.nan),
         failed=np.zeros(RESPONSES, dtype=np.bool_),
         failures=Counter(),
         cpu_s=1.0,

@@ -539,3 +539,66 @@ def test_a_hook_that_hangs_after_a_trial_is_ended_with_the_budget(cli, tmp_path,
     text = " ".join(result.stdout.split())
     assert "2 trials" in text
     assert "because the budget was spent" in text
+
+
+SLO = "p95<150ms and first-byte<140ms: 95%"
+
+
+@pytest.mark.slow
+def test_a_share_of_good_requests_is_limited_stored_and_shown(cli, store, strict, queue):
+    """Of M/M/1 that serves 200/s, 95% of requests come within 150 ms at 180/s."""
+    words: tuple[str, ...] = (
+        "--slo",
+        SLO,
+        "--seed-load",
+        "120",
+        "--budget",
+        "30",
+        "--min-load",
+        "60",
+    )
+    result = cli("peak", "--url", f"{queue}stream", *words)
+    assert result.exit_code == 0, result.stderr
+    assert "slo response<150ms and first-byte<140ms: 95%; slo binds" in " ".join(
+        result.stdout.split()
+    )
+    assert "· slo " in result.stderr
+    run_id = Journal(store).runs()[0]["run_id"]
+    assert cli("show", run_id).stdout == result.stdout
+    assert cli("resume", run_id).stdout == result.stdout
+    assert "slo response<150ms" in cli("explain", run_id).stdout
+    peak = strict(cli("explain", run_id, "--json").stdout)["peak"]
+    metric = "response<150ms and first-byte<140ms"
+    assert peak["limits"] == [{"metric": metric, "at_most": 0.05}]
+    told = peak["trials"][0]["result"]["metrics"]
+    assert 0.0 < told["first-byte-p95"] < told["response-p95"]
+    assert peak["load"]["low"] < 205.0  # the machine may stall, and the queue is empty at first
+    assert peak["load"]["high"] > 120.0
+
+
+def test_a_dry_run_of_a_share_offers_no_load(cli, store):
+    words = ("--slo", SLO, "--seed-load", "5", "--accuracy", "20%", "--dry-run")
+    result = cli("peak", "--url", "http://127.0.0.1:9/", *words)
+    assert "first     5 req/s for 17.1 s" in result.stdout
+    assert not store.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--slo", "response<1s: 99%", *fake()), "--slo is given, expected none with COMMAND"),
+        (
+            ("--url", "http://x/", "--slo", "p95<1: 99%", "--slo", "response<1s"),
+            "--slo 'response<1s' has no share",
+        ),
+        (("--url", "http://x/", "--slo", "p95<1: 99%", "--slo", "x<1s: 9%"), "'x' is no time"),
+        (
+            ("--url", "http://x/", "--slo", "response<1s: 9%", "--slo", "response<1s: 8%"),
+            "'response<1s' has 2 limits",
+        ),
+    ],
+)
+def test_a_wrong_share_is_refused(cli, words, said):
+    result = cli("peak", *words)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())

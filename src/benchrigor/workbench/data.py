@@ -11,7 +11,14 @@ from types import MappingProxyType
 
 from benchrigor.control_characters import escaped
 from benchrigor.errors import InvalidInput
-from benchrigor.model.checks import is_number, refuse, wrong_number, wrong_values, wrong_whole
+from benchrigor.model.checks import (
+    attempt,
+    is_number,
+    refuse,
+    wrong_number,
+    wrong_values,
+    wrong_whole,
+)
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import Notice
@@ -19,6 +26,8 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration, show_estimate
 from benchrigor.secret_texts import hide_in_text
+from benchrigor.stats.estimators.proportion import WILSON
+from benchrigor.workbench.good_requests import conditions_of
 
 MEAN, P95, FAILED = "mean", "p95", "failed"
 # Requests of a trial at most: times those that are expected, and further ones by chance.
@@ -44,9 +53,11 @@ class Limit(OneLine):
     ----------
     metric
         "mean" or "p95" response, or another quantile ("p99"), in seconds; "failed", the share of
-        the requests sent that failed; or any metric that a result names.
+        the requests sent that failed; conditions of a good request, such as "response<200ms and
+        first-byte<50ms" (or chunk-gap), for the share of requests that are not good; or any metric
+        that a result names.
     at_most
-        The greatest value that is allowed, more than 0; of "failed" below 1.
+        The greatest value that is allowed, more than 0; of shares below 1.
 
     Raises
     ------
@@ -66,8 +77,11 @@ class Limit(OneLine):
         named = isinstance(self.metric, str) and self.metric.strip() != ""
         problems = wrong_values([("metric", self.metric, named, "the name of a metric")])
         problems += wrong_number(f"at_most of {short(self.metric)}", self.at_most)
-        if not problems and self.metric == FAILED and self.at_most >= 1.0:
-            problems.append(f"at_most of 'failed' is {self.at_most!r}, expected a share below 1")
+        conditions = attempt(problems, conditions_of, self.metric) if named else None
+        if not problems and (self.metric == FAILED or conditions) and self.at_most >= 1.0:
+            problems.append(
+                f"at_most of {self.metric!r} is {self.at_most!r}, expected a share below 1"
+            )
         refuse(problems)
 
     @property
@@ -83,8 +97,31 @@ class Limit(OneLine):
         """Whether it is of response times, in seconds."""
         return self.metric == MEAN or self.quantile is not None
 
+    @property
+    def conditions(self) -> Mapping[str, float]:
+        """What a good request keeps: names of times, and seconds; none of other limits."""
+        return conditions_of(self.metric)
+
+    @property
+    def times(self) -> Mapping[str, float]:
+        """Metrics of times that are at most so many seconds wherever the limit is kept."""
+        if self.is_of_time:
+            return {self.metric: self.at_most}
+        share = f"p{100.0 * (1.0 - self.at_most):.10g}"
+        return {f"{of}-{share}": below_s for of, below_s in self.conditions.items()}
+
+    @property
+    def nearness(self) -> str:
+        """Metric that says how near good requests are to what is limited: 1 at the limit."""
+        return f"{self.metric}: nearness"
+
     def ratio_of(self, result: LoadResult) -> float | None:
-        """Return the value of a trial over the limit; None where the trial has no such value."""
+        """Return the value of a trial over the limit; None where the trial has no such value.
+
+        Of a share of good requests it may tell more, by the name `nearness`.
+        """
+        if self.conditions and (told := result.value(self.nearness)) is not None:
+            return told
         value = result.value(self.metric)
         return None if value is None else value / self.at_most
 
@@ -164,9 +201,10 @@ class LoadResult(OneLine):
     metrics
         Further values by name, such as "p99" (in seconds).
     response
-        The mean or quantile that is nearest to its limit, with its interval within this trial.
+        The mean, quantile or share of requests that are not good that is nearest to its limit, with
+        its interval within this trial.
     within_limits
-        Answers that came within the greatest limit of a quantile, if there is one.
+        Answers that came within the greatest limit of a quantile, if there is one, and are good.
     cpu_share
         Share of one processor that the generator used.
     failures
@@ -291,8 +329,8 @@ class Trial(OneLine):
     invalid
         Why it does not count; empty where it does.
     tail
-        Requests that the ratio rests on: those in the tail of a quantile, or those that would fail
-        at the limit; infinite where they are not known.
+        Requests that the ratio rests on: those in the tail of a quantile, those that would fail at
+        the limit, or independent ones that would be not good; infinite where they are not known.
     """
 
     asked: LoadTrial
@@ -316,11 +354,27 @@ class Trial(OneLine):
 
     @property
     def error(self) -> float:
-        """Relative standard error of its response, by its own readings; 0 if not known."""
+        """Relative standard error of its response, by its own readings; 0 if not known.
+
+        That of a share is by the requests that were not good, and half a one: see `half_request`.
+        """
         found = self.result.response
         if found is None or not found.standard_error or self.result.growing:
             return 0.0
-        return found.standard_error / found.value
+        if half := self.half_request:
+            return math.sqrt((1.0 - found.value) * half / 0.5 / ((self.ratio or 0.0) + half))
+        return found.standard_error / found.value if found.value else 0.0
+
+    @property
+    def half_request(self) -> float:
+        """Half an independent request, over those that may be not good; 0 unless they are counted.
+
+        Half a one added takes most of the bias from the logarithm of a count, which of none would
+        be no number (Haldane 1956; Anscombe 1956).
+        """
+        found = self.result.response
+        is_count = found is None or found.method.startswith(WILSON)
+        return 0.5 / self.tail if is_count and conditions_of(self.binding) else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

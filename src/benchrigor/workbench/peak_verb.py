@@ -21,10 +21,11 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
 from benchrigor.model import codec
-from benchrigor.model.checks import refuse
+from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
 from benchrigor.units import Quantity, positive_seconds_of, quantity_of, share_of
 from benchrigor.workbench.data import FAILED, Limit
+from benchrigor.workbench.good_requests import read_slo
 from benchrigor.workbench.loadgen.arrivals import ARRIVALS
 from benchrigor.workbench.loadgen.http_requests import HttpRequest
 from benchrigor.workbench.loadgen.load_command import scale_of
@@ -52,7 +53,7 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 
 @click.command(
     cls=Verb,
-    usual="--url --requests --mean --p95 --failed --limit --load --read --accuracy "
+    usual="--url --requests --mean --p95 --failed --limit --slo --load --read --accuracy "
     "--budget --dry-run --details --json",
     context_settings={"allow_interspersed_args": False},
 )
@@ -79,6 +80,15 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
     multiple=True,
     metavar="METRIC=VALUE",
     help="A further limit: p99=500ms, or any metric that --read names.",
+)
+@click.option(
+    "--slo",
+    "slos",
+    multiple=True,
+    metavar="CONDITIONS: SHARE",
+    help="Limit of the share of good requests, which keep all conditions: response, first-byte and "
+    "chunk-gap, as in 'response<200ms and first-byte<50ms: 99%'. p99<200ms means response where "
+    "the share is 99%.",
 )
 @click.option(
     "--load",
@@ -144,6 +154,7 @@ def peak(
     p95_s: float | None,
     failed: str | None,
     others: tuple[str, ...],
+    slos: tuple[str, ...],
     load: str,
     dry_run: bool,
     plan_only: bool,
@@ -166,18 +177,24 @@ def peak(
     Each trial is kept: `benchrigor resume` goes on, `explain` tells why each was run. The exit code
     is 3 where --accuracy was given and not reached, 4 where there is no peak to tell.
 
+    A good request keeps all conditions of --slo: its whole response, the first byte of the answer's
+    body (both from when it was to be sent), and the longest gap between two parts of it. One that
+    fails is not good.
+
     \b
     Examples:
       benchrigor peak --url http://127.0.0.1:8000/ --p95 200ms --failed 1%
       benchrigor peak --url http://127.0.0.1:8000/ --mean 40ms --dry-run
       benchrigor peak --url http://127.0.0.1/ --mean 40ms --plan --seed-load 150
+      benchrigor peak --url http://127.0.0.1/ --slo 'response<2s and first-byte<50ms: 99%'
       benchrigor peak --requests mix.toml --limit p99=500ms --plot peak.png
       benchrigor peak --limit p99=50ms -- wrk2 -R{load} -d{seconds} --latency URL
       benchrigor peak --p95 50ms --load connections \\
         --read 'p95:s=regex:95% in (.+) secs' -- hey -c {load} -z {seconds}s URL
       benchrigor peak --mean 40ms my_client:request
     """  # noqa: D301  # click wants the backspace itself
-    limits = _checked(words, _limits(mean_s, p95_s, failed, others, given["read"]))
+    limits = _limits(mean_s, p95_s, failed, others, given["read"]) + _shares(slos)
+    limits = _checked(words, limits)
     accuracy_given = shared.is_given("accuracy")  # else to miss it is nobody's loss
     if (plan_only or given["policy"] != ADAPTIVE) and not accuracy_given:
         given["accuracy"] = _PUBLISHED_ACCURACY  # of the response, as it was published
@@ -244,10 +261,18 @@ def _checked(words: Sequence[str], limits: list[Limit]) -> list[Limit]:
     if not limits:
         where = " before COMMAND, to which all that follows belongs" if words else ""
         raise InvalidInput(
-            f"no limit is given{where}, expected --p95, --mean, --failed or --limit, such as "
-            "--p95 200ms"
+            f"no limit is given{where}, expected --p95, --mean, --failed, --limit or --slo, such "
+            "as --p95 200ms"
         )
     return limits
+
+
+def _shares(slos: Sequence[str]) -> list[Limit]:
+    """Return the limits of shares of good requests; InvalidInput with all that is wrong."""
+    problems: list[str] = []
+    read = [attempt(problems, read_slo, each) for each in slos]
+    refuse(problems)
+    return [Limit(metric=each[0], at_most=each[1]) for each in read if each is not None]
 
 
 def _limit(text: str, units: Mapping[str, str]) -> Limit:
@@ -293,7 +318,7 @@ def _check_unused(words: Sequence[str], mix: Path | None) -> None:
     """Refuse options that belong to another way of offering load."""
     unused: tuple[str, ...] = ("method", "header", "body", "status") if words or mix else ()
     if words and not _is_target(words):
-        unused += ("arrivals", "timeout_s", "processes")
+        unused += ("arrivals", "timeout_s", "processes", "slos")
     options = [each for each in click.get_current_context().command.params if each.name in unused]
     refuse(
         f"{each.opts[0]} is given, expected none with {'COMMAND' if words else '--requests'}"

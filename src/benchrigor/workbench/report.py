@@ -10,6 +10,7 @@ from benchrigor.report.notice_lines import marked_all
 from benchrigor.workbench.arithmetic.peaks import CLOSED_LOOP, OPEN_LOOP
 from benchrigor.workbench.arithmetic.run_length import RunLengthPlan
 from benchrigor.workbench.data import FAILED, Limit, PeakRate, Trial
+from benchrigor.workbench.good_requests import conditions_of
 
 _MOST_SHOWN = 100.0  # times the limit
 _FORMULAS = {each.method: each.formula for each in (OPEN_LOOP, CLOSED_LOOP)}
@@ -51,8 +52,8 @@ def explain_peak(peak: PeakRate, name: str) -> str:
 def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
     """Return the peak and what binds it; as a whole with its trials, notes and codes."""
     lines: list[Part] = [f"  {peak}"]
-    kept = ", ".join(f"{limit.metric} at most {_show_limit(limit)}" for limit in peak.limits)
-    lines += row("limits", [kept, f"{peak.binding} binds" if peak.binding else ""])
+    kept = ", ".join(map(_show_limit, peak.limits))
+    lines += row("limits", [kept, f"{show_metric(peak.binding)} binds" if peak.binding else ""])
     if peak.goodput is not None:
         lines += row("goodput", [f"{peak.goodput:.4g}/s within the limits"])
     if peak.trials and whole:
@@ -74,7 +75,7 @@ def _cells(trial: Trial) -> tuple[str, ...]:
         f"{trial.asked.load:.5g}",
         f"{trial.asked.duration_s:.3g}",
         shown,
-        trial.binding or ("crash" if trial.result.crashed else ""),
+        show_metric(trial.binding) or ("crash" if trial.result.crashed else ""),
         trial.asked.reason,
     )
 
@@ -84,10 +85,18 @@ def show_ratio(ratio: float) -> str:
     return percent(ratio) if ratio <= _MOST_SHOWN else f"over {percent(_MOST_SHOWN)}"
 
 
+def show_metric(metric: str) -> str:
+    """Show what is limited, of conditions that these are some."""
+    return "slo" if conditions_of(metric) else metric
+
+
 def _show_limit(limit: Limit) -> str:
+    if limit.conditions:
+        return f"slo {limit.metric}: {percent(1.0 - limit.at_most, digits=12)}"
     if limit.metric == FAILED:
-        return percent(limit.at_most)
-    return show_duration(limit.at_most) if limit.is_of_time else f"{limit.at_most:g}"
+        return f"{limit.metric} at most {percent(limit.at_most)}"
+    at_most = show_duration(limit.at_most) if limit.is_of_time else f"{limit.at_most:g}"
+    return f"{limit.metric} at most {at_most}"
 
 
 def run_length_page(plan: RunLengthPlan) -> Page:

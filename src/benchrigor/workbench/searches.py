@@ -39,7 +39,7 @@ from benchrigor.workbench.peak_run import PeakRun, search_of
 from benchrigor.workbench.picture import plot_peak
 from benchrigor.workbench.planning.expected_cost import expected_costs
 from benchrigor.workbench.planning.search import PeakSearch
-from benchrigor.workbench.report import explain_peak, peak_lines, show_ratio
+from benchrigor.workbench.report import explain_peak, peak_lines, show_metric, show_ratio
 from benchrigor.workloads import Pick
 from benchrigor.workloads.processes.command_hooks import run_hook
 from benchrigor.workloads.processes.command_line import CommandLine
@@ -258,7 +258,7 @@ def _tell(trial: Trial, peak: PeakRate, search: PeakSearch) -> None:
         verdict = "broke down"
     else:
         ratio = trial.ratio or 0.0
-        verdict = f"{trial.binding} {show_ratio(ratio)} of its limit: "
+        verdict = f"{show_metric(trial.binding)} {show_ratio(ratio)} of its limit: "
         verdict += "saturated" if ratio >= 1.0 else "kept"
         most = sorted(trial.result.failures.items(), key=lambda each: -each[1])[:_FAILURES_SHOWN]
         failures = ", ".join(f"{n} {what}" for what, n in most)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -38,6 +39,14 @@ class Handler(BaseHTTPRequestHandler):
                 self.send_header("Location", "/elsewhere")
                 self.send_header("Content-Length", "0")
                 self.end_headers()
+            case "/stream":
+                self.send_response(200)
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                for pause_s in (0.1, 0.05, 0.15):
+                    time.sleep(pause_s)
+                    self.wfile.write(b"2\r\nok\r\n")
+                self.wfile.write(b"0\r\n\r\n")
             case "/error":
                 self.send_response(500)
                 self.send_header("Content-Length", "0")

@@ -7,19 +7,29 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from benchrigor.workbench.data import Limit
+from benchrigor.workbench.data import Limit, LoadResult
 from benchrigor.workbench.loadgen.judging import judged
 from benchrigor.workbench.loadgen.sending import Sent
 
 LIMITS = [Limit(metric="mean", at_most=1.0), Limit(metric="p99", at_most=1.0)]
 
 
-def sent_of(response_s: np.ndarray, *, late_s: float = 0.0, failed: int = 0) -> Sent:
+def sent_of(
+    response_s: np.ndarray,
+    *,
+    first_byte_s: np.ndarray | None = None,
+    chunk_gap_s: np.ndarray | None = None,
+    late_s: float = 0.0,
+    failed: int = 0,
+) -> Sent:
     n = response_s.size
+    untold = np.full(n, np.nan)
     return Sent(
         at_s=np.linspace(0.0, 10.0, n, endpoint=False),
         lag_s=np.full(n, late_s),
         response_s=response_s,
+        first_byte_s=untold if first_byte_s is None else first_byte_s,
+        chunk_gap_s=untold if chunk_gap_s is None else chunk_gap_s,
         failed=np.arange(n) < failed,
         failures=Counter({"status 500": failed} if failed else {}),
         cpu_s=1.0,
@@ -110,3 +120,69 @@ def test_what_is_sent_after_the_end_was_not_sent_in_time():
     assert found.scheduled == 1000
     assert found.sent == pytest.approx(910, abs=2)
     assert found.lag_p99_s == 1.0
+
+
+SHARE = Limit(metric="response<100ms and first-byte<50ms and chunk-gap<20ms", at_most=0.05)
+
+
+def judged_share(found: Sent) -> LoadResult:
+    return judged(found, duration_s=10.0, limits=[SHARE], spent_s={"run": 10.0})
+
+
+def test_a_good_request_keeps_all_conditions():
+    """Each tenth misses another one, and one of ten fails."""
+    n = 1000
+    kinds = np.arange(n) % 10
+    found = judged_share(
+        sent_of(
+            np.where(kinds == 9, 0.1, 0.06),  # 0.1 is not below 0.1
+            first_byte_s=np.where(kinds == 8, 0.055, 0.03),
+            chunk_gap_s=np.where(kinds == 7, 0.03, 0.01),
+            failed=7,  # of which none is of these kinds
+        )
+    )
+    assert found.metrics[SHARE.metric] == pytest.approx(0.307)
+    assert found.within_limits == 693
+    assert found.metrics["chunk-gap-p95"] == 0.03
+    assert found.metrics["first-byte-p95"] == 0.055
+    assert SHARE.ratio_of(found) == pytest.approx(1.5)  # the worst gap over its limit
+
+
+@pytest.mark.parametrize("slow", [0.03, 0.07])
+@pytest.mark.parametrize("failed", [0, 10, 200, 400])
+def test_the_limit_is_kept_where_the_share_is(slow: float, failed: int):
+    """Whatever part of the requests that are not good failed."""
+    rng = np.random.default_rng(5)
+    n, n_slow = 5000, round(5000 * slow)
+    response_s = rng.uniform(0.01, 0.09, n)
+    response_s[failed:][rng.choice(n - failed, n_slow, replace=False)] = 0.15
+    response_s[:failed] = 10.0
+    rest = {"first_byte_s": np.full(n, 0.01), "chunk_gap_s": np.zeros(n)}
+    found = judged_share(sent_of(response_s, failed=failed, **rest))
+    share = found.metrics[SHARE.metric]
+    ratio = SHARE.ratio_of(found)
+    assert ratio is not None
+    assert found.spent_s["warm-up"] == 0.0 or failed
+    assert (share >= 0.05) == (ratio >= 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_the_interval_within_a_trial_respects_autocorrelation(correlation: float):
+    """Of 80 trials at the limit 95% hold it: of lost requests, and of times that move slowly."""
+    for is_lost in (False, True):
+        holding = 0
+        for seed in range(80):
+            rng = np.random.default_rng([seed, 4])
+            noise = rng.normal(0.0, 1.0, 4000)
+            for index in range(1, noise.size):
+                noise[index] *= np.sqrt(1.0 - correlation**2)
+                noise[index] += correlation * noise[index - 1]
+            worst = np.exp(0.5 * (noise - 1.6448536))  # below 1 in 95%
+            if is_lost:
+                worst = np.where(worst < 1.0, 0.1, 60.0)
+            rest = {"first_byte_s": 0.05 * worst, "chunk_gap_s": 0.001 * worst}
+            found = judged_share(sent_of(0.04 * worst, **rest)).response
+            assert found is not None
+            holding += found.low <= (0.05 if is_lost else 1.0) <= found.high
+        assert holding >= 71

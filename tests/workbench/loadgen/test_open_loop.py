@@ -180,3 +180,27 @@ def test_what_is_wrong_with_a_generator_is_named(options, said):
         OpenLoop(requests("http://x"), MEAN, **options)
     with pytest.raises(InvalidInput, match="kinds is empty"):
         HttpRequests(kinds=[])
+
+
+def test_first_byte_and_gaps_of_a_streamed_answer_are_measured(web):
+    slo = Limit(metric="response<2s and first-byte<1s and chunk-gap<1s", at_most=0.05)
+    found = OpenLoop(requests(f"{web}/stream"), [slo]).offer(
+        LoadTrial(id=0, load=20.0, duration_s=0.5)
+    )
+    assert 0.1 <= found.metrics["first-byte-p95"] < found.metrics["response-p95"]
+    assert found.metrics["response-p95"] >= 0.29
+    assert 0.14 <= found.metrics["chunk-gap-p95"] <= 0.29
+    assert found.metrics[slo.metric] == 0.0
+
+
+def test_times_that_requests_do_not_tell_cannot_be_limited():
+    slo = Limit(metric="first-byte<1s", at_most=0.05)
+    with pytest.raises(WorkloadFailed, match=r"first-byte is limited, and .* does not tell it"):
+        OpenLoop(alone, [slo]).check()
+    OpenLoop(alone, [Limit(metric="response<1s", at_most=0.05)]).check()
+
+
+def test_a_timeout_within_a_condition_would_hide_failures():
+    slo = Limit(metric="response<1s and first-byte<10ms", at_most=0.05)
+    with pytest.raises(InvalidInput, match=r"expected more than the limit of 1"):
+        OpenLoop(requests("http://127.0.0.1:1/"), [slo], timeout_s=0.5)

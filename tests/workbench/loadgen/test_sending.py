@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 import pytest
 
-from benchrigor.workbench.loadgen.sending import Sent, merged, sent
+from benchrigor.workbench.loadgen.sending import Answer, Sent, merged, sent
 
 
 def at_times(
@@ -118,3 +118,22 @@ def test_each_request_is_sent_once(n: int):
 
     found = at_times(request, [0.0] * n)
     assert len(calls) == found.at_s.size == n
+
+
+def test_first_bytes_count_from_when_requests_were_to_be_sent_and_gaps_do_not():
+    calls = 0
+
+    async def request() -> Answer | None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            time.sleep(0.2)  # all others are late
+        if calls == 3:
+            raise ValueError
+        return Answer(first_byte_at_s=time.monotonic(), chunk_gap_s=0.003) if calls == 2 else None
+
+    found = at_times(request, [0.0, 0.05, 0.1])
+    assert np.isnan(found.first_byte_s[0])
+    assert 0.1 <= found.first_byte_s[1] <= found.response_s[1]
+    assert found.chunk_gap_s[1] == 0.003
+    assert found.first_byte_s[2] == found.chunk_gap_s[2] == found.response_s[2] > 5.0

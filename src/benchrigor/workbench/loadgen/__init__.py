@@ -4,3 +4,4 @@ from benchrigor.workbench.loadgen.http_requests import HttpRequest as HttpReques
 from benchrigor.workbench.loadgen.http_requests import HttpRequests as HttpRequests
 from benchrigor.workbench.loadgen.load_command import LoadCommand as LoadCommand
 from benchrigor.workbench.loadgen.open_loop import OpenLoop as OpenLoop
+from benchrigor.workbench.loadgen.sending import Answer as Answer

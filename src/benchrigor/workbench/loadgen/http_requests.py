@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any
 from benchrigor.errors import MissingExtra
 from benchrigor.model.checks import refuse, wrong_number, wrong_values
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.workbench.loadgen.sending import RequestFailed, Send
+from benchrigor.workbench.loadgen.sending import Answer, RequestFailed, Send
 
 _LARGEST_BODY = 2**24
 _PIECE = 2**16
@@ -108,14 +109,15 @@ class HttpRequests:
         timeout = aiohttp.ClientTimeout(total=None)  # whoever sends has one
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
 
-            async def send() -> None:
+            async def send() -> Answer:
                 (kind,) = rng.choices(self.kinds, weights)
-                await _send(session, kind)
+                return await _send(session, kind)
 
             yield send
 
 
-async def _send(session: Any, kind: HttpRequest) -> None:
+async def _send(session: Any, kind: HttpRequest) -> Answer:
+    """Send a request, and read its answer as it comes."""
     async with session.request(
         kind.method,
         kind.url,
@@ -123,9 +125,15 @@ async def _send(session: Any, kind: HttpRequest) -> None:
         data=kind.body.encode() or None,
         allow_redirects=False,
     ) as answer:
-        size = 0
+        size, gap_s = 0, 0.0
+        first_s = last_s = time.monotonic()  # of the head, until there is a body
         async for piece in answer.content.iter_chunked(_PIECE):
-            size += len(piece)
+            now_s = time.monotonic()
+            if size:
+                gap_s = max(gap_s, now_s - last_s)
+            else:
+                first_s = now_s
+            size, last_s = size + len(piece), now_s
             if size > _LARGEST_BODY:
                 raise RequestFailed(f"a body over {_LARGEST_BODY >> 20} MiB")
         status = answer.status
@@ -133,3 +141,4 @@ async def _send(session: Any, kind: HttpRequest) -> None:
             where = hide_secrets(answer.headers.get("Location", ""))
             led = f" to {where}, which is not followed: give that URL" if where else ""
             raise RequestFailed(f"status {status}{led}")
+        return Answer(first_byte_at_s=first_s, chunk_gap_s=gap_s)

@@ -44,7 +44,8 @@ class OpenLoop:
     ----------
     requests
         What is sent: `HttpRequests`, or a coroutine function without arguments that sends one
-        request and raises where it fails. Several processes need one of a module.
+        request and raises where it fails; it may return an `Answer`. Several processes need one of
+        a module.
     limits
         What the server must keep: they tell which quantiles are needed, and of how many requests.
     arrivals
@@ -73,7 +74,7 @@ class OpenLoop:
         processes: int | None = None,
         seed: int = 1,
     ) -> None:
-        seconds = [each.at_most for each in limits if each.is_of_time]
+        seconds = [most for each in limits for most in each.times.values()]
         if timeout_s is None:
             timeout_s = max(_TIMEOUT_S, *(_LIMITS * each for each in seconds), 0.0)
         refuse(
@@ -88,9 +89,9 @@ class OpenLoop:
             [] if processes is None else wrong_whole("processes", processes),
             (
                 f"{each.metric!r} is limited, which requests do not tell: expected 'mean', "
-                "'failed' or quantiles such as 'p99'"
+                "'failed', quantiles such as 'p99', or conditions such as 'response<200ms'"
                 for each in limits
-                if not each.is_of_time and each.metric != FAILED
+                if not each.times and each.metric != FAILED
             ),
         )
         self._requests, self._limits = requests, tuple(limits)
@@ -188,6 +189,13 @@ class OpenLoop:
             most_waiting=1,
         )
         failure, response_s = next(iter(found.failures), None), float(found.response_s[0])
+        limited = {of for each in self._limits for of in each.conditions}
+        untold = [of for of in sorted(limited) if np.isnan(found.times[of][0])]
+        if untold:
+            raise WorkloadFailed(
+                f"{' and '.join(untold)} is limited, and {short(self._requests)} does not tell it: "
+                "expected requests that return a benchrigor.workbench.loadgen.Answer"
+            )
         if failure is None:
             self._idle_s = min(self._idle_s, response_s)
         return response_s, failure

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Floats
+from benchrigor.workbench.good_requests import CHUNK_GAP, FIRST_BYTE, RESPONSE
 from benchrigor.workloads.processes.own_signals import measuring
 from benchrigor.workloads.processes.time_limits import CallOverran
 
@@ -29,6 +30,27 @@ _MOST_KINDS, _OTHERS = 10, "failed otherwise"  # of failures that are told apart
 _LEAST_GIVEN_UP = 50  # requests waiting, however low the load is
 
 Send = Callable[[], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """When the parts of an answer came: a request may return it, so that this can be limited.
+
+    Parameters
+    ----------
+    first_byte_at_s
+        When the first byte of the body came (of an empty one, its head), by `time.monotonic`.
+    chunk_gap_s
+        Longest time between two successive parts, in seconds; 0 of a single one.
+
+    Examples
+    --------
+    >>> async def request() -> Answer:
+    ...     return Answer(first_byte_at_s=time.monotonic())
+    """
+
+    first_byte_at_s: float
+    chunk_gap_s: float = 0.0
 
 
 class Requests(Protocol):
@@ -59,6 +81,9 @@ class Sent:
     response_s
         Seconds from when it was to be sent to the answer; of those that failed, what they waited
         before they were sent and the timeout.
+    first_byte_s, chunk_gap_s
+        Seconds from when it was to be sent to the first byte, and the longest between two parts of
+        the answer; as ``response_s`` of those that failed, NaN where requests return no `Answer`.
     failed
         Whether each failed.
     failures
@@ -72,19 +97,30 @@ class Sent:
     at_s: Floats
     lag_s: Floats
     response_s: Floats
+    first_byte_s: Floats
+    chunk_gap_s: Floats
     failed: npt.NDArray[np.bool_]
     failures: Counter[str]
     cpu_s: float
     elapsed_s: float
     gave_up: bool
 
+    @property
+    def times(self) -> Mapping[str, Floats]:
+        """The times of each request, by the names that conditions have."""
+        return {
+            RESPONSE: self.response_s,
+            FIRST_BYTE: self.first_byte_s,
+            CHUNK_GAP: self.chunk_gap_s,
+        }
+
+
+_ARRAYS = ("at_s", "lag_s", "response_s", "first_byte_s", "chunk_gap_s", "failed")
+
 
 def merged(parts: Sequence[Sent]) -> Sent:
     """Return what several processes sent as if it was one, in the order of times."""
-    together = {
-        name: np.concatenate([getattr(each, name) for each in parts])
-        for name in ("at_s", "lag_s", "response_s", "failed")
-    }
+    together = {name: np.concatenate([getattr(each, name) for each in parts]) for name in _ARRAYS}
     order = np.argsort(together["at_s"], kind="stable")
     return Sent(
         **{name: each[order] for name, each in together.items()},
@@ -137,6 +173,7 @@ class _Sender:
         self._give_up_at = max(rate * give_up_s, _LEAST_GIVEN_UP)
         self._slots = asyncio.Semaphore(most_waiting)
         self._lag_s, self._response_s = np.full(n, np.nan), np.full(n, np.nan)
+        self._first_byte_s, self._chunk_gap_s = np.full(n, np.nan), np.full(n, np.nan)
         self._failed = np.zeros(n, dtype=np.bool_)
         self._failures: Counter[str] = Counter()
         self._waiting: set[asyncio.Task[None]] = set()
@@ -158,6 +195,8 @@ class _Sender:
             at_s=self._at_s[:n],
             lag_s=self._lag_s[:n],
             response_s=self._response_s[:n],
+            first_byte_s=self._first_byte_s[:n],
+            chunk_gap_s=self._chunk_gap_s[:n],
             failed=self._failed[:n],
             failures=self._failures,
             cpu_s=time.process_time() - used_s,
@@ -191,10 +230,10 @@ class _Sender:
     async def _request(self, send: Send, index: int, at_s: float) -> None:
         begun_s = time.monotonic()
         self._lag_s[index] = lag_s = max(begun_s - at_s, 0.0)
-        failure = ""
+        failure, answer = "", None
         try:
             async with asyncio.timeout(self._timeout_s):
-                await send()
+                answer = await send()
         except TimeoutError:
             failure = f"no answer within {self._timeout_s:g} s"
         except KeyboardInterrupt:
@@ -203,7 +242,7 @@ class _Sender:
             raise _LoopLeft from error
         except BaseException as error:  # whatever a request raises, it has failed
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
-                self._response_s[index] = time.monotonic() - at_s
+                self._leave(index, time.monotonic() - at_s)
                 raise
             failure = _described(error)
         finally:
@@ -213,9 +252,17 @@ class _Sender:
                 failure = _OTHERS
             self._failed[index] = True
             self._failures[failure] += 1
-            self._response_s[index] = lag_s + self._timeout_s
+            self._leave(index, lag_s + self._timeout_s)
         else:
             self._response_s[index] = time.monotonic() - at_s
+            if isinstance(answer, Answer):
+                self._first_byte_s[index] = answer.first_byte_at_s - at_s
+                self._chunk_gap_s[index] = answer.chunk_gap_s
+
+    def _leave(self, index: int, after_s: float) -> None:
+        """Count a request without an answer at the time that it was waited for."""
+        for times in (self._response_s, self._first_byte_s, self._chunk_gap_s):
+            times[index] = after_s
 
 
 def _is_cancelled() -> bool:

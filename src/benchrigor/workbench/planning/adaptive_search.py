@@ -69,15 +69,19 @@ class _Tried:
     duration_s: Floats
     error: Floats
     tail: Floats
+    half: Floats
 
     @classmethod
     def of(cls, trials: Sequence[Trial]) -> _Tried:
+        ratio = np.array([each.ratio for each in trials], dtype=np.float64)
+        half = np.array([each.half_request for each in trials])
         return cls(
             np.array([each.asked.load for each in trials]),
-            np.array([each.ratio for each in trials], dtype=np.float64),
+            (ratio + half) / (1.0 + half),
             np.array([each.asked.duration_s for each in trials]),
             np.array([each.error for each in trials]),
             np.array([each.tail for each in trials]),
+            half,
         )
 
     @property
@@ -254,8 +258,10 @@ def _undecided(tried: _Tried, noise: float, goal: Goal) -> float | Ending | None
     load has to be shown to keep them, else the server is saturated at the least load. The same
     holds for the greatest load, the other way round. None where both are shown.
     """
-    sd = np.maximum(noise * np.sqrt(NOISE_OF_S / tried.duration_s), tried.error)
-    weights = 1.0 / (sd**2 + 1.0 / tried.tail)
+    # At its limit a share varies as requests in its tail do, of which the noise of its trials is.
+    is_share, of_tail = tried.half > 0.0, 1.0 / tried.tail
+    sd = np.maximum(noise * np.sqrt(NOISE_OF_S / tried.duration_s), tried.error * ~is_share)
+    weights = 1.0 / np.where(is_share, np.maximum(sd**2, of_tail), sd**2 + of_tail)
     low, high = goal.min_load, goal.max_load
     found = _at_bound(tried, weights, low, 1.0, PeakStatus.SATURATED_AT_LOWEST)
     if found is None and high is not None:
@@ -272,7 +278,8 @@ def _at_bound(
     trials of one load show it if they are far enough from the limit, those of the bound and of the
     loads next to it if they are not so far. A load that looks as if it showed it is tried again.
     """
-    half = _HALF / tried.tail  # a request, so that none of a few that failed is not far below
+    # Half a request, so that none of a few that failed is not far below.
+    half = np.where(tried.half > 0.0, 0.0, _HALF / tried.tail)  # shares have it already
     log_ratio = np.log((np.clip(tried.ratio, 1e-9, math.exp(_CLIPPED)) + half) / (1.0 + half))
     log_ratio = sign * np.maximum(log_ratio, -_CLIPPED)
     if ((log_ratio < -_FAR_AWAY) & (log_ratio * np.sqrt(weights) < -_SHOWN)).any():

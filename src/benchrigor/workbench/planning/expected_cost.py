@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from benchrigor.workbench.data import MEAN, Limit, PeakRate
@@ -41,5 +40,8 @@ def _met_with(mean: Limit, limit: Limit) -> Limit:
     """Return a limit of the same metric that such servers keep as long as that of the mean."""
     if limit.metric == MEAN:
         return mean
-    q = limit.quantile  # responses are exponential
-    return limit if q is None else replace(limit, at_most=-math.log(1.0 - q) * mean.at_most)
+    q = 1.0 - limit.at_most if limit.conditions else limit.quantile  # responses are exponential
+    if q is None:
+        return limit
+    at_most = -math.log(1.0 - q) * mean.at_most
+    return Limit(metric=f"p{100.0 * q:.10g}", at_most=at_most)

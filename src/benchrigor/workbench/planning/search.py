@@ -12,6 +12,7 @@ from benchrigor.model import Code, Estimate, Notice
 from benchrigor.model.checks import refuse, wrong_choice
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
+from benchrigor.stats.estimators.proportion import WILSON
 from benchrigor.workbench.data import (
     FAILED,
     MEAN,
@@ -23,6 +24,7 @@ from benchrigor.workbench.data import (
     PeakStatus,
     Trial,
 )
+from benchrigor.workbench.good_requests import CHUNK_GAP
 from benchrigor.workbench.planning import adaptive_search
 from benchrigor.workbench.planning.pickers import PICKERS
 from benchrigor.workbench.planning.published_search import published
@@ -373,7 +375,10 @@ class PeakSearch:
         if limit is None or self.goal.whole or not self._is_adaptive:
             return math.inf
         requests = trial.load * trial.duration_s if result.sent is None else result.sent
-        if limit.metric == FAILED:
+        told = result.response
+        if limit.conditions and told is not None and told.method.startswith(WILSON):
+            requests = told.n_effective  # what is lost comes in bursts
+        if limit.metric == FAILED or limit.conditions:
             return max(requests * limit.at_most, _NO_REQUEST)
         q = limit.quantile
         share = 1.0 if q is None else min(1.0 - q, q)
@@ -387,11 +392,16 @@ class PeakSearch:
         """
         if result.crashed:
             return ""
-        seconds = [each for each in self.limits if each.is_of_time]
-        least_s = min((each.at_most for each in seconds), default=math.inf)
+        seconds = {
+            metric: most
+            for each in self.limits
+            for metric, most in each.times.items()
+            if not metric.startswith(CHUNK_GAP)  # it does not count from when a request was due
+        }
+        least_s = min(seconds.values(), default=math.inf)
         lag_s = result.lag_p99_s or 0.0
         is_over = any(
-            (result.value(each.metric) or 0.0) - _LAGS * lag_s > each.at_most for each in seconds
+            (result.value(metric) or 0.0) - _LAGS * lag_s > most for metric, most in seconds.items()
         )
         if lag_s > _MOST_LAG * least_s and not is_over:
             return (
@@ -412,7 +422,8 @@ class PeakSearch:
 
         Where the limits are kept, no more requests wait at the end than come within one of them.
         """
-        slowest_s = max((each.at_most for each in self.limits if each.is_of_time), default=math.inf)
+        seconds = [most for each in self.limits for most in each.times.values()]
+        slowest_s = max(seconds, default=math.inf)
         is_kept = all((each.ratio_of(result) or 0.0) < 1.0 for each in self.limits)
         if not self._is_rate or result.sent is not None or result.completed is None or not is_kept:
             return ""
@@ -488,6 +499,7 @@ def least_requests(limits: Sequence[Limit]) -> int:
     Ten are to be in the tail; 30 beyond p99.5, where slow responses come together.
     """
     shares = [1.0 - each.quantile for each in limits if each.quantile is not None]
+    shares += [each.at_most for each in limits if each.conditions]
     needed = [
         (_IN_FAR_TAIL if each < _FAR else _IN_TAIL) / min(each, 1.0 - each) for each in shares
     ]
