@@ -43,6 +43,7 @@ from benchrigor.model import (
     SegmentProfile,
     StablePhase,
 )
+from benchrigor.model.one_line import Reported
 from benchrigor.queues.periods import Periods
 from benchrigor.session.replays.recorded_run import record_of_pairs
 from benchrigor.session.turns.run_records import RunRecords
@@ -176,7 +177,8 @@ def shown_classes() -> tuple[type, ...]:
         kind
         for kind in classes
         if str(kind.__module__).startswith("benchrigor")
-        and "__str__" in vars(kind)
+        and ("__str__" in vars(kind) or issubclass(kind, Reported))
+        and kind is not Reported
         and getattr(sys.modules[kind.__module__], kind.__name__, None)
         is kind  # else slots replaced it
     )
