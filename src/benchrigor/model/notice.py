@@ -129,6 +129,10 @@ class Code(enum.StrEnum):
     RATE_OF_0 = "rate-of-0"
     PROBE_COST = "probe-cost"
     ALARM_STANDS = "alarm-stands"
+    TOO_FEW_SAMPLES = "too-few-samples"
+    SAMPLES_WITHOUT_NUMBER = "samples-without-number"
+    LACK_OF_FIT = "lack-of-fit"
+    PREDICTIONS_WIDENED = "predictions-widened"
 
 
 # Codes of one cause, the most telling first: where it stands, the others say nothing more.

@@ -1,0 +1,121 @@
+"""A quadratic of the logarithms of answers, by weighted least squares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from benchrigor.model import Floats
+from benchrigor.workbench.surfaces.factors import Point, Space
+
+QUADRATIC = "quadratic"
+
+_DECISIVE = 1e-6  # a sample whose leverage is nearer to 1 decides a coefficient alone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quadratic:
+    """A fitted quadratic, or what of it the samples allow.
+
+    Parameters
+    ----------
+    left_out
+        Of each sample its logarithm less what the others predict.
+    left_out_sd
+        Standard deviations of these.
+    misfit_sd
+        How far the surface is from the quadratic, beyond the errors of the samples.
+    p_fit
+        Probability that samples are as far from it by their errors alone.
+    freedom
+        How many samples there are beyond the coefficients.
+    """
+
+    name = QUADRATIC
+
+    left_out: Floats
+    left_out_sd: Floats
+    misfit_sd: float
+    p_fit: float
+    freedom: int
+    _space: Space
+    _coefficients: Floats
+    _covariance: Floats
+
+    def predictions(self, points: Sequence[Point]) -> tuple[Floats, Floats]:
+        """Return means and standard deviations of the logarithms at points."""
+        rows = _design(self._space, points)[:, : self._coefficients.size]
+        variances = np.einsum("ij,jk,ik->i", rows, self._covariance, rows) + self.misfit_sd**2
+        return rows @ self._coefficients, np.sqrt(variances)
+
+    def joint(self, points: Sequence[Point]) -> tuple[Floats, Floats]:
+        """Return means and the covariance of the logarithms at points."""
+        rows = _design(self._space, points)[:, : self._coefficients.size]
+        covariance = rows @ self._covariance @ rows.T + self.misfit_sd**2 * np.eye(len(points))
+        return rows @ self._coefficients, covariance
+
+
+def fit_quadratic(
+    space: Space, points: Sequence[Point], logs: Floats, errors: Floats
+) -> Quadratic | None:
+    """Fit a quadratic to logarithms with known standard errors; None where it is undetermined.
+
+    It has all terms if there are more samples than these and the constant; else those that are
+    linear. Each sample has the weight of its own variance and that of the lack of fit, which is
+    where the chi-square of the residuals is its expectation (Paule & Mandel 1982). The covariance
+    of coefficients is HC3 (MacKinnon & White 1985).
+    """
+    design = _design(space, points)
+    for width in (design.shape[1], width_of_plane(space)):
+        columns = design[:, :width]
+        is_full = len(points) > width and np.linalg.matrix_rank(columns) == width
+        if is_full and _leverages(columns).max() < 1.0 - _DECISIVE:
+            return _fit(space, columns, logs, errors)
+    return None
+
+
+def _fit(space: Space, design: Floats, logs: Floats, errors: Floats) -> Quadratic:
+    from statsmodels.regression.linear_model import WLS  # type: ignore[import-untyped] # noqa: PLC0415
+
+    freedom = len(logs) - int(design.shape[1])
+
+    def model(misfit: float) -> Any:
+        return WLS(logs, design, weights=1.0 / (errors**2 + misfit))
+
+    def excess(misfit: float) -> float:
+        return float(np.sum(model(misfit).fit().wresid ** 2)) - freedom
+
+    found, most = excess(0.0), float(np.var(logs)) * len(logs)
+    misfit = scipy.optimize.brentq(excess, 0.0, most) if found > 0.0 else 0.0
+    fitted = model(misfit).fit(cov_type="HC3")
+    rest = 1.0 - _leverages(fitted.model.wexog)
+    return Quadratic(
+        left_out=fitted.resid / rest,
+        left_out_sd=np.sqrt((errors**2 + misfit) / rest),
+        misfit_sd=math.sqrt(misfit),
+        p_fit=float(scipy.special.chdtrc(freedom, found + freedom)),
+        freedom=freedom,
+        _space=space,
+        _coefficients=fitted.params,
+        _covariance=fitted.cov_params(),
+    )
+
+
+def _leverages(design: Floats) -> Floats:
+    """Return how much of its own prediction each sample makes."""
+    leverages: Floats = np.sum(np.linalg.qr(design).Q ** 2, axis=1)
+    return leverages
+
+
+def _design(space: Space, points: Sequence[Point]) -> Floats:
+    return np.column_stack([np.ones(len(points)), space.terms(points)])
+
+
+def width_of_plane(space: Space) -> int:
+    """Return how many coefficients a plane has, its constant included."""
+    return 1 + sum(len(each.levels) - 1 if each.is_category else 1 for each in space.factors)

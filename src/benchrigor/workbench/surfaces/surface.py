@@ -1,0 +1,558 @@
+"""Surfaces: what samples of some configurations say of all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import scipy
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate, Floats, Notice, Ranked
+from benchrigor.model.checks import attempt, listed, refuse, wrong_choice, wrong_quantity
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import short
+from benchrigor.model.text import many
+from benchrigor.stats.comparison.multiple_testing import rank
+from benchrigor.stats.series.interval import (
+    StandardError,
+    check_confidence,
+    student_t,
+    t_interval,
+)
+from benchrigor.units import Direction
+from benchrigor.workbench.surfaces.factors import Factor, Point, Space
+from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess, fit_gaussian_process
+from benchrigor.workbench.surfaces.quadratic import Quadratic, fit_quadratic, width_of_plane
+from benchrigor.workbench.surfaces.samples import Measured
+
+_LEAST_ERROR = 1e-4  # relative: what is told as exact is known no better
+_DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
+_LARGEST_LOG = 700.0  # whose exponential is a double
+_WIDE = 2.0  # from such a factor on predictions were far off
+_LACK = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best(OneLine):
+    """The configuration whose predicted answer is best.
+
+    Parameters
+    ----------
+    point
+        The level of each factor.
+    estimate
+        Predicted answer: of the model, which the luck of a single sample moves little.
+    regret
+        How much better, relative to its answer, the truly best point may be; from 0 on.
+    """
+
+    point: Point
+    estimate: Estimate
+    regret: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crossover(OneLine):
+    """Where two configurations change places.
+
+    Parameters
+    ----------
+    factor
+        That both have in common, and that is varied.
+    at
+        Its level where they are equal.
+    below, above
+        Which of them is better on either side.
+    probability
+        That they change places so within the range of the factor.
+    """
+
+    factor: str
+    at: Estimate
+    below: Point
+    above: Point
+    probability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fit:
+    """The model of one response."""
+
+    points: Sequence[Point]
+    estimates: Sequence[Estimate]
+    model: Quadratic | GaussianProcess | None = None
+    scale: float = 1.0
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def loo_error(self) -> float | None:
+        """Mean absolute relative error of what the other samples predict of each."""
+        if self.model is None:
+            return None
+        return float(np.mean(np.abs(np.expm1(-self.model.left_out))))
+
+    def draws(self, moments: tuple[Floats, Floats], count: int, rng: np.random.Generator) -> Floats:
+        """Draw from the multivariate t distribution of mean and covariance, a row for each."""
+        mean, covariance = moments
+        values, vectors = scipy.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        freedom = len(self.points) - 1
+        widths = self.scale * np.sqrt(freedom / rng.chisquare(freedom, count))
+        drawn: Floats = mean + widths[:, None] * (rng.standard_normal((count, mean.size)) @ root.T)
+        return drawn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surface(OneLine):
+    """How an answer depends on the factors of a map.
+
+    Parameters
+    ----------
+    samples
+        All that were measured, those without a number too.
+    model
+        "quadratic" or "gaussian-process", of the first response; None where samples are too few.
+    loo_error
+        Mean absolute relative error of what the other samples predict of each; likewise.
+    notices
+        What its reader must know.
+    """
+
+    samples: tuple[Measured, ...]
+    model: str | None
+    loo_error: float | None
+    notices: tuple[Notice, ...]
+    _space: Space = field(repr=False)
+    _fits: Mapping[str, _Fit] = field(repr=False)
+    _confidence: float = field(repr=False)
+    _sign: float = field(repr=False)
+    _seed: int = field(repr=False)
+
+    def predict(self, point: Point, response: str | None = None) -> Estimate:
+        """Predict the true answer at a point.
+
+        Parameters
+        ----------
+        point
+            A level of each factor; of numbers also those between levels.
+        response
+            Which one, where a map has several.
+
+        Returns
+        -------
+        Estimate
+            Its interval is for the true answer on these hosts, not for a further sample: standard
+            deviations of the prediction are scaled by the root mean square of the standardised
+            leave-one-out residuals where that is above 1, with Student's t on n - 1 degrees of
+            freedom, n the number of points measured.
+
+        Raises
+        ------
+        InvalidInput
+            When the point lacks a factor, or a level is beyond its range; without such a response.
+        NotEstimable
+            When samples are too few.
+        """
+        refuse(self._space.wrong_point(point))
+        mean, sd = self.predictions([point], response)
+        return self._estimate(self._fitted(response)[0], float(mean[0]), float(sd[0]))
+
+    def predictions(
+        self, points: Sequence[Point], response: str | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return means and scaled standard deviations of the logarithm of the answer at points."""
+        fit, model = self._fitted(response)
+        mean, sd = model.predictions(points)
+        return mean, fit.scale * sd
+
+    def draws(
+        self,
+        points: Sequence[Point],
+        count: int,
+        rng: np.random.Generator,
+        response: str | None = None,
+    ) -> Floats:
+        """Draw logarithms of the answers at points together; a row for each draw."""
+        fit, model = self._fitted(response)
+        return fit.draws(model.joint(points), count, rng)
+
+    def best(self, response: str | None = None) -> Best:
+        """Return the point of the grid whose predicted answer is best.
+
+        Its regret is from joint draws: in each the best of all points is compared with this one.
+        The interval begins at 0 and ends at the quantile of the confidence.
+        """
+        grid = self._space.grid()
+        mean, sd = self.predictions(grid, response)
+        promise = self._sign * mean + 3.0 * sd
+        kept = np.argsort(-promise, kind="stable")[:_MOST_POINTS]
+        chosen = int(np.argmax(self._sign * mean[kept]))
+        points = [grid[index] for index in kept]
+        drawn = self._sign * self.draws(points, _DRAWS, self._rng(), response)
+        behind = np.max(drawn, axis=1) - drawn[:, chosen]
+        losses = -np.expm1(-behind) if self._sign > 0.0 else np.expm1(behind)
+        high = float(np.quantile(losses, self._confidence))
+        fit, model = self._fitted(response)
+        regret = Estimate(
+            value=min(float(np.mean(losses)), high),
+            low=0.0,
+            high=high,
+            confidence=self._confidence,
+            n=len(fit.points),
+            n_effective=float(len(fit.points)),
+            method=f"draws from a {model.name}",
+        )
+        point = points[chosen]
+        return Best(point=point, estimate=self.predict(point, response), regret=regret)
+
+    def sensitivities(self, response: str | None = None) -> dict[str, Estimate]:
+        """Return by factor how many times its worst level its best level gives.
+
+        Ratios of geometric means over the grid of the other factors. Which level is the highest and
+        which the lowest is by prediction, and the interval is of the ratio of these two: it holds 1
+        where the factor may not matter.
+        """
+        fit, model = self._fitted(response)
+        ratios = {}
+        for factor in self._space.factors:
+            others = self._grid_without(factor)
+            points = [{**rest, factor.name: level} for level in factor.levels for rest in others]
+            mean, covariance = model.joint(points)
+            average = np.kron(np.eye(len(factor.levels)), np.full(len(others), 1 / len(others)))
+            curve = average @ mean
+            contrast = average[np.argmax(curve)] - average[np.argmin(curve)]
+            sd = fit.scale * math.sqrt(max(float(contrast @ covariance @ contrast), 0.0))
+            ratios[factor.name] = self._estimate(fit, float(contrast @ mean), sd)
+        return ratios
+
+    def crossovers(
+        self, point_a: Point, point_b: Point, response: str | None = None
+    ) -> tuple[Crossover, ...]:
+        """Return where two configurations change places.
+
+        Each number in which both points agree is varied through its range, all else kept. Where the
+        predicted difference changes its sign is a crossover. Its interval is of joint draws: of
+        each the nearest change in the same direction, or the end of the range beyond which it is.
+
+        Raises
+        ------
+        InvalidInput
+            When a point is not of this map, or both are the same.
+        """
+        refuse(self._space.wrong_point(point_a), self._space.wrong_point(point_b))
+        if self._space.key(point_a) == self._space.key(point_b):
+            raise InvalidInput(f"both points are {short(dict(point_a))}, expected different ones")
+        fit, model = self._fitted(response)
+        found: list[Crossover] = []
+        for factor in self._space.factors:
+            if factor.is_category or point_a[factor.name] != point_b[factor.name]:
+                continue
+            levels = _steps(factor)
+            pairs = [{**each, factor.name: at} for each in (point_a, point_b) for at in levels]
+            mean, covariance = model.joint(pairs)
+            apart = self._sign * np.kron([1.0, -1.0], np.eye(len(levels)))
+            moments = apart @ mean, apart @ covariance @ apart.T
+            drawn = fit.draws(moments, _DRAWS, self._rng())
+            for at, probability, is_a_below in _changes(moments[0], drawn, self._confidence):
+                value, low, high = np.interp(at, np.arange(len(levels)), levels).tolist()
+                below, above = (point_a, point_b) if is_a_below else (point_b, point_a)
+                estimate = Estimate(
+                    value=value,
+                    low=low,
+                    high=high,
+                    confidence=self._confidence,
+                    n=len(fit.points),
+                    n_effective=float(len(fit.points)),
+                    method=f"draws from a {model.name}",
+                )
+                found.append(
+                    Crossover(
+                        factor=factor.name,
+                        at=estimate,
+                        below=below,
+                        above=above,
+                        probability=probability,
+                    )
+                )
+        return tuple(found)
+
+    def ranking(self, response: str | None = None) -> tuple[Ranked, ...]:
+        """Rank the points measured, by what was measured there, as `benchrigor.stats.rank` does."""
+        fit = self._fit(response)
+        results = {
+            ", ".join(f"{name}={level}" for name, level in point.items()): estimate
+            for point, estimate in zip(fit.points, fit.estimates, strict=True)
+        }
+        direction = Direction.HIGHER if self._sign > 0.0 else Direction.LOWER
+        return rank(results, confidence=self._confidence, direction=str(direction))
+
+    def _fit(self, response: str | None) -> _Fit:
+        known = " or ".join(map(repr, self._fits))
+        if not self._fits:
+            raise NotEstimable(self.notices[0])
+        if response is None and len(self._fits) == 1:
+            return next(iter(self._fits.values()))
+        if response not in self._fits:
+            raise InvalidInput(f"response is {short(response)}, expected {known}")
+        return self._fits[str(response)]
+
+    def _fitted(self, response: str | None) -> tuple[_Fit, Quadratic | GaussianProcess]:
+        fit = self._fit(response)
+        if fit.model is None:
+            raise NotEstimable(fit.notices[0])
+        return fit, fit.model
+
+    def _estimate(self, fit: _Fit, mean: float, sd: float) -> Estimate:
+        method = fit.model.name if fit.model is not None else ""
+        n = len(fit.points)
+        return _of_logarithm(mean, StandardError(sd, n - 1.0), self._confidence, n, method)
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(self._seed)
+
+    def _grid_without(self, factor: Factor) -> list[Point]:
+        """Return the grid of the other factors, or some of it where it is large."""
+        others = [each for each in self._space.factors if each is not factor]
+        grid = Space(others).grid() if others else [{}]
+        most = max(1, 2 * _MOST_POINTS // len(factor.levels))
+        if len(grid) <= most:
+            return grid
+        return [grid[index] for index in self._rng().choice(len(grid), most, replace=False)]
+
+
+def fit_surface(
+    space: Space,
+    measured: Sequence[Measured],
+    *,
+    response: str | None = None,
+    confidence: float = 0.95,
+    direction: str = "higher",
+    seed: int = 1,
+) -> Surface:
+    """Fit a surface to what samples found.
+
+    The logarithm of each response, which is above 0, is modelled by a Gaussian process and, where
+    samples are enough for it, by a quadratic. Mean absolute leave-one-out errors choose between
+    them: the quadratic's counts with its upper 95 % limit (chi-square, on samples less coefficients
+    degrees of freedom), since its residuals with few of these are small by chance.
+
+    Parameters
+    ----------
+    space
+        The factors.
+    measured
+        What samples found. Those without an estimate do not count as values; samples of one point
+        are averaged.
+    response
+        The only one to be modelled; None for all.
+    confidence
+        Of all intervals.
+    direction
+        Which answers are better: "higher" or "lower".
+    seed
+        Of draws from the posterior.
+
+    Raises
+    ------
+    InvalidInput
+        When a point is not of the space, an answer is not above 0, or an argument is out of range.
+    MissingExtra
+        Without scikit-learn, which comes with ``pip install 'benchrigor[workbench]'``.
+
+    Examples
+    --------
+    >>> from benchrigor.workbench.surfaces.factors import Factor
+    >>> from benchrigor.workbench.surfaces.samples import Sample
+    >>> space = Space([Factor("threads", levels=[1, 2, 4, 8, 16, 32], scale="log2")])
+    >>> def known(rate):
+    ...     return Estimate(value=rate, low=0.98 * rate, high=1.02 * rate, confidence=0.95, n=10,
+    ...                     n_effective=10.0, method="mean")
+    >>> surface = fit_surface(space, [
+    ...     Measured(sample=Sample(id=index, point=point), estimates={"rate": known(rate)})
+    ...     for index, (point, rate) in enumerate(zip(space.grid(), [100, 195, 360, 600, 800, 900]))
+    ... ])
+    >>> surface.best().point, surface.predict({"threads": 3}).value > 250
+    ({'threads': 32}, True)
+    """
+    problems: list[str] = []
+    attempt(problems, check_confidence, confidence)
+    problems += wrong_choice("direction", direction, ("higher", "lower"))
+    samples = listed(measured, "measured", "Measured") if len(measured) else []
+    for each in samples:
+        problems += _wrong_sample(space, each)
+    refuse(problems)
+    names = dict.fromkeys(name for each in samples for name in each.estimates)
+    if response is not None:
+        refuse(wrong_choice("response", response, tuple(names)) if names else ())
+        names = {response: None}
+    fits = {name: _fit_response(space, samples, name, confidence) for name in names}
+    first = next(iter(fits.values()), _Fit(points=(), estimates=()))
+    notices = [*_without_number(samples), *(one for fit in fits.values() for one in fit.notices)]
+    if not fits:
+        notices = [_too_few(space, 0), *notices]
+    return Surface(
+        samples=tuple(samples),
+        model=None if first.model is None else first.model.name,
+        loo_error=first.loo_error,
+        notices=tuple(notices),
+        _space=space,
+        _fits=fits,
+        _confidence=confidence,
+        _sign=1.0 if direction == "higher" else -1.0,
+        _seed=seed,
+    )
+
+
+def _wrong_sample(space: Space, measured: Measured) -> Iterable[str]:
+    name = f"sample {measured.sample.id}"
+    yield from (f"{name}: {each}" for each in space.wrong_point(measured.sample.point))
+    for response, estimate in measured.estimates.items():
+        yield from wrong_quantity(f"{response} of {name}", estimate)
+
+
+def _without_number(samples: Sequence[Measured]) -> Iterable[Notice]:
+    lost = [each for each in samples if not each.estimates]
+    beyond = sum(each.at_least is not None or each.at_most is not None for each in lost)
+    if lost:
+        sentence = (
+            f"{many(len(lost), 'sample')} of {len(samples)} have no number, "
+            f"{beyond} of them since the answer is beyond a limit; no model counts them."
+        )
+        yield Notice.warning(
+            Code.SAMPLES_WITHOUT_NUMBER, sentence, samples=len(samples), beyond=beyond
+        )
+
+
+def _too_few(space: Space, n: int) -> Notice:
+    wanted = _least_points(space)
+    sentence = f"Only {many(n, 'point')} measured: a model of these factors takes {wanted}."
+    return Notice.refusal(Code.TOO_FEW_SAMPLES, sentence, n=n, wanted=wanted)
+
+
+def _least_points(space: Space) -> int:
+    """Return of how many points a model is made: a plane and two degrees of freedom."""
+    return width_of_plane(space) + 2
+
+
+def _fit_response(
+    space: Space, samples: Sequence[Measured], response: str, confidence: float
+) -> _Fit:
+    together: dict[object, list[tuple[Point, Estimate]]] = {}
+    for each in samples:
+        if response in each.estimates:
+            point = each.sample.point
+            together.setdefault(space.key(point), []).append((point, each.estimates[response]))
+    points = [pairs[0][0] for pairs in together.values()]
+    several = [[estimate for _, estimate in pairs] for pairs in together.values()]
+    logs, errors = np.reshape([_averaged(each) for each in several], (-1, 2)).T
+    estimates = [
+        each[0]
+        if len(each) == 1
+        else _of_logarithm(
+            log, StandardError(error, math.inf), confidence, sum(one.n for one in each), "average"
+        )
+        for each, log, error in zip(several, logs.tolist(), errors.tolist(), strict=True)
+    ]
+    if len(points) < _least_points(space):
+        too_few = _too_few(space, len(points))
+        return _Fit(points=points, estimates=estimates, notices=(too_few,))
+    model = _chosen(
+        fit_gaussian_process(space, points, logs, errors),
+        fit_quadratic(space, points, logs, errors),
+    )
+    rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
+    return _Fit(
+        points=points,
+        estimates=estimates,
+        model=model,
+        scale=max(1.0, rms),
+        notices=tuple(_doubts(model, rms)),
+    )
+
+
+def _averaged(estimates: Sequence[Estimate]) -> tuple[float, float]:
+    """Return the logarithm of the average of one point's estimates, and its standard error.
+
+    Where they differ by more than their errors the error grows with them (Birge 1932).
+    """
+    logs = np.log([each.value for each in estimates])
+    errors = np.maximum([_error(each) / each.value for each in estimates], _LEAST_ERROR)
+    weights = errors**-2.0
+    mean = float(np.average(logs, weights=weights))
+    ratio = float(weights @ (logs - mean) ** 2) / max(len(estimates) - 1, 1)
+    return mean, math.sqrt(max(1.0, ratio) / float(weights.sum()))
+
+
+def _error(estimate: Estimate) -> float:
+    if estimate.standard_error is not None:
+        return estimate.standard_error
+    return estimate.half_width / student_t(math.inf, estimate.confidence)
+
+
+def _chosen(process: GaussianProcess, quadratic: Quadratic | None) -> Quadratic | GaussianProcess:
+    """Return the model of the lower leave-one-out error, that of the quadratic at its limit."""
+    if quadratic is None:
+        return process
+    own, other = (float(np.mean(np.abs(each.left_out))) for each in (process, quadratic))
+    lowest = float(scipy.special.chdtri(quadratic.freedom, 0.95))
+    return quadratic if other * math.sqrt(quadratic.freedom / lowest) < own else process
+
+
+def _doubts(model: Quadratic | GaussianProcess, rms: float) -> Iterable[Notice]:
+    if isinstance(model, Quadratic) and model.p_fit < _LACK:
+        sentence = (
+            f"The surface is no quadratic: it is {model.misfit_sd:.2g} (relative standard "
+            "deviation) away from it, beyond the errors of the samples. Intervals count that."
+        )
+        yield Notice.note(Code.LACK_OF_FIT, sentence, p=model.p_fit, misfit=model.misfit_sd)
+    if rms > _WIDE:
+        sentence = (
+            f"Samples differ from what the others predict {rms:.2g} times as much as the model "
+            "expects: intervals are wider by that. Measure more points."
+        )
+        yield Notice.warning(Code.PREDICTIONS_WIDENED, sentence, factor=rms)
+
+
+def _of_logarithm(
+    mean: float, error: StandardError, confidence: float, n: int, method: str
+) -> Estimate:
+    """Return the estimate of what a logarithm is of."""
+    log = t_interval(mean, error, confidence, n=n, n_effective=float(n), method=method)
+    value, low, high = (
+        math.exp(min(each, _LARGEST_LOG)) for each in (log.value, log.low, log.high)
+    )
+    return replace(log, value=value, low=low, high=high, standard_error=error.value * value)
+
+
+def _steps(factor: Factor) -> list[float]:
+    """Return levels from the lowest to the highest, at equal distances on its scale."""
+    ends = [float(each) for each in factor.levels]
+    space = np.linspace if factor.scale == "linear" else np.geomspace
+    steps: list[float] = space(min(ends), max(ends), _STEPS).tolist()
+    return steps
+
+
+def _changes(
+    difference: Floats, drawn: Floats, confidence: float
+) -> Iterable[tuple[Floats, float, bool]]:
+    """Yield, of each change of sign, place and interval in steps, probability, and direction."""
+    tails = (1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0
+    for index in np.flatnonzero((difference[:-1] > 0.0) != (difference[1:] > 0.0)):
+        is_first_better = bool(difference[index] > 0.0)
+        better = drawn > 0.0 if is_first_better else drawn <= 0.0
+        changes = better[:, :-1] & ~better[:, 1:]
+        far = np.where(changes, np.abs(np.arange(changes.shape[1]) - index), np.inf)
+        nearest = np.argmin(far, axis=1)
+        row = np.arange(len(drawn))
+        before, after = drawn[row, nearest], drawn[row, nearest + 1]
+        has_change = changes[row, nearest]
+        share = before / np.where(has_change, before - after, 1.0)
+        end = np.where(better[:, 0], difference.size - 1.0, 0.0)
+        places = np.where(has_change, nearest + share, end)
+        place = index + difference[index] / (difference[index] - difference[index + 1])
+        low, high = np.quantile(places, tails)
+        at = np.array([place, min(low, place), max(high, place)])
+        yield at, float(np.mean(has_change)), is_first_better

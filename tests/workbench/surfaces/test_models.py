@@ -1,0 +1,119 @@
+"""The two models of maps: their leave-one-out predictions, and what they take of the samples."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from benchrigor.model import Floats
+from benchrigor.workbench.surfaces.factors import Factor, Space
+from benchrigor.workbench.surfaces.gaussian_process import fit_gaussian_process
+from benchrigor.workbench.surfaces.quadratic import fit_quadratic
+from benchrigor.workbench.surfaces.surface import _chosen
+
+SPACE = Space([Factor("x", levels=range(6)), Factor("y", levels=range(4))])
+GRID = SPACE.grid()
+TERMS = np.column_stack([np.ones(len(GRID)), SPACE.terms(GRID)])
+TRUE = np.array([5.0, 0.4, -0.3, 0.2, 0.1, -0.2])
+
+
+def noisy(
+    seed: int, error: float = 0.02, bend: Callable[[Floats], Floats] | None = None
+) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    bent = 0.0 if bend is None else bend(SPACE.coordinates(GRID))
+    return TERMS @ TRUE + bent + rng.normal(0.0, error, len(GRID)), np.full(len(GRID), error)
+
+
+def wave(rows: Floats) -> Floats:
+    waves: Floats = 0.3 * np.sin(5.0 * rows[:, 0])
+    return waves
+
+
+def test_a_quadratic_is_found_again_and_fits() -> None:
+    fitted = fit_quadratic(SPACE, GRID, *noisy(1))
+    assert fitted is not None
+    assert fitted.predictions(GRID)[0] == pytest.approx(TERMS @ TRUE, abs=0.04)
+    assert fitted.p_fit > 0.001
+
+
+def test_lack_of_fit_is_seen_and_counts() -> None:
+    fitted = fit_quadratic(SPACE, GRID, *noisy(1, bend=wave))
+    assert fitted is not None
+    assert fitted.p_fit < 1e-6
+    assert 0.1 < fitted.misfit_sd < 0.4
+    assert fitted.predictions(GRID)[1].min() > fitted.misfit_sd
+
+
+def test_the_chance_of_a_false_lack_of_fit_is_its_level() -> None:
+    found = [fit_quadratic(SPACE, GRID, *noisy(seed)) for seed in range(100)]
+    low = sum(each is not None and each.p_fit < 0.1 for each in found)
+    assert 2 <= low <= 20
+
+
+def test_left_out_samples_are_predicted_as_by_a_fit_without_them() -> None:
+    logs, errors = noisy(2)
+    fitted = fit_quadratic(SPACE, GRID, logs, errors * 3.0)  # no lack of fit that would differ
+    assert fitted is not None
+    assert fitted.misfit_sd == 0.0
+    rest = np.arange(1, len(GRID))
+    without = fit_quadratic(SPACE, GRID[1:], logs[rest], errors[rest] * 3.0)
+    assert without is not None
+    assert fitted.left_out[0] == pytest.approx(logs[0] - without.predictions(GRID[:1])[0][0])
+
+
+def test_a_process_predicts_left_out_samples_as_the_formula_says() -> None:
+    """By conditioning without each sample, with the kernel and the level kept."""
+    logs, errors = noisy(3, bend=wave)
+    fitted = fit_gaussian_process(SPACE, GRID, logs, errors)
+    rows = SPACE.coordinates(GRID)
+    kernel, level, spread = fitted.regressor.kernel_, fitted.level, fitted.spread
+    covariance = spread**2 * kernel(rows) + np.diag(errors**2)
+    for left in (0, 7, 23):
+        rest = np.delete(np.arange(len(GRID)), left)
+        weights = np.linalg.solve(covariance[np.ix_(rest, rest)], covariance[rest, left])
+        expected = logs[left] - level - weights @ (logs[rest] - level)
+        variance = covariance[left, left] - weights @ covariance[rest, left]
+        assert fitted.left_out[left] == pytest.approx(expected)
+        assert fitted.left_out_sd[left] == pytest.approx(np.sqrt(variance))
+
+
+def test_leave_one_out_errors_choose_the_model() -> None:
+    for bend, name in ((None, "quadratic"), (wave, "gaussian-process")):
+        logs, errors = noisy(4, bend=bend)
+        models = (
+            fit_gaussian_process(SPACE, GRID, logs, errors),
+            fit_quadratic(SPACE, GRID, logs, errors),
+        )
+        chosen = _chosen(*models)
+        assert chosen.name == name or bend is None  # of a true quadratic both are right
+        assert np.mean(np.abs(chosen.predictions(GRID)[0] - logs)) < 0.03
+
+
+@pytest.mark.parametrize(("n", "coefficients"), [(24, 6), (8, 6), (5, 3), (3, None)])
+def test_a_quadratic_is_as_large_as_the_samples_allow(n: int, coefficients: int | None) -> None:
+    logs, errors = noisy(5)
+    spread = np.random.default_rng(1).permutation(len(GRID))[:n]
+    points = [GRID[index] for index in spread]
+    fitted = fit_quadratic(SPACE, points, logs[spread], errors[spread])
+    assert (None if fitted is None else n - fitted.freedom) == coefficients
+
+
+def test_a_sample_that_is_known_badly_moves_predictions_little() -> None:
+    logs, errors = noisy(6)
+    logs[5] += 1.0
+    errors[5] = 2.0
+    for fit in (fit_quadratic, fit_gaussian_process):
+        fitted = fit(SPACE, GRID, logs, errors)
+        assert fitted is not None
+        assert fitted.predictions(GRID)[0][5] == pytest.approx((TERMS @ TRUE)[5], abs=0.1)
+
+
+def test_predictions_are_the_margins_of_joint_ones() -> None:
+    logs, errors = noisy(7, bend=wave)
+    for fit in (fit_quadratic, fit_gaussian_process):
+        fitted = fit(SPACE, GRID[::2], logs[::2], errors[::2])
+        assert fitted is not None
+        mean, covariance = fitted.joint(GRID)
+        assert fitted.predictions(GRID)[0] == pytest.approx(mean)
+        assert fitted.predictions(GRID)[1] ** 2 == pytest.approx(np.diag(covariance), abs=1e-9)

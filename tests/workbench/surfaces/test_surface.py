@@ -1,0 +1,244 @@
+"""Surfaces: predictions, the best point, what matters, and where configurations change places."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.model import Code, Estimate
+from benchrigor.workbench.surfaces.factors import Factor, Point, Space
+from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.surfaces.surface import Surface, fit_surface
+
+SPACE = Space(
+    [
+        Factor("threads", levels=[1, 2, 4, 8, 16, 32], scale="log2"),
+        Factor("fs", levels=["ext4", "xfs"]),
+    ]
+)
+ERROR = 0.02
+
+
+def rate_of(point: Point) -> float:
+    """Return the true answer: xfs gains more of threads."""
+    threads = float(point["threads"])
+    speed, contention = (120.0, 0.12) if point["fs"] == "ext4" else (95.0, 0.05)
+    return speed * threads / (1.0 + contention * threads)
+
+
+def known(value: float, error: float = ERROR) -> Estimate:
+    half_width = 1.96 * error * value
+    return Estimate(
+        value=value,
+        low=value - half_width,
+        high=value + half_width,
+        confidence=0.95,
+        n=10,
+        n_effective=10.0,
+        method="mean",
+        standard_error=error * value,
+    )
+
+
+def measured(
+    points: Sequence[Point],
+    answer: Callable[[Point], float] = rate_of,
+    *,
+    seed: int | None = None,
+    error: float = ERROR,
+) -> list[Measured]:
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(0.0, error, len(points)) if seed is not None else np.zeros(len(points))
+    return [
+        Measured(
+            sample=Sample(id=index, point=point),
+            estimates={"rate": known(answer(point) * math.exp(off), error)},
+        )
+        for index, (point, off) in enumerate(zip(points, noise.tolist(), strict=True))
+    ]
+
+
+@pytest.fixture(scope="module")
+def surface() -> Surface:
+    return fit_surface(SPACE, measured(SPACE.grid()[::2] + SPACE.grid()[1::4], seed=1))
+
+
+def test_a_prediction_holds_the_truth_between_levels(surface: Surface) -> None:
+    for point in ({"threads": 3, "fs": "ext4"}, {"threads": 32, "fs": "xfs"}):
+        found = surface.predict(point)
+        assert found.low < rate_of(point) < found.high
+        assert found.relative_half_width < 0.35
+        assert found.degrees_of_freedom == found.n - 1
+
+
+@pytest.mark.parametrize(
+    ("point", "word"),
+    [
+        ({"threads": 64, "fs": "xfs"}, "from 1 to 32"),
+        ({"threads": 2, "fs": "zfs"}, "'ext4' or 'xfs'"),
+        ({"threads": 2}, "a level of each of"),
+    ],
+)
+def test_a_point_of_no_map_is_refused(surface: Surface, point: Point, word: str) -> None:
+    with pytest.raises(InvalidInput, match=word):
+        surface.predict(point)
+
+
+def test_too_few_samples_give_a_notice_and_no_number() -> None:
+    surface = fit_surface(SPACE, measured(SPACE.grid()[:4]))
+    assert (surface.model, surface.loo_error) == (None, None)
+    assert [each.code for each in surface.notices] == [Code.TOO_FEW_SAMPLES]
+    for ask in (surface.best, surface.sensitivities):
+        with pytest.raises(NotEstimable, match="takes 5"):
+            ask()
+    assert len(surface.ranking()) == 4
+    with pytest.raises(NotEstimable, match="Only 0 points"):
+        fit_surface(SPACE, []).best()
+
+
+def test_samples_without_a_number_are_kept_and_not_counted() -> None:
+    samples = measured(SPACE.grid(), seed=2)
+    lost = [
+        Measured(sample=Sample(id=20, point=SPACE.grid()[0]), at_least=1e6),
+        Measured(sample=Sample(id=21, point=SPACE.grid()[1]), reason="it crashed"),
+    ]
+    surface, without = fit_surface(SPACE, [*samples, *lost]), fit_surface(SPACE, samples)
+    point = SPACE.grid()[0]
+    assert surface.predict(point) == without.predict(point)
+    assert len(surface.samples) == len(samples) + 2
+    notice = next(each for each in surface.notices if each.code is Code.SAMPLES_WITHOUT_NUMBER)
+    assert notice.evidence == {"samples": 14, "beyond": 1}
+
+
+def test_wrong_samples_are_all_named() -> None:
+    samples = measured(SPACE.grid())
+    bad = [
+        Measured(sample=Sample(id=30, point={"threads": 1, "fs": "zfs"})),
+        Measured(sample=Sample(id=31, point=SPACE.grid()[0]), estimates={"rate": known(-3.0)}),
+    ]
+    with pytest.raises(InvalidInput) as caught:
+        fit_surface(SPACE, [*samples, *bad], confidence=1.0, direction="up")
+    text = str(caught.value)
+    assert all(each in text for each in ("sample 30", "rate of sample 31", "confidence", "'up'"))
+
+
+def test_one_of_several_responses_is_named() -> None:
+    samples = [
+        Measured(
+            sample=each.sample,
+            estimates={**each.estimates, "latency": known(1.0 / each.estimates["rate"].value)},
+        )
+        for each in measured(SPACE.grid(), seed=3)
+    ]
+    surface = fit_surface(SPACE, samples)
+    point = {"threads": 4, "fs": "xfs"}
+    product = surface.predict(point, "rate").value * surface.predict(point, "latency").value
+    assert product == pytest.approx(1.0, rel=1e-3)
+    with pytest.raises(InvalidInput, match="'rate' or 'latency'"):
+        surface.predict(point)
+    assert fit_surface(SPACE, samples, response="latency").predict(point).value < 1.0
+
+
+def test_the_best_point_follows_the_direction() -> None:
+    samples = measured(SPACE.grid(), seed=4)
+    highest = fit_surface(SPACE, samples).best()
+    assert highest.point == {"threads": 32, "fs": "xfs"}
+    assert highest.regret.low == 0.0 <= highest.regret.value <= highest.regret.high < 0.05
+    lowest = fit_surface(SPACE, samples, direction="lower").best()
+    assert lowest.point == {"threads": 1, "fs": "xfs"}
+
+
+def test_answers_repeat_exactly_with_one_seed() -> None:
+    samples = measured(SPACE.grid()[::2], lambda point: 5.0 + float(point["threads"]), seed=4)
+    one, other = (fit_surface(SPACE, samples, seed=7).best() for _ in range(2))
+    assert one == other
+
+
+def test_the_unit_of_the_answer_changes_nothing_else() -> None:
+    one, thousand = (
+        fit_surface(SPACE, measured(SPACE.grid(), lambda p, k=k: k * rate_of(p), seed=5))
+        for k in (1.0, 1000.0)
+    )
+    point = {"threads": 6, "fs": "ext4"}
+    assert thousand.predict(point).value == pytest.approx(1000.0 * one.predict(point).value)
+    assert thousand.loo_error == pytest.approx(one.loo_error)
+
+
+def test_sensitivities_hold_true_ratios() -> None:
+    def separable(point: Point) -> float:
+        return 50.0 * float(point["threads"]) ** 0.5
+
+    found = fit_surface(SPACE, measured(SPACE.grid(), separable, seed=6)).sensitivities()
+    assert found["threads"].low < math.sqrt(32.0) < found["threads"].high
+    assert found["fs"].low < 1.0 < found["fs"].high
+
+
+def test_configurations_change_places_where_they_do(surface: Surface) -> None:
+    ext4, xfs = ({"threads": 2, "fs": each} for each in ("ext4", "xfs"))
+    (found,) = surface.crossovers(ext4, xfs)
+    true = 25.0 / (0.12 * 95.0 - 0.05 * 120.0)  # 120 / (1 + .12 n) = 95 / (1 + .05 n)
+    assert found.factor == "threads"
+    assert found.at.low < true < found.at.high
+    assert (found.below["fs"], found.above["fs"]) == ("ext4", "xfs")
+    assert found.probability > 0.9
+    (mirrored,) = surface.crossovers(xfs, ext4)
+    assert mirrored.below == found.below
+    with pytest.raises(InvalidInput, match="different"):
+        surface.crossovers(xfs, xfs)
+
+
+def test_configurations_that_keep_their_places_have_no_crossover(surface: Surface) -> None:
+    one, two = ({"threads": each, "fs": "xfs"} for each in (1, 2))
+    assert surface.crossovers(one, two) == ()
+
+
+def test_measured_points_are_ranked_as_a_family() -> None:
+    ranked = fit_surface(SPACE, measured(SPACE.grid(), seed=1)).ranking()
+    assert (ranked[0].name, ranked[0].place) == ("threads=32, fs=xfs", 1)
+    assert {each.name: each.place for each in ranked}["threads=32, fs=ext4"] > 1
+    assert len(ranked) == len(SPACE.grid())
+
+
+def test_a_point_that_is_asked_again_is_known_better_and_counts_once() -> None:
+    grid = SPACE.grid()
+    once = fit_surface(SPACE, measured(grid))
+    again = fit_surface(SPACE, measured([*grid, grid[0], grid[0], grid[0]]))
+    assert again.predict(grid[0]).n == len(grid)
+    assert again.predict(grid[0]).half_width < once.predict(grid[0]).half_width
+    assert len(again.ranking()) == len(grid)
+
+
+def test_exact_answers_are_predicted_where_they_were_measured() -> None:
+    surface = fit_surface(SPACE, measured(SPACE.grid(), error=0.0))
+    for point in SPACE.grid():
+        assert surface.predict(point).value == pytest.approx(rate_of(point), rel=1e-3)
+
+
+def test_equal_answers_have_no_effect_of_any_factor() -> None:
+    surface = fit_surface(SPACE, measured(SPACE.grid(), lambda _: 7.0, seed=8))
+    assert all(each.low < 1.01 for each in surface.sensitivities().values())
+
+
+def test_draws_have_the_moments_of_predictions(surface: Surface) -> None:
+    points = SPACE.grid()
+    mean, sd = surface.predictions(points)
+    drawn = surface.draws(points, 20_000, np.random.default_rng(1))
+    freedom = surface.predict(points[0]).n - 1
+    assert drawn.mean(axis=0) == pytest.approx(mean, abs=0.01)
+    assert drawn.std(axis=0) == pytest.approx(sd * math.sqrt(freedom / (freedom - 2)), rel=0.1)
+
+
+@pytest.mark.slow
+def test_intervals_of_points_that_were_not_measured_hold_the_truth() -> None:
+    grid, held = SPACE.grid(), []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        kept = [grid[index] for index in sorted(rng.choice(len(grid), 8, replace=False))]
+        surface = fit_surface(SPACE, measured(kept, seed=seed))
+        for point in grid:
+            if point not in kept:
+                found = surface.predict(point)
+                held.append(found.low <= rate_of(point) <= found.high)
+    assert np.mean(held) > 0.9
