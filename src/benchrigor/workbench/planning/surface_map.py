@@ -1,0 +1,371 @@
+"""A map of an answer over configurations: asked for the next sample, told what it found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.errors import PlanMismatch
+from benchrigor.model import Estimate, Floats
+from benchrigor.model.checks import (
+    refuse,
+    wrong_choice,
+    wrong_number,
+    wrong_quantity,
+    wrong_share,
+    wrong_values,
+    wrong_whole,
+)
+from benchrigor.model.series import short
+from benchrigor.stats.series.interval import student_t
+from benchrigor.workbench.surfaces.designs import d_optimal, seed_of, snake
+from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
+from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.surfaces.surface import Surface, fit_surface
+
+ADAPTIVE, D_OPTIMAL, FULL = "adaptive", "d-optimal", "full"
+DESIGNS = (ADAPTIVE, D_OPTIMAL, FULL)
+RESPONSE = "response"  # the name of an answer that has none
+Answer = Estimate | tuple[float, float, float]
+_MOST_ASKED = 3  # times that the same point is asked, to narrow it
+_FEWEST = 4  # samples of a first design
+
+
+class SurfaceMap:
+    """Find how an answer depends on factors, with as few samples as it takes.
+
+    It does nothing itself: it is asked for a sample and told what that found. Several samples may
+    be asked for before one is told.
+
+    Parameters
+    ----------
+    factors
+        What is varied.
+    design
+        "adaptive": after a first design, each next sample is where it makes predictions the most
+        certain per expected second; a point may be asked again. "d-optimal": that many samples
+        which determine a quadratic model best. "full": every combination of levels.
+    samples
+        How many at most; needed of "d-optimal". None for as many as it takes.
+    target
+        Relative half-width of predictions at which "adaptive" stops.
+    confidence
+        Of intervals.
+    budget_s
+        What all samples may cost; None for no limit.
+    direction
+        "higher" or "lower": which answers are better.
+    seed
+        Of designs and draws.
+
+    Raises
+    ------
+    InvalidInput
+        When an argument is out of range.
+
+    Examples
+    --------
+    >>> factors = [Factor("disks", levels=[1, 2, 3, 4]), Factor("fs", levels=["ext4", "xfs"])]
+    >>> search = SurfaceMap(factors)
+    >>> while (sample := search.ask()) is not None:
+    ...     peak = 100.0 * sample.point["disks"] * (1.2 if sample.point["fs"] == "xfs" else 1.0)
+    ...     search.tell(sample, (peak, 0.98 * peak, 1.02 * peak))
+    >>> surface = search.result()
+    >>> surface.best().point
+    {'disks': 4, 'fs': 'xfs'}
+    """
+
+    def __init__(
+        self,
+        factors: Sequence[Factor],
+        *,
+        design: str = ADAPTIVE,
+        samples: int | None = None,
+        target: float = 0.05,
+        confidence: float = 0.95,
+        budget_s: float | None = None,
+        direction: str = "higher",
+        seed: int = 1,
+    ) -> None:
+        self.space = Space(factors)
+        refuse(
+            wrong_choice("design", design, DESIGNS),
+            [] if samples is None else wrong_whole("samples", samples),
+            wrong_share("target", target),
+            wrong_share("confidence", confidence),
+            [] if budget_s is None else wrong_number("budget_s", budget_s),
+            wrong_choice("direction", direction, ("higher", "lower")),
+            wrong_whole("seed", seed, least=0),
+            ["samples is None, expected a number for a d-optimal design"]
+            * (design == D_OPTIMAL and samples is None),
+        )
+        self.design, self.samples, self.budget_s = design, samples, budget_s
+        self._target, self._confidence = target, confidence
+        self._direction, self._seed = direction, seed
+        self._grid = self.space.grid()
+        self._first = snake(self.space, self._first_design())
+        self._queue = list(self._first)
+        self._pending: dict[int, Sample] = {}
+        self._measured: list[Measured] = []
+        self._own: list[Measured] = []  # without those of earlier maps
+        self._asked = 0
+        self._known: tuple[int, Surface] | None = None
+
+    def _first_design(self) -> list[Point]:
+        """Return the points to begin with: of "adaptive" as many as determine a quadratic model.
+
+        Where so many are more than half of all samples, points far from each other must do.
+        """
+        if self.design == FULL:
+            return self._grid
+        if self.design == D_OPTIMAL:
+            return d_optimal(self.space, self.samples or 0, seed=self._seed)
+        fewest = self.space.terms(self._grid[:1]).shape[1] + 1
+        most = (self.samples or len(self._grid)) // 2
+        if fewest <= max(most, _FEWEST):
+            return d_optimal(self.space, fewest, seed=self._seed)
+        return self._spread(max(most, _FEWEST))
+
+    def _spread(self, count: int) -> list[Point]:
+        """Choose points one by one, each the farthest from those before."""
+        chosen = [self._grid[0]]
+        nearest = self.space.distances(self._grid, chosen[0])
+        while len(chosen) < min(count, len(self._grid)):
+            chosen.append(self._grid[int(np.argmax(nearest))])
+            nearest = np.minimum(nearest, self.space.distances(self._grid, chosen[-1]))
+        return chosen
+
+    def ask(self) -> Sample | None:
+        """Return the next sample; None when nothing more is to be asked, as far as is known."""
+        point = None if self._is_full() else self._next_point()
+        if point is None:
+            return None
+        sample = Sample(
+            id=self._asked,
+            point=dict(point),
+            seed_load=seed_of(self.space, self._answers(), point),
+            accuracy=self._target,
+        )
+        self._asked += 1
+        self._pending[sample.id] = sample
+        return sample
+
+    def tell(
+        self,
+        sample: Sample,
+        estimate: Answer | Mapping[str, Answer] | None,
+        *,
+        at_least: float | None = None,
+        at_most: float | None = None,
+        host: str | None = None,
+        cost_s: float = 0.0,
+        reason: str | None = None,
+    ) -> None:
+        """Add what a sample found.
+
+        Parameters
+        ----------
+        sample
+            As `ask` returned it.
+        estimate
+            An Estimate, or value, low and high; several by the names of their responses; None for
+            a sample that failed, or whose answer is only known to be beyond ``at_least`` or
+            ``at_most``.
+        host
+            Where it was measured.
+        cost_s
+            Seconds that it took.
+        reason
+            Why there is no estimate.
+
+        Raises
+        ------
+        PlanMismatch
+            When the sample was not asked for, or has been told already.
+        InvalidInput
+            For an estimate that is not above 0, or not in its interval.
+        """
+        if not isinstance(sample, Sample) or self._pending.get(sample.id) != sample:
+            known = any(each.sample == sample for each in self._measured)
+            what = "has been told already" if known else "was never asked for"
+            raise PlanMismatch(
+                f"{short(sample)} {what}; tell each sample that ask() returned, once"
+            )
+        answers = self._checked(estimate)
+        limits = [("at_least", at_least), ("at_most", at_most)]
+        refuse(
+            *(wrong_number(name, limit) for name, limit in limits if limit is not None),
+            wrong_number("cost_s", cost_s, zero=True),
+            ["an estimate and a limit are told, expected one of them"]
+            * (bool(answers) and (at_least is not None or at_most is not None)),
+        )
+        del self._pending[sample.id]
+        told = Measured(
+            sample=sample,
+            estimates=answers,
+            at_least=at_least,
+            at_most=at_most,
+            host=host,
+            cost_s=cost_s,
+            reason=reason,
+        )
+        self._measured.append(told)
+        self._own.append(told)
+
+    def recall(self, measured: Sequence[Measured], *, own: bool = True) -> None:
+        """Take in samples of an earlier map of equal factors, subject and host.
+
+        Their points are not asked again by a first design. Those that are not this map's ``own``,
+        taken up again, count neither towards its samples nor its budget.
+
+        Raises
+        ------
+        InvalidInput
+            For a sample of other factors.
+        """
+        refuse(*(self.space.wrong_point(each.sample.point) for each in measured))
+        self._measured += measured
+        self._own += list(measured) if own else []
+        known = {self.space.key(each.sample.point) for each in measured}
+        self._queue = [point for point in self._queue if self.space.key(point) not in known]
+        self._asked = max([self._asked, *(each.sample.id + 1 for each in measured)])
+
+    @property
+    def last(self) -> Measured:
+        """What was told last."""
+        return self._measured[-1]
+
+    def result(self) -> Surface:
+        """Return the surface of all samples so far."""
+        if self._known is None or self._known[0] != len(self._measured):
+            self._known = len(self._measured), self._fitted(self._measured)
+        return self._known[1]
+
+    def _fitted(self, measured: Sequence[Measured]) -> Surface:
+        return fit_surface(
+            self.space,
+            measured,
+            confidence=self._confidence,
+            direction=self._direction,
+            seed=self._seed,
+        )
+
+    def _checked(self, estimate: Answer | Mapping[str, Answer] | None) -> dict[str, Estimate]:
+        """Return the answers by response; raise for what is no estimate of a positive number."""
+        if estimate is None:
+            return {}
+        by_name = estimate if isinstance(estimate, Mapping) else {RESPONSE: estimate}
+        known = next((set(each.estimates) for each in self._measured if each.estimates), {*by_name})
+        problems = wrong_values(
+            [("responses", sorted(by_name), {*by_name} == known, f"{sorted(known)} as before")]
+        )
+        answers = {}
+        for name, answer in by_name.items():
+            if isinstance(answer, tuple) and len(answer) == 3:
+                value, low, high = answer
+                answer = Estimate(  # noqa: PLW2901
+                    value=value,
+                    low=low,
+                    high=high,
+                    confidence=self._confidence,
+                    n=1,
+                    n_effective=1.0,
+                    method="told",
+                )
+            if not isinstance(answer, Estimate):
+                problems.append(f"{name} is {short(answer)}, expected an Estimate or three numbers")
+                continue
+            wrong = wrong_quantity(name, answer)
+            if not wrong and answer.low <= 0.0:
+                wrong = [f"{name} is {answer.value!r} from {answer.low!r}, expected more than 0"]
+            problems += wrong
+            answers[name] = answer
+        refuse(problems)
+        return answers
+
+    def _answers(self) -> list[tuple[Point, float]]:
+        """Return the points that have an answer, with the first response."""
+        return [
+            (each.sample.point, next(iter(each.estimates.values())).value)
+            for each in self._measured
+            if each.estimates
+        ]
+
+    def _is_full(self) -> bool:
+        """Whether there is no sample or time left."""
+        begun = len(self._own) + len(self._pending)
+        if self.samples is not None and begun >= self.samples:
+            return True
+        if self.budget_s is None or not self._own:
+            return False
+        spent_s = sum(each.cost_s for each in self._own)
+        return spent_s + spent_s / len(self._own) * (len(self._pending) + 1) > self.budget_s
+
+    def _next_point(self) -> Point | None:
+        if self._queue:
+            return self._queue.pop(0)
+        return self._least_certain() if self.design == ADAPTIVE else None
+
+    def _least_certain(self) -> Point | None:
+        """Return the point whose sample makes its prediction the most certain per second.
+
+        Pending samples count as if they were told what is predicted. The variance of a prediction
+        after another sample is that of two independent numbers combined.
+        """
+        surface = self.result()
+        if surface.model is None:
+            return self._farthest()
+        if self._pending:
+            surface = self._fitted([*self._measured, *map(self._believed, self._pending.values())])
+        _, sd = surface.predictions(self._grid)
+        quantile = student_t(max(len(self._answers()) - 1.0, 1.0), 0.5 + self._confidence / 2.0)
+        if not np.any(np.expm1(quantile * sd) > self._target):
+            return None
+        own = self._target / quantile  # standard error of one more sample
+        gain = (sd - sd * own / np.hypot(sd, own)) / self._expected_s()
+        gain[~self._may_be_asked()] = -1.0
+        best = int(np.argmax(gain))
+        return self._grid[best] if gain[best] > 0.0 else None
+
+    def _believed(self, sample: Sample) -> Measured:
+        """Return a pending sample as if it found what is predicted."""
+        value = self.result().predict(sample.point).value
+        low, high = value * (1.0 - self._target), value * (1.0 + self._target)
+        return Measured(sample=sample, estimates=self._checked((value, low, high)))
+
+    def _farthest(self) -> Point | None:
+        """Return the point farthest from all that were asked, while no model is known."""
+        asked = [each.point for each in self._all_asked()]
+        nearest = np.min([self.space.distances(self._grid, point) for point in asked], axis=0)
+        best = int(np.argmax(nearest))
+        return self._grid[best] if nearest[best] > 0.0 else None
+
+    def _all_asked(self) -> list[Sample]:
+        return [*(each.sample for each in self._measured), *self._pending.values()]
+
+    def _may_be_asked(self) -> npt.NDArray[np.bool_]:
+        """Tell which points of the grid may be asked: not too often, and none that failed."""
+        times = Counter(self.space.key(each.point) for each in self._all_asked())
+        without = {
+            self.space.key(each.sample.point) for each in self._measured if not each.estimates
+        }
+        keys = [self.space.key(point) for point in self._grid]
+        return np.array([times[key] < _MOST_ASKED and key not in without for key in keys])
+
+    def _expected_s(self) -> Floats:
+        """Return what a sample of each point of the grid is expected to cost, changes included."""
+        asked = self._all_asked()
+        before: Mapping[str, Level] = max(asked, key=lambda each: each.id).point
+        changes = [
+            sum(
+                each.change_s
+                for each in self.space.factors
+                if point[each.name] != before[each.name]
+            )
+            for point in self._grid
+        ]
+        typical_s = float(np.mean([each.cost_s for each in self._measured]))
+        return np.array(changes) + max(typical_s, 1e-9)

@@ -1,0 +1,173 @@
+"""Maps: which sample is next, what may be told, and when a map ends."""
+
+import math
+
+import numpy as np
+import pytest
+
+from benchrigor.errors import InvalidInput, PlanMismatch
+from benchrigor.workbench.planning.surface_map import SurfaceMap
+from benchrigor.workbench.surfaces.factors import Factor
+from benchrigor.workbench.surfaces.samples import Sample
+
+DISKS = Factor("disks", levels=[1, 2, 3, 4])
+DAEMONS = Factor("daemons", levels=[1, 2, 4, 8, 16, 32, 64, 100], scale="log2")
+FACTORS = [DISKS, DAEMONS]
+
+
+def peak_at(point):
+    """A server whose daemons help until its disks are busy."""
+    daemons, disks = point["daemons"], point["disks"]
+    return 200.0 * disks**0.8 * daemons / (daemons + 3.0 * disks)
+
+
+def carried_out(search, *, noise=0.025, seed=7, answer=peak_at):
+    rng = np.random.default_rng(seed)
+    asked = []
+    while (sample := search.ask()) is not None:
+        asked.append(sample)
+        value = answer(sample.point) * math.exp(noise * rng.normal())
+        search.tell(sample, (value, value * (1 - 1.96 * noise), value * (1 + 1.96 * noise)))
+    return asked
+
+
+def test_a_full_map_asks_each_point_once():
+    search = SurfaceMap(FACTORS, design="full")
+    asked = carried_out(search)
+    assert len({tuple(sample.point.values()) for sample in asked}) == len(asked) == 32
+    assert search.ask() is None
+
+
+def test_a_d_optimal_map_has_as_many_samples_as_wanted():
+    assert len(carried_out(SurfaceMap(FACTORS, design="d-optimal", samples=8))) == 8
+
+
+def test_an_adaptive_map_predicts_what_it_has_not_measured():
+    search = SurfaceMap(FACTORS, samples=12)
+    asked = carried_out(search)
+    assert len(asked) == 12
+    surface = search.result()
+    errors = [
+        abs(surface.predict(point).value / peak_at(point) - 1.0) for point in search.space.grid()
+    ]
+    assert np.mean(errors) < 0.05
+
+
+@pytest.mark.slow
+def test_an_adaptive_map_stops_when_its_predictions_are_as_narrow_as_wanted():
+    search = SurfaceMap(FACTORS, target=0.15)
+    asked = carried_out(search, noise=0.01)
+    assert len(asked) < 32
+    widths = [search.result().predict(point).relative_half_width for point in search.space.grid()]
+    assert max(widths) < 0.17
+
+
+def test_a_map_ends_with_its_budget():
+    search = SurfaceMap(FACTORS, budget_s=95.0)
+    asked = []
+    while (sample := search.ask()) is not None:
+        asked.append(sample)
+        value = peak_at(sample.point)
+        search.tell(sample, (value, 0.7 * value, 1.3 * value), cost_s=10.0)
+    assert len(asked) == 9
+
+
+def test_searches_begin_at_the_peak_of_a_neighbour():
+    search = SurfaceMap(FACTORS, design="full")
+    first = search.ask()
+    assert first.seed_load is None
+    search.tell(first, (123.0, 120.0, 126.0))
+    assert search.ask().seed_load == 123.0
+
+
+def test_several_samples_may_be_asked_before_one_is_told():
+    earlier = SurfaceMap(FACTORS, samples=9)
+    carried_out(earlier)
+    search = SurfaceMap(FACTORS, samples=3)
+    search.recall(earlier.result().samples, own=False)
+    asked = [search.ask() for _ in range(3)]
+    assert len({tuple(sample.point.values()) for sample in asked}) == 3
+    assert search.ask() is None
+
+
+def test_the_same_told_the_same_is_asked():
+    one, two = (carried_out(SurfaceMap(FACTORS, samples=10)) for _ in range(2))
+    assert one == two
+
+
+def test_what_failed_or_lies_beyond_a_limit_is_kept_and_not_asked_again():
+    search = SurfaceMap(FACTORS, samples=12)
+    for number in range(12):
+        sample = search.ask()
+        if number == 2:
+            search.tell(sample, None, reason="the server did not start")
+            failed = sample
+        elif number == 3:
+            search.tell(sample, None, at_least=900.0)
+        else:
+            value = peak_at(sample.point)
+            assert sample.point != (failed.point if number > 3 else None)
+            search.tell(sample, (value, 0.97 * value, 1.03 * value))
+    told = search.result().samples
+    assert [each.reason for each in told].count("the server did not start") == 1
+    assert [each.at_least for each in told].count(900.0) == 1
+
+
+def test_a_map_goes_on_where_it_was_left():
+    whole = SurfaceMap(FACTORS, samples=10)
+    asked = carried_out(whole)
+    half = SurfaceMap(FACTORS, samples=10)
+    half.recall(whole.result().samples[:6])
+    assert half.ask().point == asked[6].point
+
+
+def test_samples_of_earlier_maps_do_not_count():
+    earlier = SurfaceMap(FACTORS, samples=10)
+    carried_out(earlier)
+    search = SurfaceMap(FACTORS, samples=3)
+    search.recall(earlier.result().samples, own=False)
+    assert len(carried_out(search)) == 3
+    assert len(search.result().samples) == 13
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"design": "random"}, "design is 'random'"),
+        ({"design": "d-optimal"}, "samples is None, expected a number"),
+        ({"design": "d-optimal", "samples": 3}, "6"),
+        ({"samples": 0}, "samples is 0"),
+        ({"target": 2}, "target is 2"),
+        ({"direction": "up"}, "direction is 'up'"),
+        ({"budget_s": -1}, "budget_s is -1"),
+    ],
+)
+def test_a_map_that_cannot_be_is_refused(options, problem):
+    with pytest.raises(InvalidInput, match=problem):
+        SurfaceMap(FACTORS, **options)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "problem"),
+    [
+        ((-1.0, -2.0, 1.0), "response.value is -1.0"),
+        ((1.0, 2.0, 3.0), "response is 1.0 in"),
+        ((math.inf, 1.0, math.inf), "response is inf"),
+        ((1.0, -1.0, 2.0), "expected more than 0"),
+        (7.0, "expected an Estimate or three numbers"),
+    ],
+)
+def test_an_answer_that_is_no_positive_estimate_is_refused(estimate, problem):
+    search = SurfaceMap(FACTORS)
+    with pytest.raises(InvalidInput, match=problem):
+        search.tell(search.ask(), estimate)
+
+
+def test_a_sample_that_was_not_asked_for_is_refused():
+    search = SurfaceMap(FACTORS)
+    with pytest.raises(PlanMismatch, match="was never asked for"):
+        search.tell(Sample(id=9, point={"disks": 1, "daemons": 1}), (1.0, 0.9, 1.1))
+    sample = search.ask()
+    search.tell(sample, (1.0, 0.9, 1.1))
+    with pytest.raises(PlanMismatch, match="has been told already"):
+        search.tell(sample, (1.0, 0.9, 1.1))
