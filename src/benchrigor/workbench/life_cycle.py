@@ -23,7 +23,7 @@ from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.surfaces.factors import Point, Space
-from benchrigor.workbench.surfaces.placeholders import filled
+from benchrigor.workbench.surfaces.placeholders import filled, places_in
 from benchrigor.workloads.processes.command_line import CommandLine, last_lines, shown
 from benchrigor.workloads.processes.output_file import OutputFile
 from benchrigor.workloads.processes.process_group import ProcessGroup
@@ -90,7 +90,7 @@ class LifeCycle(OneLine):
         waits = [self.ready, self.port, self.ready_command]
         n_waits = len(waits) - waits.count(None)
         is_url = self.ready is None or str(self.ready).startswith(("http://", "https://"))
-        is_port = self.port is None or isinstance(self.port, str) or self.port in range(1, 65536)
+        is_port = self.port is None or any(places_in(self.port)) or _is_port(self.port)
         refuse(
             wrong_values(
                 (name, each, _is_command(each), "a program and its arguments")
@@ -123,6 +123,11 @@ class LifeCycle(OneLine):
     def limit_s(self, step: str) -> float:
         """Return how many seconds a step may take."""
         return {**TIMEOUTS_S, **self.timeouts}[step]
+
+
+def _is_port(port: object) -> bool:
+    is_number = isinstance(port, int | str) and str(port).isdecimal()  # True is none
+    return is_number and 0 < int(str(port)) < 65536
 
 
 def _is_command(words: object) -> bool:
