@@ -6,7 +6,6 @@ import math
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,11 @@ from benchrigor.files import readable
 from benchrigor.model import codec
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
-from benchrigor.units import Quantity, positive_seconds_of, quantity_of, share_of
-from benchrigor.workbench.data import FAILED, Limit
+from benchrigor.workbench.data import Limit
 from benchrigor.workbench.good_requests import read_slo
 from benchrigor.workbench.loadgen.arrivals import ARRIVALS
 from benchrigor.workbench.loadgen.http_requests import HttpRequest
-from benchrigor.workbench.loadgen.load_command import scale_of
+from benchrigor.workbench.loadgen.limit_texts import limit_of
 from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.planning.search import ADAPTIVE, POLICIES, PeakSearch
 from benchrigor.workbench.searches import announced, carry_out, generator_of, planned_lengths
@@ -280,17 +278,8 @@ def _limit(text: str, units: Mapping[str, str]) -> Limit:
     metric, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"--limit is {text!r}, expected METRIC=VALUE, such as p99=500ms")
-    unit = units.get(metric, "")
     try:
-        if metric == FAILED:
-            return Limit(metric=metric, at_most=share_of(value))
-        is_time = Limit(metric=metric, at_most=1.0).is_of_time or quantity_of(unit) is Quantity.TIME
-        if unit or not is_time:
-            with suppress(ValueError):
-                number = float(value.removesuffix(unit))
-                return Limit(metric=metric, at_most=number * scale_of(unit))
-        at_most = positive_seconds_of(value, bare_s=None) if is_time else float(value)
-        return Limit(metric=metric, at_most=at_most)
+        return limit_of(metric, value, units.get(metric, ""))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--limit") from None
 

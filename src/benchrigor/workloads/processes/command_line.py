@@ -174,12 +174,17 @@ def with_stderr(message: str, stderr: bytes, argv: Sequence[str] = ()) -> list[s
 
     Secrets are hidden: programs repeat their arguments, ``argv``, when they complain of them.
     """
-    text = stderr[-STDERR_KEPT:].decode(errors="replace")
-    if len(stderr) > STDERR_KEPT:
+    lines = [f"  | {each}" for each in last_lines(stderr, argv)]
+    return [f"{message}; its stderr ends:", *lines] if lines else [message]
+
+
+def last_lines(output: bytes, argv: Sequence[str] = ()) -> list[str]:
+    """Return the last lines of what a command printed, with secrets hidden as above."""
+    text = output[-STDERR_KEPT:].decode(errors="replace")
+    if len(output) > STDERR_KEPT:
         text = text.partition("\n")[2] or text
-    lines = text.replace("\r\n", "\n").strip().split("\n")
-    shown = [f"{message}; its stderr ends:", *(f"  | {hide_values(each, argv)}" for each in lines)]
-    return shown if lines[0] else [message]
+    text = text.replace("\r\n", "\n").strip()
+    return [hide_values(each, argv) for each in text.split("\n")] if text else []
 
 
 def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:

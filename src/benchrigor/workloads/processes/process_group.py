@@ -280,6 +280,14 @@ class ProcessGroup:
             _running.discard(self)
             os.close(self._lifeline[1])
 
+    def stop(self, *, grace_s: float) -> int:
+        """End the session of a process that is not waited for; return its exit code."""
+        self._over.set()
+        if self._watchdog.ident is not None:
+            self._watchdog.join()
+        self.end(grace_s=grace_s)
+        return int(self.process.returncode)
+
     def _gone_within(self, seconds: float, number: int | None = None) -> bool:
         """Wait until no process of the session is running, at most so long.
 

@@ -1,0 +1,201 @@
+"""Tables of a TOML file that people write: all that is wrong in them at once, with its lines."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+from benchrigor.errors import InvalidInput
+from benchrigor.files import readable
+from benchrigor.model.checks import as_share, refuse, wrong_share, wrong_values, wrong_whole
+from benchrigor.units import time_limit_of
+
+T = TypeVar("T")
+Keys = tuple[str, ...]
+Reader = Callable[
+    [str, Any], Any
+]  # of the name and the value of a key; InvalidInput if it is wrong
+
+_KEY = r"""(?:[\w-]+|"(?:\\.|[^"\\])*"|'[^']*')"""
+_DOTTED = rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*"
+_HEADER = re.compile(rf"\s*(\[\[?){_DOTTED}\]")
+_ASSIGNED = re.compile(rf"{_DOTTED}=")
+_OPAQUE = re.compile(
+    r'"""(?:\\.|[^\\])*?"""|' r"'''.*?'''|" r'"(?:\\.|[^"\\\n])*"|' r"'[^'\n]*'|#[^\n]*", re.DOTALL
+)
+
+
+def lines_of(text: str) -> dict[Keys, int]:
+    r"""Return the line of each table and key of a TOML document; tables of arrays are counted.
+
+    Keys of inline tables have none of their own.
+
+    Examples
+    --------
+    >>> lines_of("a = 1\n[b.c]\nd = [\n  2]\n[[e]]\nf = 3")
+    {('a',): 1, ('b', 'c'): 2, ('b', 'c', 'd'): 3, ('e', '0'): 5, ('e', '0', 'f'): 6}
+    """
+    found: dict[Keys, int] = {}
+    table: Keys = ()
+    depth = 0  # of brackets: an array goes on
+    for number, line in enumerate(_OPAQUE.sub(_without_marks, text).split("\n"), start=1):
+        header = _HEADER.match(line) if depth == 0 else None
+        if header is not None:
+            table = _parts(header[2])
+            if header[1] == "[[":
+                n = sum(each[:-1] == table and each[-1].isdigit() for each in found)
+                table = (*table, str(n))
+            found.setdefault(table, number)
+            continue
+        if depth == 0 and (key := _ASSIGNED.match(line)):
+            found.setdefault((*table, *_parts(key[1])), number)
+        depth += sum(line.count(each) for each in "[{") - sum(line.count(each) for each in "]}")
+    return found
+
+
+def _without_marks(found: re.Match[str]) -> str:
+    """Return a string or comment as it is read for lines alone: what may be a key stays."""
+    whole = found[0]
+    if whole.startswith(('"""', "'''", "#")):
+        return "_" + "\n" * whole.count("\n") if whole[0] != "#" else ""
+    return re.sub(r"[][{}=]", "_", whole)
+
+
+def _parts(dotted: str) -> Keys:
+    return tuple(each.strip("\"'") for each in re.findall(_KEY, dotted))
+
+
+class TomlTables:
+    """A TOML file that is read table by table; ``refuse`` raises all problems, by their lines.
+
+    InvalidInput when it cannot be read, or is no TOML.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path, self._problems = path, list[tuple[int, str]]()
+        try:
+            text = readable(path).read_text(encoding="utf-8")
+            self.document: Any = tomllib.loads(text)
+        except (OSError, ValueError, RecursionError) as error:
+            raise InvalidInput(f"{path} cannot be read: {error}") from error
+        self._lines = lines_of(text)
+
+    def at(self, *keys: str) -> Any:
+        """Return what stands there; None for nothing."""
+        item = self.document
+        for key in keys:
+            if isinstance(item, list):
+                item = item[int(key)]
+            else:
+                item = item.get(key) if isinstance(item, Mapping) else None
+        return item
+
+    def table(
+        self, keys: Keys, readers: Mapping[str, Reader], needs: Collection[str] = ()
+    ) -> dict[str, Any]:
+        """Read what is right in a table, and note what is not: its values, missing and other keys.
+
+        A table that is not there is empty.
+        """
+        given = self.at(*keys)
+        if given is None:
+            given = {}
+        if not isinstance(given, Mapping):
+            self.attempt(keys, table_of, ".".join(keys), given)
+            return {}
+        where = ".".join(keys) or "the file"
+        for name in (each for each in given if each not in readers):
+            near = get_close_matches(name, readers, n=1, cutoff=0.5) or [*readers]
+            self.note((*keys, name), f"{where} has {name!r}, expected {' or '.join(near)}")
+        for name in needs:
+            if name not in given:
+                self.note(keys, f"{where} has no {name}")
+        found = {
+            name: self.attempt((*keys, name), reader, ".".join((*keys, name)), given[name])
+            for name, reader in readers.items()
+            if name in given
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    def attempt(self, keys: Keys, make: Callable[..., T], *values: Any, **named: Any) -> T | None:
+        """Make something of what stands there; note what is wrong with it."""
+        try:
+            return make(*values, **named)
+        except ValueError as error:  # InvalidInput is one
+            self.note(keys, *getattr(error, "problems", [str(error)]))
+            return None
+
+    def note(self, keys: Keys, *problems: str) -> None:
+        """Note what is wrong there, or in the nearest table around that has a line."""
+        line = next(self._lines_around(keys), 1)
+        self._problems += [(line, f"{self._path}:{line}: {each}") for each in problems]
+
+    def _lines_around(self, keys: Keys) -> Iterator[int]:
+        """Yield lines of it, of what is in it, and of what it is in."""
+        for n in range(len(keys), 0, -1):
+            yield from (line for each, line in self._lines.items() if each[:n] == keys[:n])
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing was noted so far."""
+        return not self._problems
+
+    def refuse(self) -> None:
+        """Raise InvalidInput with all that was noted, by its lines."""
+        refuse(each for _, each in sorted(self._problems, key=lambda each: each[0]))
+
+
+def reader_of(kind: type, expected: str, *, empty: bool = True) -> Reader:
+    """Return a reader that takes values of a kind, which may be empty or not."""
+
+    def read(name: str, value: Any) -> Any:
+        fits = isinstance(value, kind) and (empty or bool(value))
+        refuse(wrong_values([(name, value, fits, expected)]))
+        return value
+
+    return read
+
+
+text_of = reader_of(str, "a text", empty=False)
+flag_of = reader_of(bool, "true or false")
+table_of = reader_of(dict, "a table")
+list_of = reader_of(list, "a list", empty=False)
+
+
+def seconds_of(name: str, value: Any) -> float:
+    """Read a duration such as "30s", or "none" for infinitely long."""
+    fits = isinstance(value, str) and not value.strip().isdigit()
+    refuse(wrong_values([(name, value, fits, 'a duration with its unit, such as "30s"')]))
+    try:
+        return time_limit_of(value)
+    except ValueError as error:
+        raise InvalidInput(f"{name}: {error}") from None
+
+
+def share_of(name: str, value: Any) -> float:
+    """Read a share such as "5%" or 0.05."""
+    share = as_share(value)
+    refuse(wrong_share(name, share))
+    return float(share)
+
+
+def whole_of(name: str, value: Any) -> int:
+    """Read a whole number of at least 1."""
+    refuse(wrong_whole(name, value))
+    return int(value)
+
+
+def words_of(name: str, value: Any) -> list[str]:
+    """Read a program and its arguments, given as a line, which no shell reads, or as a list."""
+    try:
+        words = shlex.split(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise InvalidInput(f"{name}: {error}") from None
+    fits = isinstance(words, list) and words != [] and all(isinstance(each, str) for each in words)
+    refuse(wrong_values([(name, value, fits, "a program and its arguments")]))
+    return list(words)

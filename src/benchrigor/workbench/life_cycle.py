@@ -1,0 +1,384 @@
+"""The life cycle of a server by commands: from its configuration to where nothing is left."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import string
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from benchrigor.clocks import WallClock
+from benchrigor.errors import BenchrigorError, WorkloadFailed
+from benchrigor.model.checks import refuse, wrong_number, wrong_values
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.series import short
+from benchrigor.model.text import show_duration
+from benchrigor.workbench.surfaces.factors import Point, Space
+from benchrigor.workbench.surfaces.placeholders import filled, places_in
+from benchrigor.workloads.processes.command_line import CommandLine, last_lines, shown
+from benchrigor.workloads.processes.output_file import OutputFile
+from benchrigor.workloads.processes.process_group import ProcessGroup
+
+COMMANDS = ("configure", "start", "ready_command", "warm_up", "ramp", "stop", "clean")
+# Of a step. A build takes long; "ready" counts from the start, "stop" from each way of asking.
+TIMEOUTS_S = {"configure": 3600.0, "ready": 60.0, "warm_up": 600.0, "ramp": 600.0}
+TIMEOUTS_S |= {"stop": 10.0, "clean": 60.0}
+_LOOK_S = 0.05  # from one look to the next at whether it is ready
+_ANSWER_S = 5.0  # for one answer: a server that starts may take a connection and forget it
+_SERVER_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifeCycle(OneLine):
+    """What is run around the load of a server; levels of factors have places as ``{threads}``.
+
+    Parameters
+    ----------
+    configure
+        Program and arguments, as of all commands: no shell reads them, unless they are ``sh -c``.
+    start
+        The server. It is best not a daemon: then its whole process group is ended, with force if
+        needed. A daemon's command ends with code 0, and ``stop`` must end the daemon.
+    ready, port, ready_command
+        When the server is ready: it answers a request to this URL (with a status below 500), takes
+        a connection at this port of this machine, or this command exits with 0.
+    warm_up, ramp
+        Run when it is ready, and again when only factors of the workload have changed.
+    stop
+        Asks the server to end; without it SIGTERM does.
+    clean
+        Run last, whatever happened before.
+    timeouts
+        Seconds of each step that shall have others than `TIMEOUTS_S`.
+
+    Raises
+    ------
+    InvalidInput
+        With all that is wrong, such as a start without a way to tell when the server is ready.
+
+    Examples
+    --------
+    >>> life = LifeCycle(start=["my-server", "--threads={threads}"], port=8000)
+    >>> with Server(life, {"threads": 4}) as server:  # doctest: +SKIP
+    ...     pass  # offer load
+    >>> [str(step) for step in server.steps]  # doctest: +SKIP
+    ['ready after 0.31 s', 'start was killed by SIGTERM after 12 s']
+    """
+
+    configure: Sequence[str] | None = None
+    start: Sequence[str] | None = None
+    ready: str | None = None
+    port: int | str | None = None
+    ready_command: Sequence[str] | None = None
+    warm_up: Sequence[str] | None = None
+    ramp: Sequence[str] | None = None
+    stop: Sequence[str] | None = None
+    clean: Sequence[str] | None = None
+    timeouts: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        commands = {name: getattr(self, name) for name in COMMANDS}
+        waits = [self.ready, self.port, self.ready_command]
+        n_waits = len(waits) - waits.count(None)
+        is_url = self.ready is None or str(self.ready).startswith(("http://", "https://"))
+        is_port = self.port is None or any(places_in(self.port)) or _is_port(self.port)
+        refuse(
+            wrong_values(
+                (name, each, _is_command(each), "a program and its arguments")
+                for name, each in commands.items()
+                if each is not None
+            ),
+            wrong_values(
+                [
+                    ("ready", self.ready, is_url, "http://HOST[:PORT]/PATH, or https://"),
+                    ("port", self.port, is_port, "a number from 1 to 65535, or a place for one"),
+                ]
+            ),
+            [f"{n_waits} of ready, port and ready_command are given, expected one"]
+            if n_waits > 1 or (self.start is not None and not n_waits)
+            else [],
+            (
+                f"timeouts has {short(name)}, expected some of {', '.join(TIMEOUTS_S)}"
+                for name in sorted({*self.timeouts} - {*TIMEOUTS_S})
+            ),
+            *(wrong_number(f"timeouts[{name!r}]", each) for name, each in self.timeouts.items()),
+        )
+        for name, each in commands.items():
+            object.__setattr__(self, name, None if each is None else tuple(each))
+
+    def at(self, point: Point) -> LifeCycle:
+        """Return it with the levels of a point in their places."""
+        texts = {name: getattr(self, name) for name in (*COMMANDS, "ready", "port")}
+        return replace(self, **filled(texts, point))
+
+    def limit_s(self, step: str) -> float:
+        """Return how many seconds a step may take."""
+        return {**TIMEOUTS_S, **self.timeouts}[step]
+
+
+def _is_port(port: object) -> bool:
+    is_number = isinstance(port, int | str) and str(port).isdecimal()  # True is none
+    return is_number and 0 < int(str(port)) < 65536
+
+
+def _is_command(words: object) -> bool:
+    is_several = isinstance(words, list | tuple) and len(words) > 0
+    return is_several and all(isinstance(each, str) for each in words)  # type: ignore[attr-defined]
+
+
+def same_configuration(space: Space, one: Point, other: Point) -> bool:
+    """Return whether points differ in factors of the workload alone: the server may go on."""
+    return all(one[each.name] == other[each.name] for each in space.factors if not each.workload)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDone(OneLine):
+    """A step of a life cycle that was carried out.
+
+    Parameters
+    ----------
+    name
+        Of the command, or "ready".
+    how
+        How it ended; "" for code 0, or as it should.
+    code
+        Its exit code, or minus the signal that killed it; None where no command was run.
+    seconds
+        For how long; of "start" until the server had ended.
+    end
+        Last lines of what it printed to stdout and stderr, without secrets.
+    """
+
+    name: str
+    how: str = ""
+    code: int | None = None
+    seconds: float = 0.0
+    end: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return (
+            f"{' '.join(filter(None, (self.name, self.how)))} after {show_duration(self.seconds)}"
+        )
+
+    def failed(self, argv: Sequence[str] = ()) -> WorkloadFailed:
+        """Return the error that says so, of this command."""
+        said = f"{self.name} {shown(argv)}" if argv else self.name
+        ends = "; its output ends:" if self.end else ""
+        return WorkloadFailed(f"{said} {self.how}{ends}", *(f"  | {each}" for each in self.end))
+
+
+class Server:
+    """A server that ``with`` configures, starts and waits for, and always stops and cleans up.
+
+    Also where a signal or an error ends what is inside: that is raised then, and what fails while
+    stopping is only told in ``steps``.
+
+    Parameters
+    ----------
+    life_cycle, point
+        What is run, and the levels in its places.
+    cwd
+        Where commands run; None for the current folder.
+
+    Raises
+    ------
+    WorkloadFailed
+        When a step fails or takes too long, or something else answers where the server should.
+    """
+
+    def __init__(
+        self, life_cycle: LifeCycle, point: Point, *, cwd: str | os.PathLike[str] | None = None
+    ) -> None:
+        self.steps: list[StepDone] = []  # as they ended
+        self._whole, self._now = life_cycle, life_cycle.at(point)
+        self._cwd, self._clock = cwd, WallClock()
+        self._running: tuple[ProcessGroup, OutputFile] | None = None
+        self._begun_ns = 0
+        self._is_begun = False  # and is to be stopped, also where nothing of ours is running
+
+    def __enter__(self) -> Self:
+        try:
+            self._run("configure")
+            self._start()
+        except BaseException:
+            with suppress(BenchrigorError):
+                self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        try:
+            self._close()
+        except BenchrigorError:
+            if error is None:
+                raise
+
+    def warm_up(self, point: Point) -> None:
+        """Warm up and ramp for another point of the same configuration."""
+        self._now = self._whole.at(point)
+        self._run("warm_up")
+        self._run("ramp")
+
+    def restart(self) -> None:
+        """Start it anew where it broke down."""
+        with suppress(WorkloadFailed):  # there may be nothing to stop
+            self._stop()
+        self._start()
+
+    def _start(self) -> None:
+        if self._now.start is not None:
+            if self._now.ready_command is None and not self._unready(_ANSWER_S):
+                raise WorkloadFailed(
+                    f"start: {self._awaited} answers before the server is started, expected "
+                    "nothing there: end what runs, or have configure do so"
+                )
+            output, self._begun_ns = OutputFile(keeps_end=True), self._clock.now_ns()
+            self._running = self._started("start", self._now.start, output), output
+        self._is_begun = True
+        if self._awaited:
+            self._await_ready()
+        self._run("warm_up")
+        self._run("ramp")
+
+    def _await_ready(self) -> None:
+        begun_s, limit_s = time.monotonic(), self._now.limit_s("ready")
+        why = "not asked"
+        while why:
+            left_s = limit_s + begun_s - time.monotonic()
+            if left_s <= 0.0:
+                how = f"took longer than {show_duration(limit_s)}: {self._awaited}: {why}"
+                late = replace(self._server_done(None), name="ready", how=how, seconds=limit_s)
+                self.steps.append(late)
+                raise late.failed()
+            why = self._unready(min(left_s, _ANSWER_S))
+            self._check_alive()  # also if it is ready: something else may have answered
+            time.sleep(_LOOK_S if why else 0.0)
+        self.steps.append(StepDone(name="ready", seconds=time.monotonic() - begun_s))
+
+    def _check_alive(self) -> None:
+        """Raise WorkloadFailed if the server has ended, unless it may go on as a daemon."""
+        code = self._code()
+        if code is not None and (code != 0 or self._now.stop is None):
+            done = self._server_done(code)
+            how = done.how or "ended at once; a daemon needs a command stop"
+            raise replace(done, how=how).failed(self._now.start or ())
+
+    def _code(self) -> int | None:
+        """Return the exit code of the command that started the server; None if it runs."""
+        return None if self._running is None else self._running[0].process.poll()
+
+    def _stop(self) -> None:
+        """Ask the server to end, and kill what is left."""
+        is_begun, self._is_begun = self._is_begun, False
+        grace_s = self._now.limit_s("stop")
+        try:
+            if is_begun and not self._code():  # else it has broken down
+                self._run("stop")
+                until_s = time.monotonic() + grace_s * (self._now.stop is not None)
+                while self._running and self._code() is None and time.monotonic() < until_s:
+                    time.sleep(_LOOK_S)
+        finally:
+            if self._running is not None:
+                (group, output), code = self._running, self._code()
+                done = self._server_done(group.stop(grace_s=grace_s))
+                if code is None and done.code == -signal.SIGKILL:
+                    how = f"did not end within {show_duration(grace_s)} and was killed"
+                    done = replace(done, how=how)
+                self.steps.append(done)
+                self._running = output.file.close()
+
+    def _close(self) -> None:
+        try:
+            self._stop()
+        finally:
+            self._run("clean")
+
+    def _server_done(self, code: int | None) -> StepDone:
+        argv = self._now.start or ()
+        return StepDone(
+            name="start",
+            how="" if code is None else CommandLine(argv).failure(code) or "",
+            code=code,
+            seconds=(self._clock.now_ns() - self._begun_ns) / 1e9,
+            end=() if self._running is None else tuple(last_lines(self._running[1].end(), argv)),
+        )
+
+    @property
+    def _awaited(self) -> str:
+        now = self._now
+        at_port = "" if now.port is None else f"port {now.port}"
+        return hide_secrets(now.ready or "") or at_port or shown(now.ready_command or ())
+
+    def _unready(self, limit_s: float) -> str:
+        """Return why the server is not ready; empty if it is."""
+        if self._now.ready_command is not None:
+            return self._carried_out("ready", self._now.ready_command, limit_s).how
+        if self._now.ready is None:
+            return _refusal(lambda: _connect(self._now.port, limit_s))
+        return _refusal(lambda: _request(str(self._now.ready), limit_s))
+
+    def _run(self, name: str) -> None:
+        """Run the command of a step, if there is one; WorkloadFailed if it fails."""
+        argv = getattr(self._now, name)
+        if argv is not None:
+            self.steps.append(self._carried_out(name, argv, self._now.limit_s(name)))
+            if self.steps[-1].how:
+                raise self.steps[-1].failed(argv)
+
+    def _carried_out(self, name: str, argv: Sequence[str], limit_s: float) -> StepDone:
+        with OutputFile(keeps_end=True) as output:
+            ended = self._started(name, argv, output, timeout_s=limit_s).wait(None)
+            how = f"took longer than {show_duration(limit_s)} and was killed"
+            return StepDone(
+                name=name,
+                how=how if ended.overran else CommandLine(argv).failure(ended.code) or "",
+                code=ended.code,
+                seconds=ended.elapsed_ns / 1e9,
+                end=tuple(last_lines(output.end(), argv)),
+            )
+
+    def _started(
+        self, name: str, argv: Sequence[str], output: OutputFile, **limits: float
+    ) -> ProcessGroup:
+        line = CommandLine(argv, cwd=self._cwd)
+        try:
+            return line.start(argv, stdout=output, stderr=output, clock=self._clock, **limits)
+        except WorkloadFailed as error:
+            output.file.close()
+            self.steps.append(StepDone(name=name, how=str(error)))
+            raise WorkloadFailed(f"{name}: {error}") from None
+
+
+def _refusal(look: Callable[[], str]) -> str:
+    """Return what a look says, or raises."""
+    try:
+        return look()
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _connect(port: object, limit_s: float) -> str:
+    with socket.create_connection(("localhost", int(str(port))), timeout=limit_s):
+        return ""
+
+
+def _request(url: str, limit_s: float) -> str:
+    """Ask a URL as load would: by no proxy, and following no redirect."""
+    parts = urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    with closing(kind(parts.hostname or "", parts.port, timeout=limit_s)) as connection:
+        asked = urlunsplit(("", "", parts.path or "/", parts.query, ""))
+        connection.request("GET", quote(asked, safe=string.punctuation))
+        status = connection.getresponse().status
+    return f"status {status}" if status >= _SERVER_ERROR else ""

@@ -1,0 +1,459 @@
+"""The file that says what a map varies, what it measures, and how a server is run meanwhile."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchrigor.cli.targets import names_function
+from benchrigor.model.checks import refuse, wrong_choice, wrong_number, wrong_values
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import short
+from benchrigor.storage.toml_tables import (
+    Keys,
+    Reader,
+    TomlTables,
+    flag_of,
+    list_of,
+    seconds_of,
+    share_of,
+    table_of,
+    text_of,
+    whole_of,
+    words_of,
+)
+from benchrigor.units import Direction
+from benchrigor.workbench.data import Limit
+from benchrigor.workbench.life_cycle import COMMANDS, TIMEOUTS_S, LifeCycle
+from benchrigor.workbench.loadgen.arrivals import ARRIVALS
+from benchrigor.workbench.loadgen.http_requests import HttpRequest
+from benchrigor.workbench.loadgen.limit_texts import limit_of
+from benchrigor.workbench.loadgen.load_command import LoadCommand
+from benchrigor.workbench.planning.search import PeakSearch
+from benchrigor.workbench.surfaces.factors import Factor, Point, Space
+from benchrigor.workbench.surfaces.placeholders import filled, places_in
+from benchrigor.workloads.processes.picking import Pick
+
+_SECONDS = {"change": "change_s", "budget": "budget_s", "trial_time": "trial_s"}  # renamed
+_SECONDS |= {"timeout": "timeout_s"}
+_OFFERED = ("load", "seconds")  # places of a load generator's command, beside those of factors
+_FIXED = {*COMMANDS, "ready", "port"} - {"warm_up", "ramp"}  # of a server that is started once
+_PEAK = ("response", "peak")
+
+
+def _number(name: str, value: Any) -> float:
+    refuse(wrong_number(name, value))
+    return float(value)
+
+
+def _as_it_is(_name: str, value: Any) -> Any:
+    return value
+
+
+def _pick(name: str, value: Any) -> Pick:
+    return Pick.parse(text_of(name, value))
+
+
+def _picks(name: str, value: Any) -> list[str]:
+    return [str(_pick(name, each)) for each in (value if isinstance(value, list) else [value])]
+
+
+def _function(name: str, value: Any) -> str:
+    fits = isinstance(value, str) and names_function(value)
+    refuse(wrong_values([(name, value, fits, "module:function")]))
+    return str(value)
+
+
+def _limit(name: str, value: Any) -> Any:
+    """Take a text; or a table of a factor, in which each of its levels has one."""
+    by_level = list(value.values()) if isinstance(value, dict) else [{"": value}]
+    fits = len(by_level) == 1 and isinstance(by_level[0], dict)
+    texts = by_level[0].values() if fits else [None]
+    expected = 'a text such as "40ms", or such texts by the levels of a factor'
+    refuse(wrong_values([(name, value, all(isinstance(each, str) for each in texts), expected)]))
+    return value
+
+
+def _choice(*words: str) -> Reader:
+    def read(name: str, value: Any) -> Any:
+        refuse(wrong_choice(name, value, words))
+        return value
+
+    return read
+
+
+_FACTOR = {"levels": list_of, "scale": text_of, "change": seconds_of, "workload": flag_of}
+_DESIGN = {
+    "kind": _choice("adaptive", "d-optimal", "full"),
+    "samples": whole_of,
+    "seed": whole_of,
+    "target": share_of,
+    "confidence": share_of,
+}
+_SERVER = dict.fromkeys(COMMANDS, words_of) | {"ready": text_of, "port": _as_it_is}
+_REQUEST = {
+    "url": text_of,
+    "method": text_of,
+    "body": text_of,
+    "headers": table_of,
+    "status": whole_of,
+    "weight": _number,
+}
+_LIMITS = dict.fromkeys(("mean", "p95", "failed"), _limit)
+_SEARCH = {
+    **dict.fromkeys(("accuracy", "confidence", "width"), share_of),
+    **dict.fromkeys(("seed_load", "min_load", "max_load"), _number),
+    "policy": text_of,
+    "trial_time": seconds_of,
+    "budget": seconds_of,
+}
+_AROUND = {"prepare": words_of, "recover": words_of}
+_SENT = {"arrivals": _choice(*ARRIVALS), "timeout": seconds_of, "processes": whole_of}
+_ANY_PEAK = {**_LIMITS, "limits": table_of, **_SEARCH, **_AROUND}
+_PEAKS: dict[str, Mapping[str, Reader]] = {
+    "url": {**_REQUEST, **_SENT, **_ANY_PEAK},
+    "requests": {"requests": list_of, **_SENT, **_ANY_PEAK},
+    "command": {
+        "command": words_of,
+        "read": _picks,
+        "load": _choice("rate", "users", "connections"),
+        **_ANY_PEAK,
+    },
+}
+_GENERATOR = {
+    "load": "rate",
+    "arrivals": ARRIVALS[0],
+    **dict.fromkeys(("timeout_s", "processes", "prepare", "recover")),
+}
+_WAY = {"direction": _choice(*Direction)}
+_TAKES = {"accuracy": share_of, "budget": seconds_of, "timeout": seconds_of}
+_RESPONSES: dict[str, Mapping[str, Reader]] = {
+    "peak": {"peak": table_of},
+    "command": {"command": words_of, "read": _pick, **_TAKES, **_WAY},
+    "function": {"function": _function, **_WAY},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeakResponse(OneLine):
+    """The peak of a server, whose texts have places for factors.
+
+    Parameters
+    ----------
+    requests
+        What is sent: fields of `HttpRequest`; or else
+    command, read
+        Program and arguments of a load generator, and where its output has values.
+    limits
+        The most of each metric: a text, or texts by the levels of a factor.
+    search, generator
+        Further options of `PeakSearch`, and of what offers the load.
+    """
+
+    requests: Sequence[Mapping[str, Any]] = ()
+    command: Sequence[str] = ()
+    read: Sequence[str] = ()
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    search: Mapping[str, Any] = field(default_factory=dict)
+    generator: Mapping[str, Any] = field(default_factory=dict)
+
+    def limits_at(self, point: Point) -> list[Limit]:
+        """Return what the server must keep at a point."""
+        texts = {metric: _text_at(given, point) for metric, given in self.limits.items()}
+        return [limit_of(metric, text, self.unit(metric)) for metric, text in texts.items()]
+
+    def unit(self, metric: str) -> str:
+        """Return the unit in which a metric is read."""
+        units = {each.metric: each.unit for each in map(Pick.parse, self.read)}
+        return units.get(metric, "")
+
+    def generator_at(self, point: Point) -> dict[str, Any]:
+        """Return what offers the load at a point, as searches for a peak describe it."""
+        found: dict[str, Any] = filled(
+            {
+                **_GENERATOR,
+                **self.generator,
+                "kind": "command" if self.command else "http",
+                "words": self.command,
+                "requests": self.requests,
+            },
+            point,
+        )
+        lines = {name: shlex.join(found[name]) for name in _AROUND if found[name]}
+        return found | lines | {"read": list(self.read)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricResponse(OneLine):
+    """A metric of a command or the value of a function, at a point.
+
+    Parameters
+    ----------
+    command
+        Program and arguments, with places for factors.
+    read
+        Where its output has the metric; None for its wall time.
+    function
+        "module:function", called with the factors by name; empty for a command.
+    direction
+        Which way it is better.
+    options
+        What each sample takes: accuracy, budget_s, timeout_s.
+    """
+
+    command: Sequence[str] = ()
+    read: Pick | None = None
+    function: str = ""
+    direction: Direction
+    options: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapFile(OneLine):
+    """What a file of a map says, checked.
+
+    Parameters
+    ----------
+    factors, design
+        What is varied, and options of the design: kind, samples, target, confidence, seed.
+    response
+        What is measured in each sample.
+    life_cycle
+        Of the server; None without one.
+    budget_s
+        Seconds that the whole map may take; None for no limit.
+    """
+
+    factors: tuple[Factor, ...]
+    design: Mapping[str, Any]
+    response: PeakResponse | MetricResponse
+    life_cycle: LifeCycle | None = None
+    budget_s: float | None = None
+
+
+def read_map(path: str | Path) -> MapFile:
+    """Read the file of a map.
+
+    Texts have places for levels, ``{threads}``; ``{{threads}}`` is that text itself. Commands are
+    program and arguments, each of which is filled by itself: a shell reads them where they are
+    ``sh -c``. Durations have their unit, shares are "5%" or 0.05::
+
+        budget = "2h"
+
+        [factors.threads]
+        levels = [1, 2, 4, 8]
+        scale = "log2"                  # linear, log2, log10, category
+        change = "30s"                  # that a change costs
+
+        [factors.size]
+        levels = ["small", "large"]
+        workload = true                 # the server need not be configured again
+
+        [design]
+        kind = "adaptive"               # d-optimal, full
+        samples = 8
+        target = "5%"
+
+        [server]
+        configure = "make THREADS={threads}"
+        start = "my-server --port 8000 --threads {threads}"
+        ready = "http://127.0.0.1:8000/"    # or port = 8000, or ready_command
+        warm_up = "my-client --once {size}"     # and ramp, stop, clean
+        timeouts = {ready = "20s", stop = "5s"}
+
+        [response.peak]
+        url = "http://127.0.0.1:8000/{size}"    # or requests = [{url = ..., weight = 2}, ...],
+        p95 = "200ms"                           # or command = "wrk2 -R{load} -d{seconds}s ..."
+        mean = {size = {small = "10ms", large = "40ms"}}
+        limits = {p99 = "500ms"}
+        accuracy = "5%"                         # and what else `benchrigor peak` takes
+
+    Instead of ``[response.peak]`` there may be a metric of a command, or a function that is called
+    with the factors by name::
+
+        [response]
+        command = "my-program --threads {threads}"
+        read = "rate:op/s=regex:rate (.+)"      # without it its wall time
+        function = "my_module:my_function"      # instead of a command
+        direction = "higher"                    # where no unit tells
+
+    Raises
+    ------
+    InvalidInput
+        With all that is wrong, each with its line.
+    """
+    tables = TomlTables(path)
+    parts = dict.fromkeys(("factors", "design", "server", "response"), table_of)
+    top = tables.table((), {"budget": seconds_of, **parts}, ["factors", "response"])
+    made = [_factor(tables, name) for name in top.get("factors", {})]
+    if "factors" in top and not made:
+        tables.note(("factors",), "factors is empty, expected at least one")
+    factors = tuple(each for each in made if each is not None)
+    design = {"kind": "adaptive", **tables.table(("design",), _DESIGN)}
+    life_cycle = _life_cycle(tables)
+    is_right = len(factors) == len(made) > 0
+    response = _response(tables, Space(factors) if is_right else None)
+    _check_places(tables)
+    tables.refuse()
+    assert response is not None  # noqa: S101  # else it was refused
+    return MapFile(
+        factors=factors,
+        design=design,
+        response=response,
+        life_cycle=life_cycle,
+        budget_s=_seconds(top).get("budget_s"),
+    )
+
+
+def _factor(tables: TomlTables, name: str) -> Factor | None:
+    keys = ("factors", name)
+    given = tables.table(keys, _FACTOR, ["levels"])
+    return tables.attempt(keys, Factor, name, **_seconds(given)) if "levels" in given else None
+
+
+def _seconds(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as they are called within, without limits that are none."""
+    return {_SECONDS.get(name, name): each for name, each in given.items() if each != math.inf}
+
+
+def _life_cycle(tables: TomlTables) -> LifeCycle | None:
+    if not isinstance(tables.at("server"), Mapping):
+        return None
+    given = tables.table(("server",), {**_SERVER, "timeouts": table_of})
+    if "timeouts" in given:
+        limits = dict.fromkeys(TIMEOUTS_S, seconds_of)
+        given["timeouts"] = tables.table(("server", "timeouts"), limits)
+    return tables.attempt(("server",), LifeCycle, **given)
+
+
+def _one_of(tables: TomlTables, keys: Keys, choices: Iterable[str]) -> str:
+    """Return which of some keys a table has; empty, and noted, unless it is one."""
+    found = [each for each in choices if tables.at(*keys, each) is not None]
+    if len(found) == 1:
+        return found[0]
+    expected = " or ".join(choices)
+    has = f"{'.'.join(keys)} has {' and '.join(found) or 'no response'}"
+    tables.note(keys, f"{has}, expected one of {expected}")
+    return ""
+
+
+def _response(tables: TomlTables, space: Space | None) -> PeakResponse | MetricResponse | None:
+    kind = _one_of(tables, ("response",), _RESPONSES)
+    if not kind:
+        return None
+    given = tables.table(("response",), _RESPONSES[kind])
+    if kind == "peak":
+        return _peak(tables, space)
+    pick = given.get("read")
+    way = pick.measured.direction if pick else Direction.LOWER if kind == "command" else None
+    way = given.pop("direction", way)
+    if way is None:
+        tables.note(("response",), "response has no direction, expected 'higher' or 'lower'")
+    options = _seconds({name: given.pop(name) for name in _TAKES if name in given})
+    return MetricResponse(direction=Direction(way or "higher"), options=options, **given)
+
+
+def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:
+    way = _one_of(tables, _PEAK, _PEAKS)
+    if not way:
+        return None
+    given = tables.table(_PEAK, _PEAKS[way])
+    requests = [{name: given.pop(name) for name in _REQUEST if name in given}]
+    if way == "requests":
+        places = [(*_PEAK, way, str(index)) for index in range(len(given.pop(way, ())))]
+        requests = [tables.table(each, _REQUEST, ["url"]) for each in places]
+    limits = {name: given.pop(name) for name in _LIMITS if name in given}
+    further = dict.fromkeys(given.pop("limits", {}), _limit)
+    response = PeakResponse(
+        requests=[] if way == "command" else requests,
+        command=given.pop("command", ()),
+        read=given.pop("read", ()),
+        limits=limits | tables.table((*_PEAK, "limits"), further),
+        search=_seconds({name: given.pop(name) for name in _SEARCH if name in given}),
+        generator=_seconds(given),
+    )
+    if space is not None and tables.is_right:
+        _check_limits(tables, response, space)
+    if space is not None and tables.is_right:
+        _check_peak(tables, response, space.grid()[0])
+    return response
+
+
+def _check_limits(tables: TomlTables, response: PeakResponse, space: Space) -> None:
+    """Note what is wrong with limits at any point."""
+    levels = {each.name: {*map(str, each.levels)} for each in space.factors}
+    for metric, given in response.limits.items():
+        keys = (*_PEAK, metric) if metric in _LIMITS else (*_PEAK, "limits", metric)
+        if isinstance(given, Mapping):
+            ((name, by_level),) = given.items()
+            if {*by_level} != levels.get(name):
+                expected = f"each of {sorted(levels[name])}" if name in levels else "a factor"
+                tables.note(keys, f"{metric} is given by {short(name)}, expected {expected}")
+                continue
+        for text in sorted({_text_at(given, point) for point in space.grid()}):
+            tables.attempt(keys, limit_of, metric, text, response.unit(metric))
+
+
+def _check_peak(tables: TomlTables, response: PeakResponse, point: Point) -> None:
+    """Note what is wrong with a search and with what offers its loads."""
+    limits = response.limits_at(point)
+    tables.attempt(_PEAK, PeakSearch, limits=limits, **response.search)
+    offered = response.generator_at(point)
+    for each in offered["requests"]:
+        tables.attempt(_PEAK, HttpRequest, **each)
+    if response.command:
+        picks, is_rate = [*map(Pick.parse, response.read)], offered["load"] == "rate"
+        command = partial(LoadCommand, limits=limits, is_rate=is_rate)
+        tables.attempt((*_PEAK, "command"), command, offered["words"], picks)
+
+
+def _check_places(tables: TomlTables) -> None:
+    """Note places of what is no factor, factors without a place, and those in a wrong place."""
+    factors = tables.at("factors")
+    factors = factors if isinstance(factors, Mapping) else {}
+    used = {*factors} if tables.at("response", "function") else set[str]()
+    for root in ("server", "response"):
+        for keys, name in _places(tables.at(root), (root,)):
+            used.add(name)
+            where = ".".join(keys)
+            if name not in factors and not (keys[:3] == (*_PEAK, "command") and name in _OFFERED):
+                expected = f"{' or '.join(factors)}; {{{{{name}}}}} is that text itself"
+                tables.note(keys, f"{where} has a place for {name}, expected {expected}")
+            elif root == "server" and keys[1] in _FIXED and _is_of_workload(factors[name]):
+                expected = "none of the workload: the server is not started again for it"
+                tables.note(keys, f"{where} has a place for {name}, expected {expected}")
+    for name in (each for each in factors if each not in used):
+        said = f"{name} is unused, expected {{{name}}} in a command, a request or a limit"
+        tables.note(("factors", name), said)
+
+
+def _is_of_workload(factor: Any) -> bool:
+    return isinstance(factor, Mapping) and factor.get("workload") is True
+
+
+def _places(item: Any, keys: Keys) -> Iterator[tuple[Keys, str]]:
+    """Yield names of places in texts, and those of factors by whose levels limits are given."""
+    if isinstance(item, str) and "read" not in keys:
+        yield from ((keys, name) for name in places_in(item))
+    elif isinstance(item, Mapping):
+        for name, each in item.items():
+            is_limit = (keys == _PEAK and name in _LIMITS) or keys == (*_PEAK, "limits")
+            if is_limit and isinstance(each, Mapping):
+                yield from (((*keys, name), factor) for factor in each)
+            yield from _places(each, (*keys, name))
+    elif isinstance(item, list):
+        for index, each in enumerate(item):
+            yield from _places(each, (*keys, str(index)))
+
+
+def _text_at(given: Any, point: Point) -> str:
+    """Return a limit at a point."""
+    if isinstance(given, Mapping):
+        ((name, by_level),) = given.items()
+        given = by_level[str(point[name])]
+    return str(filled(given, point))

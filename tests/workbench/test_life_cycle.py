@@ -1,0 +1,277 @@
+"""Servers are configured, started, awaited, stopped and cleaned up, whatever happens between."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.workbench.life_cycle import LifeCycle, Server, same_configuration
+from benchrigor.workbench.surfaces.factors import Factor, Space
+from benchrigor.workloads.processes.kinship import running
+
+# Listens and answers each with the status; "deaf" ignores SIGTERM, "parent" leaves a child behind.
+SERVER = """
+import http.server, os, pathlib, signal, subprocess, sys
+port, status, how = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+pathlib.Path("pid").write_text(str(os.getpid()))
+if "deaf" in how:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if "parent" in how:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    pathlib.Path("child").write_text(str(child.pid))
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(status)
+        self.end_headers()
+    def log_message(self, *_):
+        print("asked for", self.path, flush=True)
+http.server.HTTPServer(("127.0.0.1", port), Answer).serve_forever()
+"""
+
+
+@pytest.fixture
+def port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.fixture
+def life(tmp_path, monkeypatch, port):
+    """Make the life cycle of our server, with what else is given."""
+    monkeypatch.chdir(tmp_path)
+    Path("server.py").write_text(SERVER)
+
+    def make(*how, status=200, **given):
+        start = [sys.executable, "server.py", str(port), str(status), *how]
+        given = {"start": start, "ready": f"http://127.0.0.1:{port}/ready?a={{a}}", **given}
+        given["timeouts"] = {"ready": 20.0, **given.get("timeouts", {})}
+        return LifeCycle(**given)
+
+    return make
+
+
+def is_free(port):
+    with socket.socket() as found:
+        return found.connect_ex(("127.0.0.1", port)) != 0
+
+
+def log(word):
+    """Return a command that writes a word, and the level of a, to a log."""
+    return ["sh", "-c", f"echo {word} $0 >>log; echo told {word}", "{a}"]
+
+
+def names(server):
+    return [each.name for each in server.steps]
+
+
+@pytest.mark.slow
+def test_all_steps_are_run_in_order_with_the_levels_of_the_point(life, port):
+    steps = {name: log(name) for name in ("configure", "warm_up", "ramp", "clean")}
+    with Server(life(**steps), {"a": "b c"}) as server:
+        assert names(server) == ["configure", "ready", "warm_up", "ramp"]
+        assert not is_free(port)
+        server.warm_up({"a": 2.0})
+    assert is_free(port)
+    assert names(server)[4:] == ["warm_up", "ramp", "start", "clean"]
+    *_, warm_up, _, start, clean = server.steps
+    assert (warm_up.code, warm_up.end, warm_up.how) == (0, ("told warm_up",), "")
+    assert (start.code, start.how) == (-signal.SIGTERM, "was killed by SIGTERM")
+    assert start.end == ("asked for /ready?a=b%20c",)
+    assert clean.seconds > 0.0
+    told = Path("log").read_text().splitlines()
+    assert told[:3] == ["configure b c", "warm_up b c", "ramp b c"]
+    assert told[3:] == ["warm_up 2", "ramp 2", "clean 2"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["port", "ready_command"])
+def test_a_server_is_ready_when_its_port_or_a_command_says_so(life, port, way):
+    asks = f"import socket; socket.create_connection(('127.0.0.1', {port}))"
+    given = {"port": str(port), "ready_command": [sys.executable, "-c", asks]}
+    with Server(life(ready=None, **{way: given[way]}), {}) as server:
+        assert not is_free(port)
+    assert names(server) == ["ready", "start"]
+
+
+@pytest.mark.slow
+def test_a_server_that_never_becomes_ready_is_ended_with_what_it_said(life, port):
+    cycle = life(status=503, clean=log("clean"), timeouts={"ready": 1.5})
+    with pytest.raises(WorkloadFailed) as caught, Server(cycle, {"a": 1}):
+        pytest.fail("it was not ready")
+    assert "ready took longer than 1.5 s" in str(caught.value)
+    assert "status 503; its output ends:\n  | asked for /ready?a=1" in str(caught.value)
+    assert is_free(port)
+    assert Path("log").read_text() == "clean 1\n"
+
+
+def test_a_server_that_dies_at_once_is_not_waited_for(life):
+    cycle = life(start=["sh", "-c", "echo bad token=hunter2 >&2; exit 3"], clean=log("clean"))
+    server = Server(cycle, {"a": 1})
+    begun_s = time.monotonic()
+    with pytest.raises(WorkloadFailed) as caught, server:
+        pytest.fail("it is not there")
+    assert time.monotonic() - begun_s < 10.0
+    assert "start sh -c" in str(caught.value)
+    assert "exited with code 3, expected 0; its output ends:\n  | bad token=" in str(caught.value)
+    assert "hunter2" not in str(caught.value) + str(server.steps)
+    assert [(each.name, each.code) for each in server.steps] == [("start", 3), ("clean", 0)]
+
+
+def test_a_server_that_cannot_be_started_is_told_by_its_step(life):
+    server = Server(life(start=["no-such-server"], clean=["true"]), {})
+    with pytest.raises(WorkloadFailed, match="start: no-such-server cannot be started"), server:
+        pytest.fail("it is not there")
+    assert names(server) == ["start", "clean"]
+
+
+def test_a_daemon_needs_a_command_that_stops_it(life):
+    server = Server(life(start=["true"]), {})
+    with pytest.raises(WorkloadFailed, match="a daemon needs a command stop"), server:
+        pytest.fail("it is not there")
+
+
+@pytest.mark.slow
+def test_a_daemon_goes_on_until_it_is_stopped(life, port):
+    start = f"{sys.executable} server.py {port} 200 &"
+    cycle = life(start=["sh", "-c", start], stop=["sh", "-c", "kill $(cat pid)"])
+    with Server(cycle, {}) as server:
+        time.sleep(0.3)
+        assert not is_free(port)
+    assert is_free(port)
+    assert [(each.name, each.code) for each in server.steps[1:]] == [("stop", 0), ("start", 0)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [None, ["true"]])
+def test_a_server_that_ignores_signals_is_killed(life, port, stop):
+    cycle = life("deaf", stop=stop, timeouts={"stop": 0.3})
+    with Server(cycle, {}) as server:
+        pass
+    assert is_free(port)
+    assert server.steps[-1].code == -signal.SIGKILL
+    assert server.steps[-1].how == "did not end within 300 ms and was killed"
+
+
+@pytest.mark.slow
+def test_what_a_server_leaves_behind_is_ended(life):
+    with Server(life("parent"), {}) as server:
+        child = int(Path("child").read_text())
+        assert child in {each.pid for each in running()}
+    assert child not in {each.pid for each in running()}
+    assert server.steps[-1].code == -signal.SIGTERM
+
+
+@pytest.mark.slow
+def test_what_answers_already_is_not_taken_for_the_server(life):
+    with (
+        Server(life(), {}),
+        pytest.raises(WorkloadFailed, match="answers before the server is started"),
+        Server(life(clean=["true"]), {}),
+    ):
+        pytest.fail("the first one answers")
+
+
+@pytest.mark.parametrize("name", ["configure", "stop", "clean"])
+def test_a_step_that_fails_is_named_with_its_code_and_its_last_words(life, name):
+    steps = {"configure": log("configure"), "stop": log("stop"), "clean": log("clean")}
+    steps[name] = ["sh", "-c", "echo the disk is full; exit 7"]
+    server = Server(life(start=None, ready=None, **steps), {"a": 1})
+    with pytest.raises(WorkloadFailed) as caught, server:
+        pass
+    assert f"{name} sh -c" in str(caught.value)
+    assert "exited with code 7, expected 0; its output ends:\n  | the disk is full" in str(
+        caught.value
+    )
+    assert names(server) == (["configure", "clean"] if name == "configure" else [*steps])
+
+
+def test_a_step_that_takes_too_long_is_killed(life):
+    cycle = LifeCycle(configure=["sleep", "60"], timeouts={"configure": 0.1})
+    with pytest.raises(WorkloadFailed, match=r"configure sleep 60 took longer than 100 ms"):
+        Server(cycle, {}).__enter__()
+
+
+def test_an_error_inside_is_raised_also_where_stopping_fails(life):
+    server = Server(LifeCycle(clean=["false"]), {})
+    with pytest.raises(KeyError), server:
+        raise KeyError
+    assert [(each.name, each.code) for each in server.steps] == [("clean", 1)]
+
+
+@pytest.mark.slow
+def test_a_server_that_broke_down_can_be_started_again(life, port):
+    with Server(life(stop=log("stop"), warm_up=log("warm_up")), {"a": 1}) as server:
+        os.kill(int(Path("pid").read_text()), signal.SIGKILL)
+        while not is_free(port):
+            time.sleep(0.01)
+        server.restart()
+        assert not is_free(port)
+        died = server.steps[2]
+        assert (died.name, died.how) == ("start", "was killed by SIGKILL")
+    assert is_free(port)
+    assert Path("log").read_text() == "warm_up 1\n" * 2 + "stop 1\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_and_cleans_up(life, port, number):
+    program = f"""
+import time
+from benchrigor.workbench.life_cycle import LifeCycle, Server
+from benchrigor.workloads.processes.own_signals import ended_by_signals
+with ended_by_signals(), Server({_code(life(clean=log("clean")))}, {{"a": 1}}):
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"ready\n"
+        assert not is_free(port)
+        process.send_signal(number)
+        process.wait(15)
+    assert is_free(port)
+    assert Path("log").read_text() == "clean 1\n"
+
+
+@pytest.mark.slow
+def test_a_server_does_not_outlive_us(life, port):
+    program = f"""
+import os, signal
+from benchrigor.workbench.life_cycle import LifeCycle, Server
+with Server({_code(life())}, {{"a": 1}}):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", program], check=False, timeout=30)
+    until_s = time.monotonic() + 5.0
+    while not is_free(port) and time.monotonic() < until_s:
+        time.sleep(0.01)
+    assert is_free(port)
+
+
+def _code(cycle):
+    given = {name: getattr(cycle, name) for name in ("start", "ready", "clean")}
+    return f"LifeCycle(**{given!r})"
+
+
+def test_all_that_is_wrong_with_a_life_cycle_is_told_at_once():
+    with pytest.raises(InvalidInput) as caught:
+        LifeCycle(start="server", ready="x", port=0, stop=[], timeouts={"stop": -1, "nap": 1})
+    problems = caught.value.problems
+    assert len(problems) == 7
+    assert "start is 'server', expected a program and its arguments" in problems
+    assert "2 of ready, port and ready_command are given, expected one" in problems
+    with pytest.raises(InvalidInput, match="0 of ready, port and ready_command"):
+        LifeCycle(start=["server"])
+
+
+def test_only_factors_of_the_configuration_need_another_start():
+    space = Space([Factor("disks", levels=[1, 2]), Factor("users", levels=[1, 2], workload=True)])
+    assert same_configuration(space, {"disks": 1, "users": 1}, {"disks": 1, "users": 2})
+    assert not same_configuration(space, {"disks": 1, "users": 1}, {"disks": 2, "users": 1})
+    assert LifeCycle(port="{p}").at({"p": 80.0}).port == "80"
