@@ -68,7 +68,8 @@ def fit_quadratic(
     It has all terms if there are more samples than these and the constant; else those that are
     linear. Each sample has the weight of its own variance and that of the lack of fit, which is
     where the chi-square of the residuals is its expectation (Paule & Mandel 1982). The covariance
-    of coefficients is HC3 (MacKinnon & White 1985).
+    of coefficients is HC3 (MacKinnon & White 1985), or that of these weights where predictions of
+    the samples vary more by it: a few residuals may all be small by chance.
     """
     design = _design(space, points)
     for width in (design.shape[1], width_of_plane(space)):
@@ -94,6 +95,8 @@ def _fit(space: Space, design: Floats, logs: Floats, errors: Floats) -> Quadrati
     misfit = scipy.optimize.brentq(excess, 0.0, most) if found > 0.0 else 0.0
     fitted = model(misfit).fit(cov_type="HC3")
     rest = 1.0 - _leverages(fitted.model.wexog)
+    both = fitted.cov_params(), fitted.normalized_cov_params
+    covariance = max(both, key=lambda one: float(np.trace(design @ one @ design.T)))
     return Quadratic(
         left_out=fitted.resid / rest,
         left_out_sd=np.sqrt((errors**2 + misfit) / rest),
@@ -102,7 +105,7 @@ def _fit(space: Space, design: Floats, logs: Floats, errors: Floats) -> Quadrati
         freedom=freedom,
         _space=space,
         _coefficients=fitted.params,
-        _covariance=fitted.cov_params(),
+        _covariance=covariance,
     )
 
 
