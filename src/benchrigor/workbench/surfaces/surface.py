@@ -158,7 +158,7 @@ class Surface(OneLine):
         """
         refuse(self._space.wrong_point(point))
         mean, sd = self.predictions([point], response)
-        return self._estimate(self._fitted(response)[0], float(mean[0]), float(sd[0]))
+        return self._estimate(response, float(mean[0]), float(sd[0]))
 
     def predictions(
         self, points: Sequence[Point], response: str | None = None
@@ -195,16 +195,7 @@ class Surface(OneLine):
         behind = np.max(drawn, axis=1) - drawn[:, chosen]
         losses = -np.expm1(-behind) if self._sign > 0.0 else np.expm1(behind)
         high = float(np.quantile(losses, self._confidence))
-        fit, model = self._fitted(response)
-        regret = Estimate(
-            value=min(float(np.mean(losses)), high),
-            low=0.0,
-            high=high,
-            confidence=self._confidence,
-            n=len(fit.points),
-            n_effective=float(len(fit.points)),
-            method=f"draws from a {model.name}",
-        )
+        regret = self._drawn(response, min(float(np.mean(losses)), high), 0.0, high)
         point = points[chosen]
         return Best(point=point, estimate=self.predict(point, response), regret=regret)
 
@@ -225,7 +216,7 @@ class Surface(OneLine):
             curve = average @ mean
             contrast = average[np.argmax(curve)] - average[np.argmin(curve)]
             sd = fit.scale * math.sqrt(max(float(contrast @ covariance @ contrast), 0.0))
-            ratios[factor.name] = self._estimate(fit, float(contrast @ mean), sd)
+            ratios[factor.name] = self._estimate(response, float(contrast @ mean), sd)
         return ratios
 
     def crossovers(
@@ -259,19 +250,10 @@ class Surface(OneLine):
             for at, probability, is_a_below in _changes(moments[0], drawn, self._confidence):
                 value, low, high = np.interp(at, np.arange(len(levels)), levels).tolist()
                 below, above = (point_a, point_b) if is_a_below else (point_b, point_a)
-                estimate = Estimate(
-                    value=value,
-                    low=low,
-                    high=high,
-                    confidence=self._confidence,
-                    n=len(fit.points),
-                    n_effective=float(len(fit.points)),
-                    method=f"draws from a {model.name}",
-                )
                 found.append(
                     Crossover(
                         factor=factor.name,
-                        at=estimate,
+                        at=self._drawn(response, value, low, high),
                         below=below,
                         above=above,
                         probability=probability,
@@ -305,10 +287,22 @@ class Surface(OneLine):
             raise NotEstimable(fit.notices[0])
         return fit, fit.model
 
-    def _estimate(self, fit: _Fit, mean: float, sd: float) -> Estimate:
-        method = fit.model.name if fit.model is not None else ""
+    def _estimate(self, response: str | None, mean: float, sd: float) -> Estimate:
+        fit, model = self._fitted(response)
         n = len(fit.points)
-        return _of_logarithm(mean, StandardError(sd, n - 1.0), self._confidence, n, method)
+        return _of_logarithm(mean, StandardError(sd, n - 1.0), self._confidence, n, model.name)
+
+    def _drawn(self, response: str | None, value: float, low: float, high: float) -> Estimate:
+        fit, model = self._fitted(response)
+        return Estimate(
+            value=value,
+            low=low,
+            high=high,
+            confidence=self._confidence,
+            n=len(fit.points),
+            n_effective=float(len(fit.points)),
+            method=f"draws from a {model.name}",
+        )
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(self._seed)
@@ -380,7 +374,9 @@ def fit_surface(
     problems: list[str] = []
     attempt(problems, check_confidence, confidence)
     problems += wrong_choice("direction", direction, ("higher", "lower"))
-    samples = listed(measured, "measured", "Measured") if len(measured) else []
+    is_empty = isinstance(measured, Sequence) and len(measured) == 0
+    found = None if is_empty else attempt(problems, listed, measured, "measured", "Measured")
+    samples: list[Measured] = found or []
     for each in samples:
         problems += _wrong_sample(space, each)
     refuse(problems)
