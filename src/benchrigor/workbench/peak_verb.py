@@ -51,7 +51,7 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 
 @click.command(
     cls=Verb,
-    usual="--url --requests --mean --p95 --failed --limit --slo --load --read --accuracy "
+    usual="--url --requests --mean --p95 --slo --limit --load --read --accuracy "
     "--budget --dry-run --details --json",
     context_settings={"allow_interspersed_args": False},
 )
@@ -184,7 +184,7 @@ def peak(
       benchrigor peak --url http://127.0.0.1:8000/ --p95 200ms --failed 1%
       benchrigor peak --url http://127.0.0.1:8000/ --mean 40ms --dry-run
       benchrigor peak --url http://127.0.0.1/ --mean 40ms --plan --seed-load 150
-      benchrigor peak --url http://127.0.0.1/ --slo 'response<2s and first-byte<50ms: 99%'
+      benchrigor peak --url http://127.0.0.1/ --slo 'first-byte<50ms: 99%'
       benchrigor peak --requests mix.toml --limit p99=500ms --plot peak.png
       benchrigor peak --limit p99=50ms -- wrk2 -R{load} -d{seconds} --latency URL
       benchrigor peak --p95 50ms --load connections \\
