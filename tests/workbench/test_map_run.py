@@ -1,0 +1,88 @@
+"""Maps that are carried out: samples are kept, and taken up again."""
+
+import pytest
+
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model import Estimate
+from benchrigor.model.metric import describe_metric
+from benchrigor.storage import Journal
+from benchrigor.workbench.map_run import Found, MapRun, factors_of, samples_of
+from benchrigor.workbench.planning.surface_map import SurfaceMap
+from benchrigor.workbench.surfaces.factors import Factor
+
+SIZE = Factor("size", levels=[1, 2, 4, 8], scale="log2")
+METRICS = (describe_metric("speed", "1/s"),)
+SUBJECT = {"factors": [{"name": "size", "levels": [1, 2, 4, 8], "scale": "log2"}]}
+
+
+def measure(sample):
+    value = 100.0 * sample.point["size"]
+    told = Estimate(
+        value=value,
+        low=0.95 * value,
+        high=1.05 * value,
+        confidence=0.95,
+        n=9,
+        n_effective=9.0,
+        method="told",
+    )
+    return Found(estimates={"speed": told})
+
+
+def full_map():
+    return SurfaceMap([SIZE], design="full")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Journal(tmp_path / "runs.sqlite")
+
+
+def test_samples_are_kept_as_they_were_told(store):
+    search = full_map()
+    run = MapRun(search, name="a cache", metrics=METRICS, subject=SUBJECT, store=store)
+    surface = run.carry_out(measure)
+    record = store.load(run.run_id)
+    assert samples_of(record) == list(surface.samples)
+    assert factors_of(record) == [SIZE]
+    assert record.subject["kind"] == "map"
+    assert [each.readings["speed"] for each in record.rounds] == [100, 200, 400, 800]
+
+
+def test_a_map_that_was_cut_off_repeats_no_sample(store):
+    """What was under way when the process ended is measured again, and nothing else."""
+    calls = []
+
+    def interrupted(sample):
+        calls.append(sample.point["size"])
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return measure(sample)
+
+    run = MapRun(full_map(), name="a cache", metrics=METRICS, subject=SUBJECT, store=store)
+    with pytest.raises(KeyboardInterrupt) as error:
+        run.carry_out(interrupted)
+    assert len(error.value.record.rounds) == 2
+    again = MapRun.resumed(full_map(), store.load(run.run_id), store)
+    again.carry_out(interrupted)
+    assert calls == [1, 2, 4, 4, 8]
+    assert len(store.load(run.run_id).rounds) == 4
+
+
+def test_a_sample_that_fails_is_kept_with_its_reason(store):
+    def failing(sample):
+        if sample.point["size"] == 2:
+            raise WorkloadFailed("the server did not start")
+        return measure(sample)
+
+    told = []
+    run = MapRun(full_map(), name="a cache", metrics=METRICS, store=store)
+    surface = run.carry_out(failing, after=told.append)
+    assert [each.reason for each in surface.samples] == [
+        None,
+        "the server did not start",
+        None,
+        None,
+    ]
+    assert told == list(surface.samples)
+    assert samples_of(store.load(run.run_id)) == told
