@@ -1,6 +1,8 @@
 """Files of maps: what they say, and all that is wrong in them at once, with its line."""
 
 import re
+import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,21 @@ COMMAND = """\
 levels = [1, 2]
 [response]
 command = "my-program --threads {threads}"
+"""
+FACTOR = "[factors.a]\nlevels = [1, 2]\n"
+FUNCTION = f'{FACTOR}[response]\nfunction = "my.mod:f"\ndirection = "higher"'
+PEAK = f'{FACTOR}[response.peak]\np95 = "9ms"\n'
+SEVERAL = f"""{PEAK}
+[[response.peak.requests]]
+url = "http://x/{{a}}"
+[[response.peak.requests]]
+url = "http://x/2"
+weight = 2
+"""
+TOOL = f"""{PEAK}
+command = "mine {{a}} {{load}}"
+read = ["p95:ms=regex:(.+)"]
+load = "users"
 """
 
 
@@ -106,13 +123,9 @@ def test_a_peak_differs_by_sample(read):
 
 
 def test_several_kinds_of_requests_and_a_generator_of_ones_own_may_be_offered(read):
-    head = '[factors.a]\nlevels = [1, 2]\n[response.peak]\np95 = "9ms"\n'
-    several = '[[response.peak.requests]]\nurl = "http://x/{a}"\n'
-    several += '[[response.peak.requests]]\nurl = "http://x/2"\nweight = 2\n'
-    offered = read(head + several).response.generator_at({"a": 2.0})
+    offered = read(SEVERAL).response.generator_at({"a": 2.0})
     assert [each["url"] for each in offered["requests"]] == ["http://x/2", "http://x/2"]
-    command = 'command = "mine {a} {load}"\nread = ["p95:ms=regex:(.+)"]\nload = "users"\n'
-    response = read(head + command).response
+    response = read(TOOL).response
     offered = response.generator_at({"a": 1})
     assert (offered["kind"], offered["words"]) == ("command", ["mine", "1", "{load}"])
     assert generator_of(offered, response.limits_at({"a": 1}))
@@ -134,8 +147,7 @@ def test_a_metric_of_a_command_knows_which_way_is_better(read, more, direction):
 
 
 def test_a_function_uses_all_factors(read):
-    text = '[factors.a]\nlevels = [1, 2]\n[response]\nfunction = "my.mod:f"\ndirection = "higher"'
-    assert read(text).response.function == "my.mod:f"
+    assert read(FUNCTION).response.function == "my.mod:f"
 
 
 @pytest.mark.parametrize(
@@ -218,6 +230,43 @@ def test_all_problems_are_told_at_once_by_their_lines(problems):
     text = text.replace('"20s"', "20").replace("{threads}00ms", "fast")
     found = problems(text.replace('"4%"', '"x"'))
     assert [line for line, _ in found] == [1, 4, 13, 24, 32]
+
+
+ODD = [
+    3,
+    -1.5,
+    True,
+    "",
+    "x {threads} {size}",
+    "{y}",
+    [],
+    [1],
+    ["x", {"a": 1}],
+    {},
+    {"a": {"b": 2}},
+]
+
+
+def places(item, keys=()):
+    yield keys
+    if isinstance(item, dict | list):
+        for key in item if isinstance(item, dict) else range(len(item)):
+            yield from places(item[key], (*keys, key))
+
+
+@pytest.mark.parametrize("text", [GOOD, COMMAND, FUNCTION, SEVERAL, TOOL])
+def test_whatever_stands_in_a_place_is_taken_or_refused(read, monkeypatch, text):
+    for keys in [*places(tomllib.loads(text))][1:]:
+        for odd in ODD:
+            document = tomllib.loads(text)
+            around = document
+            for key in keys[:-1]:
+                around = around[key]
+            around[keys[-1]] = odd
+            with monkeypatch.context() as patched:
+                patched.setattr(tomllib, "loads", lambda _, document=document: document)
+                with suppress(InvalidInput):
+                    read(text)
 
 
 @pytest.mark.parametrize("text", ["a = ", "a = 1\na = 2", "\0"])

@@ -90,9 +90,8 @@ class TomlTables:
         item = self.document
         for key in keys:
             if isinstance(item, list):
-                item = item[int(key)]
-            else:
-                item = item.get(key) if isinstance(item, Mapping) else None
+                item = dict(zip(map(str, range(len(item))), item, strict=True))
+            item = item.get(key) if isinstance(item, Mapping) else None
         return item
 
     def table(
@@ -147,7 +146,8 @@ class TomlTables:
 
     def refuse(self) -> None:
         """Raise InvalidInput with all that was noted, by its lines."""
-        refuse(each for _, each in sorted(self._problems, key=lambda each: each[0]))
+        by_line = sorted(dict.fromkeys(self._problems), key=lambda each: each[0])
+        refuse(each for _, each in by_line)
 
 
 def reader_of(kind: type, expected: str, *, empty: bool = True) -> Reader:

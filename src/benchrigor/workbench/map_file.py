@@ -424,7 +424,7 @@ def _check_places(tables: TomlTables) -> None:
             if name not in factors and not (keys[:3] == (*_PEAK, "command") and name in _OFFERED):
                 expected = f"{' or '.join(factors)}; {{{{{name}}}}} is that text itself"
                 tables.note(keys, f"{where} has a place for {name}, expected {expected}")
-            elif root == "server" and keys[1] in _FIXED and _is_of_workload(factors[name]):
+            elif root == "server" and {*keys[1:2]} & _FIXED and _is_of_workload(factors[name]):
                 expected = "none of the workload: the server is not started again for it"
                 tables.note(keys, f"{where} has a place for {name}, expected {expected}")
     for name in (each for each in factors if each not in used):
