@@ -111,6 +111,16 @@ def test_a_server_that_never_becomes_ready_is_ended_with_what_it_said(life, port
     assert Path("log").read_text() == "clean 1\n"
 
 
+@pytest.mark.slow
+def test_a_server_that_takes_a_connection_and_forgets_it_is_not_waited_for(life, port):
+    listens = f"import socket, time; s = socket.create_server(('', {port})); time.sleep(60)"
+    cycle = life(start=[sys.executable, "-c", listens], timeouts={"ready": 1.0})
+    begun_s = time.monotonic()
+    with pytest.raises(WorkloadFailed, match="ready took longer than 1 s: .*timed out"):
+        Server(cycle, {"a": 1}).__enter__()
+    assert time.monotonic() - begun_s < 10.0
+
+
 def test_a_server_that_dies_at_once_is_not_waited_for(life):
     cycle = life(start=["sh", "-c", "echo bad token=hunter2 >&2; exit 3"], clean=log("clean"))
     server = Server(cycle, {"a": 1})

@@ -1,6 +1,8 @@
 """Files of maps: what they say, and all that is wrong in them at once, with its line."""
 
 import re
+import tomllib
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,21 @@ COMMAND = """\
 levels = [1, 2]
 [response]
 command = "my-program --threads {threads}"
+"""
+FACTOR = "[factors.a]\nlevels = [1, 2]\n"
+FUNCTION = f'{FACTOR}[response]\nfunction = "my.mod:f"\ndirection = "higher"'
+PEAK = f'{FACTOR}[response.peak]\np95 = "9ms"\n'
+SEVERAL = f"""{PEAK}
+[[response.peak.requests]]
+url = "http://x/{{a}}"
+[[response.peak.requests]]
+url = "http://x/2"
+weight = 2
+"""
+TOOL = f"""{PEAK}
+command = "mine {{a}} {{load}}"
+read = ["p95:ms=regex:(.+)"]
+load = "users"
 """
 
 
@@ -106,13 +123,9 @@ def test_a_peak_differs_by_sample(read):
 
 
 def test_several_kinds_of_requests_and_a_generator_of_ones_own_may_be_offered(read):
-    head = '[factors.a]\nlevels = [1, 2]\n[response.peak]\np95 = "9ms"\n'
-    several = '[[response.peak.requests]]\nurl = "http://x/{a}"\n'
-    several += '[[response.peak.requests]]\nurl = "http://x/2"\nweight = 2\n'
-    offered = read(head + several).response.generator_at({"a": 2.0})
+    offered = read(SEVERAL).response.generator_at({"a": 2.0})
     assert [each["url"] for each in offered["requests"]] == ["http://x/2", "http://x/2"]
-    command = 'command = "mine {a} {load}"\nread = ["p95:ms=regex:(.+)"]\nload = "users"\n'
-    response = read(head + command).response
+    response = read(TOOL).response
     offered = response.generator_at({"a": 1})
     assert (offered["kind"], offered["words"]) == ("command", ["mine", "1", "{load}"])
     assert generator_of(offered, response.limits_at({"a": 1}))
@@ -134,8 +147,7 @@ def test_a_metric_of_a_command_knows_which_way_is_better(read, more, direction):
 
 
 def test_a_function_uses_all_factors(read):
-    text = '[factors.a]\nlevels = [1, 2]\n[response]\nfunction = "my.mod:f"\ndirection = "higher"'
-    assert read(text).response.function == "my.mod:f"
+    assert read(FUNCTION).response.function == "my.mod:f"
 
 
 @pytest.mark.parametrize(
@@ -145,11 +157,11 @@ def test_a_function_uses_all_factors(read):
         ('"2h"', '"2x"', 1, "budget: '2x' is no duration"),
         ("budget", "bugdet", 1, "the file has 'bugdet', expected budget"),
         ("[1, 2, 4, 8]", "4", 4, "factors.threads.levels is 4, expected a list"),
-        ("[1, 2, 4, 8]", "[4]", 3, "levels of threads are [4], expected at least two"),
+        ("[1, 2, 4, 8]", "[4]", 4, "levels of threads are [4], expected at least two"),
         ("[1, 2, 4, 8]", "[0, 4]", 3, "a level of threads is 0"),
         ("levels = [1, 2, 4, 8]", "", 3, "factors.threads has no levels"),
-        ('"log2"', "2", 5, "factors.threads.scale is 2, expected a text"),
-        ('"log2"', '"log3"', 3, "scale of threads is 'log3'"),
+        ('"log2"', "2", 5, "scale of threads is 2, expected 'linear'"),
+        ('"log2"', '"log3"', 5, "scale of threads is 'log3'"),
         ("true", '"yes"', 10, "factors.size.workload is 'yes', expected true or false"),
         ("samples", "sample", 13, "design has 'sample', expected samples"),
         ("samples = 8", "samples = 8.5", 13, "design.samples is 8.5, expected a whole number"),
@@ -159,11 +171,11 @@ def test_a_function_uses_all_factors(read):
         ('"make THREADS={threads}"', '"make \'x"', 17, "server.configure: No closing quotation"),
         ("THREADS={threads}", "{size}", 17, "server.configure has a place for size, expected none"),
         ("THREADS={threads}", "{cores}", 17, "has a place for cores, expected threads or size"),
-        ("ready = ", "port = ", 16, "port is 'http://127.0.0.1:8000/', expected a number"),
+        ("ready = ", "port = ", 22, "port is 'http://127.0.0.1:8000/', expected a number"),
         ('"20s"', "20", 24, "server.timeouts.ready is 20, expected a duration"),
         ("stop = ", "nap = ", 24, "server.timeouts has 'nap', expected"),
         ("url = ", "command = ", 28, "response.peak has 'headers', expected"),
-        ('"http://127.0.0.1:8000/{size}"', '"x{size}"', 26, "url is 'xsmall', expected http"),
+        ('"http://127.0.0.1:8000/{size}"', '"x{size}"', 27, "url is 'xsmall', expected http"),
         ("p95 =", "p95x =", 29, "response.peak has 'p95x', expected p95"),
         ('"{threads}00ms"', "200", 29, "response.peak.p95 is 200, expected a text such as"),
         ('"{threads}00ms"', '"200"', 29, "200 has no unit"),
@@ -176,7 +188,7 @@ def test_a_function_uses_all_factors(read):
         ("{size = {", "{depth = {", 30, "mean is given by 'depth', expected a factor"),
         ('"500ms"', "500", 31, "response.peak.limits.p99 is 500, expected a text"),
         ('"4%"', '"400%"', 32, "response.peak.accuracy is 4.0, expected a number between"),
-        ("2000", '"many"', 33, "response.peak.max_load is 'many', expected a number above 0"),
+        ("2000", '"many"', 33, "max_load is 'many', expected a load above 0"),
         ("max_load = 2000", "max_load = 0.5", 26, "min_load is 1.0, expected at most max_load"),
     ],
 )
@@ -200,7 +212,7 @@ def test_what_is_wrong_is_named_with_its_line(problems, old, new, line, problem)
         (COMMAND + "[server]\nstart = 'x'", 5, "0 of ready, port and ready_command are given"),
         (
             COMMAND + "[server]\nport = true\nstart = 'x'",
-            5,
+            6,
             "port is True, expected a number from 1",
         ),
         ("[factors.a]\nlevels=[1,2]\n[response]\nfunction = 'f'", 4, "expected module:function"),
@@ -218,6 +230,47 @@ def test_all_problems_are_told_at_once_by_their_lines(problems):
     text = text.replace('"20s"', "20").replace("{threads}00ms", "fast")
     found = problems(text.replace('"4%"', '"x"'))
     assert [line for line, _ in found] == [1, 4, 13, 24, 32]
+
+
+ODD = [
+    3,
+    -1.5,
+    True,
+    "",
+    "x {threads} {size}",
+    "{y}",
+    [],
+    [1],
+    ["x", {"a": 1}],
+    {},
+    {"a": {"b": 2}},
+]
+
+
+def places(item, keys=()):
+    yield keys
+    if isinstance(item, dict | list):
+        for key in item if isinstance(item, dict) else range(len(item)):
+            yield from places(item[key], (*keys, key))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [GOOD, COMMAND, FUNCTION, SEVERAL, TOOL],
+    ids=["good", "command", "function", "several", "tool"],
+)
+def test_whatever_stands_in_a_place_is_taken_or_refused(read, monkeypatch, text):
+    for keys in [*places(tomllib.loads(text))][1:]:
+        for odd in ODD:
+            document = tomllib.loads(text)
+            around = document
+            for key in keys[:-1]:
+                around = around[key]
+            around[keys[-1]] = odd
+            with monkeypatch.context() as patched:
+                patched.setattr(tomllib, "loads", lambda _, document=document: document)
+                with suppress(InvalidInput):
+                    read(text)
 
 
 @pytest.mark.parametrize("text", ["a = ", "a = 1\na = 2", "\0"])

@@ -90,9 +90,8 @@ class TomlTables:
         item = self.document
         for key in keys:
             if isinstance(item, list):
-                item = item[int(key)]
-            else:
-                item = item.get(key) if isinstance(item, Mapping) else None
+                item = dict(zip(map(str, range(len(item))), item, strict=True))
+            item = item.get(key) if isinstance(item, Mapping) else None
         return item
 
     def table(
@@ -131,9 +130,11 @@ class TomlTables:
             return None
 
     def note(self, keys: Keys, *problems: str) -> None:
-        """Note what is wrong there, or in the nearest table around that has a line."""
-        line = next(self._lines_around(keys), 1)
-        self._problems += [(line, f"{self._path}:{line}: {each}") for each in problems]
+        """Note what is wrong there; a problem that begins with the name of a key is on its line."""
+        for each in problems:
+            line = self._lines.get((*keys, each.partition(" ")[0]))
+            line = line or next(self._lines_around(keys), 1)
+            self._problems.append((line, f"{self._path}:{line}: {each}"))
 
     def _lines_around(self, keys: Keys) -> Iterator[int]:
         """Yield lines of it, of what is in it, and of what it is in."""
@@ -147,24 +148,29 @@ class TomlTables:
 
     def refuse(self) -> None:
         """Raise InvalidInput with all that was noted, by its lines."""
-        refuse(each for _, each in sorted(self._problems, key=lambda each: each[0]))
+        by_line = sorted(dict.fromkeys(self._problems), key=lambda each: each[0])
+        refuse(each for _, each in by_line)
 
 
-def reader_of(kind: type, expected: str, *, empty: bool = True) -> Reader:
-    """Return a reader that takes values of a kind, which may be empty or not."""
+def as_it_is(_name: str, value: Any) -> Any:
+    """Take what is checked elsewhere."""
+    return value
+
+
+def reader_of(kind: type, expected: str) -> Reader:
+    """Return a reader that takes values of a kind."""
 
     def read(name: str, value: Any) -> Any:
-        fits = isinstance(value, kind) and (empty or bool(value))
-        refuse(wrong_values([(name, value, fits, expected)]))
+        refuse(wrong_values([(name, value, isinstance(value, kind), expected)]))
         return value
 
     return read
 
 
-text_of = reader_of(str, "a text", empty=False)
+text_of = reader_of(str, "a text")
 flag_of = reader_of(bool, "true or false")
 table_of = reader_of(dict, "a table")
-list_of = reader_of(list, "a list", empty=False)
+list_of = reader_of(list, "a list")
 
 
 def seconds_of(name: str, value: Any) -> float:

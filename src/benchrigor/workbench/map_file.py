@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.cli.targets import names_function
-from benchrigor.model.checks import refuse, wrong_choice, wrong_number, wrong_values
+from benchrigor.model.checks import refuse, wrong_choice, wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.storage.toml_tables import (
     Keys,
     Reader,
     TomlTables,
+    as_it_is,
     flag_of,
     list_of,
     seconds_of,
@@ -44,15 +45,6 @@ _SECONDS |= {"timeout": "timeout_s"}
 _OFFERED = ("load", "seconds")  # places of a load generator's command, beside those of factors
 _FIXED = {*COMMANDS, "ready", "port"} - {"warm_up", "ramp"}  # of a server that is started once
 _PEAK = ("response", "peak")
-
-
-def _number(name: str, value: Any) -> float:
-    refuse(wrong_number(name, value))
-    return float(value)
-
-
-def _as_it_is(_name: str, value: Any) -> Any:
-    return value
 
 
 def _pick(name: str, value: Any) -> Pick:
@@ -87,7 +79,7 @@ def _choice(*words: str) -> Reader:
     return read
 
 
-_FACTOR = {"levels": list_of, "scale": text_of, "change": seconds_of, "workload": flag_of}
+_FACTOR = {"levels": list_of, "scale": as_it_is, "change": seconds_of, "workload": flag_of}
 _DESIGN = {
     "kind": _choice("adaptive", "d-optimal", "full"),
     "samples": whole_of,
@@ -95,22 +87,13 @@ _DESIGN = {
     "target": share_of,
     "confidence": share_of,
 }
-_SERVER = dict.fromkeys(COMMANDS, words_of) | {"ready": text_of, "port": _as_it_is}
-_REQUEST = {
-    "url": text_of,
-    "method": text_of,
-    "body": text_of,
-    "headers": table_of,
-    "status": whole_of,
-    "weight": _number,
-}
+_SERVER = dict.fromkeys(COMMANDS, words_of) | {"ready": as_it_is, "port": as_it_is}
+_REQUEST = dict.fromkeys(("url", "method", "headers", "body", "status", "weight"), as_it_is)
 _LIMITS = dict.fromkeys(("mean", "p95", "failed"), _limit)
 _SEARCH = {
     **dict.fromkeys(("accuracy", "confidence", "width"), share_of),
-    **dict.fromkeys(("seed_load", "min_load", "max_load"), _number),
-    "policy": text_of,
-    "trial_time": seconds_of,
-    "budget": seconds_of,
+    **dict.fromkeys(("policy", "seed_load", "min_load", "max_load"), as_it_is),
+    **dict.fromkeys(("trial_time", "budget"), seconds_of),
 }
 _AROUND = {"prepare": words_of, "recover": words_of}
 _SENT = {"arrivals": _choice(*ARRIVALS), "timeout": seconds_of, "processes": whole_of}
@@ -367,6 +350,7 @@ def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:
     if way == "requests":
         places = [(*_PEAK, way, str(index)) for index in range(len(given.pop(way, ())))]
         requests = [tables.table(each, _REQUEST, ["url"]) for each in places]
+        requests = [each for each in requests if "url" in each]
     limits = {name: given.pop(name) for name in _LIMITS if name in given}
     further = dict.fromkeys(given.pop("limits", {}), _limit)
     response = PeakResponse(
@@ -377,10 +361,9 @@ def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:
         search=_seconds({name: given.pop(name) for name in _SEARCH if name in given}),
         generator=_seconds(given),
     )
-    if space is not None and tables.is_right:
+    if space is not None:
         _check_limits(tables, response, space)
-    if space is not None and tables.is_right:
-        _check_peak(tables, response, space.grid()[0])
+        _check_offered(tables, response, space.grid()[0])
     return response
 
 
@@ -399,13 +382,16 @@ def _check_limits(tables: TomlTables, response: PeakResponse, space: Space) -> N
             tables.attempt(keys, limit_of, metric, text, response.unit(metric))
 
 
-def _check_peak(tables: TomlTables, response: PeakResponse, point: Point) -> None:
-    """Note what is wrong with a search and with what offers its loads."""
+def _check_offered(tables: TomlTables, response: PeakResponse, point: Point) -> None:
+    """Note what is wrong with requests, and with a search and its command if all else is right."""
+    offered = response.generator_at(point)
+    for index, each in enumerate(offered["requests"]):
+        several = tables.at(*_PEAK, "requests") is not None
+        tables.attempt((*_PEAK, *["requests", str(index)] * several), HttpRequest, **each)
+    if not tables.is_right:
+        return
     limits = response.limits_at(point)
     tables.attempt(_PEAK, PeakSearch, limits=limits, **response.search)
-    offered = response.generator_at(point)
-    for each in offered["requests"]:
-        tables.attempt(_PEAK, HttpRequest, **each)
     if response.command:
         picks, is_rate = [*map(Pick.parse, response.read)], offered["load"] == "rate"
         command = partial(LoadCommand, limits=limits, is_rate=is_rate)
@@ -424,7 +410,7 @@ def _check_places(tables: TomlTables) -> None:
             if name not in factors and not (keys[:3] == (*_PEAK, "command") and name in _OFFERED):
                 expected = f"{' or '.join(factors)}; {{{{{name}}}}} is that text itself"
                 tables.note(keys, f"{where} has a place for {name}, expected {expected}")
-            elif root == "server" and keys[1] in _FIXED and _is_of_workload(factors[name]):
+            elif root == "server" and {*keys[1:2]} & _FIXED and _is_of_workload(factors[name]):
                 expected = "none of the workload: the server is not started again for it"
                 tables.note(keys, f"{where} has a place for {name}, expected {expected}")
     for name in (each for each in factors if each not in used):
