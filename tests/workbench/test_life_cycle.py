@@ -116,7 +116,7 @@ def test_a_server_that_takes_a_connection_and_forgets_it_is_not_waited_for(life,
     listens = f"import socket, time; s = socket.create_server(('', {port})); time.sleep(60)"
     cycle = life(start=[sys.executable, "-c", listens], timeouts={"ready": 1.0})
     begun_s = time.monotonic()
-    with pytest.raises(WorkloadFailed, match="ready took longer than 1 s: .*timed out"):
+    with pytest.raises(WorkloadFailed, match=r"ready took longer than 1 s: .*timed out"):
         Server(cycle, {"a": 1}).__enter__()
     assert time.monotonic() - begun_s < 10.0
 
