@@ -16,6 +16,7 @@ from typing import Self
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from benchrigor.clocks import WallClock
+from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model.checks import refuse, wrong_number, wrong_values
 from benchrigor.model.one_line import OneLine
@@ -165,9 +166,8 @@ class StepDone(OneLine):
     end: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return (
-            f"{' '.join(filter(None, (self.name, self.how)))} after {show_duration(self.seconds)}"
-        )
+        done = " ".join(filter(None, (self.name, self.how)))
+        return escaped(f"{done} after {show_duration(self.seconds)}")
 
     def failed(self, argv: Sequence[str] = ()) -> WorkloadFailed:
         """Return the error that says so, of this command."""
