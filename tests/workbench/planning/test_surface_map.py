@@ -90,6 +90,28 @@ def test_several_samples_may_be_asked_before_one_is_told():
     assert search.ask() is None
 
 
+def test_of_several_responses_the_first_steers_and_all_are_predicted():
+    search = SurfaceMap(FACTORS, samples=12)
+    while (sample := search.ask()) is not None:
+        for told in (sample, search.ask()):  # also while one is pending
+            if told is not None:
+                peak, latency = peak_at(told.point), 1.0 / peak_at(told.point)
+                both = {"peak": peak, "latency": latency}
+                search.tell(told, {name: (x, 0.97 * x, 1.03 * x) for name, x in both.items()})
+    surface, point = search.result(), {"disks": 3, "daemons": 8}
+    assert len(surface.samples) == 12
+    product = surface.predict(point, "peak").value * surface.predict(point, "latency").value
+    assert product == pytest.approx(1.0, rel=0.1)
+
+
+def test_each_sample_tells_the_same_responses():
+    search = SurfaceMap(FACTORS, samples=2)
+    search.tell(search.ask(), {"peak": (1.0, 0.9, 1.1)})
+    sample = search.ask()
+    with pytest.raises(InvalidInput, match="responses is "):
+        search.tell(sample, {"latency": (1.0, 0.9, 1.1)})
+
+
 def test_the_same_told_the_same_is_asked():
     one, two = (carried_out(SurfaceMap(FACTORS, samples=10)) for _ in range(2))
     assert one == two

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -244,10 +245,11 @@ class SurfaceMap:
             self._known = len(self._measured), self._fitted(self._measured)
         return self._known[1]
 
-    def _fitted(self, measured: Sequence[Measured]) -> Surface:
+    def _fitted(self, measured: Sequence[Measured], response: str | None = None) -> Surface:
         return fit_surface(
             self.space,
             measured,
+            response=response,
             confidence=self._confidence,
             direction=self._direction,
             seed=self._seed,
@@ -258,9 +260,9 @@ class SurfaceMap:
         if estimate is None:
             return {}
         by_name = estimate if isinstance(estimate, Mapping) else {RESPONSE: estimate}
-        known = next((set(each.estimates) for each in self._measured if each.estimates), {*by_name})
+        known = sorted(self._responses() or by_name)
         problems = wrong_values(
-            [("responses", sorted(by_name), {*by_name} == known, f"{sorted(known)} as before")]
+            [("responses", sorted(by_name), sorted(by_name) == known, f"{known} as before")]
         )
         answers = {}
         for name, answer in by_name.items():
@@ -289,7 +291,7 @@ class SurfaceMap:
     def _answers(self) -> list[tuple[Point, float]]:
         """Return the points that have an answer, with the first response."""
         return [
-            (each.sample.point, next(iter(each.estimates.values())).value)
+            (each.sample.point, each.estimates[self._responses()[0]].value)
             for each in self._measured
             if each.estimates
         ]
@@ -318,9 +320,11 @@ class SurfaceMap:
         surface = self.result()
         if surface.model is None:
             return self._farthest()
+        response = self._responses()[0]
         if self._pending:
-            surface = self._fitted([*self._measured, *map(self._believed, self._pending.values())])
-        _, sd = surface.predictions(self._grid)
+            believed = [self._believed(sample, response) for sample in self._pending.values()]
+            surface = self._fitted([*self._measured, *believed], response)
+        _, sd = surface.predictions(self._grid, response)
         quantile = student_t(max(len(self._answers()) - 1.0, 1.0), 0.5 + self._confidence / 2.0)
         if not np.any(np.expm1(quantile * sd) > self._target):
             return None
@@ -330,11 +334,16 @@ class SurfaceMap:
         best = int(np.argmax(gain))
         return self._grid[best] if gain[best] > 0.0 else None
 
-    def _believed(self, sample: Sample) -> Measured:
-        """Return a pending sample as if it found what is predicted."""
-        value = self.result().predict(sample.point).value
-        low, high = value * (1.0 - self._target), value * (1.0 + self._target)
-        return Measured(sample=sample, estimates=self._checked((value, low, high)))
+    def _believed(self, sample: Sample, response: str) -> Measured:
+        """Return a pending sample as if it found what is predicted, as narrow as wanted."""
+        found = self.result().predict(sample.point, response)
+        low, high = found.value * (1.0 - self._target), found.value * (1.0 + self._target)
+        narrow = replace(found, low=low, high=high, standard_error=None)
+        return Measured(sample=sample, estimates={response: narrow})
+
+    def _responses(self) -> list[str]:
+        """Return the names of the responses so far; the first one steers."""
+        return next(([*each.estimates] for each in self._measured if each.estimates), [])
 
     def _farthest(self) -> Point | None:
         """Return the point farthest from all that were asked, while no model is known."""
