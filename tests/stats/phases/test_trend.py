@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Floats
-from benchrigor.stats.phases.trend import ends_of, find_trend
+from benchrigor.stats.phases.trend import ends_of, find_far_ends, find_trend
 
 RNG = np.random.default_rng(20270213)
 SHARE = np.arange(2_000) / 2_000
@@ -82,3 +82,10 @@ def test_readings_below_zero_may_have_a_trend() -> None:
 def test_the_ends_are_medians_of_the_outer_tenths() -> None:
     found = ends_of(np.arange(100.0))
     assert (found.first, found.last) == (4.5, 94.5)
+
+
+@pytest.mark.parametrize(("readings", "is_found"), [(29, False), (30, True)])
+def test_ends_of_few_readings_are_single_ones_and_tell_no_movement(readings, is_found):
+    """A cold start, or a neighbour that leaves, makes a first reading many times the last one."""
+    falling = np.geomspace(10.0, 1.0, readings)
+    assert (find_far_ends(falling) is not None) is is_found
