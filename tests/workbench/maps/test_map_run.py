@@ -6,7 +6,7 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Estimate
 from benchrigor.model.metric import describe_metric
 from benchrigor.storage import Journal
-from benchrigor.workbench.map_run import Found, MapRun, factors_of, samples_of
+from benchrigor.workbench.maps.map_run import Found, MapRun, factors_of, samples_of
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.surfaces.factors import Factor
 

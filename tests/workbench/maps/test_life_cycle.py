@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.workbench.life_cycle import LifeCycle, Server, same_configuration
+from benchrigor.workbench.maps.life_cycle import LifeCycle, Server, same_configuration
 from benchrigor.workbench.surfaces.factors import Factor, Space
 from benchrigor.workloads.processes.kinship import running
 
@@ -234,7 +234,7 @@ def test_a_server_that_broke_down_can_be_started_again(life, port):
 def test_a_signal_ends_the_server_and_cleans_up(life, port, number):
     program = f"""
 import time
-from benchrigor.workbench.life_cycle import LifeCycle, Server
+from benchrigor.workbench.maps.life_cycle import LifeCycle, Server
 from benchrigor.workloads.processes.own_signals import ended_by_signals
 with ended_by_signals(), Server({_code(life(clean=log("clean")))}, {{"a": 1}}):
     print("ready", flush=True)
@@ -253,7 +253,7 @@ with ended_by_signals(), Server({_code(life(clean=log("clean")))}, {{"a": 1}}):
 def test_a_server_does_not_outlive_us(life, port):
     program = f"""
 import os, signal
-from benchrigor.workbench.life_cycle import LifeCycle, Server
+from benchrigor.workbench.maps.life_cycle import LifeCycle, Server
 with Server({_code(life())}, {{"a": 1}}):
     os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -8,7 +8,7 @@ import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.workbench.data import Limit
-from benchrigor.workbench.map_file import read_map
+from benchrigor.workbench.maps.map_file import read_map
 from benchrigor.workbench.searches import generator_of
 
 GOOD = """\

@@ -30,11 +30,11 @@ from benchrigor.storage.toml_tables import (
 )
 from benchrigor.units import Direction
 from benchrigor.workbench.data import Limit
-from benchrigor.workbench.life_cycle import COMMANDS, TIMEOUTS_S, LifeCycle
 from benchrigor.workbench.loadgen.arrivals import ARRIVALS
 from benchrigor.workbench.loadgen.http_requests import HttpRequest
 from benchrigor.workbench.loadgen.limit_texts import limit_of
 from benchrigor.workbench.loadgen.load_command import LoadCommand
+from benchrigor.workbench.maps.life_cycle import COMMANDS, TIMEOUTS_S, LifeCycle
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
 from benchrigor.workbench.surfaces.placeholders import filled, places_in
