@@ -31,6 +31,7 @@ Paces = Sequence[tuple[float, float]]  # times of the reference beside both invo
 RATIO = "ratio"
 # The pace of a machine changes less from one short invocation to the next.
 _SHORT = 100
+_LEAST_STEPS = 1e-12  # squared: of a reference that is always the same
 _WARMING = 1.05  # times as slow as later readings, in each invocation of the first block
 
 
@@ -207,23 +208,21 @@ class PairsOfInvocations:
         )
 
     def _at_one_pace(self) -> tuple[Sequence[Floats], Sequence[Floats]]:
-        """Return the invocations as at the same pace, if pairs then differ less from the next ones.
+        """Return the invocations as at the same pace, as far as they follow the reference.
 
-        The machine changes its pace from one process to the next; most code follows it as the
-        reference does. What decides is the product of both sides of a pair, which is independent of
-        their ratio where noise is normal: a choice by the spread of the ratio would make intervals
-        too narrow (8 % of them miss, of 95 %).
+        The machine changes its pace from one process to the next; code that waits for memory
+        follows it less than the reference does. The reference is a control variate of logarithms
+        (Lavenberg & Welch 1981), whose slope is that of the product of both sides of a pair, from
+        one pair to the next. Where noise is normal that is independent of their ratio: a slope of
+        the ratio itself would make intervals too narrow.
         """
         if len(self._paces) != self.taken:
             return self._series
-        paces = np.array(self._paces).T
-        levels = np.array([[series.mean() for series in side] for side in self._series])
-        factors = np.median(paces) / paces
-        plain, paced = (
-            np.sum(np.diff(np.log(sides).sum(axis=0)) ** 2) for sides in (levels, levels * factors)
-        )
-        if paced >= plain:
-            return self._series
+        paces = np.log(np.array(self._paces).T)
+        levels = np.log([[series.mean() for series in side] for side in self._series])
+        steps, paced = np.diff(levels.sum(axis=0)), np.diff(paces.sum(axis=0))
+        slope = np.clip(steps @ paced / max(paced @ paced, _LEAST_STEPS), 0.0, 1.0)
+        factors = np.exp(slope * (np.median(paces) - paces))
         one, two = (
             [series * factor for series, factor in zip(*side, strict=True)]
             for side in zip(self._series, factors, strict=True)
