@@ -68,6 +68,7 @@ def told_paces(engine: PairEngine, *, seed: int, slope: float) -> br.Comparison:
     return engine.result()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", [0.0, 0.5, 1.0])
 def test_pairs_are_brought_to_one_pace_as_far_as_they_follow_it(slope):
     found = [
