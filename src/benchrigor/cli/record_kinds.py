@@ -7,7 +7,10 @@ from typing import Any
 
 from benchrigor.model import RunRecord
 
-_MODULES = {"peak": "benchrigor.workbench.searches"}
+_MODULES = {
+    "map": "benchrigor.workbench.maps.stored_maps",
+    "peak": "benchrigor.workbench.searches",
+}
 """By the kind in the subject of a record."""
 
 

@@ -18,7 +18,7 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Options, Progress, StopReason
 from benchrigor.session import Session
-from benchrigor.session.stored_runs import AGAIN, PAIR
+from benchrigor.session.stored_runs import AGAIN, PAIR, PART_OF
 
 
 @click.command(cls=Verb)
@@ -47,6 +47,12 @@ def resume(
         again = before.subject.get(AGAIN) or "benchrigor ab"
         raise InvalidInput(
             f"run {before.run_id} is one side of a comparison: both go on in turn, with: {again}"
+        )
+    if PART_OF in before.subject:
+        whole = before.subject[PART_OF]
+        raise InvalidInput(
+            f"run {before.run_id} is a part of run {whole}, which goes on with: "
+            f"{shared.hint('resume', whole)}"
         )
     if is_special(before):
         module_for(before).resume(before, opened, limits, as_json=as_json)

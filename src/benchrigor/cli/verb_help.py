@@ -23,6 +23,7 @@ TASKS = {
     },
     "Servers": {
         "peak": "How much load does a server take before it breaks its limits?",
+        "map": "How does the answer depend on the configuration?",
         "rate": "How fast could a stage go if it never waited?",
     },
     "Analyse": {
@@ -46,6 +47,7 @@ VERBS = {name: question for verbs in TASKS.values() for name, question in verbs.
 SIDE_SYSTEMS = {
     "agent": "instrument",
     "interference": "interference",
+    "map": "workbench.maps",
     "peak": "workbench",
     "rate": "queues",
     "watch": "instrument",

@@ -37,6 +37,7 @@ from benchrigor.stats.estimators.headline import (
 PAIR = "pair"  # in the subjects of both sides of a comparison the same, and of no other run
 BASELINE, CANDIDATE = "baseline", "candidate"  # what the subject of either side is compared as
 AGAIN = "command line"  # likewise in their subjects: measures both again
+PART_OF = "part of"  # in the subject of a run: the id of the one that it belongs to
 _MOST = 12  # runs of a name that are loaded, the newest first: they may hold many readings
 _LENGTH = {  # options that say how long a run lasts and what is told, not what its number is of
     *("target", "confidence", "preset", "budget_readings", "budget_s", "min_seconds"),

@@ -71,19 +71,24 @@ def _parts(dotted: str) -> Keys:
 
 
 class TomlTables:
-    """A TOML file that is read table by table; ``refuse`` raises all problems, by their lines.
+    """A TOML document that is read table by table; ``refuse`` raises all problems, by their lines.
 
-    InvalidInput when it cannot be read, or is no TOML.
+    ``text`` is that of the document, where it has lines.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self._path, self._problems = path, list[tuple[int, str]]()
+    def __init__(self, document: Mapping[str, Any], *, name: str, text: str = "") -> None:
+        self.document: Any = document
+        self._name, self._problems = name, list[tuple[int, str]]()
+        self._lines = lines_of(text)
+
+    @classmethod
+    def of_file(cls, path: str | Path) -> TomlTables:
+        """Read a file; InvalidInput when it cannot be read, or is no TOML."""
         try:
             text = readable(path).read_text(encoding="utf-8")
-            self.document: Any = tomllib.loads(text)
+            return cls(tomllib.loads(text), name=str(path), text=text)
         except (OSError, ValueError, RecursionError) as error:
             raise InvalidInput(f"{path} cannot be read: {error}") from error
-        self._lines = lines_of(text)
 
     def at(self, *keys: str) -> Any:
         """Return what stands there; None for nothing."""
@@ -134,7 +139,7 @@ class TomlTables:
         for each in problems:
             line = self._lines.get((*keys, each.partition(" ")[0]))
             line = line or next(self._lines_around(keys), 1)
-            self._problems.append((line, f"{self._path}:{line}: {each}"))
+            self._problems.append((line, f"{self._name}:{line}: {each}"))
 
     def _lines_around(self, keys: Keys) -> Iterator[int]:
         """Yield lines of it, of what is in it, and of what it is in."""

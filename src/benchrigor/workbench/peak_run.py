@@ -56,6 +56,8 @@ class PeakRun:
     options
         Of `PeakSearch`, by name, as `search_of` needs them; ``generator`` describes what offered
         the load.
+    subject
+        What else tells what is measured, for programs.
     store
         Where trials are kept; None for nowhere.
     now_ns
@@ -79,12 +81,13 @@ class PeakRun:
         name: str,
         options: Mapping[str, Any] | None = None,
         generator: Mapping[str, Any] | None = None,
+        subject: Mapping[str, Any] | None = None,
         provenance: Provenance | None = None,
         store: Store | None = None,
         now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self._search, self._store, self._now_ns = search, store, now_ns
-        subject = {"kind": KIND, "search": options or {}, "generator": generator or {}}
+        told = {"kind": KIND, "search": options or {}, "generator": generator or {}}
         self._header = RunRecord(
             name=name,
             options=Options(
@@ -96,7 +99,7 @@ class PeakRun:
             seed=0,
             rounds=(),
             analyses=(),
-            subject=subject,
+            subject={**told, **(subject or {})},
             provenance=provenance,
         )
         self._rounds: list[Round] = []

@@ -29,12 +29,18 @@ from benchrigor.workbench.loadgen.http_requests import HttpRequest
 from benchrigor.workbench.loadgen.limit_texts import limit_of
 from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.planning.search import ADAPTIVE, POLICIES, PeakSearch
-from benchrigor.workbench.searches import announced, carry_out, generator_of, planned_lengths
+from benchrigor.workbench.searches import (
+    BUDGET_S,
+    LOADS,
+    PUBLISHED_ACCURACY,
+    announced,
+    carry_out,
+    generator_of,
+    planned_lengths,
+)
 from benchrigor.workloads import Pick
 
-_LOADS = {"rate": "req/s", "users": "users", "connections": "connections"}
 _SEARCH = ("accuracy", "confidence", "policy", "seed_load", "min_load", "max_load", "width")
-_BUDGET_S, _PUBLISHED_ACCURACY = 240.0, 0.10
 _OFFERED = ("arrivals", "timeout_s", "processes", "prepare", "recover", "read")
 
 
@@ -90,7 +96,7 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
 )
 @click.option(
     "--load",
-    type=click.Choice([*_LOADS]),
+    type=click.Choice([*LOADS]),
     default="rate",
     show_default=True,
     help="What a load is: requests per second; or, of a COMMAND, users or connections that each "
@@ -195,14 +201,14 @@ def peak(
     limits = _checked(words, limits)
     accuracy_given = shared.is_given("accuracy")  # else to miss it is nobody's loss
     if (plan_only or given["policy"] != ADAPTIVE) and not accuracy_given:
-        given["accuracy"] = _PUBLISHED_ACCURACY  # of the response, as it was published
+        given["accuracy"] = PUBLISHED_ACCURACY  # of the response, as it was published
     search = {
         **{name: given[name] for name in _SEARCH},
         "budget_s": _budget(given["budget_s"], given["policy"]),
         "trial_s": given["trial_s"],
         "limits": limits,
         "whole": load != "rate",
-        "unit": _LOADS[load],
+        "unit": LOADS[load],
     }
     generator = {name: given[name] for name in _OFFERED} | _target(words, given)
     generator |= {"load": load, "cwd": str(Path.cwd()), "accuracy_given": accuracy_given}
@@ -230,7 +236,7 @@ def peak(
 def _budget(given_s: float | None, policy: str) -> float | None:
     """Return seconds for all trials; None for no limit, as published policies need."""
     if given_s is None:
-        return _BUDGET_S if policy == ADAPTIVE else None
+        return BUDGET_S if policy == ADAPTIVE else None
     return None if math.isinf(given_s) else given_s
 
 

@@ -6,8 +6,9 @@ import math
 import shlex
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -49,6 +50,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NOUN = "a search for a peak"
+LOADS = {"rate": "req/s", "users": "users", "connections": "connections"}
+"""Units of loads, by what they are."""
+BUDGET_S = 240.0  # of the policy "adaptive"
+PUBLISHED_ACCURACY = 0.10  # of the other ones
 _FAILURES_SHOWN = 3
 _PILOTS, _LENGTHS = 5, (0.5, 1.0, 2.0)  # trials of each length; lengths over that of the search
 _FEWEST_PILOTS = 2  # of a length whose responses vary
@@ -156,31 +161,35 @@ def carry_out(
     picture: Path | None = None,
 ) -> NoReturn:
     """Carry out a search, with a line for each trial on stderr, and end with its exit code."""
-    begun_s = time.monotonic()
     try:
-        with ended_with_budget(run.left_s()):
-            generator.check()
-    except CallOverran:
-        generator.close()
-        raise WorkloadFailed(
-            f"The first trial was not prepared, nor a request answered, within the "
-            f"{show_duration(run.left_s())} of the budget: check that it cannot hang, or allow more"
-        ) from None
-    prepared_s = time.monotonic() - begun_s
-    try:
-        found = run.carry_out(
-            generator, after=lambda trial, peak: _tell(trial, peak, search), prepared_s=prepared_s
-        )
+        found = found_by(run, generator, after=partial(say_trial, budget_s=search.goal.budget_s))
     except (BenchrigorError, KeyboardInterrupt):
         if search.result().trials:  # what is known until then
             print_peak(search.result(), run_id=run.run_id, as_json=as_json)
         raise
-    finally:
-        generator.close()
     print_peak(found, run_id=run.run_id, as_json=as_json)
     if picture is not None:
         write_picture(plot_peak(found, title=run.record().name), picture)
     leave(_code(found, accuracy_given=accuracy_given))
+
+
+def found_by(
+    run: PeakRun, generator: Prepared, *, after: Callable[[Trial, PeakRate], object]
+) -> PeakRate:
+    """Carry out a search whose first trial is prepared within its budget, too."""
+    begun_s = time.monotonic()
+    try:
+        with ended_with_budget(run.left_s()):
+            generator.check()
+        prepared_s = time.monotonic() - begun_s
+        return run.carry_out(generator, after=after, prepared_s=prepared_s)
+    except CallOverran:
+        raise WorkloadFailed(
+            f"The first trial was not prepared, nor a request answered, within the "
+            f"{show_duration(run.left_s())} of the budget: check that it cannot hang, or allow more"
+        ) from None
+    finally:
+        generator.close()
 
 
 def show(record: RunRecord) -> None:
@@ -249,7 +258,9 @@ def _code(found: PeakRate, *, accuracy_given: bool) -> ExitCode:
     return ExitCode.RESULT if known else ExitCode.NOTHING_MEASURED
 
 
-def _tell(trial: Trial, peak: PeakRate, search: PeakSearch) -> None:
+def say_trial(
+    trial: Trial, peak: PeakRate, *, budget_s: float | None = None, indent: int = 0
+) -> None:
     """Say on stderr what a trial found, and what is known by now."""
     if trial.invalid:
         why, _, _cure = trial.invalid.partition(": ")  # what to do stands below the result
@@ -266,17 +277,21 @@ def _tell(trial: Trial, peak: PeakRate, search: PeakSearch) -> None:
     parts = [f"{show_value(trial.asked.load, peak.unit)}", verdict]
     if peak.load is not None:
         parts.append(f"peak {peak.load.low:.3g} to {peak.load.high:.3g}")
-    if search.goal.budget_s is not None and peak.status is None:
-        left_s = search.goal.budget_s - peak.cost_s
+    if budget_s is not None and peak.status is None:
+        left_s = budget_s - peak.cost_s
         parts += [f"{show_duration(left_s)} left"] if left_s > 0.0 else []
-    say(page(wrapped(" · ".join(parts), hanging=2)), err=True)
+    say(page(wrapped(" · ".join(parts), " " * indent, hanging=indent + 2)), err=True)
 
 
 class Prepared:
     """A load generator with what is run before each trial, and when the server broke down."""
 
     def __init__(
-        self, generator: OpenLoop | LoadCommand, *, prepare: str | None, recover: str | None
+        self,
+        generator: OpenLoop | LoadCommand,
+        *,
+        prepare: Callable[[], object],
+        recover: Callable[[], object],
     ) -> None:
         self._generator, self._prepare, self._recover = generator, prepare, recover
         self._broken: BenchrigorError | None = None  # why the server is not there any more
@@ -285,7 +300,7 @@ class Prepared:
     def check(self) -> None:
         """Prepare the first trial, and see whether the server answers at all."""
         begun_s = time.monotonic()
-        self._run(self._prepare, "--prepare")
+        self._prepare()
         self._generator.check()
         self._checked_s = time.monotonic() - begun_s
 
@@ -299,13 +314,13 @@ class Prepared:
         setup_s, self._checked_s = self._checked_s, None
         if setup_s is None:
             begun_s = time.monotonic()
-            self._run(self._prepare, "--prepare")
+            self._prepare()
             setup_s = time.monotonic() - begun_s
         result = self._generator.offer(trial)
         begun_s = time.monotonic()
         if result.crashed:
             try:
-                self._run(self._recover, "--recover")
+                self._recover()
                 self._generator.check()
             except BenchrigorError as error:
                 self._broken = error
@@ -321,10 +336,11 @@ class Prepared:
         """Let go of what the generator holds."""
         self._generator.close()
 
-    def _run(self, command: str | None, option: str) -> None:
-        if command is not None:
-            words = _words(command, option)
-            run_hook(option, words, CommandLine(words), WallClock())
+
+def _run_command(command: str | None, option: str) -> None:
+    if command is not None:
+        words = _words(command, option)
+        run_hook(option, words, CommandLine(words), WallClock())
 
 
 def _words(command: str, option: str) -> list[str]:
@@ -334,8 +350,13 @@ def _words(command: str, option: str) -> list[str]:
         raise InvalidInput(f"{option} {hide_secrets(command)!r}: {error}") from None
 
 
-def generator_of(described: Mapping[str, Any], limits: Sequence[Limit]) -> Prepared:
-    """Return what offers the load, as `peak` describes it."""
+def generator_of(
+    described: Mapping[str, Any],
+    limits: Sequence[Limit],
+    *,
+    recover: Callable[[], object] | None = None,
+) -> Prepared:
+    """Return what offers the load, as `peak` describes it; ``recover`` instead of its command."""
     is_rate = described["load"] == "rate"
     made: OpenLoop | LoadCommand
     if described["kind"] == "command":
@@ -359,4 +380,8 @@ def generator_of(described: Mapping[str, Any], limits: Sequence[Limit]) -> Prepa
             timeout_s=described["timeout_s"],
             processes=described["processes"],
         )
-    return Prepared(made, prepare=described["prepare"], recover=described["recover"])
+    return Prepared(
+        made,
+        prepare=partial(_run_command, described["prepare"], "--prepare"),
+        recover=recover or partial(_run_command, described["recover"], "--recover"),
+    )

@@ -193,7 +193,7 @@ class MetricResponse(OneLine):
     read: Pick | None = None
     function: str = ""
     direction: Direction
-    options: Mapping[str, float] = field(default_factory=dict)
+    options: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +210,8 @@ class MapFile(OneLine):
         Of the server; None without one.
     budget_s
         Seconds that the whole map may take; None for no limit.
+    document
+        All that the file holds, of which `map_of` makes this again.
     """
 
     factors: tuple[Factor, ...]
@@ -217,10 +219,22 @@ class MapFile(OneLine):
     response: PeakResponse | MetricResponse
     life_cycle: LifeCycle | None = None
     budget_s: float | None = None
+    document: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 def read_map(path: str | Path) -> MapFile:
-    """Read the file of a map.
+    """Read the file of a map; the format is that of `map_of`.
+
+    Raises
+    ------
+    InvalidInput
+        With all that is wrong, each with its line.
+    """
+    return _map_of(TomlTables.of_file(path))
+
+
+def map_of(document: Mapping[str, Any]) -> MapFile:
+    """Make a map of the document of its file.
 
     Texts have places for levels, ``{threads}``; ``{{threads}}`` is that text itself. Commands are
     program and arguments, each of which is filled by itself: a shell reads them where they are
@@ -268,9 +282,12 @@ def read_map(path: str | Path) -> MapFile:
     Raises
     ------
     InvalidInput
-        With all that is wrong, each with its line.
+        With all that is wrong.
     """
-    tables = TomlTables(path)
+    return _map_of(TomlTables(document, name="map"))
+
+
+def _map_of(tables: TomlTables) -> MapFile:
     parts = dict.fromkeys(("factors", "design", "server", "response"), table_of)
     top = tables.table((), {"budget": seconds_of, **parts}, ["factors", "response"])
     made = [_factor(tables, name) for name in top.get("factors", {})]
@@ -290,6 +307,7 @@ def read_map(path: str | Path) -> MapFile:
         response=response,
         life_cycle=life_cycle,
         budget_s=_seconds(top).get("budget_s"),
+        document=tables.document,
     )
 
 
@@ -300,8 +318,10 @@ def _factor(tables: TomlTables, name: str) -> Factor | None:
 
 
 def _seconds(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as they are called within, without limits that are none."""
-    return {_SECONDS.get(name, name): each for name, each in given.items() if each != math.inf}
+    """Return options as they are called within; limits of "none" are None."""
+    return {
+        _SECONDS.get(name, name): None if each == math.inf else each for name, each in given.items()
+    }
 
 
 def _life_cycle(tables: TomlTables) -> LifeCycle | None:

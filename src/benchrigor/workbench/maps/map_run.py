@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,27 +21,38 @@ from benchrigor.model import (
     Round,
     RoundPlan,
     RunRecord,
-    StopReason,
     codec,
 )
 from benchrigor.protocols import Store
+from benchrigor.workbench.maps.life_cycle import StepDone
 from benchrigor.workbench.planning.surface_map import SurfaceMap
-from benchrigor.workbench.surfaces.factors import Factor
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 from benchrigor.workbench.surfaces.surface import Surface
 
 KIND = "map"  # of the subject of such a run
 _SAMPLE = "sample"  # the fact of a round that holds it
+_REUSED = "reused"  # in the subject: samples of earlier maps
+_MOST_FAILED = 3  # samples, if none before them had an answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What the measuring of a sample found; as `SurfaceMap.tell` takes it."""
+    """What the measuring of a sample found; as `SurfaceMap.tell` takes it.
+
+    Parameters
+    ----------
+    steps
+        Of the life of its server that ended meanwhile.
+    run_id
+        Of the stored run that measured it; None where there is none.
+    """
 
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
     at_least: float | None = None
     at_most: float | None = None
     reason: str | None = None
+    steps: Sequence[StepDone] = ()
+    run_id: str | None = None
 
 
 Measure = Callable[[Sample], Found]
@@ -60,6 +71,8 @@ class MapRun:
         What a later process needs to go on, by name: options of the map, and what is measured.
     metrics
         The responses, the first of which steers.
+    reused
+        Samples of earlier maps, which the map takes in.
     store
         Where samples are kept; None for nowhere.
     now_ns
@@ -68,6 +81,7 @@ class MapRun:
     Examples
     --------
     >>> from benchrigor.model.metric import describe_metric
+    >>> from benchrigor.workbench.surfaces.factors import Factor
     >>> search = SurfaceMap([Factor("size", levels=[1, 2, 4], scale="log2")], design="full")
     >>> def measure(sample):
     ...     value = 100.0 * sample.point["size"]
@@ -86,11 +100,13 @@ class MapRun:
         name: str,
         metrics: tuple[Metric, ...],
         subject: Mapping[str, Any] | None = None,
+        reused: Sequence[Measured] = (),
         provenance: Provenance | None = None,
         store: Store | None = None,
         now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self._search, self._store, self._now_ns = search, store, now_ns
+        search.recall(reused, own=False)
         self._header = RunRecord(
             name=name,
             options=Options(budget_s=math.inf if search.budget_s is None else search.budget_s),
@@ -98,50 +114,62 @@ class MapRun:
             seed=0,
             rounds=(),
             analyses=(),
-            subject={"kind": KIND, **(subject or {})},
+            subject={"kind": KIND, **(subject or {}), _REUSED: codec.encode(list(reused))},
             provenance=provenance,
         )
         self._rounds: list[Round] = []
+        self._begun: Sample | None = None  # by an earlier process
         self.run_id: str | None = None
 
     @classmethod
-    def resumed(cls, search: SurfaceMap, record: RunRecord, store: Store) -> MapRun:
-        """Take up a stored map; ``search`` is told its samples."""
-        run = cls(search, name=record.name, metrics=record.metrics, store=store)
+    def resumed(
+        cls, search: SurfaceMap, record: RunRecord, store: Store, *, begun: Sample | None = None
+    ) -> MapRun:
+        """Take up a stored map; ``search`` is told its samples, and which one was under way."""
+        reused = reused_in(record)
+        run = cls(search, name=record.name, metrics=record.metrics, reused=reused, store=store)
         run._header = replace(run._header, subject=record.subject, provenance=record.provenance)
         run._rounds, run.run_id = list(record.rounds), record.run_id
         search.recall(samples_of(record))
+        if begun is not None:
+            search.take_up(begun)
+        run._begun = begun
         return run
+
+    def begin(self) -> str | None:
+        """Open the run in the store, once, and return its id; None without a store."""
+        if self._store is not None and self.run_id is None:
+            self.run_id = self._store.begin(self._header)
+        return self.run_id
 
     def carry_out(
         self, measure: Measure, *, after: Callable[[Measured], object] = lambda _: None
     ) -> Surface:
         """Measure samples until the map is known well enough, and tell of each.
 
-        A sample whose workload fails is kept with its reason, and the map goes on.
+        A sample that failed is kept with its reason, and the map goes on, unless the first ones
+        all failed.
 
         Raises
         ------
+        WorkloadFailed
+            When the first samples all failed; the error has what is finished as ``record``.
         BenchrigorError
-            What else ends it; what is finished is kept, and the error has it as ``record``.
+            What else ends it, likewise.
         """
-        if self._store is not None and self.run_id is None:
-            self.run_id = self._store.begin(self._header)
+        self.begin()
         try:
-            while (sample := self._search.ask()) is not None:
-                begun_ns = self._now_ns()
-                try:
-                    found = measure(sample)
-                except WorkloadFailed as error:
-                    found = Found(reason=str(error))
+            while (sample := self._begun or self._search.ask()) is not None:
+                begun_ns, self._begun = self._now_ns(), None
+                found = measure(sample)
                 self._tell(sample, found, self._now_ns() - begun_ns)
                 after(self._search.last)
+                self._refuse_failing()
         except (BenchrigorError, KeyboardInterrupt) as error:
             error.record = self.record()  # type: ignore[union-attr]
             raise
-        self._header = replace(
-            self._header, decision=Decision(stop=True, reason=StopReason.EXHAUSTED)
-        )
+        reason = self._search.reason()
+        self._header = replace(self._header, decision=Decision(stop=True, reason=reason))
         if self._store is not None and self.run_id is not None:
             self._store.finish(self.run_id, self.record())
         return self._search.result()
@@ -155,14 +183,26 @@ class MapRun:
             cost_s=elapsed_ns / 1e9,
             reason=found.reason,
         )
-        self._rounds.append(round_of(self._search.last))
+        self._rounds.append(round_of(self._search.last, found))
         if self._store is not None and self.run_id is not None:
             self._store.append(self.run_id, self._rounds[-1])
 
+    def _refuse_failing(self) -> None:
+        """Raise what failed if there is nothing else so far: further samples would fail, too."""
+        reasons = [each.reason for each in map(measured_in, self._rounds)]
+        if len(reasons) == _MOST_FAILED and all(reasons):
+            raise WorkloadFailed(f"the first {_MOST_FAILED} samples failed: {reasons[-1]}")
+
     def record(self) -> RunRecord:
-        """Return the run so far."""
+        """Return the run so far; its estimate is what the best point is predicted to be."""
+        surface, n = self._search.result(), len(self._rounds)
         analyses = tuple(
-            Analysis(metric=metric, kind=Kind.READINGS, n=len(self._rounds))
+            Analysis(
+                metric=metric,
+                kind=Kind.READINGS,
+                n=n,
+                estimate=None if surface.model is None else surface.best(metric.name).estimate,
+            )
             for metric in self._header.metrics
         )
         return replace(
@@ -170,23 +210,36 @@ class MapRun:
         )
 
 
-def round_of(measured: Measured) -> Round:
-    """Return a sample as it is stored; `samples_of` reads it."""
+def round_of(measured: Measured, found: Found) -> Round:
+    """Return a sample as it is stored; `measured_in` reads it."""
+    facts = {_SAMPLE: json.dumps(codec.encode(measured))}
+    if found.steps:
+        facts["steps"] = json.dumps(codec.encode(list(found.steps)))
+    if found.run_id:
+        facts["run"] = found.run_id
     return Round(
         plan=RoundPlan(index=measured.sample.id),
         elapsed_ns=round(measured.cost_s * 1e9),
         readings={name: estimate.value for name, estimate in measured.estimates.items()},
-        facts={_SAMPLE: json.dumps(codec.encode(measured))},
+        facts=facts,
     )
+
+
+def measured_in(finished: Round) -> Measured:
+    """Return the sample that a round of a stored map is."""
+    return codec.decode(Measured, json.loads(str(finished.facts[_SAMPLE])))
+
+
+def is_map(record: RunRecord) -> bool:
+    """Return whether a stored run is a map."""
+    return record.subject.get("kind") == KIND
 
 
 def samples_of(record: RunRecord) -> list[Measured]:
     """Return the samples of a stored map."""
-    return [
-        codec.decode(Measured, json.loads(str(stored.facts[_SAMPLE]))) for stored in record.rounds
-    ]
+    return [*map(measured_in, record.rounds)]
 
 
-def factors_of(record: RunRecord) -> list[Factor]:
-    """Return the factors of a stored map."""
-    return [Factor(**each) for each in record.subject["factors"]]
+def reused_in(record: RunRecord) -> list[Measured]:
+    """Return the samples of earlier maps that a stored map took in."""
+    return [codec.decode(Measured, each) for each in record.subject.get(_REUSED, ())]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import PlanMismatch
-from benchrigor.model import Estimate, Floats
+from benchrigor.model import Estimate, Floats, StopReason
 from benchrigor.model.checks import (
     refuse,
     wrong_choice,
@@ -154,6 +154,12 @@ class SurfaceMap:
         self._pending[sample.id] = sample
         return sample
 
+    def take_up(self, sample: Sample) -> None:
+        """Go on with a sample that an earlier process had asked for, and did not tell."""
+        refuse(self.space.wrong_point(sample.point))
+        self._leave_out([sample])
+        self._pending[sample.id] = sample
+
     def tell(
         self,
         sample: Sample,
@@ -230,20 +236,62 @@ class SurfaceMap:
         refuse(*(self.space.wrong_point(each.sample.point) for each in measured))
         self._measured += measured
         self._own += list(measured) if own else []
-        known = {self.space.key(each.sample.point) for each in measured}
+        self._leave_out([each.sample for each in measured])
+
+    def _leave_out(self, samples: Sequence[Sample]) -> None:
+        """Ask no sample of a first design again, and count on from the last one."""
+        known = {self.space.key(each.point) for each in samples}
         self._queue = [point for point in self._queue if self.space.key(point) not in known]
-        self._asked = max([self._asked, *(each.sample.id + 1 for each in measured)])
+        self._asked = max([self._asked, *(each.id + 1 for each in samples)])
 
     @property
     def last(self) -> Measured:
         """What was told last."""
         return self._measured[-1]
 
+    @property
+    def done(self) -> int:
+        """How many samples it has asked for and was told."""
+        return len(self._own)
+
+    @property
+    def left(self) -> int | None:
+        """How many more there may be, at most; None where only their answers tell."""
+        if self.design != ADAPTIVE:
+            return len(self._queue) + len(self._pending)
+        return None if self.samples is None else self.samples - self.done
+
+    @property
+    def mean_cost_s(self) -> float:
+        """What a sample took on average."""
+        return float(np.mean([each.cost_s for each in self._own])) if self._own else 0.0
+
     def result(self) -> Surface:
         """Return the surface of all samples so far."""
         if self._known is None or self._known[0] != len(self._measured):
             self._known = len(self._measured), self._fitted(self._measured)
         return self._known[1]
+
+    def reason(self) -> StopReason:
+        """Return why no further sample is asked for."""
+        if not self._queue and (self.design != ADAPTIVE or self._is_certain()):
+            return StopReason.SATISFIED
+        if self._is_full():
+            is_counted = self.samples is not None and len(self._own) >= self.samples
+            return StopReason.ROUND_LIMIT if is_counted else StopReason.TIME_BUDGET
+        return StopReason.EXHAUSTED
+
+    def _is_certain(self) -> bool:
+        """Whether predictions are as narrow as wanted at all points."""
+        surface = self.result()
+        if surface.model is None:
+            return False
+        _, sd = surface.predictions(self._grid, self._responses()[0])
+        return not np.any(np.expm1(self._quantile() * sd) > self._target)
+
+    def _quantile(self) -> float:
+        """Return how many standard errors half an interval is wide."""
+        return student_t(max(len(self._answers()) - 1.0, 1.0), 0.5 + self._confidence / 2.0)
 
     def _fitted(self, measured: Sequence[Measured], response: str | None = None) -> Surface:
         return fit_surface(
@@ -325,7 +373,7 @@ class SurfaceMap:
             believed = [self._believed(sample, response) for sample in self._pending.values()]
             surface = self._fitted([*self._measured, *believed], response)
         _, sd = surface.predictions(self._grid, response)
-        quantile = student_t(max(len(self._answers()) - 1.0, 1.0), 0.5 + self._confidence / 2.0)
+        quantile = self._quantile()
         if not np.any(np.expm1(quantile * sd) > self._target):
             return None
         own = self._target / quantile  # standard error of one more sample

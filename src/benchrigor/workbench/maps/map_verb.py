@@ -1,0 +1,135 @@
+"""``benchrigor map``: how an answer depends on the configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from benchrigor import machine
+from benchrigor.cli import options as shared
+from benchrigor.cli.output import print_result
+from benchrigor.cli.picture import plot_option
+from benchrigor.cli.verb_help import Verb
+from benchrigor.model import Provenance, codec
+from benchrigor.storage import Journal
+from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, read_map
+from benchrigor.workbench.maps.map_report import plan_page
+from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of
+from benchrigor.workbench.maps.responses import metric_of, name_of, search_options
+from benchrigor.workbench.maps.stored_maps import carry_out, search_for
+from benchrigor.workbench.planning.expected_cost import expected_costs
+from benchrigor.workbench.planning.surface_map import SurfaceMap
+from benchrigor.workbench.surfaces.samples import Measured, Sample
+
+
+@click.command("map", cls=Verb)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Show which samples it would take, and measure none.")
+@click.option(
+    "--reuse",
+    is_flag=True,
+    help="Take in samples of stored maps of the same factors, subject and host.",
+)
+@plot_option
+@shared.store_option
+@shared.details_option
+@shared.json_option
+def map_(
+    file: Path,
+    *,
+    dry_run: bool,
+    reuse: bool,
+    picture: Path | None,
+    store: Path | None,
+    as_json: bool,
+) -> None:
+    """Find how a peak, a metric of a command or a function depends on factors.
+
+    FILE says which factors have which levels, what is measured, and how a server is started and
+    stopped meanwhile. Only some of all configurations are measured; a model predicts the others,
+    each with its interval. Each next sample is where it tells the most per second.
+
+    Each sample is kept, and so is each trial of a search for a peak: `benchrigor resume` goes on
+    after an interruption, `show` and `explain` tell of it. The exit code is 3 where FILE has a
+    target that was not reached, 4 where no sample has an answer.
+
+    \b
+    Examples:
+      benchrigor map server.toml --dry-run
+      benchrigor map server.toml --plot map.png
+      benchrigor map server.toml --reuse --json
+
+    \b
+    A FILE:
+      [factors.threads]
+      levels = [1, 2, 4, 8]
+      scale = "log2"
+      [server]
+      start = "my-server --port 8000 --threads {threads}"
+      port = 8000
+      [response.peak]
+      url = "http://127.0.0.1:8000/"
+      p95 = "200ms"
+    """  # noqa: D301  # click wants the backspace itself
+    read = read_map(file)
+    search = search_for(read)
+    opened = shared.open_store(store)
+    provenance = machine.provenance()
+    earlier = reusable(opened, read, provenance) if reuse else []
+    if dry_run:
+        search.recall(earlier, own=False)
+        announce(search, read, as_json=as_json)
+        return
+    cwd = str(Path.cwd())
+    run = MapRun(
+        search,
+        name=name_of(read.response),
+        metrics=(metric_of(read.response),),
+        subject={"file": read.document, "cwd": cwd},
+        reused=earlier,
+        provenance=provenance,
+        store=opened,
+    )
+    carry_out(run, search, read, cwd, opened, as_json=as_json, picture=picture)
+
+
+def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
+    """Print the samples of a map in their order, and what they are expected to take."""
+    samples: list[Sample] = []
+    most = search.samples or len(search.space.grid())
+    while len(samples) < most and (sample := search.ask()) is not None:
+        samples.append(sample)
+    expected_s = _expected_s(file, samples[0]) if samples else 0.0
+    print_result(
+        lambda: plan_page(search, samples, expected_s),
+        as_json=as_json,
+        samples=codec.encode(samples),
+        sample_s=expected_s,
+        configurations=len(search.space.grid()),
+    )
+
+
+def _expected_s(file: MapFile, sample: Sample) -> float | None:
+    """Return how long a sample is expected to take; None where nothing tells."""
+    response = file.response
+    if isinstance(response, PeakResponse):
+        costs = [each.cost_s for each in expected_costs(search_options(response, sample))]
+        return sorted(costs)[len(costs) // 2]
+    return None if response.function else response.options.get("budget_s", 10.0)
+
+
+def reusable(store: Journal, file: MapFile, provenance: Provenance) -> list[Measured]:
+    """Return the samples of stored maps of equal factors, subject and host."""
+    found: list[Measured] = []
+    for listed in store.runs(name_of(file.response)):
+        record = store.load(listed["run_id"])
+        if not is_map(record) or record.provenance is None:
+            continue
+        same = all(
+            record.subject["file"].get(name) == file.document.get(name)
+            for name in ("factors", "server", "response")
+        )
+        if same and record.provenance.host == provenance.host:
+            found += [each for each in samples_of(record) if each.estimates]
+    return found

@@ -1,0 +1,312 @@
+"""What a map measures in each sample: a peak, a metric of a command, or the value of a function."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout, suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from benchrigor import machine
+from benchrigor.cli.targets import imported, metrics_for
+from benchrigor.clocks import WallClock
+from benchrigor.errors import BenchrigorError, WorkloadFailed, failed
+from benchrigor.model import Estimate, Metric, Options, RunRecord, codec
+from benchrigor.model.checks import is_number
+from benchrigor.model.metric import describe_metric
+from benchrigor.model.series import short
+from benchrigor.protocols import Store
+from benchrigor.session import Session, meter_for
+from benchrigor.session.stored_runs import PART_OF
+from benchrigor.workbench.data import PeakRate, PeakStatus, Trial
+from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
+from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse
+from benchrigor.workbench.maps.map_run import Found, samples_of
+from benchrigor.workbench.peak_run import PeakRun, search_of
+from benchrigor.workbench.planning.search import ADAPTIVE, PeakSearch
+from benchrigor.workbench.searches import (
+    BUDGET_S,
+    LOADS,
+    PUBLISHED_ACCURACY,
+    found_by,
+    generator_of,
+    peak_of,
+)
+from benchrigor.workbench.surfaces.factors import Point, Space, show_point
+from benchrigor.workbench.surfaces.placeholders import filled
+from benchrigor.workbench.surfaces.samples import Sample
+from benchrigor.workloads import CommandWorkload
+from benchrigor.workloads.processes.own_signals import measuring
+
+PEAK, VALUE = "peak", "value"  # names of responses that have none of their own
+_SAMPLE = "sample"  # in the subject of a run that measures one
+
+
+def name_of(response: PeakResponse | MetricResponse) -> str:
+    """Return what is measured, for people."""
+    if isinstance(response, MetricResponse):
+        return response.function or shlex.join(response.command)
+    offered = [str(each["url"]) for each in response.requests] or [shlex.join(response.command)]
+    return f"peak of {offered[0]}"
+
+
+def metric_of(response: PeakResponse | MetricResponse) -> Metric:
+    """Return the metric of a response."""
+    if isinstance(response, PeakResponse):
+        return describe_metric(PEAK, LOADS[response.generator.get("load", "rate")] + ",higher")
+    if response.function:
+        return describe_metric(VALUE, response.direction)
+    picks = [response.read] if response.read else []
+    return replace(metrics_for(picks)[0], direction=response.direction)
+
+
+def search_options(response: PeakResponse, sample: Sample) -> dict[str, Any]:
+    """Return the options of the search for the peak of a sample."""
+    own = response.search
+    is_adaptive = own.get("policy", ADAPTIVE) == ADAPTIVE
+    load = response.generator.get("load", "rate")
+    seed = {} if sample.seed_load is None else {"seed_load": sample.seed_load}
+    return {
+        "accuracy": sample.accuracy if is_adaptive else PUBLISHED_ACCURACY,
+        "budget_s": BUDGET_S if is_adaptive else None,
+        "whole": load != "rate",
+        "unit": LOADS[load],
+        **own,
+        **seed,
+        "limits": response.limits_at(sample.point),
+    }
+
+
+class Samples:
+    """Measures samples of a map, one after the other; ``with`` ends the server that serves them.
+
+    Parameters
+    ----------
+    file
+        What the map is of.
+    cwd
+        Where commands run, and from where a function is imported.
+    store
+        Where the measuring of each sample is kept; None for nowhere.
+    after
+        Called with each trial of a search for a peak, and what is known after it.
+    earlier
+        The run of an earlier process that had begun to measure the first sample.
+    map_id
+        Of the run of the whole map.
+    """
+
+    def __init__(
+        self,
+        file: MapFile,
+        *,
+        cwd: str,
+        store: Store | None = None,
+        after: Callable[[Trial, PeakRate], object] = lambda *_: None,
+        earlier: RunRecord | None = None,
+        map_id: str | None = None,
+    ) -> None:
+        self._map_id = map_id
+        self._file, self._cwd, self._store, self._after = file, cwd, store, after
+        self._space, self._earlier = Space(file.factors), earlier
+        self._server: tuple[Server, Point] | None = None
+        self._steps: list[StepDone] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        try:
+            self._end_server()
+        except BenchrigorError:
+            if error is None:
+                raise
+
+    def measure(self, sample: Sample) -> Found:
+        """Measure a sample; what fails is the reason why there is no answer."""
+        earlier, self._earlier = self._earlier, None
+        try:
+            self._serve(sample.point)
+            found = positive(self._answer(sample, earlier))
+        except WorkloadFailed as error:
+            found = Found(reason=str(error))
+            with suppress(BenchrigorError):  # the next one begins anew
+                self._end_server()
+        steps = [*self._steps, *(self._server[0].steps if self._server else ())]
+        self._steps.clear()
+        if self._server:
+            self._server[0].steps.clear()
+        return replace(found, steps=steps)
+
+    def _serve(self, point: Point) -> None:
+        """Have a server in the configuration of a point, warmed up for its workload."""
+        if self._file.life_cycle is None:
+            return
+        if self._server is not None and same_configuration(self._space, self._server[1], point):
+            if dict(point) != dict(self._server[1]):
+                self._server = self._server[0], point
+                self._server[0].warm_up(point)
+            return
+        self._end_server()
+        server = Server(self._file.life_cycle, point, cwd=self._cwd)
+        try:
+            self._server = server.__enter__(), point
+        finally:
+            if self._server is None:  # it ended itself
+                self._steps += server.steps
+
+    def _end_server(self) -> None:
+        if self._server is None:
+            return
+        (server, _), self._server = self._server, None
+        try:
+            server.__exit__(None, None, None)
+        finally:
+            self._steps += server.steps
+
+    def _answer(self, sample: Sample, earlier: RunRecord | None) -> Found:
+        response = self._file.response
+        if isinstance(response, PeakResponse):
+            return self._peak(response, sample, earlier)
+        if response.function:
+            return Found(estimates={VALUE: value_of(response.function, sample.point, self._cwd)})
+        return self._metric(response, sample, earlier)
+
+    def _told(self, sample: Sample) -> dict[str, Any]:
+        """Return what the run of a sample tells of the map."""
+        return {PART_OF: self._map_id, _SAMPLE: codec.encode(sample)}
+
+    def _name(self, sample: Sample) -> str:
+        name = filled(name_of(self._file.response), sample.point)
+        of = f" (of map {self._map_id})" if self._map_id else ""
+        return f"{name}, {show_point(sample.point)}{of}"
+
+    def _peak(self, response: PeakResponse, sample: Sample, earlier: RunRecord | None) -> Found:
+        options = search_options(response, sample)
+        described = response.generator_at(sample.point)
+        if earlier is not None and earlier.decision is not None:
+            return found_in(peak_of(earlier), earlier.run_id)
+        if earlier is not None and self._store is not None:
+            search = search_of(earlier)
+            run = PeakRun.resumed(search, earlier, self._store)
+        else:
+            search = PeakSearch(**options)
+            run = PeakRun(
+                search,
+                name=self._name(sample),
+                options={**options, "limits": codec.encode(options["limits"])},
+                generator={**described, "cwd": self._cwd},
+                subject=self._told(sample),
+                provenance=machine.provenance(),
+                store=self._store,
+            )
+        restart = self._server[0].restart if self._server else None
+        generator = generator_of(described, search.limits, recover=restart)
+        return found_in(found_by(run, generator, after=self._after), run.run_id)
+
+    def _metric(self, response: MetricResponse, sample: Sample, earlier: RunRecord | None) -> Found:
+        metric, record = metric_of(response), earlier
+        if earlier is None or earlier.decision is None:
+            record = self._measured(response, sample, earlier)
+        assert record is not None  # noqa: S101  # one or the other
+        estimate = record.headline(metric.name) or record.estimate(metric.name)
+        if estimate is None:
+            notices = [each.sentence for each in record.notices]
+            return Found(reason=" ".join(notices) or "no number", run_id=record.run_id)
+        return Found(estimates={metric.name: estimate}, run_id=record.run_id)
+
+    def _measured(
+        self, response: MetricResponse, sample: Sample, earlier: RunRecord | None
+    ) -> RunRecord:
+        given, clock = response.options, WallClock()
+        picks = [] if response.read is None else [response.read]
+        workload = CommandWorkload(
+            filled(list(response.command), sample.point),
+            picks=picks,
+            timeout_s=given.get("timeout_s"),
+            cwd=self._cwd,
+            clock=clock,
+            meter=meter_for(clock),
+        )
+        if earlier is not None and self._store is not None and earlier.run_id is not None:
+            return Session.resume(self._store, earlier.run_id).run(workload)
+        options = Options(target=given.get("accuracy") or sample.accuracy)
+        if "budget_s" in given:
+            options = replace(options, budget_s=given["budget_s"] or math.inf)
+        beside = (replace(each, must_satisfy=False) for each in metrics_for(picks)[1:])
+        session = Session(
+            options,
+            (metric_of(response), *beside),
+            name=self._name(sample),
+            subject={**workload.describe(), "name": self._name(sample), **self._told(sample)},
+            store=self._store,
+        )
+        return session.run(workload)
+
+
+def value_of(target: str, point: Point, cwd: str) -> Estimate:
+    """Call a function with the levels of a point.
+
+    Raises
+    ------
+    WorkloadFailed
+        When it raises, or returns neither an Estimate, nor value, low and high, nor a number, which
+        is taken for exact.
+    """
+    function = imported(target, cwd)
+    try:
+        with redirect_stdout(sys.stderr), measuring():
+            answer = function(**point)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise failed(target, error) from error
+    if isinstance(answer, Estimate):
+        return answer
+    numbers = answer if isinstance(answer, tuple) else (answer,) * 3
+    if len(numbers) != 3 or not all(map(is_number, numbers)):
+        expected = "an Estimate, value, low and high, or a number"
+        raise WorkloadFailed(f"{target} returned {short(answer)}, expected {expected}")
+    value, low, high = map(float, numbers)
+    return Estimate(
+        value=value, low=low, high=high, confidence=0.95, n=1, n_effective=1.0, method="told"
+    )
+
+
+def positive(found: Found) -> Found:
+    """Return what was found, without numbers that are not above 0, which no surface takes."""
+    for name, estimate in found.estimates.items():
+        if not 0.0 < estimate.low <= estimate.high < math.inf:
+            return replace(found, estimates={}, reason=f"{name} is {estimate}, expected above 0")
+    return found
+
+
+def found_in(peak: PeakRate, run_id: str | None) -> Found:
+    """Return what a search for a peak is for a map: a peak that is only bounded is no value."""
+    if peak.load is not None:
+        return Found(estimates={PEAK: peak.load}, run_id=run_id)
+    return Found(
+        at_least=peak.at_least if peak.status is PeakStatus.NOT_SATURATED else None,
+        at_most=peak.at_most if peak.status is PeakStatus.SATURATED_AT_LOWEST else None,
+        reason=" ".join(each.sentence for each in peak.notices) or str(peak.status),
+        run_id=run_id,
+    )
+
+
+def begun_in(store: Store, record: RunRecord) -> tuple[Sample, RunRecord] | None:
+    """Return the sample of a stored map that was under way when it ended, and its run."""
+    told = {each.sample.id for each in samples_of(record)}
+    for listed in store.runs(str(record.run_id)):
+        if listed["run_id"] == record.run_id:
+            continue
+        run = store.load(listed["run_id"])
+        if run.subject.get(PART_OF) == record.run_id:
+            sample = codec.decode(Sample, run.subject[_SAMPLE])
+            return None if sample.id in told else (sample, run)  # only the newest can be
+    return None

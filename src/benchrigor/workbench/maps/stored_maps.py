@@ -1,0 +1,177 @@
+"""Stored maps from the command line: shown, drawn, explained, gone on with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.options import hint, wants_details
+from benchrigor.cli.output import print_result, say
+from benchrigor.cli.picture import write_picture
+from benchrigor.cli.targets import refuse_hidden
+from benchrigor.errors import BenchrigorError
+from benchrigor.model import RunRecord
+from benchrigor.model.checks import refuse
+from benchrigor.storage import Journal
+from benchrigor.workbench.maps.map_file import MapFile, map_of
+from benchrigor.workbench.maps.map_picture import plot_map
+from benchrigor.workbench.maps.map_report import progress_line, surface_page
+from benchrigor.workbench.maps.map_run import MapRun, reused_in, samples_of
+from benchrigor.workbench.maps.responses import Samples, begun_in, metric_of
+from benchrigor.workbench.planning.surface_map import SurfaceMap
+from benchrigor.workbench.searches import say_trial
+from benchrigor.workbench.surfaces.factors import Point, Space
+from benchrigor.workbench.surfaces.samples import Measured
+from benchrigor.workbench.surfaces.surface import Surface, fit_surface
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NOUN = "a map"
+_MOST_PREDICTED = 1_000  # points whose predictions are told as JSON
+
+
+def surface_of(record: RunRecord) -> Surface:
+    """Return the surface of a stored map; of one that was cut off, by then."""
+    file = map_of(record.subject["file"])
+    return fit_surface(
+        Space(file.factors),
+        [*reused_in(record), *samples_of(record)],
+        direction=str(record.metrics[0].direction),
+        **{name: file.design[name] for name in ("confidence", "seed") if name in file.design},
+    )
+
+
+def search_for(file: MapFile) -> SurfaceMap:
+    """Return what asks for the samples of a map."""
+    options = {("design" if name == "kind" else name): each for name, each in file.design.items()}
+    direction = str(metric_of(file.response).direction)
+    return SurfaceMap(file.factors, **options, budget_s=file.budget_s, direction=direction)
+
+
+def show(record: RunRecord) -> None:
+    """Print the report of a stored map."""
+    print_map(record, as_json=False, whole=wants_details())
+
+
+def draw(record: RunRecord) -> Axes:
+    """Draw the surface of a stored map."""
+    return plot_map(surface_of(record), title=record.name)
+
+
+def explain(record: RunRecord, *, as_json: bool) -> None:
+    """Print the whole report of a stored map."""
+    print_map(record, as_json=as_json, whole=True)
+
+
+def resume(
+    record: RunRecord, store: Journal, limits: Mapping[str, Any], *, as_json: bool
+) -> NoReturn:
+    """Take up a stored map, with a new budget for all of it where one is given."""
+    refuse(
+        f"{name} is given, and {record.run_id} is {NOUN}: expected --budget"
+        for name, limit in limits.items()
+        if limit is not None and name != "budget_s"
+    )
+    file, budget_s = map_of(record.subject["file"]), limits["budget_s"]
+    if budget_s is not None:
+        file = replace(file, budget_s=None if budget_s == math.inf else budget_s)
+    elif record.decision is not None:  # it is over: nothing is measured
+        print_map(record, as_json=as_json)
+        leave(_code(record, file))
+    refuse_hidden(record)
+    begun = begun_in(store, record)
+    sample, earlier = (None, None) if begun is None else begun
+    search = search_for(file)
+    run = MapRun.resumed(search, record, store, begun=sample)
+    carry_out(run, search, file, record.subject["cwd"], store, earlier=earlier, as_json=as_json)
+
+
+def carry_out(
+    run: MapRun,
+    search: SurfaceMap,
+    file: MapFile,
+    cwd: str,
+    store: Journal,
+    *,
+    earlier: RunRecord | None = None,
+    as_json: bool,
+    picture: Path | None = None,
+) -> NoReturn:
+    """Carry out a map, with a line for each sample on stderr, and end with its exit code."""
+    samples = Samples(
+        file,
+        cwd=cwd,
+        store=store,
+        after=partial(say_trial, indent=2),
+        earlier=earlier,
+        map_id=run.begin(),
+    )
+    unit = metric_of(file.response).unit
+    try:
+        with samples:
+            run.carry_out(samples.measure, after=lambda last: _say_sample(last, search, unit))
+    except (BenchrigorError, KeyboardInterrupt):
+        if run.record().rounds:  # what is known until then
+            print_map(run.record(), as_json=as_json)
+        raise
+    record = run.record()
+    print_map(record, as_json=as_json, whole=wants_details())
+    if picture is not None:
+        write_picture(draw(record), picture)
+    leave(_code(record, file))
+
+
+def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
+    """Print the report of a map, or what it tells as JSON."""
+    surface = surface_of(record)
+    units = {each.name: each.unit for each in record.metrics}
+
+    def text() -> str:
+        run_id = record.run_id
+        kept = [] if run_id is None else [f"  kept as {run_id}: {hint('explain', run_id)}"]
+        return "\n".join([surface_page(surface, record.name, units, whole=whole), *kept])
+
+    told: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
+    if as_json:
+        grid = Space(map_of(record.subject["file"]).factors).grid()
+        told |= _fields(surface, [*units], grid[:_MOST_PREDICTED])
+    print_result(text, as_json=as_json, **told)
+
+
+def _fields(surface: Surface, responses: Sequence[str], grid: Sequence[Point]) -> dict[str, Any]:
+    """Return what a surface tells, as plain data."""
+    fields = {name: getattr(surface, name) for name in ("samples", "model", "loo_error", "notices")}
+    if surface.model is None:
+        return fields
+    answers = {
+        name: {
+            "best": surface.best(name),
+            "sensitivities": surface.sensitivities(name),
+            "predictions": [
+                {"point": point, "estimate": surface.predict(point, name)} for point in grid
+            ],
+        }
+        for name in responses
+    }
+    return {**fields, "responses": answers}
+
+
+def _say_sample(last: Measured, search: SurfaceMap, unit: str) -> None:
+    done, left = search.done, search.left
+    left_s = None if left is None else left * search.mean_cost_s
+    planned = None if left is None else done + left
+    say(progress_line(last, done, planned, left_s, unit), err=True)
+
+
+def _code(record: RunRecord, file: MapFile) -> ExitCode:
+    """Return how a map ends that is over."""
+    if not any(each.estimates for each in [*reused_in(record), *samples_of(record)]):
+        return ExitCode.NOTHING_MEASURED
+    is_reached = record.decision is not None and record.decision.satisfied
+    return ExitCode.RESULT if is_reached or "target" not in file.design else ExitCode.TARGET_MISSED
