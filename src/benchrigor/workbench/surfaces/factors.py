@@ -21,6 +21,17 @@ _SCALES = {"linear": float, "log2": math.log2, "log10": math.log10}
 SCALES = (*_SCALES, CATEGORY)
 
 
+def show_point(point: Point) -> str:
+    """Show the level of each factor.
+
+    Examples
+    --------
+    >>> show_point({"disks": 4, "fs": "xfs"})
+    'disks 4, fs xfs'
+    """
+    return ", ".join(f"{name} {level}" for name, level in point.items())
+
+
 @dataclass(frozen=True, slots=True)
 class Factor(OneLine):
     """Something of a configuration or a workload that a map varies.
