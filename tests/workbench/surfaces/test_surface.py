@@ -196,8 +196,8 @@ def test_configurations_that_keep_their_places_have_no_crossover(surface: Surfac
 
 def test_measured_points_are_ranked_as_a_family() -> None:
     ranked = fit_surface(SPACE, measured(SPACE.grid(), seed=1)).ranking()
-    assert (ranked[0].name, ranked[0].place) == ("threads=32, fs=xfs", 1)
-    assert {each.name: each.place for each in ranked}["threads=32, fs=ext4"] > 1
+    assert (ranked[0].name, ranked[0].place) == ("threads 32, fs xfs", 1)
+    assert {each.name: each.place for each in ranked}["threads 32, fs ext4"] > 1
     assert len(ranked) == len(SPACE.grid())
 
 

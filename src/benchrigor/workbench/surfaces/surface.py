@@ -23,7 +23,7 @@ from benchrigor.stats.series.interval import (
     t_interval,
 )
 from benchrigor.units import Direction
-from benchrigor.workbench.surfaces.factors import Factor, Point, Space
+from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point
 from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess, fit_gaussian_process
 from benchrigor.workbench.surfaces.quadratic import Quadratic, fit_quadratic, width_of_plane
 from benchrigor.workbench.surfaces.samples import Measured
@@ -75,6 +75,25 @@ class Crossover(OneLine):
     below: Point
     above: Point
     probability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut(OneLine):
+    """What the other samples predict of a point that was measured.
+
+    Parameters
+    ----------
+    point
+        The level of each factor.
+    measured
+        What was measured there.
+    predicted
+        What the model of all others says; its interval is for a measurement there.
+    """
+
+    point: Point
+    measured: Estimate
+    predicted: Estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +150,21 @@ class Surface(OneLine):
     _sign: float = field(repr=False)
     _seed: int = field(repr=False)
 
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """What was varied."""
+        return tuple(self._space.factors)
+
+    @property
+    def responses(self) -> tuple[str, ...]:
+        """Names of the answers that any sample has, the first one first."""
+        return tuple(self._fits)
+
+    def model_of(self, response: str) -> str | None:
+        """Return the name of a response's model; None where samples are too few."""
+        model = self._fit(response).model
+        return None if model is None else model.name
+
     def predict(self, point: Point, response: str | None = None) -> Estimate:
         """Predict the true answer at a point.
 
@@ -168,6 +202,44 @@ class Surface(OneLine):
         mean, sd = model.predictions(points)
         return mean, fit.scale * sd
 
+    def intervals(self, points: Sequence[Point], response: str | None = None) -> Floats:
+        """Return what is predicted at points, low and high ends, as `predict` does; a row each."""
+        mean, sd = self.predictions(points, response)
+        freedom = len(self._fit(response).points) - 1.0
+        half = student_t(freedom, 0.5 + self._confidence / 2.0) * sd
+        logs: Floats = np.stack([mean, mean - half, mean + half])
+        return np.exp(np.minimum(logs, _LARGEST_LOG))
+
+    def left_out(self, response: str | None = None) -> tuple[LeftOut, ...]:
+        """Return of each point measured what the others predict of it.
+
+        Raises
+        ------
+        NotEstimable
+            When samples are too few.
+        """
+        fit, model = self._fitted(response)
+        found = zip(fit.points, fit.estimates, model.left_out, model.left_out_sd, strict=True)
+        return tuple(
+            LeftOut(
+                point=point,
+                measured=measured,
+                predicted=self._estimate(
+                    response, math.log(measured.value) - float(off), fit.scale * float(sd)
+                ),
+            )
+            for point, measured, off, sd in found
+        )
+
+    def outside(self) -> tuple[Measured, ...]:
+        """Return the samples at whose points no load keeps the limits: no peak was found there."""
+        known = {self._space.key(each) for fit in self._fits.values() for each in fit.points}
+        return tuple(
+            each
+            for each in self.samples
+            if each.at_most is not None and self._space.key(each.sample.point) not in known
+        )
+
     def draws(
         self,
         points: Sequence[Point],
@@ -182,10 +254,14 @@ class Surface(OneLine):
     def best(self, response: str | None = None) -> Best:
         """Return the point of the grid whose predicted answer is best.
 
+        Points at which no load keeps the limits (`outside`) are not among them.
+
         Its regret is from joint draws: in each the best of all points is compared with this one.
         The interval begins at 0 and ends at the quantile of the confidence.
         """
-        grid = self._space.grid()
+        without = {self._space.key(each.sample.point) for each in self.outside()}
+        every = self._space.grid()
+        grid = [point for point in every if self._space.key(point) not in without] or every
         mean, sd = self.predictions(grid, response)
         promise = self._sign * mean + 3.0 * sd
         kept = np.argsort(-promise, kind="stable")[:_MOST_POINTS]
@@ -264,10 +340,7 @@ class Surface(OneLine):
     def ranking(self, response: str | None = None) -> tuple[Ranked, ...]:
         """Rank the points measured, by what was measured there, as `benchrigor.stats.rank` does."""
         fit = self._fit(response)
-        results = {
-            ", ".join(f"{name}={level}" for name, level in point.items()): estimate
-            for point, estimate in zip(fit.points, fit.estimates, strict=True)
-        }
+        results = dict(zip(map(show_point, fit.points), fit.estimates, strict=True))
         direction = Direction.HIGHER if self._sign > 0.0 else Direction.LOWER
         return rank(results, confidence=self._confidence, direction=str(direction))
 

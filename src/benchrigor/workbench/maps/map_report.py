@@ -1,0 +1,298 @@
+"""A map in text: which configuration is best, what matters, and what each sample found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+
+from benchrigor.layout import Page, Part, page, row, table, wrapped
+from benchrigor.model import Code, Estimate
+from benchrigor.model.text import (
+    counted,
+    first_few,
+    many,
+    percent,
+    show_duration,
+    show_estimate,
+    show_interval,
+    show_short,
+    show_value,
+)
+from benchrigor.report.notice_lines import marked_all
+from benchrigor.workbench.planning.surface_map import ADAPTIVE, SurfaceMap
+from benchrigor.workbench.surfaces.designs import snake
+from benchrigor.workbench.surfaces.factors import Point, Space, show_point
+from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.surfaces.surface import Surface
+
+_FEW = 3  # that a page without details names
+_MOST_PLANNED = 20  # samples that a plan lists
+_SURE = 0.95
+_MODELS = {"quadratic": "a quadratic", "gaussian-process": "a Gaussian process"}
+_TOLD = Code.SAMPLES_WITHOUT_NUMBER  # rows of a page tell it in detail
+
+
+def surface_page(
+    surface: Surface, name: str, units: Mapping[str, str], *, whole: bool = False
+) -> Page:
+    """Return the report of a map.
+
+    Without details at most eight rows tell of the first response, and one of each further one.
+
+    Parameters
+    ----------
+    surface
+        What the samples say.
+    name
+        Of what was measured.
+    units
+        Of the responses, by name.
+    whole
+        Whether everything is told of all responses, with all samples, notes and codes.
+
+    Examples
+    --------
+    >>> from benchrigor.workbench.planning.surface_map import SurfaceMap
+    >>> from benchrigor.workbench.surfaces.factors import Factor
+    >>> search = SurfaceMap([Factor("threads", levels=[1, 2, 4, 8], scale="log2")], design="full")
+    >>> while (sample := search.ask()) is not None:
+    ...     peak = 100.0 * sample.point["threads"]
+    ...     search.tell(sample, (peak, 0.98 * peak, 1.02 * peak), cost_s=60.0)
+    >>> print(surface_page(search.result(), "a server", {"response": "1/s"}).splitlines()[0])
+    a server: 4 samples in 4 min
+    """
+    spent_s = sum(each.cost_s for each in surface.samples)
+    took = f" in {show_duration(spent_s)}" if spent_s else ""
+    lines: list[Part] = [f"{name}: {many(len(surface.samples), 'sample')}{took}"]
+    most = len(surface.samples) if whole else _FEW
+    known = [response for response in units if response in surface.responses]
+    for response in known:
+        rows = [*_response_rows(surface, response, units[response], whole=whole)]
+        lines += [f"{response}:"] if len(units) > 1 else []
+        lines += rows if whole or response == known[0] else rows[:1]
+    lines += row("limits", [_show_outside(surface, most)])
+    lines += row("no number", [_show_lacking(surface, next(iter(units.values()), ""), most)])
+    if whole:
+        for response in known:
+            lines += _ranking(surface, response, units[response])
+        lines += _samples(surface, units)
+    told = {str(each): each for each in surface.notices if whole or each.code is not _TOLD}
+    return page([*lines, *marked_all(told.values(), whole=whole)])
+
+
+def _response_rows(surface: Surface, response: str, unit: str, *, whole: bool) -> Iterator[Part]:
+    """Yield what is known of a response, the best configuration first."""
+    ranked = surface.ranking(response)
+    if surface.model_of(response) is not None:
+        most = len(surface.samples) if whole else _FEW
+        best = surface.best(response)
+        point = show_point(best.point)
+        was_measured = point in {each.name for each in ranked}
+        guessed = "" if was_measured else "predicted, not measured itself"
+        yield from row("best", [f"{point}: {show_estimate(best.estimate, unit)}", guessed])
+        yield from row("regret", [_show_regret(best.regret)])
+        effects = sorted(surface.sensitivities(response).items(), key=lambda each: -each[1].value)
+        yield from row("matters", [first_few([_show_effect(*each) for each in effects], most)])
+        yield from row("swap", [first_few([*_swaps(surface, best.point, response)], most)])
+        pairs = surface.left_out(response)
+        misses = [abs(each.predicted.value / each.measured.value - 1.0) for each in pairs]
+        missed = percent(sum(misses) / len(misses), digits=2)
+        model = _MODELS[pairs[0].predicted.method]
+        yield from row("model", [f"{model}; it misses points left out by {missed} on average"])
+    first = [
+        f"{each.name}: {show_short(each.estimate, unit)}" for each in ranked if each.place == 1
+    ]
+    places = f"the best of {many(len(ranked), 'point')}"
+    places += ", not shown to differ" if len(first) > 1 else ""
+    yield from row("measured", [f"{places}: {first_few(first, _FEW)}"])
+
+
+def _show_regret(regret: Estimate) -> str:
+    """Say how much better another configuration may be."""
+    sure = percent(regret.confidence, digits=10)
+    if regret.high <= 0.0:
+        return f"no other configuration is better, at {sure}"
+    return f"another configuration may be up to {percent(regret.high, digits=2)} better, at {sure}"
+
+
+def _show_effect(factor: str, effect: Estimate) -> str:
+    """Show how many times its worst level the best level of a factor gives."""
+    times = f"{factor} {effect.value:.3g} times [{effect.low:.3g}, {effect.high:.3g}]"
+    return f"{times}{' (perhaps not)' if effect.low <= 1.0 else ''}"
+
+
+def _swaps(surface: Surface, best: Point, response: str) -> Iterator[str]:
+    """Yield where the best level of a category changes places with another, the surest first."""
+    swaps = [
+        (swap, factor.name)
+        for factor in surface.factors
+        for level in (factor.levels if factor.is_category else ())
+        if level != best[factor.name]
+        for swap in surface.crossovers(best, {**best, factor.name: level}, response)
+    ]
+    for swap, name in sorted(swaps, key=lambda each: -each[0].probability):
+        at = f"{swap.at.value:.3g} [{swap.at.low:.3g}, {swap.at.high:.3g}]"
+        chance = f" (probability {percent(swap.probability, digits=2)})"
+        yield (
+            f"{name} {swap.below[name]} is better up to {swap.factor} {at}, "
+            f"{swap.above[name]} above{chance if swap.probability < _SURE else ''}"
+        )
+
+
+def _show_outside(surface: Surface, most: int) -> str:
+    """Say at which levels, and which further points, no load keeps the limits."""
+    outside = {each.sample.id: show_point(each.sample.point) for each in surface.outside()}
+    if not outside:
+        return ""
+    if len(outside) == len(surface.samples):
+        return "no load keeps them in any sample"
+    levels: dict[str, set[int]] = {}
+    for each in surface.samples:
+        for name, level in each.sample.point.items():
+            levels.setdefault(show_point({name: level}), set()).add(each.sample.id)
+    lost = {level: ids for level, ids in levels.items() if len(ids) > 1 and ids <= {*outside}}
+    told = {number for ids in lost.values() for number in ids}
+    shown = [f"{level} (all {len(ids)} samples)" for level, ids in lost.items()]
+    shown += [f"({point})" for number, point in outside.items() if number not in told]
+    return f"no load keeps them at {first_few(shown, most)}"
+
+
+def _show_lacking(surface: Surface, unit: str, most: int) -> str:
+    """Show the other samples that have no estimate, and why."""
+    told = {each.sample.id for each in surface.outside()}
+    lacking = [each for each in surface.samples if not each.estimates]
+    shown = [
+        f"{show_point(each.sample.point)}: {_show_lack(each, unit)}"
+        for each in lacking
+        if each.sample.id not in told
+    ]
+    more = f"and {len(shown) - most} more" if len(shown) > most else ""
+    return "; ".join(filter(None, [*shown[:most], more]))
+
+
+def _show_lack(measured: Measured, unit: str) -> str:
+    """Show what is known of a sample that has no estimate."""
+    limits = (("at least", measured.at_least), ("at most", measured.at_most))
+    known = [f"{words} {show_value(limit, unit)}" for words, limit in limits if limit is not None]
+    if not known:
+        return f"failed, {measured.reason}" if measured.reason else "failed"
+    return f"{known[0]}{f' ({measured.reason})' if measured.reason else ''}"
+
+
+def _ranking(surface: Surface, response: str, unit: str) -> list[Part]:
+    """Return a row for each point that was measured, the best first."""
+    rows = [
+        (str(each.place), each.name, show_interval(each.estimate, unit))
+        for each in surface.ranking(response)
+    ]
+    return ["", *table([("place", "configuration", response), *rows], "><<", indent=2)]
+
+
+def _samples(surface: Surface, units: Mapping[str, str]) -> list[Part]:
+    """Return a row for each sample, in the order in which they were measured."""
+    names = [each.name for each in surface.factors]
+    rows = [("sample", *names, *units, "took", "why no number")]
+    for each in surface.samples:
+        found = (
+            show_short(each.estimates[name], unit) if name in each.estimates else "-"
+            for name, unit in units.items()
+        )
+        why = "" if each.estimates else _show_lack(each, next(iter(units.values()), ""))
+        levels = (str(each.sample.point[name]) for name in names)
+        took = show_duration(each.cost_s) if each.cost_s else ""
+        rows.append((str(each.sample.id), *levels, *found, took, why))
+    used = rows if any(cells[-1] for cells in rows[1:]) else [cells[:-1] for cells in rows]
+    sides = ">" * (len(names) + 1) + "<" * len(units) + "><"
+    return ["", *table(used, sides[: len(used[0])], indent=2)]
+
+
+def progress_line(
+    measured: Measured, done: int, planned: int | None, left_s: float | None, unit: str
+) -> Page:
+    """Return a line that says what a sample found, and what is left to measure.
+
+    Parameters
+    ----------
+    measured
+        The sample.
+    done, planned
+        How many are finished, and how many there may be; None where only their answers tell.
+    left_s
+        Expected seconds until the last one; likewise.
+    unit
+        Of its first response.
+
+    Examples
+    --------
+    >>> failed = Measured(sample=Sample(id=3, point={"disks": 2}), reason="exit code 1")
+    >>> print(progress_line(failed, 4, 12, 480.0, "1/s"))
+    sample 4 of 12 · disks 2: failed, exit code 1 · about 8 min left
+    """
+    estimate = next(iter(measured.estimates.values()), None)
+    found = _show_lack(measured, unit) if estimate is None else show_short(estimate, unit)
+    parts = [
+        f"sample {counted(done)}{f' of {counted(planned)}' if planned is not None else ''}",
+        f"{show_point(measured.sample.point)}: {found}",
+        *([f"about {show_duration(left_s)} left"] if left_s else []),
+    ]
+    return page(wrapped(" · ".join(parts), hanging=2))
+
+
+def plan_page(search: SurfaceMap, samples: Sequence[Sample], expected_s: float | None) -> Page:
+    """Return which samples a map takes, in their order, how long, and what all would take.
+
+    Parameters
+    ----------
+    search
+        The map.
+    samples
+        Those that are known beforehand.
+    expected_s
+        Seconds that a sample is expected to take, without changes of factors; None where nothing
+        tells.
+
+    Examples
+    --------
+    >>> from benchrigor.workbench.surfaces.factors import Factor
+    >>> search = SurfaceMap([Factor("disks", levels=[1, 2, 3, 4])], design="d-optimal", samples=3)
+    >>> samples = [search.ask(), search.ask(), search.ask()]
+    >>> for line in plan_page(search, samples, 60.0).splitlines()[:3]:
+    ...     print(line)
+    3 samples of a grid of 4 configurations
+      takes     about 3 min
+      all 4     about 4 min
+    """
+    points, grid = [each.point for each in samples], search.space.grid()
+    lines: list[Part] = [
+        f"{many(len(points), 'sample')} of a grid of {many(len(grid), 'configuration')}"
+    ]
+    if search.design == ADAPTIVE:
+        most = f", at most {counted(search.samples)} in all" if search.samples else ""
+        lines += row("then", [f"where predictions are the least certain{most}"])
+    ends_s = _ends(search.space, points, expected_s)
+    every = _ends(search.space, snake(search.space, grid), expected_s)
+    takes = f"about {show_duration(ends_s[-1])}" if ends_s else ""
+    lines += row("takes", [takes or "nothing tells how long a sample takes"])
+    if every:
+        lines += row(f"all {counted(len(grid))}", [f"about {show_duration(every[-1])}"])
+    if search.budget_s is not None:
+        lines += row("budget", [show_duration(search.budget_s)])
+    begins = ["0 s", *map(show_duration, ends_s)] if ends_s else [""] * len(points)
+    rows = [("sample", *(each.name for each in search.space.factors), "begins after")]
+    for number, (point, begin) in enumerate(zip(points, begins, strict=False), 1):
+        rows.append((str(number), *map(str, search.space.key(point)), begin))
+    lines += table(rows[: _MOST_PLANNED + 1], ">" * len(rows[0]), indent=0)
+    more = len(points) - _MOST_PLANNED
+    return page([*lines, *([f"and {many(more, 'more sample')}"] if more > 0 else [])])
+
+
+def _ends(space: Space, points: Sequence[Point], sample_s: float | None) -> list[float]:
+    """Return when each of these samples is over, changes of factors included."""
+    if sample_s is None:
+        return []
+    changes = [
+        sum(each.change_s for each in space.factors if before[each.name] != after[each.name])
+        for before, after in pairwise(points)
+    ]
+    ends = accumulate(sample_s + change_s for change_s in [0.0, *changes][: len(points)])
+    return [*ends]
