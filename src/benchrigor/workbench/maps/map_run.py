@@ -189,9 +189,10 @@ class MapRun:
 
     def _refuse_failing(self) -> None:
         """Raise what failed if there is nothing else so far: further samples would fail, too."""
-        reasons = [each.reason for each in map(measured_in, self._rounds)]
-        if len(reasons) == _MOST_FAILED and all(reasons):
-            raise WorkloadFailed(f"the first {_MOST_FAILED} samples failed: {reasons[-1]}")
+        samples = [*map(measured_in, self._rounds)]
+        if len(samples) == _MOST_FAILED and all(each.failed for each in samples):
+            why = samples[-1].reason
+            raise WorkloadFailed(f"the first {_MOST_FAILED} samples failed, the last: {why}")
 
     def record(self) -> RunRecord:
         """Return the run so far; its estimate is what the best point is predicted to be."""

@@ -294,9 +294,14 @@ def found_in(peak: PeakRate, run_id: str | None) -> Found:
     return Found(
         at_least=peak.at_least if peak.status is PeakStatus.NOT_SATURATED else None,
         at_most=peak.at_most if peak.status is PeakStatus.SATURATED_AT_LOWEST else None,
-        reason=" ".join(each.sentence for each in peak.notices) or str(peak.status),
+        reason="; ".join(_short(each.sentence) for each in peak.notices) or str(peak.status),
         run_id=run_id,
     )
+
+
+def _short(sentence: str) -> str:
+    """Return what a sentence says before its details, which the run of the search tells."""
+    return sentence.partition(": ")[0].rstrip(".")
 
 
 def begun_in(store: Store, record: RunRecord) -> tuple[Sample, RunRecord] | None:

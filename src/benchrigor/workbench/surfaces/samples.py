@@ -62,3 +62,8 @@ class Measured(OneLine):
     host: str | None = None
     cost_s: float = 0.0
     reason: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing at all is known of its answer."""
+        return not self.estimates and self.at_least is None and self.at_most is None
