@@ -43,11 +43,12 @@ _WIDE = 5.0  # a range of answers is logarithmic from so many times on
 _ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)  # steps of contours, where it is
 _MARGIN = 1.1
 _IN_AN_INCH, _IN_A_COLUMN = 13, 22  # characters of the heading, and of what marks stand for
-_LONGEST, _MOST = 12, 8  # characters of a level, and levels, beside an axis
+_LONGEST, _MOST, _TICKS = 12, 8, 5  # characters of a level, levels, and answers beside an axis
 _MEASURED = "measured"
 _MARKS = {"peak not reached": ("^", CHANGE), "limits not kept": ("v", CHANGE)}
 _MARKS["failed"] = ("X", CHANGE)
 _BEST = "best"
+_Which = Literal["x", "y"]
 _STAR: dict[str, Any] = {"marker": "*", "color": "white", "markersize": 12.0, "clip_on": False}
 _STAR |= {"markeredgecolor": INK, "markeredgewidth": 0.8, "alpha": 1.0, "zorder": 4.0}
 
@@ -139,11 +140,11 @@ def _panels(count: int, figure: Figure | None) -> list[Axes]:
 def _entitle(panels: Sequence[Axes], lines: Iterable[str]) -> None:
     """Write the heading above all panels, and below them what marks stand for."""
     figure = cast("Figure", panels[0].figure)
-    width = int(_IN_AN_INCH * figure.get_figure(root=True).get_figwidth())  # type: ignore[union-attr]
+    width = int(_IN_AN_INCH * figure.get_figure(root=True).get_figwidth())
     cuts = [cut for line in lines for cut in textwrap.wrap(page([line]), width)]
     style: dict[str, Any] = {"parse_math": False, "fontsize": 10.0, "color": INK}
     figure.suptitle("\n".join(cuts), x=0.01, ha="left", **style)
-    named = {}
+    named: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()
         named |= dict(zip(labels, handles, strict=True))
@@ -200,16 +201,19 @@ def _fill(axes: Axes, heights: tuple[Any, Any, Floats], colors: str, name: str) 
 def _draw_profiles(drawing: _Drawing, panels: Sequence[Axes]) -> None:
     """Draw what is predicted along each factor, the others as at the best point."""
     surface, best, kinds = drawing.surface, drawing.best.point, _by_kind(drawing)
-    values = [each.estimates[drawing.response].value for each in kinds.get(_MEASURED, ())]
+    found = [each.estimates[drawing.response] for each in kinds.get(_MEASURED, ())]
+    values = [each.value for each in found]
+    ends = [end for each in found for end in (each.low, each.high)]
     for axes, factor in zip(panels, surface.factors, strict=True):
         levels = factor.levels if factor.is_category else _steps(factor)
         points = [{**best, factor.name: level} for level in levels]
         value, low, high = surface.intervals(points, drawing.response)
         values += value.tolist()
+        ends += [*low.tolist(), *high.tolist()]
         at = [_place(factor, level) for level in levels]
         if factor.is_category:
-            ends = np.abs(np.array([low, high]) - value)
-            axes.errorbar(at, value, ends, fmt="none", ecolor=NUMBER, elinewidth=6.0, alpha=0.35)
+            bars = np.abs(np.array([low, high]) - value)
+            axes.errorbar(at, value, bars, fmt="none", ecolor=NUMBER, elinewidth=6.0, alpha=0.35)
             axes.plot(at, value, "_", color=NUMBER, markersize=16.0, label="prediction")
         else:
             axes.fill_between(at, low, high, color=NUMBER, alpha=0.25, linewidth=0.0)
@@ -221,7 +225,7 @@ def _draw_profiles(drawing: _Drawing, panels: Sequence[Axes]) -> None:
         name_axes(axes, factor.name, drawing.name)
         _scale_to(axes, "x", factor)
     for axes in panels:
-        _scale_answers(axes, drawing.scale, values, "y")
+        _scale_answers(axes, "y", drawing.scale, values, ends)
 
 
 def _draw_samples(
@@ -257,18 +261,20 @@ def _draw_check(drawing: _Drawing, axes: Axes) -> None:
     axes.errorbar(across, upwards, yerr=_ends(measured), xerr=_ends(predicted), **style)
     _dots(axes, places, _MEASURED, marker="o", color=INK)
     values = [value for place in places for value in place]
-    ends = [min(values) / _MARGIN, max(values) * _MARGIN]
-    axes.plot(ends, ends, color=NUMBER, linewidth=0.8, zorder=0.5, label="equal")
+    ends = [end for each in [*measured, *predicted] for end in (each.low, each.high)]
+    line = [min(ends), max(ends)]
+    axes.plot(line, line, color=NUMBER, linewidth=0.8, zorder=0.5, label="equal")
     missed = float(np.mean([abs(each / own - 1.0) for each, own in places]))
-    name_axes(axes, f"predicted by the others ({drawing.scale.name})", f"measured {drawing.name}")
+    name_axes(axes, f"{drawing.name}, predicted by the others", f"{drawing.name}, measured")
     above(
         axes,
-        f"points left out are missed by {percent(missed, digits=2)} on average",
+        f"left out: missed by {percent(missed, digits=2)} on average",
         4.0,
         color=INK,
     )
+    which: _Which
     for which in ("x", "y"):
-        _scale_answers(axes, drawing.scale, values, which)
+        _scale_answers(axes, which, drawing.scale, values, ends)
 
 
 def _by_kind(drawing: _Drawing) -> dict[str, list[Measured]]:
@@ -311,7 +317,7 @@ def _place(factor: Factor, level: Level) -> float:
     return factor.coded(level) if factor.is_category else float(level)
 
 
-def _scale_to(axes: Axes, which: Literal["x", "y"], factor: Factor) -> None:
+def _scale_to(axes: Axes, which: _Which, factor: Factor) -> None:
     """Scale an axis as a factor is, and label its levels."""
     axis: Axis = getattr(axes, f"{which}axis")
     if factor.scale == "linear":
@@ -331,20 +337,26 @@ def _scale_to(axes: Axes, which: Literal["x", "y"], factor: Factor) -> None:
         axes.set_xlim(-0.5, len(factor.levels) - 0.5)
 
 
-def _scale_answers(axes: Axes, scale: Scale, values: Sequence[float], which: str) -> None:
-    """Let an axis hold these answers, logarithmic where they differ by much."""
+def _scale_answers(
+    axes: Axes, which: _Which, scale: Scale, values: Sequence[float], ends: Sequence[float]
+) -> None:
+    """Let an axis hold answers, and their intervals if these are no wider than twice the answers.
+
+    It is logarithmic where answers differ by much.
+    """
     from matplotlib.ticker import LogLocator, NullLocator  # noqa: PLC0415  # likewise
 
     axis: Axis = getattr(axes, f"{which}axis")
-    low, high = min(values), max(values)
-    is_log = high > low * _WIDE
-    if is_log:
+    low, high = max(min(ends), min(values) / 2.0), min(max(ends), 2.0 * max(values))
+    room = (_MARGIN - 1.0) * ((high - low) or high)
+    limits = low - room, high + room
+    if high > low * _WIDE:
         getattr(axes, f"set_{which}scale")("log")
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(lambda value, _: f"{value * scale.factor:.6g}")
+        limits = low / _MARGIN, high * _MARGIN
     else:
+        axes.locator_params(axis=which, nbins=_TICKS)
         axis.set_major_formatter(ticks(axis, Ruler(name="", scale=scale)))
-    room = _MARGIN if is_log else 1.0
-    margin = 0.0 if is_log else (_MARGIN - 1.0) * ((high - low) or high)
-    getattr(axes, f"set_{which}lim")(low / room - margin, high * room + margin)
+    getattr(axes, f"set_{which}lim")(limits)
