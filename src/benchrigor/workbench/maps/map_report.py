@@ -9,7 +9,6 @@ from benchrigor.layout import Page, Part, page, row, table, wrapped
 from benchrigor.model import Code, Estimate
 from benchrigor.model.text import (
     counted,
-    first_few,
     many,
     percent,
     show_duration,
@@ -87,13 +86,13 @@ def _response_rows(surface: Surface, response: str, unit: str, *, whole: bool) -
         most = len(surface.samples) if whole else _FEW
         best = surface.best(response)
         point = show_point(best.point)
-        was_measured = point in {each.name for each in ranked}
-        guessed = "" if was_measured else "predicted, not measured itself"
+        guessed = "" if point in {each.name for each in ranked} else "not measured itself"
         yield from row("best", [f"{point}: {show_estimate(best.estimate, unit)}", guessed])
-        yield from row("regret", [_show_regret(best.regret)])
+        yield from row("regret", [_show_regret(best.regret), _show_open(surface)])
         effects = sorted(surface.sensitivities(response).items(), key=lambda each: -each[1].value)
-        yield from row("matters", [first_few([_show_effect(*each) for each in effects], most)])
-        yield from row("swap", [first_few([*_swaps(surface, best.point, response)], most)])
+        shown = _few([_show_effect(*each) for each in effects], most)
+        yield from row("matters", [f"from worst to best level: {shown}"])
+        yield from row("swap", [_few([*_swaps(surface, best.point, response)], most)])
         pairs = surface.left_out(response)
         misses = [abs(each.predicted.value / each.measured.value - 1.0) for each in pairs]
         missed = percent(sum(misses) / len(misses), digits=2)
@@ -104,15 +103,27 @@ def _response_rows(surface: Surface, response: str, unit: str, *, whole: bool) -
     ]
     places = f"the best of {many(len(ranked), 'point')}"
     places += ", not shown to differ" if len(first) > 1 else ""
-    yield from row("measured", [f"{places}: {first_few(first, _FEW)}"])
+    yield from row("measured", [f"{places}: {_few(first, _FEW)}"])
+
+
+def _few(shown: Sequence[str], most: int) -> str:
+    """List the first few, which may hold commas, and say how many more there are."""
+    more = len(shown) - most
+    return "; ".join([*shown[:most], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _show_regret(regret: Estimate) -> str:
     """Say how much better another configuration may be."""
     sure = percent(regret.confidence, digits=10)
     if regret.high <= 0.0:
-        return f"no other configuration is better, at {sure}"
+        return f"no other configuration is likely to be better, at {sure}"
     return f"another configuration may be up to {percent(regret.high, digits=2)} better, at {sure}"
+
+
+def _show_open(surface: Surface) -> str:
+    """Say that peaks which were not reached may be better ones."""
+    n = sum(each.at_least is not None for each in surface.samples)
+    return f"{many(n, 'sample')} did not reach the peak, which may be higher" if n else ""
 
 
 def _show_effect(factor: str, effect: Estimate) -> str:
@@ -153,8 +164,8 @@ def _show_outside(surface: Surface, most: int) -> str:
     lost = {level: ids for level, ids in levels.items() if len(ids) > 1 and ids <= {*outside}}
     told = {number for ids in lost.values() for number in ids}
     shown = [f"{level} (all {len(ids)} samples)" for level, ids in lost.items()]
-    shown += [f"({point})" for number, point in outside.items() if number not in told]
-    return f"no load keeps them at {first_few(shown, most)}"
+    shown += [point for number, point in outside.items() if number not in told]
+    return f"no load keeps them at {_few(shown, most)}"
 
 
 def _show_lacking(surface: Surface, unit: str, most: int) -> str:
@@ -166,8 +177,7 @@ def _show_lacking(surface: Surface, unit: str, most: int) -> str:
         for each in lacking
         if each.sample.id not in told
     ]
-    more = f"and {len(shown) - most} more" if len(shown) > most else ""
-    return "; ".join(filter(None, [*shown[:most], more]))
+    return _few(shown, most)
 
 
 def _show_lack(measured: Measured, unit: str) -> str:
@@ -182,10 +192,10 @@ def _show_lack(measured: Measured, unit: str) -> str:
 def _ranking(surface: Surface, response: str, unit: str) -> list[Part]:
     """Return a row for each point that was measured, the best first."""
     rows = [
-        (str(each.place), each.name, show_interval(each.estimate, unit))
+        (each.name, str(each.place), show_interval(each.estimate, unit))
         for each in surface.ranking(response)
     ]
-    return ["", *table([("place", "configuration", response), *rows], "><<", indent=2)]
+    return ["", *table([("configuration", "place", response), *rows], "<><", indent=2)]
 
 
 def _samples(surface: Surface, units: Mapping[str, str]) -> list[Part]:
@@ -202,7 +212,8 @@ def _samples(surface: Surface, units: Mapping[str, str]) -> list[Part]:
         took = show_duration(each.cost_s) if each.cost_s else ""
         rows.append((str(each.sample.id), *levels, *found, took, why))
     used = rows if any(cells[-1] for cells in rows[1:]) else [cells[:-1] for cells in rows]
-    sides = ">" * (len(names) + 1) + "<" * len(units) + "><"
+    sides = "".join([">", *("<" if each.is_category else ">" for each in surface.factors)])
+    sides += "<" * len(units) + "><"
     return ["", *table(used, sides[: len(used[0])], indent=2)]
 
 
@@ -278,12 +289,12 @@ def plan_page(search: SurfaceMap, samples: Sequence[Sample], expected_s: float |
     if search.budget_s is not None:
         lines += row("budget", [show_duration(search.budget_s)])
     begins = ["0 s", *map(show_duration, ends_s)] if ends_s else [""] * len(points)
-    rows = [("sample", *(each.name for each in search.space.factors), "begins after")]
+    rows = [("sample", "begins after", "configuration")]
     for number, (point, begin) in enumerate(zip(points, begins, strict=False), 1):
-        rows.append((str(number), *map(str, search.space.key(point)), begin))
-    lines += table(rows[: _MOST_PLANNED + 1], ">" * len(rows[0]), indent=0)
+        rows.append((str(number), begin, show_point(point)))
+    lines += table(rows[: _MOST_PLANNED + 1], ">><", indent=2)
     more = len(points) - _MOST_PLANNED
-    return page([*lines, *([f"and {many(more, 'more sample')}"] if more > 0 else [])])
+    return page([*lines, *([f"  and {many(more, 'more sample')}"] if more > 0 else [])])
 
 
 def _ends(space: Space, points: Sequence[Point], sample_s: float | None) -> list[float]:

@@ -233,12 +233,7 @@ class Surface(OneLine):
 
     def outside(self) -> tuple[Measured, ...]:
         """Return the samples at whose points no load keeps the limits: no peak was found there."""
-        known = {self._space.key(each) for fit in self._fits.values() for each in fit.points}
-        return tuple(
-            each
-            for each in self.samples
-            if each.at_most is not None and self._space.key(each.sample.point) not in known
-        )
+        return tuple(each for each in self._lacking() if each.at_most is not None)
 
     def draws(
         self,
@@ -254,12 +249,13 @@ class Surface(OneLine):
     def best(self, response: str | None = None) -> Best:
         """Return the point of the grid whose predicted answer is best.
 
-        Points at which no load keeps the limits (`outside`) are not among them.
+        Points that failed, or at which no load keeps the limits, are not among them.
 
         Its regret is from joint draws: in each the best of all points is compared with this one.
         The interval begins at 0 and ends at the quantile of the confidence.
         """
-        without = {self._space.key(each.sample.point) for each in self.outside()}
+        lost = (each for each in self._lacking() if each.at_least is None)
+        without = {self._space.key(each.sample.point) for each in lost}
         every = self._space.grid()
         grid = [point for point in every if self._space.key(point) not in without] or every
         mean, sd = self.predictions(grid, response)
@@ -343,6 +339,11 @@ class Surface(OneLine):
         results = dict(zip(map(show_point, fit.points), fit.estimates, strict=True))
         direction = Direction.HIGHER if self._sign > 0.0 else Direction.LOWER
         return rank(results, confidence=self._confidence, direction=str(direction))
+
+    def _lacking(self) -> list[Measured]:
+        """Return the samples of points that have no estimate at all."""
+        known = {self._space.key(each) for fit in self._fits.values() for each in fit.points}
+        return [each for each in self.samples if self._space.key(each.sample.point) not in known]
 
     def _fit(self, response: str | None) -> _Fit:
         known = " or ".join(map(repr, self._fits))

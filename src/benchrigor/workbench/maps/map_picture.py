@@ -1,0 +1,362 @@
+"""Draws a map: what is predicted and how surely, the samples, and what the others tell of each."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+
+from benchrigor.control_characters import page
+from benchrigor.model import Estimate, Floats
+from benchrigor.model.checks import is_number
+from benchrigor.model.text import percent, shortened, show_estimate
+from benchrigor.report.plots.drawing import (
+    CHANGE,
+    DOTS,
+    INK,
+    NUMBER,
+    PALE,
+    SMALL,
+    above,
+    name_axes,
+    new_axes,
+    ticks,
+)
+from benchrigor.report.plots.trace import Ruler
+from benchrigor.units import Scale, scale_for
+from benchrigor.workbench.surfaces.factors import Factor, Level, show_point
+from benchrigor.workbench.surfaces.samples import Measured
+from benchrigor.workbench.surfaces.surface import Best, Surface
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+_WIDTH, _HEIGHT = 4.4, 3.6  # of a panel, in inches
+_STEPS = 49  # of a number, from its lowest to its highest level
+_WIDE = 5.0  # a range of answers is logarithmic from so many times on
+_ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)  # steps of contours, where it is
+_MARGIN = 1.1
+_IN_AN_INCH, _IN_A_COLUMN = 13, 22  # characters of the heading, and of what marks stand for
+_LONGEST, _MOST, _TICKS = 12, 8, 5  # characters of a level, levels, and answers beside an axis
+_MEASURED = "measured"
+_MARKS = {"peak not reached": ("^", CHANGE), "limits not kept": ("v", CHANGE)}
+_MARKS["failed"] = ("X", CHANGE)
+_BEST = "best"
+_Which = Literal["x", "y"]
+_STAR: dict[str, Any] = {"marker": "*", "color": "white", "markersize": 12.0, "clip_on": False}
+_STAR |= {"markeredgecolor": INK, "markeredgewidth": 0.8, "alpha": 1.0, "zorder": 4.0}
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """What is drawn: a response of a surface."""
+
+    surface: Surface
+    response: str
+    best: Best
+    scale: Scale
+
+    @property
+    def name(self) -> str:
+        """Name of the response, with its unit."""
+        return f"{self.response} ({self.scale.name})" if self.scale.name else self.response
+
+
+def plot_map(
+    surface: Surface,
+    response: str | None = None,
+    *,
+    unit: str = "",
+    title: str = "",
+    figure: Figure | None = None,
+) -> Axes:
+    """Draw what samples say of all configurations.
+
+    Two numbers make contours of the predicted answer, and of how wide its interval is. Otherwise
+    each factor has a panel, in which the others are as at the best point: the prediction with its
+    interval, the samples there, and paler those elsewhere. The last panel has what was measured
+    over what the other samples predict of it.
+
+    Parameters
+    ----------
+    surface
+        Of a `benchrigor.workbench.SurfaceMap`.
+    response
+        Which one, where a map has several; None for the first.
+    unit
+        Of the response.
+    title
+        Name of what was measured.
+    figure
+        To draw into; None for a new one.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The first panel; its figure has the others.
+
+    Raises
+    ------
+    NotEstimable
+        When samples are too few for a model.
+    MissingExtra
+        Without matplotlib, which comes with ``pip install 'benchrigor[report]'``.
+    """
+    name = response if response is not None else next(iter(surface.responses), None)
+    best = surface.best(name)
+    drawing = _Drawing(surface, str(name), best, scale_for(best.estimate.value, unit))
+    has_contours = [each.is_category for each in surface.factors] == [False, False]
+    panels = _panels(3 if has_contours else len(surface.factors) + 1, figure)
+    if has_contours:
+        _draw_contours(drawing, panels[:2])
+    else:
+        _draw_profiles(drawing, panels[:-1])
+    _draw_check(drawing, panels[-1])
+    shown = f"best: {show_point(best.point)}: {show_estimate(best.estimate, unit)}"
+    _entitle(panels, [title, shown])
+    return panels[0]
+
+
+def _panels(count: int, figure: Figure | None) -> list[Axes]:
+    """Return so many axes, up to three in a row."""
+    columns = 2 if count == 4 else min(count, 3)  # two rows of two
+    rows = math.ceil(count / columns)
+    if figure is None:
+        figure = cast("Figure", new_axes().figure)
+        figure.clear()
+        figure.set_size_inches(_WIDTH * columns, _HEIGHT * rows + 0.8)
+    panels: list[Axes] = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for unused in panels[count:]:
+        unused.remove()
+    return panels[:count]
+
+
+def _entitle(panels: Sequence[Axes], lines: Iterable[str]) -> None:
+    """Write the heading above all panels, and below them what marks stand for."""
+    figure = cast("Figure", panels[0].figure)
+    width = int(_IN_AN_INCH * figure.get_figure(root=True).get_figwidth())
+    cuts = [cut for line in lines for cut in textwrap.wrap(page([line]), width)]
+    style: dict[str, Any] = {"parse_math": False, "fontsize": 10.0, "color": INK}
+    figure.suptitle("\n".join(cuts), x=0.01, ha="left", **style)
+    named: dict[str, Any] = {}
+    for axes in panels:
+        handles, labels = axes.get_legend_handles_labels()
+        named |= dict(zip(labels, handles, strict=True))
+    below: dict[str, Any] = {"loc": "outside lower center", "frameon": False, "fontsize": SMALL}
+    columns = max(1, min(len(named), width // _IN_A_COLUMN))
+    figure.legend([*named.values()], [*named], ncols=columns, **below)
+
+
+def _draw_contours(drawing: _Drawing, panels: Sequence[Axes]) -> None:
+    """Draw predictions of two numbers, and the half-widths of their intervals."""
+    across, upwards = drawing.surface.factors
+    xs, ys = _steps(across), _steps(upwards)
+    points = [{across.name: x, upwards.name: y} for y in ys for x in xs]
+    found = drawing.surface.intervals(points, drawing.response)
+    value, low, high = found.reshape(3, len(ys), len(xs))
+    confidence = percent(drawing.best.estimate.confidence, digits=10)
+    half_width = 100.0 * (high - low) / 2.0 / value
+    _fill(panels[0], (xs, ys, value * drawing.scale.factor), "viridis", drawing.name)
+    _fill(panels[1], (xs, ys, half_width), "Purples", "% of the prediction")
+    words = ("prediction", f"half-width of its {confidence} interval")
+    for axes, shown in zip(panels, words, strict=True):
+        name_axes(axes, across.name, upwards.name)
+        _scale_to(axes, "x", across)
+        _scale_to(axes, "y", upwards)
+        above(axes, shown, 4.0, color=INK)
+        for kind, samples in _by_kind(drawing).items():
+            places = [[each.sample.point[it.name] for it in (across, upwards)] for each in samples]
+            edge = {"markeredgecolor": "white", "markeredgewidth": 0.8, "clip_on": False}
+            _dots(axes, places, kind, **edge)
+        _dots(axes, [[drawing.best.point[each.name] for each in (across, upwards)]], _BEST, **_STAR)
+
+
+def _fill(axes: Axes, heights: tuple[Any, Any, Floats], colors: str, name: str) -> None:
+    """Fill the areas between contours, with a scale beside the axes."""
+    from matplotlib.colors import LogNorm  # noqa: PLC0415  # matplotlib is loaded by now
+    from matplotlib.ticker import LogLocator, MaxNLocator  # noqa: PLC0415
+
+    low, high = float(heights[2].min()), float(heights[2].max())
+    is_log = high > low * _WIDE
+    locator = LogLocator(subs=_ROUND, numticks=99) if is_log else MaxNLocator(8)
+    levels = np.asarray(locator.tick_values(low, high))
+    first, last = np.searchsorted(levels, low, "right") - 1, np.searchsorted(levels, high)
+    levels = levels[max(first, 0) : last + 1]
+    norm = LogNorm(levels[0], levels[-1]) if is_log else None
+    filled = axes.contourf(*heights, levels=levels, cmap=colors, norm=norm)
+    axes.contour(*heights, levels=levels, colors="white", linewidths=0.4)
+    bar = axes.figure.colorbar(filled, ax=axes, format=lambda level, _: f"{level:.4g}")
+    bar.set_ticks(levels.tolist(), minor=False)
+    bar.ax.minorticks_off()
+    bar.ax.tick_params(labelsize=SMALL)
+    bar.set_label(page([name]), parse_math=False, color=INK)
+
+
+def _draw_profiles(drawing: _Drawing, panels: Sequence[Axes]) -> None:
+    """Draw what is predicted along each factor, the others as at the best point."""
+    surface, best, kinds = drawing.surface, drawing.best.point, _by_kind(drawing)
+    found = [each.estimates[drawing.response] for each in kinds.get(_MEASURED, ())]
+    values = [each.value for each in found]
+    ends = [end for each in found for end in (each.low, each.high)]
+    for axes, factor in zip(panels, surface.factors, strict=True):
+        levels = factor.levels if factor.is_category else _steps(factor)
+        points = [{**best, factor.name: level} for level in levels]
+        value, low, high = surface.intervals(points, drawing.response)
+        values += value.tolist()
+        ends += [*low.tolist(), *high.tolist()]
+        at = [_place(factor, level) for level in levels]
+        if factor.is_category:
+            bars = np.abs(np.array([low, high]) - value)
+            axes.errorbar(at, value, bars, fmt="none", ecolor=NUMBER, elinewidth=6.0, alpha=0.35)
+            axes.plot(at, value, "_", color=NUMBER, markersize=16.0, label="prediction")
+        else:
+            axes.fill_between(at, low, high, color=NUMBER, alpha=0.25, linewidth=0.0)
+            axes.plot(at, value, color=NUMBER, label="prediction")
+        for kind, samples in kinds.items():
+            _draw_samples(axes, drawing, factor, kind, samples)
+        star = _place(factor, best[factor.name]), drawing.best.estimate.value
+        _dots(axes, [star], _BEST, **_STAR)
+        name_axes(axes, factor.name, drawing.name)
+        _scale_to(axes, "x", factor)
+    for axes in panels:
+        _scale_answers(axes, "y", drawing.scale, values, ends)
+
+
+def _draw_samples(
+    axes: Axes, drawing: _Drawing, factor: Factor, kind: str, samples: Sequence[Measured]
+) -> None:
+    """Draw samples at their levels of a factor; at the lower edge those without a number."""
+    at = [_place(factor, each.sample.point[factor.name]) for each in samples]
+    if kind != _MEASURED:
+        edge = {"transform": axes.get_xaxis_transform(), "clip_on": False}
+        height = 0.03 + 0.05 * [*_MARKS].index(kind)  # so that none hides another
+        _dots(axes, [(place, height) for place in at], kind, **edge)
+        return
+    best = {**drawing.best.point, factor.name: None}
+    found = [each.estimates[drawing.response] for each in samples]
+    here = [{**each.sample.point, factor.name: None} == best for each in samples]
+    for is_here, color, label in ((False, PALE, "measured elsewhere"), (True, INK, _MEASURED)):
+        own = [index for index, each in enumerate(here) if each is is_here]
+        heights = [found[index].value for index in own]
+        places = [at[index] for index in own]
+        _dots(axes, [*zip(places, heights, strict=True)], label, marker="o", color=color)
+        if is_here and own:
+            ends = _ends([found[index] for index in own])
+            axes.errorbar(places, heights, yerr=ends, fmt="none", ecolor=INK, elinewidth=0.8)
+
+
+def _draw_check(drawing: _Drawing, axes: Axes) -> None:
+    """Draw what was measured over what the other samples predict of it."""
+    pairs = drawing.surface.left_out(drawing.response)
+    measured, predicted = [each.measured for each in pairs], [each.predicted for each in pairs]
+    places = [(each.predicted.value, each.measured.value) for each in pairs]
+    style: dict[str, Any] = {"fmt": "none", "ecolor": PALE, "elinewidth": 0.8, "zorder": 1.0}
+    across, upwards = zip(*places, strict=True)
+    axes.errorbar(across, upwards, yerr=_ends(measured), xerr=_ends(predicted), **style)
+    _dots(axes, places, _MEASURED, marker="o", color=INK)
+    values = [value for place in places for value in place]
+    ends = [end for each in [*measured, *predicted] for end in (each.low, each.high)]
+    line = [min(ends), max(ends)]
+    axes.plot(line, line, color=NUMBER, linewidth=0.8, zorder=0.5, label="equal")
+    missed = float(np.mean([abs(each / own - 1.0) for each, own in places]))
+    name_axes(axes, f"{drawing.name}, predicted by the others", f"{drawing.name}, measured")
+    above(
+        axes,
+        f"left out: missed by {percent(missed, digits=2)} on average",
+        4.0,
+        color=INK,
+    )
+    which: _Which
+    for which in ("x", "y"):
+        _scale_answers(axes, which, drawing.scale, values, ends)
+
+
+def _by_kind(drawing: _Drawing) -> dict[str, list[Measured]]:
+    """Return the samples by what they found of a response."""
+    kinds: dict[str, list[Measured]] = {}
+    for each in drawing.surface.samples:
+        if drawing.response in each.estimates:
+            kind = _MEASURED
+        elif each.at_least is not None:
+            kind = "peak not reached"
+        else:
+            kind = "failed" if each.at_most is None else "limits not kept"
+        kinds.setdefault(kind, []).append(each)
+    return kinds
+
+
+def _dots(axes: Axes, places: Sequence[Sequence[Any]], label: str, **style: Any) -> None:
+    """Draw marks, of samples without a number as their kind has it."""
+    marker, color = _MARKS.get(label, ("o", INK))
+    own = {**DOTS, "markersize": 5.5, "alpha": 0.9, "marker": marker, "color": color, "zorder": 3.0}
+    if places:
+        axes.plot(*np.transpose(places), label=label, **{**own, **style})
+
+
+def _ends(estimates: Sequence[Estimate]) -> list[list[float]]:
+    """Return how far the ends of intervals are."""
+    low = [each.value - each.low for each in estimates]
+    return [low, [each.high - each.value for each in estimates]]
+
+
+def _steps(factor: Factor) -> list[float]:
+    """Return levels from the lowest to the highest, at equal distances on its scale."""
+    numbers = [float(each) for each in factor.levels]
+    space = np.linspace if factor.scale == "linear" else np.geomspace
+    steps: list[float] = space(min(numbers), max(numbers), _STEPS).tolist()
+    return steps
+
+
+def _place(factor: Factor, level: Level) -> float:
+    return factor.coded(level) if factor.is_category else float(level)
+
+
+def _scale_to(axes: Axes, which: _Which, factor: Factor) -> None:
+    """Scale an axis as a factor is, and label its levels."""
+    axis: Axis = getattr(axes, f"{which}axis")
+    if factor.scale == "linear":
+        is_whole = all(float(each).is_integer() for each in factor.levels)
+        axes.locator_params(axis=which, integer=is_whole, nbins=_MOST)
+        axis.set_major_formatter(lambda level, _: f"{level:g}")
+        return
+    if not factor.is_category:
+        getattr(axes, f"set_{which}scale")("log", base=2 if factor.scale == "log2" else 10)
+    levels = [*factor.levels][:: math.ceil(len(factor.levels) / _MOST)]
+    shown = [shortened(f"{each:g}" if is_number(each) else str(each), _LONGEST) for each in levels]
+    is_long = sum(map(len, shown)) > _IN_AN_INCH * _WIDTH / 2.0
+    style: Any = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
+    axis.set_ticks([_place(factor, each) for each in levels], shown, parse_math=False, **style)
+    axis.set_ticks([], minor=True)
+    if factor.is_category:
+        axes.set_xlim(-0.5, len(factor.levels) - 0.5)
+
+
+def _scale_answers(
+    axes: Axes, which: _Which, scale: Scale, values: Sequence[float], ends: Sequence[float]
+) -> None:
+    """Let an axis hold answers, and their intervals if these are no wider than twice the answers.
+
+    It is logarithmic where answers differ by much.
+    """
+    from matplotlib.ticker import LogLocator, NullLocator  # noqa: PLC0415  # likewise
+
+    axis: Axis = getattr(axes, f"{which}axis")
+    low, high = max(min(ends), min(values) / 2.0), min(max(ends), 2.0 * max(values))
+    room = (_MARGIN - 1.0) * ((high - low) or high)
+    limits = low - room, high + room
+    if high > low * _WIDE:
+        getattr(axes, f"set_{which}scale")("log")
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(lambda value, _: f"{value * scale.factor:.6g}")
+        limits = low / _MARGIN, high * _MARGIN
+    else:
+        axes.locator_params(axis=which, nbins=_TICKS)
+        axis.set_major_formatter(ticks(axis, Ruler(name="", scale=scale)))
+    getattr(axes, f"set_{which}lim")(limits)
