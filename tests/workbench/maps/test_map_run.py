@@ -2,17 +2,16 @@
 
 import pytest
 
-from benchrigor.errors import WorkloadFailed
 from benchrigor.model import Estimate
 from benchrigor.model.metric import describe_metric
 from benchrigor.storage import Journal
-from benchrigor.workbench.maps.map_run import Found, MapRun, factors_of, samples_of
+from benchrigor.workbench.maps.map_run import Found, MapRun, reused_in, samples_of
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.surfaces.factors import Factor
 
 SIZE = Factor("size", levels=[1, 2, 4, 8], scale="log2")
 METRICS = (describe_metric("speed", "1/s"),)
-SUBJECT = {"factors": [{"name": "size", "levels": [1, 2, 4, 8], "scale": "log2"}]}
+SUBJECT = {"cwd": "where"}
 
 
 def measure(sample):
@@ -44,7 +43,6 @@ def test_samples_are_kept_as_they_were_told(store):
     surface = run.carry_out(measure)
     record = store.load(run.run_id)
     assert samples_of(record) == list(surface.samples)
-    assert factors_of(record) == [SIZE]
     assert record.subject["kind"] == "map"
     assert [each.readings["speed"] for each in record.rounds] == [100, 200, 400, 800]
 
@@ -69,20 +67,46 @@ def test_a_map_that_was_cut_off_repeats_no_sample(store):
     assert len(store.load(run.run_id).rounds) == 4
 
 
+def test_a_sample_that_was_under_way_is_measured_first(store):
+    run = MapRun(full_map(), name="a cache", metrics=METRICS, store=store)
+    search = full_map()
+    asked = [search.ask() for _ in range(3)]
+    run.begin()
+    seen = []
+
+    def seeing(sample):
+        seen.append(sample)
+        return measure(sample)
+
+    again = MapRun.resumed(full_map(), store.load(run.run_id), store, begun=asked[2])
+    again.carry_out(seeing)
+    assert seen[0] == asked[2]
+    assert sorted(each.point["size"] for each in seen) == [1, 2, 4, 8]
+
+
 def test_a_sample_that_fails_is_kept_with_its_reason(store):
     def failing(sample):
         if sample.point["size"] == 2:
-            raise WorkloadFailed("the server did not start")
+            return Found(reason="the server did not start")
         return measure(sample)
 
     told = []
     run = MapRun(full_map(), name="a cache", metrics=METRICS, store=store)
     surface = run.carry_out(failing, after=told.append)
-    assert [each.reason for each in surface.samples] == [
-        None,
-        "the server did not start",
-        None,
-        None,
-    ]
+    reasons = [each.reason for each in surface.samples]
+    assert reasons == [None, "the server did not start", None, None]
     assert told == list(surface.samples)
     assert samples_of(store.load(run.run_id)) == told
+
+
+def test_samples_of_earlier_maps_are_kept_with_the_map(store):
+    earlier = MapRun(full_map(), name="a cache", metrics=METRICS, store=store)
+    known = earlier.carry_out(measure).samples
+    search = full_map()
+    run = MapRun(search, name="a cache", metrics=METRICS, reused=known[:3], store=store)
+    run.carry_out(measure)
+    record = store.load(run.run_id)
+    assert reused_in(record) == list(known[:3])
+    assert [each.sample.point["size"] for each in samples_of(record)] == [8]
+    again = MapRun.resumed(full_map(), record, store)
+    assert len(again.carry_out(measure).samples) == 4

@@ -61,7 +61,7 @@ def show(record: RunRecord) -> None:
 
 def draw(record: RunRecord) -> Axes:
     """Draw the surface of a stored map."""
-    return plot_map(surface_of(record), title=record.name)
+    return plot_map(surface_of(record), unit=record.metrics[0].unit, title=record.name)
 
 
 def explain(record: RunRecord, *, as_json: bool) -> None:
@@ -133,8 +133,8 @@ def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
     units = {each.name: each.unit for each in record.metrics}
 
     def text() -> str:
-        run_id = record.run_id
-        kept = [] if run_id is None else [f"  kept as {run_id}: {hint('explain', run_id)}"]
+        run_id, verb = record.run_id, "explain" if record.decision is not None else "resume"
+        kept = [] if run_id is None else [f"  kept as {run_id}: {hint(verb, run_id)}"]
         return "\n".join([surface_page(surface, record.name, units, whole=whole), *kept])
 
     told: dict[str, Any] = {"run_id": record.run_id, "name": record.name}

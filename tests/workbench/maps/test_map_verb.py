@@ -1,0 +1,243 @@
+"""map: how an answer depends on the configuration, from a file to a number."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchrigor.storage import Journal
+
+FACTORS = """
+[factors.threads]
+levels = [1, 2, 4, 8]
+scale = "log2"
+[factors.page]
+levels = ["small", "large"]
+workload = true
+"""
+FUNCTION = f"""{FACTORS}
+[response]
+function = "answers:rate"
+direction = "higher"
+"""
+ANSWERS = """
+def rate(threads, page):
+    value = 100.0 * threads * (1.0 if page == "small" else 0.5)
+    return value, 0.99 * value, 1.01 * value
+
+def fail(threads, page):
+    raise RuntimeError(f"no {page}")
+
+def sometimes(threads, page):
+    if threads == 4:
+        raise RuntimeError("no 4")
+    return rate(threads, page)
+
+def negative(threads, page):
+    return -1.0
+
+def word(threads, page):
+    return "fast"
+"""
+# Prints what a queue would answer whose capacity is 200 a second and thread, and says that it did.
+GENERATOR = """
+import sys, time
+load, threads, page = float(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+capacity = threads * (200.0 if page == "small" else 100.0)
+print("mean", 1000.0 / (capacity - load) if load < 0.99 * capacity else 5000.0)
+time.sleep(0.05)
+with open("trials", "a") as trials:
+    print(load, threads, page, file=trials)
+"""
+SERVER = """
+import socket, sys, time
+with open("started", "a") as started:
+    print(sys.argv[2], file=started)
+listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    listening.accept()[0].close()
+"""
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A port of this machine at which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return listening.getsockname()[1]
+
+
+@pytest.fixture
+def folder(store, tmp_path, monkeypatch) -> Path:
+    """The current folder, with what maps are of."""
+    for name, text in (("answers", ANSWERS), ("generator", GENERATOR), ("server", SERVER)):
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.delitem(sys.modules, "answers", raising=False)
+    return tmp_path
+
+
+def written(folder: Path, text: str) -> str:
+    (folder / "map.toml").write_text(text)
+    return "map.toml"
+
+
+def peak_map(port: int, *, samples: int) -> str:
+    """Return the file of a map of peaks."""
+    python = sys.executable
+    return f"""{FACTORS}
+[design]
+samples = {samples}
+[server]
+start = "{python} server.py {port} {{threads}}"
+port = {port}
+[response.peak]
+command = "{python} generator.py {{load}} {{threads}} {{page}}"
+read = "mean:ms=regex:mean (.+)"
+mean = "40ms"
+budget = "none"
+accuracy = "3%"
+"""
+
+
+def test_a_function_is_mapped_told_and_kept(cli, store, folder):
+    result = cli("map", written(folder, FUNCTION))
+    assert result.exit_code == 0, result.stderr
+    assert "best      threads 8, page small: 800" in result.stdout
+    assert "sample 1 · threads 1, page small: 100.0 ±1 %" in result.stderr
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    (listed,) = Journal(store).runs()
+    assert f"benchrigor explain {listed['run_id']}" in result.stdout
+    assert listed["reason"] == "satisfied"
+    assert cli("show").stdout == result.stdout
+    assert "place" in cli("explain").stdout
+
+
+def test_a_map_as_json_has_samples_and_predictions(cli, folder):
+    result = cli("map", written(folder, FUNCTION), "--json")
+    told = json.loads(result.stdout)
+    assert told["model"] in {"quadratic", "gaussian-process"}
+    value = told["responses"]["value"]
+    assert value["best"]["point"] == {"threads": 8, "page": "small"}
+    predicted = {tuple(each["point"].values()): each["estimate"] for each in value["predictions"]}
+    assert len(predicted) == 8
+    assert predicted[4, "large"]["low"] < 200.0 < predicted[4, "large"]["high"]
+    assert len(told["samples"]) < 8
+
+
+@pytest.mark.slow
+def test_a_dry_run_measures_nothing(cli, store, folder):
+    result = cli("map", written(folder, peak_map(9, samples=6)), "--dry-run")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("6 samples of a grid of 8 configurations")
+    assert "all 8" in result.stdout
+    assert not (folder / "trials").exists()
+    assert Journal(store).runs() == []
+
+
+def test_samples_of_stored_maps_are_taken_in_only_where_all_is_equal(cli, folder):
+    cli("map", written(folder, FUNCTION))
+    again = cli("map", "map.toml", "--reuse", "--json")
+    own = [each["cost_s"] for each in json.loads(again.stdout)["samples"]]
+    first = json.loads(cli("map", "map.toml", "--json").stdout)["samples"]
+    assert len(own) == len(first)  # as certain as wanted: none is measured again
+    other = FUNCTION.replace("levels = [1, 2, 4, 8]", "levels = [1, 2, 4]")
+    fewer = cli("map", written(folder, other), "--reuse", "--json")
+    assert len(json.loads(fewer.stdout)["samples"]) <= 6
+
+
+def test_a_sample_that_fails_is_told_and_the_map_goes_on(cli, folder):
+    result = cli("map", written(folder, FUNCTION.replace(":rate", ":sometimes")))
+    assert result.exit_code == 0, result.stderr
+    assert "best      threads 8, page small" in result.stdout
+    assert "threads 4, page small: failed, answers:sometimes raised" in result.stderr
+    assert "threads 4, page small: failed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        ("fail", "answers:fail raised RuntimeError: no"),
+        ("negative", "value is -1"),
+        ("word", "answers:word returned 'fast', expected an Estimate, value, low and high, or"),
+    ],
+)
+def test_a_map_ends_when_its_first_samples_all_fail(cli, folder, function, why):
+    result = cli("map", written(folder, FUNCTION.replace(":rate", f":{function}")))
+    assert result.exit_code == 5
+    assert f"the first 3 samples failed, the last: {why}" in result.stderr
+
+
+def test_a_target_of_the_file_that_is_missed_has_its_exit_code(cli, folder):
+    wide = f'{FUNCTION}[design]\ntarget = "0.1%"\nsamples = 6\n'
+    result = cli("map", written(folder, wide))
+    assert result.exit_code == 3
+    assert "best" in result.stdout
+
+
+def test_a_map_that_is_over_is_only_shown(cli, store, folder):
+    result = cli("map", written(folder, FUNCTION))
+    run_id = Journal(store).runs()[0]["run_id"]
+    (folder / "answers.py").unlink()
+    resumed = cli("resume", run_id)
+    assert resumed.exit_code == 0
+    assert resumed.stdout == result.stdout
+    assert cli("resume", run_id, "--max-rounds", "3").exit_code == 2
+
+
+def test_other_verbs_refuse_a_map(cli, store, folder):
+    cli("map", written(folder, FUNCTION))
+    run_id = Journal(store).runs()[0]["run_id"]
+    refused = cli("compare", run_id, run_id)
+    assert refused.exit_code == 2
+    assert "is a map, expected readings of one workload" in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_map_of_peaks_that_was_killed_repeats_no_trial(cli, store, folder, unused_port):
+    """Killed within a search, it goes on there; what is left out is predicted within 15 %."""
+    file = written(folder, peak_map(unused_port, samples=6))
+    argv = [sys.executable, "-m", "benchrigor", "map", file, "--store", str(store)]
+    with subprocess.Popen(argv, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as running:
+        wait_for(lambda: trials(folder) > 12)
+        os.kill(running.pid, signal.SIGKILL)
+    journal = Journal(store)
+    whole = next(each for each in journal.runs() if "of map" not in each["name"])
+    begun = journal.load(journal.runs()[0]["run_id"])
+    assert begun.decision is None
+    part = cli("resume", begun.run_id)
+    assert part.exit_code == 2
+    assert f"is a part of run {whole['run_id']}" in part.stderr
+    resumed = cli("resume", whole["run_id"], "--json")
+    assert resumed.exit_code == 0, resumed.stderr
+    told = json.loads(resumed.stdout)
+    stored = sum(len(journal.load(each["run_id"]).rounds) for each in journal.runs())
+    # The trial under way when it was killed may have told the file, and nobody else.
+    assert trials(folder) - (stored - 6) in {0, 1}
+    assert len(told["samples"]) == 6
+    for each in told["responses"]["peak"]["predictions"]:
+        threads, page = each["point"].values()
+        truth = threads * (200.0 if page == "small" else 100.0) - 25.0
+        assert each["estimate"]["value"] == pytest.approx(truth, rel=0.15)
+    starts = (folder / "started").read_text().split()
+    assert len(starts) <= 7  # once for each configuration, and once more after the kill
+    steps = journal.load(whole["run_id"]).rounds[-1].facts["steps"]
+    assert "ready" in [step["name"] for step in json.loads(str(steps))]
+
+
+def trials(folder: Path) -> int:
+    file = folder / "trials"
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def wait_for(is_so, limit_s: float = 60.0) -> None:
+    until_s = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < until_s
+        time.sleep(0.02)
