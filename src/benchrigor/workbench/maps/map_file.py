@@ -30,6 +30,7 @@ from benchrigor.storage.toml_tables import (
 )
 from benchrigor.units import Direction
 from benchrigor.workbench.data import Limit
+from benchrigor.workbench.good_requests import read_slo
 from benchrigor.workbench.loadgen.arrivals import ARRIVALS
 from benchrigor.workbench.loadgen.http_requests import HttpRequest
 from benchrigor.workbench.loadgen.limit_texts import limit_of
@@ -53,6 +54,10 @@ def _pick(name: str, value: Any) -> Pick:
 
 def _picks(name: str, value: Any) -> list[str]:
     return [str(_pick(name, each)) for each in (value if isinstance(value, list) else [value])]
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    return [text_of(name, each) for each in (value if isinstance(value, list) else [value])]
 
 
 def _function(name: str, value: Any) -> str:
@@ -95,12 +100,13 @@ _SEARCH = {
     **dict.fromkeys(("policy", "seed_load", "min_load", "max_load"), as_it_is),
     **dict.fromkeys(("trial_time", "budget"), seconds_of),
 }
+_SLOS = {"slo": _texts}
 _AROUND = {"prepare": words_of, "recover": words_of}
 _SENT = {"arrivals": _choice(*ARRIVALS), "timeout": seconds_of, "processes": whole_of}
 _ANY_PEAK = {**_LIMITS, "limits": table_of, **_SEARCH, **_AROUND}
 _PEAKS: dict[str, Mapping[str, Reader]] = {
-    "url": {**_REQUEST, **_SENT, **_ANY_PEAK},
-    "requests": {"requests": list_of, **_SENT, **_ANY_PEAK},
+    "url": {**_REQUEST, **_SENT, **_SLOS, **_ANY_PEAK},
+    "requests": {"requests": list_of, **_SENT, **_SLOS, **_ANY_PEAK},
     "command": {
         "command": words_of,
         "read": _picks,
@@ -134,6 +140,8 @@ class PeakResponse(OneLine):
         Program and arguments of a load generator, and where its output has values.
     limits
         The most of each metric: a text, or texts by the levels of a factor.
+    slos
+        Limits of the share of good requests, as `peak --slo` takes them.
     search, generator
         Further options of `PeakSearch`, and of what offers the load.
     """
@@ -142,13 +150,15 @@ class PeakResponse(OneLine):
     command: Sequence[str] = ()
     read: Sequence[str] = ()
     limits: Mapping[str, Any] = field(default_factory=dict)
+    slos: Sequence[str] = ()
     search: Mapping[str, Any] = field(default_factory=dict)
     generator: Mapping[str, Any] = field(default_factory=dict)
 
     def limits_at(self, point: Point) -> list[Limit]:
         """Return what the server must keep at a point."""
         texts = {metric: _text_at(given, point) for metric, given in self.limits.items()}
-        return [limit_of(metric, text, self.unit(metric)) for metric, text in texts.items()]
+        found = [limit_of(metric, text, self.unit(metric)) for metric, text in texts.items()]
+        return found + [share_of_good(each) for each in filled(list(self.slos), point)]
 
     def unit(self, metric: str) -> str:
         """Return the unit in which a metric is read."""
@@ -377,6 +387,7 @@ def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:
         requests=[] if way == "command" else requests,
         command=given.pop("command", ()),
         read=given.pop("read", ()),
+        slos=given.pop("slo", ()),
         limits=limits | tables.table((*_PEAK, "limits"), further),
         search=_seconds({name: given.pop(name) for name in _SEARCH if name in given}),
         generator=_seconds(given),
@@ -400,6 +411,10 @@ def _check_limits(tables: TomlTables, response: PeakResponse, space: Space) -> N
                 continue
         for text in sorted({_text_at(given, point) for point in space.grid()}):
             tables.attempt(keys, limit_of, metric, text, response.unit(metric))
+    for text in sorted(
+        {each for point in space.grid() for each in filled([*response.slos], point)}
+    ):
+        tables.attempt((*_PEAK, "slo"), share_of_good, text)
 
 
 def _check_offered(tables: TomlTables, response: PeakResponse, point: Point) -> None:
@@ -455,6 +470,12 @@ def _places(item: Any, keys: Keys) -> Iterator[tuple[Keys, str]]:
     elif isinstance(item, list):
         for index, each in enumerate(item):
             yield from _places(each, (*keys, str(index)))
+
+
+def share_of_good(text: str) -> Limit:
+    """Read a limit of the share of good requests."""
+    metric, at_most = read_slo(text)
+    return Limit(metric=metric, at_most=at_most)
 
 
 def _text_at(given: Any, point: Point) -> str:
