@@ -327,7 +327,12 @@ def _scale_to(axes: Axes, which: _Which, factor: Factor) -> None:
         return
     if not factor.is_category:
         getattr(axes, f"set_{which}scale")("log", base=2 if factor.scale == "log2" else 10)
-    levels = [*factor.levels][:: math.ceil(len(factor.levels) / _MOST)]
+    levels: list[Level] = []
+    ordered = sorted(factor.levels, key=factor.coded)
+    apart = (factor.coded(ordered[-1]) - factor.coded(ordered[0])) / _MOST
+    for level in ordered:
+        if not levels or factor.coded(level) >= factor.coded(levels[-1]) + apart:
+            levels.append(level)
     shown = [shortened(f"{each:g}" if is_number(each) else str(each), _LONGEST) for each in levels]
     is_long = sum(map(len, shown)) > _IN_AN_INCH * _WIDTH / 2.0
     style: Any = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if is_long else {}

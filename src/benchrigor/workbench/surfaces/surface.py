@@ -206,7 +206,7 @@ class Surface(OneLine):
         """Return what is predicted at points, low and high ends, as `predict` does; a row each."""
         mean, sd = self.predictions(points, response)
         freedom = len(self._fit(response).points) - 1.0
-        half = student_t(freedom, 0.5 + self._confidence / 2.0) * sd
+        half = student_t(freedom, self._confidence) * sd
         logs: Floats = np.stack([mean, mean - half, mean + half])
         return np.exp(np.minimum(logs, _LARGEST_LOG))
 
