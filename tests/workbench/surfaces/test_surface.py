@@ -255,7 +255,7 @@ def test_intervals_of_many_points_are_those_of_each(surface: Surface) -> None:
 
 
 def test_left_out_points_have_what_the_others_predict(surface: Surface) -> None:
-    """Of a Gaussian process its kernel is kept, so that a map without the point differs a little."""
+    """The kernel is kept, so that a map without the point differs a little."""
     pairs = surface.left_out()
     misses = [abs(each.predicted.value / each.measured.value - 1.0) for each in pairs]
     assert np.mean(misses) == pytest.approx(surface.loo_error)
