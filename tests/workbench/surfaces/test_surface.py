@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -242,3 +243,51 @@ def test_intervals_of_points_that_were_not_measured_hold_the_truth() -> None:
                 found = surface.predict(point)
                 held.append(found.low <= rate_of(point) <= found.high)
     assert np.mean(held) > 0.9
+
+
+def test_intervals_of_many_points_are_those_of_each(surface: Surface) -> None:
+    points = SPACE.grid()
+    value, low, high = surface.intervals(points)
+    each = [surface.predict(point) for point in points]
+    assert value == pytest.approx([found.value for found in each])
+    assert low == pytest.approx([found.low for found in each])
+    assert high == pytest.approx([found.high for found in each])
+
+
+def test_left_out_points_have_what_the_others_predict(surface: Surface) -> None:
+    """The kernel is kept, so that a map without the point differs a little."""
+    pairs = surface.left_out()
+    misses = [abs(each.predicted.value / each.measured.value - 1.0) for each in pairs]
+    assert np.mean(misses) == pytest.approx(surface.loo_error)
+    assert pairs[0].predicted.method == surface.model
+    assert surface.missed("rate") == surface.loo_error
+    kept = [each for each in surface.samples if each.sample.point != pairs[4].point]
+    again = fit_surface(SPACE, kept).predict(pairs[4].point)
+    assert pairs[4].predicted.value == pytest.approx(again.value, rel=0.1)
+    inside = [each.predicted.low <= each.measured.value <= each.predicted.high for each in pairs]
+    assert sum(inside) >= len(pairs) - 1
+
+
+def lost_at(point: Point, **why: Any) -> Measured:
+    return Measured(sample=Sample(id=99, point=point), **why)
+
+
+def test_points_that_keep_no_limit_or_failed_are_not_the_best_ones() -> None:
+    points = SPACE.grid()
+    best = {"threads": 32, "fs": "xfs"}
+    rest = measured([point for point in points if point != best])
+    assert fit_surface(SPACE, rest).best().point == best
+    for why in ({"at_most": 5.0}, {"reason": "out of memory"}):
+        surface = fit_surface(SPACE, [*rest, lost_at(best, **why)])
+        assert surface.best().point != best
+        assert [each.sample.point for each in surface.outside()] == [best] * ("at_most" in why)
+    beyond = fit_surface(SPACE, [*rest, lost_at(best, at_least=500.0)])
+    assert (beyond.best().point, beyond.outside()) == (best, ())
+
+
+def test_a_point_that_was_measured_another_time_is_not_outside() -> None:
+    best = {"threads": 32, "fs": "xfs"}
+    surface = fit_surface(SPACE, [*measured(SPACE.grid()), lost_at(best, at_most=5.0)])
+    assert surface.outside() == ()
+    assert surface.best().point == best
+    assert (surface.factors, surface.responses) == (tuple(SPACE.factors), ("rate",))

@@ -182,17 +182,13 @@ def _fill(axes: Axes, heights: tuple[Any, Any, Floats], colors: str, name: str) 
     from matplotlib.colors import LogNorm  # noqa: PLC0415  # matplotlib is loaded by now
     from matplotlib.ticker import LogLocator, MaxNLocator  # noqa: PLC0415
 
-    low, high = float(heights[2].min()), float(heights[2].max())
-    is_log = high > low * _WIDE
+    is_log = heights[2].max() > heights[2].min() * _WIDE
+    norm = LogNorm() if is_log else None
     locator = LogLocator(subs=_ROUND, numticks=99) if is_log else MaxNLocator(8)
-    levels = np.asarray(locator.tick_values(low, high))
-    first, last = np.searchsorted(levels, low, "right") - 1, np.searchsorted(levels, high)
-    levels = levels[max(first, 0) : last + 1]
-    norm = LogNorm(levels[0], levels[-1]) if is_log else None
-    filled = axes.contourf(*heights, levels=levels, cmap=colors, norm=norm)
-    axes.contour(*heights, levels=levels, colors="white", linewidths=0.4)
+    filled = axes.contourf(*heights, locator=locator, cmap=colors, norm=norm)
+    axes.contour(*heights, levels=filled.levels, colors="white", linewidths=0.4)
     bar = axes.figure.colorbar(filled, ax=axes, format=lambda level, _: f"{level:.4g}")
-    bar.set_ticks(levels.tolist(), minor=False)
+    bar.set_ticks([*filled.levels], minor=False)
     bar.ax.minorticks_off()
     bar.ax.tick_params(labelsize=SMALL)
     bar.set_label(page([name]), parse_math=False, color=INK)
@@ -201,9 +197,8 @@ def _fill(axes: Axes, heights: tuple[Any, Any, Floats], colors: str, name: str) 
 def _draw_profiles(drawing: _Drawing, panels: Sequence[Axes]) -> None:
     """Draw what is predicted along each factor, the others as at the best point."""
     surface, best, kinds = drawing.surface, drawing.best.point, _by_kind(drawing)
-    found = [each.estimates[drawing.response] for each in kinds.get(_MEASURED, ())]
-    values = [each.value for each in found]
-    ends = [end for each in found for end in (each.low, each.high)]
+    values = [each.estimates[drawing.response].value for each in kinds.get(_MEASURED, ())]
+    ends = [*values]
     for axes, factor in zip(panels, surface.factors, strict=True):
         levels = factor.levels if factor.is_category else _steps(factor)
         points = [{**best, factor.name: level} for level in levels]
@@ -239,16 +234,14 @@ def _draw_samples(
         _dots(axes, [(place, height) for place in at], kind, **edge)
         return
     best = {**drawing.best.point, factor.name: None}
-    found = [each.estimates[drawing.response] for each in samples]
-    here = [{**each.sample.point, factor.name: None} == best for each in samples]
-    for is_here, color, label in ((False, PALE, "measured elsewhere"), (True, INK, _MEASURED)):
-        own = [index for index, each in enumerate(here) if each is is_here]
-        heights = [found[index].value for index in own]
-        places = [at[index] for index in own]
-        _dots(axes, [*zip(places, heights, strict=True)], label, marker="o", color=color)
-        if is_here and own:
-            ends = _ends([found[index] for index in own])
-            axes.errorbar(places, heights, yerr=ends, fmt="none", ecolor=INK, elinewidth=0.8)
+    here: list[tuple[float, float]] = []
+    elsewhere: list[tuple[float, float]] = []
+    for place, each in zip(at, samples, strict=True):
+        is_here = {**each.sample.point, factor.name: None} == best
+        own = here if is_here else elsewhere
+        own.append((place, each.estimates[drawing.response].value))
+    _dots(axes, elsewhere, "measured elsewhere", marker="o", color=PALE)
+    _dots(axes, here, _MEASURED, marker="o", color=INK)
 
 
 def _draw_check(drawing: _Drawing, axes: Axes) -> None:
@@ -264,14 +257,9 @@ def _draw_check(drawing: _Drawing, axes: Axes) -> None:
     ends = [end for each in [*measured, *predicted] for end in (each.low, each.high)]
     line = [min(ends), max(ends)]
     axes.plot(line, line, color=NUMBER, linewidth=0.8, zorder=0.5, label="equal")
-    missed = float(np.mean([abs(each / own - 1.0) for each, own in places]))
+    missed = percent(drawing.surface.missed(drawing.response) or 0.0, digits=2)
     name_axes(axes, f"{drawing.name}, predicted by the others", f"{drawing.name}, measured")
-    above(
-        axes,
-        f"left out: missed by {percent(missed, digits=2)} on average",
-        4.0,
-        color=INK,
-    )
+    above(axes, f"left out: missed by {missed} on average", 4.0, color=INK)
     which: _Which
     for which in ("x", "y"):
         _scale_answers(axes, which, drawing.scale, values, ends)
@@ -327,7 +315,12 @@ def _scale_to(axes: Axes, which: _Which, factor: Factor) -> None:
         return
     if not factor.is_category:
         getattr(axes, f"set_{which}scale")("log", base=2 if factor.scale == "log2" else 10)
-    levels = [*factor.levels][:: math.ceil(len(factor.levels) / _MOST)]
+    levels: list[Level] = []
+    ordered = sorted(factor.levels, key=factor.coded)
+    apart = (factor.coded(ordered[-1]) - factor.coded(ordered[0])) / _MOST
+    for level in ordered:
+        if not levels or factor.coded(level) >= factor.coded(levels[-1]) + apart:
+            levels.append(level)
     shown = [shortened(f"{each:g}" if is_number(each) else str(each), _LONGEST) for each in levels]
     is_long = sum(map(len, shown)) > _IN_AN_INCH * _WIDTH / 2.0
     style: Any = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if is_long else {}

@@ -82,7 +82,8 @@ def surface_page(
 def _response_rows(surface: Surface, response: str, unit: str, *, whole: bool) -> Iterator[Part]:
     """Yield what is known of a response, the best configuration first."""
     ranked = surface.ranking(response)
-    if surface.model_of(response) is not None:
+    missed = surface.missed(response)
+    if missed is not None:
         most = len(surface.samples) if whole else _FEW
         best = surface.best(response)
         point = show_point(best.point)
@@ -93,11 +94,8 @@ def _response_rows(surface: Surface, response: str, unit: str, *, whole: bool) -
         shown = _few([_show_effect(*each) for each in effects], most)
         yield from row("matters", [f"from worst to best level: {shown}"])
         yield from row("swap", [_few([*_swaps(surface, best.point, response)], most)])
-        pairs = surface.left_out(response)
-        misses = [abs(each.predicted.value / each.measured.value - 1.0) for each in pairs]
-        missed = percent(sum(misses) / len(misses), digits=2)
-        model = _MODELS[pairs[0].predicted.method]
-        yield from row("model", [f"{model}; it misses points left out by {missed} on average"])
+        misses = f"it misses points left out by {percent(missed, digits=2)} on average"
+        yield from row("model", [_MODELS[best.estimate.method], misses])
     first = [
         f"{each.name}: {show_short(each.estimate, unit)}" for each in ranked if each.place == 1
     ]

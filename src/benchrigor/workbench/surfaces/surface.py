@@ -160,10 +160,9 @@ class Surface(OneLine):
         """Names of the answers that any sample has, the first one first."""
         return tuple(self._fits)
 
-    def model_of(self, response: str) -> str | None:
-        """Return the name of a response's model; None where samples are too few."""
-        model = self._fit(response).model
-        return None if model is None else model.name
+    def missed(self, response: str | None = None) -> float | None:
+        """Return ``loo_error`` of a response; None where samples are too few."""
+        return self._fit(response).loo_error
 
     def predict(self, point: Point, response: str | None = None) -> Estimate:
         """Predict the true answer at a point.
@@ -206,7 +205,7 @@ class Surface(OneLine):
         """Return what is predicted at points, low and high ends, as `predict` does; a row each."""
         mean, sd = self.predictions(points, response)
         freedom = len(self._fit(response).points) - 1.0
-        half = student_t(freedom, 0.5 + self._confidence / 2.0) * sd
+        half = student_t(freedom, self._confidence) * sd
         logs: Floats = np.stack([mean, mean - half, mean + half])
         return np.exp(np.minimum(logs, _LARGEST_LOG))
 
