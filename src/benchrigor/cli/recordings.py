@@ -16,6 +16,7 @@ from benchrigor.model import Metric, Options, RunRecord
 from benchrigor.model.codec import is_there
 from benchrigor.session import retraced
 from benchrigor.session.replays.recorded_run import record_of_readings
+from benchrigor.session.stored_runs import PART_OF
 from benchrigor.storage.project_settings import metric_named
 
 _RUN_ID = re.compile(r"[0-9a-f]+")
@@ -83,11 +84,14 @@ def recorded_run(source: str, *, store: Path | None) -> RunRecord | None:
 def stored_run(run_id: str | None, store: Path | None) -> RunRecord:
     """Load a run by the beginning of its id, or the last one, analysed also if it was cut off."""
     opened = existing_store(store)
-    if run_id is None:
-        run_id = next((run["run_id"] for run in opened.runs()), None)
-        if run_id is None:
+    chosen = run_id
+    if chosen is None:
+        chosen = next((run["run_id"] for run in opened.runs()), None)
+        if chosen is None:
             raise StoreFailed(f"there is no run in {opened.path}, expected one")
-    record = opened.load(run_id)
+    record = opened.load(chosen)
+    if run_id is None and PART_OF in record.subject:
+        record = opened.load(record.subject[PART_OF])
     return record if is_special(record) else retraced(record)
 
 

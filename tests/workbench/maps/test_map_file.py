@@ -141,7 +141,7 @@ def test_several_kinds_of_requests_and_a_generator_of_ones_own_may_be_offered(re
 def test_a_metric_of_a_command_knows_which_way_is_better(read, more, direction):
     response = read(f'{COMMAND}{more}\naccuracy = 0.02\nbudget = "none"').response
     assert str(response.direction) == direction
-    assert response.options == {"accuracy": 0.02}
+    assert response.options == {"accuracy": 0.02, "budget_s": None}
     assert response.command == ["my-program", "--threads", "{threads}"]
 
 

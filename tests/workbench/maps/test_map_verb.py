@@ -15,6 +15,8 @@ import pytest
 
 from benchrigor.storage import Journal
 
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "maps.md").read_text(encoding="utf-8")
 FACTORS = """
 [factors.threads]
 levels = [1, 2, 4, 8]
@@ -132,12 +134,11 @@ def test_a_map_as_json_has_samples_and_predictions(cli, folder):
 
 
 @pytest.mark.slow
-def test_a_dry_run_measures_nothing(cli, store, folder):
-    result = cli("map", written(folder, peak_map(9, samples=6)), "--dry-run")
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("6 samples of a grid of 8 configurations")
-    assert "all 8" in result.stdout
-    assert not (folder / "trials").exists()
+def test_a_dry_run_measures_nothing(cli, store):
+    """The page shows that of the example, whose server is not started."""
+    shown = PAGE.split("$ benchrigor map examples/map.toml --dry-run\n")[1].split("```")[0]
+    result = cli("map", ROOT / "examples" / "map.toml", "--dry-run")
+    assert result.stdout == shown
     assert Journal(store).runs() == []
 
 
@@ -172,6 +173,24 @@ def test_a_map_ends_when_its_first_samples_all_fail(cli, folder, function, why):
     result = cli("map", written(folder, FUNCTION.replace(":rate", f":{function}")))
     assert result.exit_code == 5
     assert f"the first 3 samples failed, the last: {why}" in result.stderr
+
+
+def test_a_server_that_ends_is_explained_by_what_it_printed(cli, folder, unused_port):
+    text = f"""{FACTORS}
+[design]
+samples = 3
+[server]
+start = "{sys.executable} -c 'print(\\"cannot bind\\"); exit(3)' {{threads}}"
+port = {unused_port}
+[response]
+command = "true {{page}}"
+"""
+    result = cli("map", written(folder, text))
+    assert result.exit_code == 5
+    assert "exited with code 3, expected 0" in result.stdout
+    explained = cli("explain").stdout
+    assert "  sample 0: start exited with code 3, expected 0" in explained
+    assert "\n    | cannot bind\n" in explained
 
 
 def test_a_target_of_the_file_that_is_missed_has_its_exit_code(cli, folder):
@@ -214,6 +233,7 @@ def test_a_map_of_peaks_that_was_killed_repeats_no_trial(cli, store, folder, unu
     part = cli("resume", begun.run_id)
     assert part.exit_code == 2
     assert f"is a part of run {whole['run_id']}" in part.stderr
+    assert f"benchrigor resume {whole['run_id']}" in cli("show").stdout  # not of the part
     resumed = cli("resume", whole["run_id"], "--json")
     assert resumed.exit_code == 0, resumed.stderr
     told = json.loads(resumed.stdout)

@@ -281,6 +281,11 @@ def plan_page(search: SurfaceMap, samples: Sequence[Sample], expected_s: float |
     ends_s = _ends(search.space, points, expected_s)
     every = _ends(search.space, snake(search.space, grid), expected_s)
     takes = f"about {show_duration(ends_s[-1])}" if ends_s else ""
+    more = (search.samples or 0) - len(points)
+    if ends_s and expected_s and more > 0:
+        takes += (
+            f", {show_duration(ends_s[-1] + more * expected_s)} with {many(more, 'further one')}"
+        )
     lines += row("takes", [takes or "nothing tells how long a sample takes"])
     if every:
         lines += row(f"all {counted(len(grid))}", [f"about {show_duration(every[-1])}"])
@@ -291,8 +296,8 @@ def plan_page(search: SurfaceMap, samples: Sequence[Sample], expected_s: float |
     for number, (point, begin) in enumerate(zip(points, begins, strict=False), 1):
         rows.append((str(number), begin, show_point(point)))
     lines += table(rows[: _MOST_PLANNED + 1], ">><", indent=2)
-    more = len(points) - _MOST_PLANNED
-    return page([*lines, *([f"  and {many(more, 'more sample')}"] if more > 0 else [])])
+    rest = len(points) - _MOST_PLANNED
+    return page([*lines, *([f"  and {many(rest, 'more sample')}"] if rest > 0 else [])])
 
 
 def _ends(space: Space, points: Sequence[Point], sample_s: float | None) -> list[float]:

@@ -31,6 +31,7 @@ from benchrigor.workbench.surfaces.surface import Surface
 
 KIND = "map"  # of the subject of such a run
 _SAMPLE = "sample"  # the fact of a round that holds it
+_STEPS = "steps"  # likewise: those of the life of its server
 _REUSED = "reused"  # in the subject: samples of earlier maps
 _MOST_FAILED = 3  # samples, if none before them had an answer
 
@@ -215,7 +216,7 @@ def round_of(measured: Measured, found: Found) -> Round:
     """Return a sample as it is stored; `measured_in` reads it."""
     facts = {_SAMPLE: json.dumps(codec.encode(measured))}
     if found.steps:
-        facts["steps"] = json.dumps(codec.encode(list(found.steps)))
+        facts[_STEPS] = json.dumps(codec.encode(list(found.steps)))
     if found.run_id:
         facts["run"] = found.run_id
     return Round(
@@ -244,3 +245,12 @@ def samples_of(record: RunRecord) -> list[Measured]:
 def reused_in(record: RunRecord) -> list[Measured]:
     """Return the samples of earlier maps that a stored map took in."""
     return [codec.decode(Measured, each) for each in record.subject.get(_REUSED, ())]
+
+
+def steps_of(record: RunRecord) -> list[tuple[Sample, StepDone]]:
+    """Return the steps of the lives of servers in a stored map, with the sample meanwhile."""
+    return [
+        (measured_in(finished).sample, codec.decode(StepDone, step))
+        for finished in record.rounds
+        for step in json.loads(str(finished.facts.get(_STEPS, "[]")))
+    ]

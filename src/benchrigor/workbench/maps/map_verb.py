@@ -24,7 +24,7 @@ from benchrigor.workbench.surfaces.samples import Measured, Sample
 
 
 @click.command("map", cls=Verb)
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Show which samples it would take, and measure none.")
 @click.option(
     "--reuse",
@@ -96,10 +96,7 @@ def map_(
 
 def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
     """Print the samples of a map in their order, and what they are expected to take."""
-    samples: list[Sample] = []
-    most = search.samples or len(search.space.grid())
-    while len(samples) < most and (sample := search.ask()) is not None:
-        samples.append(sample)
+    samples = search.planned()
     expected_s = _expected_s(file, samples[0]) if samples else 0.0
     print_result(
         lambda: plan_page(search, samples, expected_s),

@@ -23,7 +23,7 @@ from benchrigor.protocols import Store
 from benchrigor.session import Session, meter_for
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial
-from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
+from benchrigor.workbench.maps.life_cycle import OUTPUT_ENDS, Server, StepDone, same_configuration
 from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse
 from benchrigor.workbench.maps.map_run import Found, samples_of
 from benchrigor.workbench.peak_run import PeakRun, search_of
@@ -135,7 +135,8 @@ class Samples:
             self._serve(sample.point)
             found = positive(self._answer(sample, earlier))
         except WorkloadFailed as error:
-            found = Found(reason=str(error))
+            why, *_output = map(str, error.args)  # which steps have, too
+            found = Found(reason=why.removesuffix(OUTPUT_ENDS))
             with suppress(BenchrigorError):  # the next one begins anew
                 self._end_server()
         steps = [*self._steps, *(self._server[0].steps if self._server else ())]

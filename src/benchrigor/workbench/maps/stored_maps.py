@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,13 +16,14 @@ from benchrigor.cli.output import print_result, say
 from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import refuse_hidden
 from benchrigor.errors import BenchrigorError
+from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.map_file import MapFile, map_of
 from benchrigor.workbench.maps.map_picture import plot_map
 from benchrigor.workbench.maps.map_report import progress_line, surface_page
-from benchrigor.workbench.maps.map_run import MapRun, reused_in, samples_of
+from benchrigor.workbench.maps.map_run import MapRun, reused_in, samples_of, steps_of
 from benchrigor.workbench.maps.responses import Samples, begun_in, metric_of
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.searches import say_trial
@@ -122,9 +124,10 @@ def carry_out(
         raise
     record = run.record()
     print_map(record, as_json=as_json, whole=wants_details())
-    if picture is not None:
+    code = _code(record, file)
+    if picture is not None and code is not ExitCode.NOTHING_MEASURED:
         write_picture(draw(record), picture)
-    leave(_code(record, file))
+    leave(code)
 
 
 def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
@@ -135,13 +138,23 @@ def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
     def text() -> str:
         run_id, verb = record.run_id, "explain" if record.decision is not None else "resume"
         kept = [] if run_id is None else [f"  kept as {run_id}: {hint(verb, run_id)}"]
-        return "\n".join([surface_page(surface, record.name, units, whole=whole), *kept])
+        steps = page(_steps(record)) if whole else ""
+        parts = [surface_page(surface, record.name, units, whole=whole), steps, *kept]
+        return "\n".join(filter(None, parts))
 
     told: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
     if as_json:
         grid = Space(map_of(record.subject["file"]).factors).grid()
         told |= _fields(surface, [*units], grid[:_MOST_PREDICTED])
     print_result(text, as_json=as_json, **told)
+
+
+def _steps(record: RunRecord) -> Iterator[Part]:
+    """Yield the steps of servers that did not end as they should, with what they printed last."""
+    for sample, step in steps_of(record):
+        if step.how and not (step.name == "start" and step.code == -signal.SIGTERM):
+            yield from wrapped(f"sample {sample.id}: {step}", "  ", hanging=4)
+            yield from (f"    | {line}" for line in step.end)
 
 
 def _fields(surface: Surface, responses: Sequence[str], grid: Sequence[Point]) -> dict[str, Any]:

@@ -261,6 +261,12 @@ class SurfaceMap:
             return len(self._queue) + len(self._pending)
         return None if self.samples is None else self.samples - self.done
 
+    def planned(self) -> list[Sample]:
+        """Ask for the samples that are known beforehand: those of its first design, at most all."""
+        count = len(self._queue) if self.samples is None else min(self.samples, len(self._queue))
+        asked = (self.ask() for _ in range(count))
+        return [sample for sample in asked if sample is not None]
+
     @property
     def mean_cost_s(self) -> float:
         """What a sample took on average."""
@@ -291,7 +297,7 @@ class SurfaceMap:
 
     def _quantile(self) -> float:
         """Return how many standard errors half an interval is wide."""
-        return student_t(max(len(self._answers()) - 1.0, 1.0), 0.5 + self._confidence / 2.0)
+        return student_t(max(len(self._answers()) - 1.0, 1.0), self._confidence)
 
     def _fitted(self, measured: Sequence[Measured], response: str | None = None) -> Surface:
         return fit_surface(

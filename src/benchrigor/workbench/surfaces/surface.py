@@ -486,9 +486,11 @@ def _without_number(samples: Sequence[Measured]) -> Iterable[Notice]:
     lost = [each for each in samples if not each.estimates]
     beyond = sum(each.at_least is not None or each.at_most is not None for each in lost)
     if lost:
+        has = "has" if len(lost) == 1 else "have"
+        since = f", {beyond} of them since the answer is beyond a limit" if beyond else ""
         sentence = (
-            f"{many(len(lost), 'sample')} of {len(samples)} have no number, "
-            f"{beyond} of them since the answer is beyond a limit; no model counts them."
+            f"{len(lost)} of {many(len(samples), 'sample')} {has} no number{since}; no model "
+            "counts them."
         )
         yield Notice.warning(
             Code.SAMPLES_WITHOUT_NUMBER, sentence, samples=len(samples), beyond=beyond
