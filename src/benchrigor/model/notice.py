@@ -133,6 +133,8 @@ class Code(enum.StrEnum):
     SAMPLES_WITHOUT_NUMBER = "samples-without-number"
     LACK_OF_FIT = "lack-of-fit"
     PREDICTIONS_WIDENED = "predictions-widened"
+    FEW_HOSTS = "few-hosts"
+    HOSTS_DISAGREE = "hosts-disagree"
 
 
 # Codes of one cause, the most telling first: where it stands, the others say nothing more.

@@ -12,10 +12,10 @@ import numpy.typing as npt
 from benchrigor.errors import PlanMismatch
 from benchrigor.model import Estimate, Floats, StopReason
 from benchrigor.model.checks import (
+    attempt,
     refuse,
     wrong_choice,
     wrong_number,
-    wrong_quantity,
     wrong_share,
     wrong_values,
     wrong_whole,
@@ -24,13 +24,12 @@ from benchrigor.model.series import short
 from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.surfaces.designs import d_optimal, seed_of, snake
 from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
-from benchrigor.workbench.surfaces.samples import Measured, Sample
+from benchrigor.workbench.surfaces.samples import Answer, Measured, Sample, read_answer
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 
 ADAPTIVE, D_OPTIMAL, FULL = "adaptive", "d-optimal", "full"
 DESIGNS = (ADAPTIVE, D_OPTIMAL, FULL)
 RESPONSE = "response"  # the name of an answer that has none
-Answer = Estimate | tuple[float, float, float]
 _MOST_ASKED = 3  # times that the same point is asked, to narrow it
 _FEWEST = 4  # samples of a first design
 
@@ -320,25 +319,9 @@ class SurfaceMap:
         )
         answers = {}
         for name, answer in by_name.items():
-            if isinstance(answer, tuple) and len(answer) == 3:
-                value, low, high = answer
-                answer = Estimate(  # noqa: PLW2901
-                    value=value,
-                    low=low,
-                    high=high,
-                    confidence=self._confidence,
-                    n=1,
-                    n_effective=1.0,
-                    method="told",
-                )
-            if not isinstance(answer, Estimate):
-                problems.append(f"{name} is {short(answer)}, expected an Estimate or three numbers")
-                continue
-            wrong = wrong_quantity(name, answer)
-            if not wrong and answer.low <= 0.0:
-                wrong = [f"{name} is {answer.value!r} from {answer.low!r}, expected more than 0"]
-            problems += wrong
-            answers[name] = answer
+            read = attempt(problems, read_answer, name, answer, self._confidence)
+            if read is not None:
+                answers[name] = read
         refuse(problems)
         return answers
 

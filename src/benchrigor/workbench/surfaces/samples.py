@@ -2,12 +2,49 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from benchrigor.errors import InvalidInput
+from benchrigor.model.checks import refuse, wrong_quantity
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import short
+from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.surfaces.factors import Level
+
+Answer = Estimate | tuple[float, float, float]
+_LEAST_ERROR = 1e-4  # what is told as exact is known no better
+
+
+def read_answer(name: str, answer: object, confidence: float) -> Estimate:
+    """Return an answer, told as an Estimate or as value, low and high, as an Estimate above 0."""
+    if isinstance(answer, tuple) and len(answer) == 3:
+        value, low, high = answer
+        answer = Estimate(
+            value=value,
+            low=low,
+            high=high,
+            confidence=confidence,
+            n=1,
+            n_effective=1.0,
+            method="told",
+        )
+    if not isinstance(answer, Estimate):
+        raise InvalidInput(f"{name} is {short(answer)}, expected an Estimate or three numbers")
+    refuse(wrong_quantity(name, answer))
+    if answer.low <= 0.0:
+        raise InvalidInput(f"{name} is {answer.value!r} from {answer.low!r}, expected more than 0")
+    return answer
+
+
+def relative_error(estimate: Estimate) -> float:
+    """Return the standard error over the value: that of its logarithm, as the delta method says."""
+    error = estimate.standard_error
+    if error is None:
+        error = estimate.half_width / student_t(math.inf, estimate.confidence)
+    return max(error / estimate.value, _LEAST_ERROR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,9 +26,8 @@ from benchrigor.units import Direction
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point
 from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess, fit_gaussian_process
 from benchrigor.workbench.surfaces.quadratic import Quadratic, fit_quadratic, width_of_plane
-from benchrigor.workbench.surfaces.samples import Measured
+from benchrigor.workbench.surfaces.samples import Measured, relative_error
 
-_LEAST_ERROR = 1e-4  # relative: what is told as exact is known no better
 _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
 _LARGEST_LOG = 700.0  # whose exponential is a double
 _WIDE = 2.0  # from such a factor on predictions were far off
@@ -550,17 +549,11 @@ def _averaged(estimates: Sequence[Estimate]) -> tuple[float, float]:
     Where they differ by more than their errors the error grows with them (Birge 1932).
     """
     logs = np.log([each.value for each in estimates])
-    errors = np.maximum([_error(each) / each.value for each in estimates], _LEAST_ERROR)
+    errors = np.array([relative_error(each) for each in estimates])
     weights = errors**-2.0
     mean = float(np.average(logs, weights=weights))
     ratio = float(weights @ (logs - mean) ** 2) / max(len(estimates) - 1, 1)
     return mean, math.sqrt(max(1.0, ratio) / float(weights.sum()))
-
-
-def _error(estimate: Estimate) -> float:
-    if estimate.standard_error is not None:
-        return estimate.standard_error
-    return estimate.half_width / student_t(math.inf, estimate.confidence)
 
 
 def _chosen(process: GaussianProcess, quadratic: Quadratic | None) -> Quadratic | GaussianProcess:

@@ -1,0 +1,501 @@
+"""The configuration that is best on several hosts: asked for a turn, told what it found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from benchrigor.errors import PlanMismatch
+from benchrigor.model import Code, Estimate, Floats, Notice
+from benchrigor.model.checks import (
+    attempt,
+    listed,
+    refuse,
+    wrong_choice,
+    wrong_number,
+    wrong_share,
+    wrong_whole,
+)
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import short
+from benchrigor.model.text import many
+from benchrigor.stats.series.interval import StandardError, student_t, t_interval
+from benchrigor.workbench.surfaces.factors import Point, show_point
+from benchrigor.workbench.surfaces.samples import Answer, read_answer, relative_error
+
+BEST, EQUIVALENT, UNDECIDED = "best", "equivalent", "undecided"
+ANY_HOST, THESE_HOSTS = "hosts like these", "these hosts only"
+_FEWEST = 4  # hosts from which on they stand for others
+_MOST_TURNS = 4  # of a host, where no budget ends it
+_ROUNDING = 1e-12
+_LARGEST_LOG = 700.0  # whose exponential is a double
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn(OneLine):
+    """Configurations that one host measures, one after the other.
+
+    Parameters
+    ----------
+    id
+        Counted from 0.
+    host
+        Which one.
+    points
+        The configurations, in the order in which to measure them.
+    """
+
+    id: int
+    host: str
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice(OneLine):
+    """The configuration to take.
+
+    Parameters
+    ----------
+    point
+        It; of an undecided choice the one that leads. None where none was measured.
+    verdict
+        "best"; "equivalent", where no other one is better by more than the margin; or "undecided".
+    scope
+        "hosts like these", or "these hosts only" where fewer than four were measured.
+    prediction
+        Its answer over that of the best other one on a host that was not measured. None where no
+        two hosts can be compared.
+    notices
+        What a reader must know of it.
+    rivals
+        The others that may still be better.
+    """
+
+    point: Point | None
+    verdict: str
+    scope: str
+    prediction: Estimate | None
+    notices: tuple[Notice, ...] = ()
+    rivals: tuple[Point, ...] = ()
+
+
+class BestChoice:
+    """Find which of some configurations is best on the mean over hosts.
+
+    It does nothing itself: it is asked for turns and told what they found. In each turn one host
+    measures all configurations that are still in the race. Turns may be asked for before others
+    are told, as many as the next look at the results needs.
+
+    Parameters
+    ----------
+    points
+        The configurations, at least two, such as those that lead a map.
+    hosts
+        Their names.
+    margin
+        Relative difference that does not matter.
+    confidence
+        Chance that no configuration leaves the race, or loses to the choice, that is the best.
+    budget_s
+        What all turns may cost; None for four turns of each host at most, which also holds as long
+        as no turn has a cost.
+    direction
+        "higher" or "lower": which answers are better.
+    seed
+        Of the orders within turns.
+
+    Raises
+    ------
+    InvalidInput
+        When an argument is out of range, points or hosts are equal; all problems at once.
+
+    Notes
+    -----
+    What counts is d = ln(one / other) of two configurations in the same turn, in which the pace of
+    the host cancels. Its bound is `mean_over_hosts` less t standard errors. One that beats another
+    (bound above 0) ends its race (Maron & Moore 1994); one that beats all is "best"; one whose
+    bounds all are above -margin is "equivalent". There are looks after 4, 8, 16, ... turns (with
+    two or three hosts after two turns of each), and at the end. Look k spends (1 - confidence) / (k
+    (k + 1)) of the chance of error, in all no more than 1 - confidence (Lan & DeMets 1983, spending
+    the share k / (k + 1) up to look k), divided by the number of configurations (Bonferroni): any
+    of the others might seem to beat the best one.
+
+    Where hosts differ, more turns of them make little more certain; more hosts do.
+
+    Examples
+    --------
+    >>> paces = {"ash": 1.0, "elm": 1.3, "fir": 0.8, "oak": 1.1}
+    >>> choice = BestChoice([{"threads": 4}, {"threads": 8}, {"threads": 16}], [*paces])
+    >>> while (turn := choice.ask()) is not None:
+    ...     rates = [paces[turn.host] * (90.0 + point["threads"]) for point in turn.points]
+    ...     choice.tell(turn, [(rate, 0.99 * rate, 1.01 * rate) for rate in rates])
+    >>> found = choice.result()
+    >>> found.point, found.verdict, found.scope
+    ({'threads': 16}, 'best', 'hosts like these')
+    """
+
+    def __init__(
+        self,
+        points: Sequence[Point],
+        hosts: Sequence[str],
+        *,
+        margin: float = 0.02,
+        confidence: float = 0.95,
+        budget_s: float | None = None,
+        direction: str = "higher",
+        seed: int = 1,
+    ) -> None:
+        problems: list[str] = []
+        configurations = attempt(problems, listed, points, "points", "configuration")
+        names = attempt(problems, listed, hosts, "hosts", "name")
+        refuse(
+            problems,
+            _wrong_points(configurations or []) if configurations else [],
+            _wrong_hosts(names or []),
+            wrong_number("margin", margin, zero=True),
+            wrong_share("confidence", confidence),
+            [] if budget_s is None else wrong_number("budget_s", budget_s),
+            wrong_choice("direction", direction, ("higher", "lower")),
+            wrong_whole("seed", seed, least=0),
+        )
+        self._points = [dict(each) for each in configurations or []]
+        self._hosts: list[str] = names or []
+        self._margin, self._confidence, self._budget_s = margin, confidence, budget_s
+        self._sign = 1.0 if direction == "higher" else -1.0
+        self._seed = seed
+        self._race = list(range(len(self._points)))
+        self._failed: set[int] = set()
+        self._pending: dict[int, Turn] = {}
+        self._asked = 0
+        self._where: list[str] = []  # the host of each turn that was told
+        self._logs: list[Floats] = []  # by configuration, the greater the better; NaN where none
+        self._errors: list[Floats] = []
+        self._spent_s = 0.0
+        self._looks, self._seen = 0, 0  # how many, and the turns told by the last one
+        self._next = max(_FEWEST, 2 * len(self._hosts) if len(self._hosts) < _FEWEST else 0)
+        self._verdict, self._chosen = UNDECIDED, -1
+
+    def ask(self) -> Turn | None:
+        """Return the next turn; None when nothing more is to be asked, as far as is known."""
+        if self._verdict != UNDECIDED or (self._pending and self._asked >= self._next):
+            return None
+        if not self._may_go_on():
+            if not self._pending and self._seen < len(self._where):
+                self._look()
+            return None
+        order = np.random.default_rng([self._seed, self._asked]).permutation(self._race)
+        turn = Turn(
+            id=self._asked,
+            host=self._hosts[self._asked % len(self._hosts)],
+            points=tuple(self._points[index] for index in order),
+        )
+        self._asked += 1
+        self._pending[turn.id] = turn
+        return turn
+
+    def tell(self, turn: Turn, estimates: Sequence[Answer | None], *, cost_s: float = 0.0) -> None:
+        """Add what a turn found.
+
+        Parameters
+        ----------
+        turn
+            As `ask` returned it.
+        estimates
+            For each of its points, in their order, an Estimate, or value, low and high. None for
+            one that does not work on this host; it leaves the race.
+        cost_s
+            Seconds that it took.
+
+        Raises
+        ------
+        PlanMismatch
+            When the turn was not asked for, or has been told already.
+        InvalidInput
+            For another number of estimates, or those that are not above 0 or not in their interval.
+        """
+        if not isinstance(turn, Turn) or self._pending.get(turn.id) != turn:
+            raise PlanMismatch(
+                f"{short(turn)} was never asked for, or has been told already; "
+                "tell each turn that ask() returned, once"
+            )
+        problems = wrong_number("cost_s", cost_s, zero=True)
+        answers = attempt(problems, listed, estimates, "estimates", "Estimate") or []
+        if answers and len(answers) != len(turn.points):
+            expected = f"as many as the turn has points, {len(turn.points)}"
+            problems.append(f"estimates are {len(answers)}, expected {expected}")
+        logs, errors = np.full((2, len(self._points)), math.nan)
+        failed = set()
+        for number, (point, answer) in enumerate(zip(turn.points, answers, strict=False)):
+            index = self._points.index(dict(point))
+            if answer is None:
+                failed.add(index)
+                continue
+            name = f"estimates[{number}]"
+            read = attempt(problems, read_answer, name, answer, self._confidence)
+            if read is not None:
+                logs[index], errors[index] = math.log(read.value), relative_error(read)
+        refuse(problems)
+        del self._pending[turn.id]
+        self._where.append(turn.host)
+        self._logs.append(self._sign * logs)
+        self._errors.append(errors)
+        self._spent_s += cost_s
+        self._failed |= failed
+        self._race = [index for index in self._race if index not in self._failed]
+        if len(self._where) >= self._next:
+            self._next *= 2
+            self._look()
+
+    def result(self) -> Choice:
+        """Return the choice, also while turns are still to come."""
+        hosts = sorted(set(self._where))
+        chosen = self._chosen if self._verdict != UNDECIDED else self._leader()
+        few = len(hosts) < _FEWEST
+        notices = [] if chosen is not None else [_no_answer(len(self._where))]
+        if hosts and few:
+            sentence = (
+                f"Measured on {', '.join(hosts)} alone: from {_FEWEST} hosts on the choice "
+                "would be for others like them."
+            )
+            notices.append(Notice.warning(Code.FEW_HOSTS, sentence, hosts=len(hosts)))
+        if self._failed:
+            names = "; ".join(show_point(self._points[index]) for index in sorted(self._failed))
+            sentence = f"Without an answer on a host, and out of the race: {names}."
+            without = len(self._failed)
+            notices.append(Notice.warning(Code.SAMPLES_WITHOUT_NUMBER, sentence, n=without))
+        prediction = None
+        if chosen is not None:
+            notices += self._disagreements(chosen)
+            prediction = self._predicted(chosen)
+        return Choice(
+            point=None if chosen is None else dict(self._points[chosen]),
+            verdict=self._verdict,
+            scope=THESE_HOSTS if few else ANY_HOST,
+            prediction=prediction,
+            notices=tuple(notices),
+            rivals=tuple(dict(self._points[index]) for index in self._race if index != chosen),
+        )
+
+    def _may_go_on(self) -> bool:
+        if len(self._race) < 2:
+            return False
+        if self._budget_s is None or self._spent_s == 0.0:
+            return self._asked < _MOST_TURNS * len(self._hosts)
+        each_s = self._spent_s / sum(np.isfinite(logs).sum() for logs in self._logs)
+        more = len(self._race) + sum(len(turn.points) for turn in self._pending.values())
+        return bool(self._spent_s + more * each_s <= self._budget_s)
+
+    def _look(self) -> None:
+        """Find whether one is chosen, and who leaves the race."""
+        self._looks += 1
+        self._seen = len(self._where)
+        spent = (1.0 - self._confidence) / (self._looks * (self._looks + 1))
+        tail = spent / len(self._points)
+        bounds = {
+            one: {other: self._bound(one, other, tail) for other in self._race if other != one}
+            for one in self._race
+        }
+        beaten = {other for own in bounds.values() for other in own if own[other] > _ROUNDING}
+        least = {one: min(own.values(), default=math.inf) for one, own in bounds.items()}
+        self._race = [index for index in self._race if index not in beaten]
+        if not self._race:
+            return
+        self._chosen = max(self._race, key=lambda one: least[one])
+        if len(self._race) == 1:
+            self._verdict = BEST
+        elif least[self._chosen] > -self._margin:
+            self._verdict = EQUIVALENT
+
+    def _bound(self, one: int, other: int, tail: float) -> float:
+        """Return what the mean over hosts of ln(one / other) exceeds, but for a chance ``tail``."""
+        mean, error = mean_over_hosts(self._differences(one, other).values())
+        if error is None:
+            return -math.inf
+        return mean - student_t(error.degrees_of_freedom, 1.0 - 2.0 * tail) * error.value
+
+    def _differences(self, one: int, other: int) -> dict[str, Floats]:
+        """Return ln(one / other) in each turn that has both, by host."""
+        if not self._logs:
+            return {}
+        found: Floats = np.array(self._logs)[:, one] - np.array(self._logs)[:, other]
+        where, known = np.array(self._where), np.isfinite(found)
+        return {host: found[known & (where == host)] for host in sorted({*where[known].tolist()})}
+
+    def _leader(self) -> int | None:
+        """Return which one in the race is ahead on the mean over hosts."""
+        if not self._race or not self._logs:
+            return None
+        first = self._race[0]
+        return max(
+            self._race, key=lambda one: mean_over_hosts(self._differences(one, first).values())[0]
+        )
+
+    def _predicted(self, chosen: int) -> Estimate | None:
+        """Predict the ratio of the choice to the best other one on a new host."""
+        others = {*range(len(self._points))} - {chosen} - self._failed
+        differences = [self._differences(chosen, other) for other in sorted(others)]
+        known = [[float(np.mean(each)) for each in own.values()] for own in differences if own]
+        if not known:
+            return None
+        return predict_ratio(min(known, key=np.mean), self._confidence, inverted=self._sign < 0.0)
+
+    def _disagreements(self, chosen: int) -> Iterable[Notice]:
+        """Name the configurations that are better than the choice on some hosts, worse on others.
+
+        The chance to name any that is not so is at most 1 - confidence (Bonferroni).
+        """
+        level = (1.0 - self._confidence) / (len(self._points) - 1)
+        swapped = []
+        for other in range(len(self._points)):
+            differences = {} if other == chosen else self._differences(other, chosen)
+            means = {host: float(np.mean(each)) for host, each in differences.items()}
+            errors = [self._error(host, other, chosen) for host in means]
+            if len(means) > 1 and swap_chance([*means.values()], errors) <= level:
+                better = ", ".join(host for host, mean in means.items() if mean > 0.0)
+                swapped.append(f"{show_point(self._points[other])} is better on {better}")
+        if swapped:
+            sentence = (
+                f"Hosts disagree: {'; '.join(swapped)}, and worse on the others, "
+                f"than {show_point(self._points[chosen])}."
+            )
+            yield Notice.warning(Code.HOSTS_DISAGREE, sentence, configurations=len(swapped))
+
+    def _error(self, host: str, one: int, other: int) -> float:
+        """Return the error of a host's mean difference: as told, or as its turns differ."""
+        own = np.array(self._where) == host
+        told = np.hypot(*np.array(self._errors)[own][:, [one, other]].T)
+        told = told[np.isfinite(told)]
+        seen = self._differences(one, other)[host]
+        apart = float(np.std(seen, ddof=1)) if len(seen) > 1 else 0.0
+        return max(math.hypot(*told) / len(told), apart / math.sqrt(len(seen)))
+
+
+def mean_over_hosts(differences: Iterable[Floats]) -> tuple[float, StandardError | None]:
+    """Return the mean over hosts of differences, and its standard error where turns show one.
+
+    Parameters
+    ----------
+    differences
+        Of the turns of each host.
+
+    Returns
+    -------
+    tuple
+        From four hosts on these are a sample of all hosts: the error is that of the means of H
+        hosts, s / sqrt(H) with H - 1 degrees of freedom (Student 1908). It counts the noise of
+        turns, the fewer the more; unequal numbers of turns make it conservative (Benjamini 1983).
+        Fewer hosts are all that there are: the error is that of the mean of strata, sqrt(sum of s^2
+        / T_h) / H (Cochran 1977, section 5.4) where s^2 is pooled over the T_h turns of each host,
+        with sum of T_h - H degrees of freedom.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean, error = mean_over_hosts(np.array([[0.01], [0.02], [0.04], [0.05]]))
+    >>> round(mean, 3), round(error.value, 4), error.degrees_of_freedom
+    (0.03, 0.0091, 3.0)
+    """
+    turns = list(differences)
+    means = np.array([np.mean(each) for each in turns])
+    mean, hosts = float(np.mean(means)), len(turns)
+    if hosts >= _FEWEST:
+        return mean, StandardError(float(np.std(means, ddof=1)) / math.sqrt(hosts), hosts - 1.0)
+    freedom = float(sum(len(each) - 1 for each in turns))
+    if freedom == 0.0:
+        return mean, None
+    variance = sum(float(np.var(each)) * len(each) for each in turns) / freedom
+    error = math.sqrt(variance * sum(1.0 / len(each) for each in turns)) / hosts
+    return mean, StandardError(error, freedom)
+
+
+def predict_ratio(
+    logs: Sequence[float], confidence: float, *, inverted: bool = False
+) -> Estimate | None:
+    """Predict a ratio on one more host from its logarithms on others; None from a single one.
+
+    The interval is that of a future value of a normal distribution, mean ± t s sqrt(1 + 1/H) with
+    H - 1 degrees of freedom (Whitmore 1986).
+
+    Examples
+    --------
+    >>> predict_ratio([0.01, 0.02, 0.04, 0.05], 0.95)
+    1.030 [0.966, 1.100] 95%
+    """
+    hosts = len(logs)
+    if hosts < 2:
+        return None
+    sign = -1.0 if inverted else 1.0
+    error = float(np.std(logs, ddof=1)) * math.sqrt(1.0 + 1.0 / hosts)
+    spread = StandardError(error, hosts - 1.0)
+    log = t_interval(
+        sign * float(np.mean(logs)),
+        spread,
+        confidence,
+        n=hosts,
+        n_effective=float(hosts),
+        method="prediction for a new host",
+    )
+    value, low, high = (
+        math.exp(min(max(each, -_LARGEST_LOG), _LARGEST_LOG))
+        for each in (log.value, log.low, log.high)
+    )
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        confidence=confidence,
+        n=hosts,
+        n_effective=float(hosts),
+        method=log.method,
+        standard_error=error * value,
+        degrees_of_freedom=hosts - 1.0,
+    )
+
+
+def swap_chance(differences: Sequence[float], errors: Sequence[float]) -> float:
+    """Return the p-value that no host's true difference has another sign than those of the others.
+
+    The likelihood ratio test for qualitative interactions of Gail & Simon (1985): the smaller sum
+    of squares (d / error)^2 of one sign, against a mixture of chi-squared distributions with 1 to
+    H - 1 degrees of freedom, weighted as the binomial (H - 1, 1/2).
+
+    Examples
+    --------
+    >>> round(swap_chance([0.10, -0.10], [0.02, 0.02]), 8), swap_chance([0.1, 0.2], [0.02, 0.02])
+    (2.9e-07, 1.0)
+    """
+    squares = np.square(np.divide(differences, errors))
+    up = np.greater(differences, 0.0)
+    least = float(min(squares[up].sum(), squares[~up].sum()))
+    if least == 0.0:
+        return 1.0
+    freedoms = np.arange(1, len(squares))
+    weights = scipy.special.binom(len(squares) - 1, freedoms) * 0.5 ** (len(squares) - 1)
+    return float(weights @ scipy.special.chdtrc(freedoms, least))
+
+
+def _wrong_points(points: Sequence[object]) -> Iterable[str]:
+    if len(points) < 2:
+        yield f"points are {len(points)}, expected at least two"
+    for index, each in enumerate(points):
+        if not isinstance(each, Mapping) or not each:
+            yield f"points[{index}] is {short(each)}, expected a level of each factor"
+        elif each in points[:index]:
+            yield f"points[{index}] is {short(each)} again, expected different ones"
+
+
+def _wrong_hosts(hosts: Sequence[object]) -> Iterable[str]:
+    for index, each in enumerate(hosts):
+        if not isinstance(each, str) or not each:
+            yield f"hosts[{index}] is {short(each)}, expected a name"
+        elif each in hosts[:index]:
+            yield f"hosts[{index}] is {each!r} again, expected each host once"
+
+
+def _no_answer(turns: int) -> Notice:
+    sentence = f"No configuration has an answer after {many(turns, 'turn')}."
+    return Notice.refusal(Code.NO_DATA, sentence, turns=turns)
