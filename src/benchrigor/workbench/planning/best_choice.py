@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -30,6 +30,7 @@ from benchrigor.workbench.surfaces.samples import Answer, read_answer, relative_
 BEST, EQUIVALENT, UNDECIDED = "best", "equivalent", "undecided"
 ANY_HOST, THESE_HOSTS = "hosts like these", "these hosts only"
 _FEWEST = 4  # hosts from which on they stand for others
+_LATEST = 16  # turns of the first look at most
 _MOST_TURNS = 4  # of a host, where no budget ends it
 _ROUNDING = 1e-12
 _LARGEST_LOG = 700.0  # whose exponential is a double
@@ -116,13 +117,13 @@ class BestChoice:
     Notes
     -----
     What counts is d = ln(one / other) of two configurations in the same turn, in which the pace of
-    the host cancels. Its bound is `mean_over_hosts` less t standard errors. One that beats another
-    (bound above 0) ends its race (Maron & Moore 1994); one that beats all is "best"; one whose
-    bounds all are above -margin is "equivalent". There are looks after 4, 8, 16, ... turns (with
-    two or three hosts after two turns of each), and at the end. Look k spends (1 - confidence) / (k
-    (k + 1)) of the chance of error, in all no more than 1 - confidence (Lan & DeMets 1983, spending
-    the share k / (k + 1) up to look k), divided by the number of configurations (Bonferroni): any
-    of the others might seem to beat the best one.
+    the host cancels. Its lower bound is `mean_over_hosts` less t standard errors. One that beats
+    another (bound above 0) ends its race (Maron & Moore 1994); one that beats all is "best"; one
+    whose bounds all are above -margin is "equivalent". The first look is when each host had a turn
+    (at least 4 and at most 16 turns; of fewer than four hosts two of each), then whenever the turns
+    have doubled, and at the end. Look k spends (1 - confidence) / 2^k, in all less than 1 -
+    confidence (Lan & DeMets 1983, with the share 1 - 2^-k spent up to look k), divided by the
+    number of configurations (Bonferroni): any of the others might seem to beat the best one.
 
     Where hosts differ, more turns of them make little more certain; more hosts do.
 
@@ -154,7 +155,7 @@ class BestChoice:
         names = attempt(problems, listed, hosts, "hosts", "name")
         refuse(
             problems,
-            _wrong_points(configurations or []) if configurations else [],
+            _wrong_points(configurations or []),
             _wrong_hosts(names or []),
             wrong_number("margin", margin, zero=True),
             wrong_share("confidence", confidence),
@@ -176,7 +177,8 @@ class BestChoice:
         self._errors: list[Floats] = []
         self._spent_s = 0.0
         self._looks, self._seen = 0, 0  # how many, and the turns told by the last one
-        self._next = max(_FEWEST, 2 * len(self._hosts) if len(self._hosts) < _FEWEST else 0)
+        several = len(self._hosts) * (2 if len(self._hosts) < _FEWEST else 1)
+        self._next = min(max(several, _FEWEST), _LATEST)  # turns at the next look
         self._verdict, self._chosen = UNDECIDED, -1
 
     def ask(self) -> Turn | None:
@@ -255,7 +257,7 @@ class BestChoice:
         hosts = sorted(set(self._where))
         chosen = self._chosen if self._verdict != UNDECIDED else self._leader()
         few = len(hosts) < _FEWEST
-        notices = [] if chosen is not None else [_no_answer(len(self._where))]
+        notices = []
         if hosts and few:
             sentence = (
                 f"Measured on {', '.join(hosts)} alone: from {_FEWEST} hosts on the choice "
@@ -268,7 +270,10 @@ class BestChoice:
             without = len(self._failed)
             notices.append(Notice.warning(Code.SAMPLES_WITHOUT_NUMBER, sentence, n=without))
         prediction = None
-        if chosen is not None:
+        if chosen is None:
+            sentence = f"No configuration has an answer after {many(len(self._where), 'turn')}."
+            notices.append(Notice.refusal(Code.NO_DATA, sentence, turns=len(self._where)))
+        else:
             notices += self._disagreements(chosen)
             prediction = self._predicted(chosen)
         return Choice(
@@ -293,8 +298,7 @@ class BestChoice:
         """Find whether one is chosen, and who leaves the race."""
         self._looks += 1
         self._seen = len(self._where)
-        spent = (1.0 - self._confidence) / (self._looks * (self._looks + 1))
-        tail = spent / len(self._points)
+        tail = (1.0 - self._confidence) / 2.0**self._looks / len(self._points)
         bounds = {
             one: {other: self._bound(one, other, tail) for other in self._race if other != one}
             for one in self._race
@@ -430,30 +434,17 @@ def predict_ratio(
         return None
     sign = -1.0 if inverted else 1.0
     error = float(np.std(logs, ddof=1)) * math.sqrt(1.0 + 1.0 / hosts)
-    spread = StandardError(error, hosts - 1.0)
     log = t_interval(
         sign * float(np.mean(logs)),
-        spread,
+        StandardError(error, hosts - 1.0),
         confidence,
         n=hosts,
         n_effective=float(hosts),
         method="prediction for a new host",
     )
-    value, low, high = (
-        math.exp(min(max(each, -_LARGEST_LOG), _LARGEST_LOG))
-        for each in (log.value, log.low, log.high)
-    )
-    return Estimate(
-        value=value,
-        low=low,
-        high=high,
-        confidence=confidence,
-        n=hosts,
-        n_effective=float(hosts),
-        method=log.method,
-        standard_error=error * value,
-        degrees_of_freedom=hosts - 1.0,
-    )
+    ends = np.clip([log.value, log.low, log.high], -_LARGEST_LOG, _LARGEST_LOG)
+    value, low, high = np.exp(ends).tolist()
+    return replace(log, value=value, low=low, high=high, standard_error=error * value)
 
 
 def swap_chance(differences: Sequence[float], errors: Sequence[float]) -> float:
@@ -479,8 +470,8 @@ def swap_chance(differences: Sequence[float], errors: Sequence[float]) -> float:
 
 
 def _wrong_points(points: Sequence[object]) -> Iterable[str]:
-    if len(points) < 2:
-        yield f"points are {len(points)}, expected at least two"
+    if len(points) == 1:
+        yield "points are a single one, expected at least two"
     for index, each in enumerate(points):
         if not isinstance(each, Mapping) or not each:
             yield f"points[{index}] is {short(each)}, expected a level of each factor"
@@ -494,8 +485,3 @@ def _wrong_hosts(hosts: Sequence[object]) -> Iterable[str]:
             yield f"hosts[{index}] is {short(each)}, expected a name"
         elif each in hosts[:index]:
             yield f"hosts[{index}] is {each!r} again, expected each host once"
-
-
-def _no_answer(turns: int) -> Notice:
-    sentence = f"No configuration has an answer after {many(turns, 'turn')}."
-    return Notice.refusal(Code.NO_DATA, sentence, turns=turns)
