@@ -40,7 +40,10 @@ class Chosen(NamedTuple):
 def _carry_out(
     points: Sequence[Point], logs: Floats, rng: np.random.Generator, seed: int
 ) -> tuple[Choice, int, int]:
-    """Choose, each answer with the noise of a measurement; return also trials and turns."""
+    """Choose, each answer with the noise of a measurement; return also trials and turns.
+
+    The logarithms have a row for each host and a column for each of the points.
+    """
     hosts = [f"host {number}" for number in range(len(logs))]
     search = BestChoice(points, hosts, seed=seed)
     trials = turns = 0
@@ -69,14 +72,14 @@ def _one(seed: int, leading: int | None, run: int) -> Chosen:
     grid = space.grid()
     known = np.log(peaks_of(kind, rng))
     logs = _on_hosts(known, 4, _EFFECT, rng)
-    points, samples = grid, 0
+    candidates, samples = np.arange(len(grid)), 0
     if leading is not None:
         samples = _SAMPLES if len(grid) < 64 else _LARGE_SAMPLES
         chosen = {index: grid[index] for index in spread(space, samples, rng)}
         surface = fit_surface(space, measure(chosen, np.exp(logs[0]), rng))
-        best_first = np.argsort(-surface.predictions(grid)[0])
-        points = [grid[index] for index in best_first[:leading]]
-    found, trials, turns = _carry_out(points, logs, rng, run)
+        candidates = np.argsort(-surface.predictions(grid)[0])[:leading]
+    points = [grid[index] for index in candidates]
+    found, trials, turns = _carry_out(points, logs[:, candidates], rng, run)
     at, oracle, mean = grid.index(found.point or {}), int(known.argmax()), logs.mean(axis=0)
     return Chosen(
         lost=float(mean.max() - mean[at]),
