@@ -166,8 +166,7 @@ class BestChoice:
         self._points = [dict(each) for each in configurations or []]
         self._hosts: list[str] = names or []
         self._margin, self._confidence, self._budget_s = margin, confidence, budget_s
-        self._sign = 1.0 if direction == "higher" else -1.0
-        self._seed = seed
+        self._sign, self._seed = 1.0 if direction == "higher" else -1.0, seed
         self._race = list(range(len(self._points)))
         self._failed: set[int] = set()
         self._pending: dict[int, Turn] = {}
@@ -259,16 +258,13 @@ class BestChoice:
         few = len(hosts) < _FEWEST
         notices = []
         if hosts and few:
-            sentence = (
-                f"Measured on {', '.join(hosts)} alone: from {_FEWEST} hosts on the choice "
-                "would be for others like them."
-            )
+            sentence = f"Only {', '.join(hosts)} measured: four hosts or more stand for others."
             notices.append(Notice.warning(Code.FEW_HOSTS, sentence, hosts=len(hosts)))
         if self._failed:
             names = "; ".join(show_point(self._points[index]) for index in sorted(self._failed))
             sentence = f"Without an answer on a host, and out of the race: {names}."
-            without = len(self._failed)
-            notices.append(Notice.warning(Code.SAMPLES_WITHOUT_NUMBER, sentence, n=without))
+            code, without = Code.SAMPLES_WITHOUT_NUMBER, len(self._failed)
+            notices.append(Notice.warning(code, sentence, n=without))
         prediction = None
         if chosen is None:
             sentence = f"No configuration has an answer after {many(len(self._where), 'turn')}."
@@ -323,9 +319,8 @@ class BestChoice:
 
     def _differences(self, one: int, other: int) -> dict[str, Floats]:
         """Return ln(one / other) in each turn that has both, by host."""
-        if not self._logs:
-            return {}
-        found: Floats = np.array(self._logs)[:, one] - np.array(self._logs)[:, other]
+        logs = np.array(self._logs)
+        found: Floats = logs[:, one] - logs[:, other]
         where, known = np.array(self._where), np.isfinite(found)
         return {host: found[known & (where == host)] for host in sorted({*where[known].tolist()})}
 
@@ -432,10 +427,9 @@ def predict_ratio(
     hosts = len(logs)
     if hosts < 2:
         return None
-    sign = -1.0 if inverted else 1.0
     error = float(np.std(logs, ddof=1)) * math.sqrt(1.0 + 1.0 / hosts)
     log = t_interval(
-        sign * float(np.mean(logs)),
+        float(np.mean(logs)) * (-1.0 if inverted else 1.0),
         StandardError(error, hosts - 1.0),
         confidence,
         n=hosts,
