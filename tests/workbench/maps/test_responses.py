@@ -3,11 +3,23 @@
 import pytest
 
 from benchrigor.errors import WorkloadFailed
+from benchrigor.model import codec
+from benchrigor.storage import Journal
 from benchrigor.workbench.data import Limit, LoadResult
-from benchrigor.workbench.maps.map_file import PeakResponse
-from benchrigor.workbench.maps.responses import found_in, search_options, value_of
+from benchrigor.workbench.maps.map_file import PeakResponse, read_map
+from benchrigor.workbench.maps.map_run import Found, MapRun, round_of
+from benchrigor.workbench.maps.responses import (
+    Samples,
+    begun_in,
+    found_in,
+    metric_of,
+    search_options,
+    value_of,
+)
+from benchrigor.workbench.maps.stored_maps import search_for
+from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.planning.search import PeakSearch
-from benchrigor.workbench.surfaces.samples import Sample
+from benchrigor.workbench.surfaces.samples import Measured, Sample
 
 LIMIT = Limit(metric="mean", at_most=0.04)
 POINT = {"threads": 2}
@@ -71,3 +83,64 @@ def test_what_a_function_returns_is_an_estimate(tmp_path):
     assert (told.value, told.low, told.high) == (5.0, 4.0, 6.0)
     with pytest.raises(WorkloadFailed, match="answering:wrong returned None, expected"):
         value_of("answering:wrong", POINT, str(tmp_path))
+
+
+class Queue:
+    """A server that serves 200 a second, one after the other."""
+
+    def __init__(self) -> None:
+        self.offered = 0
+
+    def offer(self, trial):
+        self.offered += 1
+        spare = 200.0 - trial.load
+        return LoadResult(mean_response_s=1 / spare if spare > 0.0 else 9.0)
+
+
+FILE = """
+[factors.threads]
+levels = [1, 2]
+[response.peak]
+command = "no-such-program {load} {threads}"
+read = "mean:ms=regex:mean (.+)"
+mean = "40ms"
+"""
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """A stored map, and a search of it that ended just before the map could keep its answer."""
+    (tmp_path / "map.toml").write_text(FILE)
+    file = read_map(tmp_path / "map.toml")
+    store = Journal(tmp_path / "runs.sqlite")
+    whole = MapRun(search_for(file), name="a map", metrics=(metric_of(file.response),), store=store)
+    whole.begin()
+    sample = Sample(id=0, point={"threads": 2})
+    options = search_options(file.response, sample)
+    run = PeakRun(
+        PeakSearch(**options),
+        name=f"a search (of map {whole.run_id})",
+        options={**options, "limits": codec.encode(options["limits"])},
+        subject={"part of": whole.run_id, "sample": codec.encode(sample)},
+        store=store,
+    )
+    run.carry_out(Queue())
+    return file, store, whole.run_id, run.run_id
+
+
+def test_a_search_that_was_over_is_not_repeated(begun, tmp_path):
+    """Its generator is not even started: there is none."""
+    file, store, whole, part = begun
+    sample, earlier = begun_in(store, store.load(whole))
+    assert (sample.id, sample.point, earlier.run_id) == (0, {"threads": 2}, part)
+    with Samples(file, cwd=str(tmp_path), store=store, earlier=earlier) as samples:
+        found = samples.measure(sample)
+    assert found.estimates["peak"].low < 175.0 < found.estimates["peak"].high
+    assert found.run_id == part
+
+
+def test_nothing_is_begun_where_the_map_has_the_answer(begun):
+    _, store, whole, _ = begun
+    told = Measured(sample=Sample(id=0, point={"threads": 2}), reason="told")
+    store.append(whole, round_of(told, Found(reason="told")))
+    assert begun_in(store, store.load(whole)) is None
