@@ -138,7 +138,7 @@ def test_one_of_several_responses_is_named() -> None:
     assert product == pytest.approx(1.0, rel=1e-3)
     with pytest.raises(InvalidInput, match="'rate' or 'latency'"):
         surface.predict(point)
-    assert fit_surface(SPACE, samples, response="latency").predict(point).value < 1.0
+    assert fit_surface(SPACE, samples, responses=["latency"]).predict(point).value < 1.0
 
 
 def test_the_best_point_follows_the_direction() -> None:

@@ -17,7 +17,7 @@ GAUSSIAN_PROCESS = "gaussian-process"
 
 # Normal priors of the logarithms of the variance, relative to that of the samples, and of the
 # length scales, in coded units: mean and standard deviation. Eight samples alone do not tell them.
-_VARIANCE, _LENGTH = (0.0, 0.5), (np.log(1.7), 0.6)
+_VARIANCE, _LENGTH = (0.7, 0.5), (np.log(1.7), 0.6)
 _BOUNDS = (1e-3, 1e2)
 _STARTS = (0.5, 1.7, 5.0)  # length scales
 _LEVEL_SD = 3.0  # of the constant, over that of the samples; that of slopes is 1

@@ -84,6 +84,8 @@ class _Fit:
     points: Sequence[Point]
     estimates: Sequence[Estimate]
     model: Quadratic | GaussianProcess | None = None
+    process: GaussianProcess | None = None
+    error: float = 0.0  # relative standard error of a typical sample
     scale: float = 1.0
     notices: tuple[Notice, ...] = ()
 
@@ -167,6 +169,19 @@ class Surface(OneLine):
         fit, model = self._fitted(response)
         mean, sd = model.predictions(points)
         return mean, fit.scale * sd
+
+    def gains(self, points: Sequence[Point], response: str | None = None) -> Floats:
+        """Return how much surer of each point another sample of it would make.
+
+        The less that the standard deviation would be of the prediction there, by the Gaussian
+        process whichever model predicts: a quadratic that happens to fit is too sure between its
+        samples, and would only ask for them again.
+        """
+        fit, _ = self._fitted(response)
+        assert fit.process is not None  # noqa: S101  # there is one with any model
+        _, sd = fit.process.predictions(points)
+        less: Floats = sd - sd * fit.error / np.hypot(sd, fit.error)
+        return less
 
     def draws(
         self,
@@ -321,7 +336,7 @@ def fit_surface(
     space: Space,
     measured: Sequence[Measured],
     *,
-    response: str | None = None,
+    responses: Sequence[str] | None = None,
     confidence: float = 0.95,
     direction: str = "higher",
     seed: int = 1,
@@ -340,8 +355,8 @@ def fit_surface(
     measured
         What samples found. Those without an estimate do not count as values; samples of one point
         are averaged.
-    response
-        The only one to be modelled; None for all.
+    responses
+        Those to be modelled, `Surface.model` being of the first; None for all that samples have.
     confidence
         Of all intervals.
     direction
@@ -380,11 +395,11 @@ def fit_surface(
     for each in samples:
         problems += _wrong_sample(space, each)
     refuse(problems)
-    names = dict.fromkeys(name for each in samples for name in each.estimates)
-    if response is not None:
-        refuse(wrong_choice("response", response, tuple(names)) if names else ())
-        names = {response: None}
+    found_names = dict.fromkeys(name for each in samples for name in each.estimates)
+    names = found_names if responses is None else dict.fromkeys(responses)
     fits = {name: _fit_response(space, samples, name, confidence) for name in names}
+    if len(names) > 1:
+        fits = {name: replace(fit, notices=_named(name, fit.notices)) for name, fit in fits.items()}
     first = next(iter(fits.values()), _Fit(points=(), estimates=()))
     notices = [*_without_number(samples), *(one for fit in fits.values() for one in fit.notices)]
     if not fits:
@@ -399,6 +414,18 @@ def fit_surface(
         _confidence=confidence,
         _sign=1.0 if direction == "higher" else -1.0,
         _seed=seed,
+    )
+
+
+def _named(response: str, notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Return what is to be known of one of several responses, with its name."""
+    return tuple(
+        replace(
+            each,
+            sentence=f"{response}: {each.sentence}",
+            evidence={**each.evidence, "response": response},
+        )
+        for each in notices
     )
 
 
@@ -455,15 +482,15 @@ def _fit_response(
     if len(points) < _least_points(space):
         too_few = _too_few(space, len(points))
         return _Fit(points=points, estimates=estimates, notices=(too_few,))
-    model = _chosen(
-        fit_gaussian_process(space, points, logs, errors),
-        fit_quadratic(space, points, logs, errors),
-    )
+    process = fit_gaussian_process(space, points, logs, errors)
+    model = _chosen(process, fit_quadratic(space, points, logs, errors))
     rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
     return _Fit(
         points=points,
         estimates=estimates,
         model=model,
+        process=process,
+        error=float(np.median(errors)),
         scale=max(1.0, rms),
         notices=tuple(_doubts(model, rms)),
     )
