@@ -33,6 +33,7 @@ _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
 _LARGEST_LOG = 700.0  # whose exponential is a double
 _WIDE = 2.0  # from such a factor on predictions were far off
 _LACK = 0.01
+_SURE = 0.99  # of the limit of a quadratic's leave-one-out error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -345,7 +346,7 @@ def fit_surface(
 
     The logarithm of each response, which is above 0, is modelled by a Gaussian process and, where
     samples are enough for it, by a quadratic. Mean absolute leave-one-out errors choose between
-    them: the quadratic's counts with its upper 95 % limit (chi-square, on samples less coefficients
+    them: the quadratic's counts with its upper 99 % limit (chi-square, on samples less coefficients
     degrees of freedom), since its residuals with few of these are small by chance.
 
     Parameters
@@ -520,7 +521,7 @@ def _chosen(process: GaussianProcess, quadratic: Quadratic | None) -> Quadratic 
     if quadratic is None:
         return process
     own, other = (float(np.mean(np.abs(each.left_out))) for each in (process, quadratic))
-    lowest = float(scipy.special.chdtri(quadratic.freedom, 0.95))
+    lowest = float(scipy.special.chdtri(quadratic.freedom, _SURE))
     return quadratic if other * math.sqrt(quadratic.freedom / lowest) < own else process
 
 
