@@ -141,7 +141,9 @@ def opened(setting: Setting) -> None:
             took.append((time.perf_counter() - start, read - start))
     seconds, reading = min(took)
     verdict = setting.verdict("opens", seconds <= 2.0)
-    print(f"a map of {len(samples):,}: {seconds:.2f} s, {reading:.2f} of it to read: 2 s: {verdict}")
+    print(
+        f"a map of {len(samples):,}: {seconds:.2f} s, {reading:.2f} of it to read: 2 s: {verdict}"
+    )
     search = SurfaceMap(_FACTORS, samples=100, target=1e-3)
     chosen = rng.choice(len(grid), 60, replace=False).tolist()
     search.recall([*measure({index: grid[index] for index in chosen}, peaks, rng)])
@@ -151,7 +153,7 @@ def opened(setting: Setting) -> None:
         start = time.perf_counter()
         sample = search.ask()
         waits.append(time.perf_counter() - start)
-        assert sample is not None  # noqa: S101
+        assert sample is not None
         (found,) = measure({grid.index(sample.point): sample.point}, peaks, rng)
         search.tell(sample, found.estimates)
     verdict = setting.verdict("next", max(waits) <= 1.0)

@@ -35,6 +35,14 @@ _MOST_ASKED = 3  # times that the same point is asked, to narrow it
 _FEWEST = 4  # samples of a first design
 
 
+def _wrong_responses(responses: object) -> list[str]:
+    is_list = isinstance(responses, Sequence) and not isinstance(responses, str)
+    names = list(responses) if is_list else []  # type: ignore[call-overload]
+    fits = bool(names) and all(isinstance(each, str) for each in names)
+    is_right = fits and len({*names}) == len(names)
+    return wrong_values([("responses", responses, is_right, "different names")])
+
+
 class SurfaceMap:
     """Find how an answer depends on factors, with as few samples as it takes.
 
@@ -103,6 +111,7 @@ class SurfaceMap:
             [] if budget_s is None else wrong_number("budget_s", budget_s),
             wrong_choice("direction", direction, ("higher", "lower")),
             wrong_whole("seed", seed, least=0),
+            [] if responses is None else _wrong_responses(responses),
             ["samples is None, expected a number for a d-optimal design"]
             * (design == D_OPTIMAL and samples is None),
         )
@@ -256,9 +265,7 @@ class SurfaceMap:
         by_name = estimate if isinstance(estimate, Mapping) else {RESPONSE: estimate}
         known = self._known_responses() or [*by_name]
         expected = f"some of {sorted(known)}"
-        problems = wrong_values(
-            [("responses", sorted(by_name), {*by_name} <= {*known}, expected)]
-        )
+        problems = wrong_values([("responses", sorted(by_name), {*by_name} <= {*known}, expected)])
         answers = {}
         for name, answer in by_name.items():
             if isinstance(answer, tuple) and len(answer) == 3:

@@ -20,7 +20,7 @@ GAUSSIAN_PROCESS = "gaussian-process"
 _VARIANCE, _LENGTH = (0.7, 0.5), (np.log(1.7), 0.6)
 _BOUNDS = (1e-3, 1e2)
 _STARTS = (0.5, 1.7, 5.0)  # length scales
-_MOST_POINTS = 150  # that choose variance and length scales, since the time grows with their cube
+_MOST_POINTS = 100  # that choose variance and length scales, since the time grows with their cube
 _LEVEL_SD = 3.0  # of the constant, over that of the samples; that of slopes is 1
 
 
@@ -70,7 +70,7 @@ def fit_gaussian_process(
     A plane with a normal prior on its slopes, and a process round it with a Matern kernel of 5/2
     and a length scale for each coordinate (Rasmussen & Williams 2006, equations 2.40 and 4.17).
     Variance and length scales have the greatest posterior density, under log-normal priors. What
-    the others predict of each sample is their equation 5.12, with these kept. Of more than 150
+    the others predict of each sample is their equation 5.12, with these kept. Of more than 100
     points as many, drawn by chance, choose variance and length scales, and all then count.
     """
     try:
