@@ -502,6 +502,9 @@ def _averaged(estimates: Sequence[Estimate]) -> tuple[float, float]:
 
     Where they differ by more than their errors the error grows with them (Birge 1932).
     """
+    if len(estimates) == 1:
+        (one,) = estimates
+        return math.log(one.value), max(_error(one) / one.value, _LEAST_ERROR)
     logs = np.log([each.value for each in estimates])
     errors = np.maximum([_error(each) / each.value for each in estimates], _LEAST_ERROR)
     weights = errors**-2.0
