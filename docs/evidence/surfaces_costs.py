@@ -69,7 +69,7 @@ def _mean(
     policy: str,
     options: Mapping[str, object] | None = None,
     *,
-    runs: int = 6,
+    runs: int = 4,
 ) -> Mapped:
     most = 8 if setting.quick else 99
     run = partial(_mapped, setting.seed, kind, policy, options or {}, most)
@@ -84,7 +84,7 @@ def cost(setting: Setting) -> None:
     _shares(setting, setting.runs(4, 1))
     if setting.quick:
         return
-    _orders_of_figure_8(setting, _figure_8(setting, setting.runs(12, 1)))
+    _orders_of_figure_8(setting, _figure_8(setting, setting.runs(6, 1)))
     _figure_9(setting)
     _figure_10(setting)
 
