@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -48,7 +48,7 @@ def _mapped(  # noqa: PLR0917  # the first five are bound
     rng = np.random.default_rng([seed, _STREAM, _KINDS.index(kind), run])
     space = space_of(kind)
     grid, peaks = space.grid(), peaks_of(kind, rng)
-    typical = server_of("M/M/c", rng)  # all configurations have its curve and noise
+    typical = server_of("two in a row", rng)  # all configurations have its curve and noise
     given, is_seeded = _POLICIES[policy]
     mapping = SurfaceMap(space.factors, design="full")
     cost_s, errors = 0.0, []
@@ -64,16 +64,11 @@ def _mapped(  # noqa: PLR0917  # the first five are bound
 
 
 def _mean(
-    setting: Setting,
-    kind: str,
-    policy: str,
-    options: Mapping[str, object] | None = None,
-    *,
-    runs: int = 4,
+    setting: Setting, kind: str, policy: str, options: Mapping[str, object] | None = None
 ) -> Mapped:
     most = 8 if setting.quick else 99
     run = partial(_mapped, setting.seed, kind, policy, options or {}, most)
-    return Mapped(*np.mean(setting.repeated(run, runs), axis=0).tolist())
+    return Mapped(*np.mean(setting.repeated(run, setting.runs(3, 1)), axis=0).tolist())
 
 
 def cost(setting: Setting) -> None:
@@ -81,47 +76,39 @@ def cost(setting: Setting) -> None:
 
     A quick run only compares the first two policies, in eight configurations of the first map.
     """
-    _shares(setting, setting.runs(4, 1))
-    if setting.quick:
-        return
-    _orders_of_figure_8(setting, _figure_8(setting, setting.runs(6, 1)))
-    _figure_9(setting)
-    _figure_10(setting)
-
-
-def _shares(setting: Setting, runs: int) -> None:
-    heading(["map", "policy", "hours", "mean error", "found of 32"])
-    told = []
-    for kind in _KINDS[:1] if setting.quick else _KINDS:
-        policies = [*_POLICIES][:2]
-        means = [_mean(setting, kind, policy, runs=runs) for policy in policies]
-        for policy, mean in zip(policies, means, strict=True):
-            row(kind, policy, f"{mean.hours:.1f}", f"{mean.error:.3f}", f"{mean.found:.1f}")
-        told.append((kind, means[0].hours / means[1].hours))
-    print()
-    for kind, share in told:
+    kinds, policies = (_KINDS[:1], [*_POLICIES][:2]) if setting.quick else (_KINDS, [*_POLICIES])
+    hours = _table(setting, kinds, policies)
+    for kind in kinds:
+        share = hours[kind, "adaptive, seeded"] / hours[kind, "binsearch, seeded"]
         name = f"{kind}: adaptive of seeded binary search, 1/4 at most"
         _ordered(setting, name, f"{share:.3f}", share <= 0.25)
-    print()
+    together = [sum(hours[kind, policy] for kind in kinds) for policy in policies[:2]]
+    print(f"all of them together: {together[0] / together[1]:.3f}")
+    if not setting.quick:
+        _figure_8(setting, hours)
+        _figure_9(setting)
+        _figure_10(setting)
 
 
-def _ordered(setting: Setting, name: str, found: str, is_so: bool) -> None:
-    print(f"{name}: {found}: {setting.verdict(name, is_so)}", flush=True)
-
-
-def _figure_8(setting: Setting, runs: int) -> dict[tuple[str, str], float]:
+def _table(
+    setting: Setting, kinds: Sequence[str], policies: Sequence[str]
+) -> dict[tuple[str, str], float]:
     heading(["map", "policy", "hours", "mean error", "found of 32"])
     hours = {}
-    for kind in _KINDS:
-        for policy in _OLD:
-            mean = _mean(setting, kind, policy, runs=runs)
+    for kind in kinds:
+        for policy in policies:
+            mean = _mean(setting, kind, policy)
             hours[kind, policy] = mean.hours
             row(kind, policy, f"{mean.hours:.1f}", f"{mean.error:.3f}", f"{mean.found:.1f}")
     print()
     return hours
 
 
-def _orders_of_figure_8(setting: Setting, hours: Mapping[tuple[str, str], float]) -> None:
+def _ordered(setting: Setting, name: str, found: str, is_so: bool) -> None:
+    print(f"{name}: {found}: {setting.verdict(name, is_so)}", flush=True)
+
+
+def _figure_8(setting: Setting, hours: Mapping[tuple[str, str], float]) -> None:
     for kind in _KINDS:
         found = {policy: hours[kind, policy] for policy in _OLD}
         told = ", ".join(f"{policy} {value:.1f}" for policy, value in found.items())
