@@ -43,6 +43,8 @@ class Code(enum.StrEnum):
     CONSTANT = "constant-readings"
     NOT_CONVERGED = "not-converged"
     NO_DATA = "no-data"
+    FAILED_RUNS = "failed-runs"
+    NO_RAW_READINGS = "no-raw-readings"
     THIS_PROCESS_ONLY = "this-process-only"
     FEW_INVOCATIONS = "few-invocations"
     FEW_PIECES = "few-pieces"

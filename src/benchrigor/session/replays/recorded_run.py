@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from benchrigor.model import (
     as_series,
 )
 from benchrigor.model.readings import readings_of
+from benchrigor.model.recorded import FILE
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import Material, cut, look, report, selected
 from benchrigor.session.engine import Engine
@@ -38,7 +39,6 @@ from benchrigor.stats.series.undisturbed import joined
 from benchrigor.units import Quantity
 
 PIECE_NS = 10**9  # that each piece of a recording takes, whatever it took
-FILE = "file"  # kind of the subject of readings that were recorded elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -139,14 +139,7 @@ def record_of_readings(
     """
     series = [as_series(each, name=name) for each in rounds]
     options = replace(options, rounds="restarted" if len(series) > 1 else "continuous")
-    engine = Engine(
-        options,
-        (metric,),
-        name=name,
-        subject={"kind": FILE},
-        detector=detector,
-        recorded=True,
-    )
+    made = []
     for index, each in enumerate(series):
         given: dict[str, Any] = {"unit_readings": {metric.name: each}}
         if weights is not None:
@@ -155,7 +148,24 @@ def record_of_readings(
                 "weights": {metric.name: weights[index]},
             }
         plan = RoundPlan(index=index, readings=each.size)
-        engine.replay(Round(plan=plan, elapsed_ns=0, **given))
+        made.append(Round(plan=plan, elapsed_ns=0, **given))
+    return record_of_rounds(made, options, (metric,), name=name, detector=detector)
+
+
+def record_of_rounds(
+    rounds: Iterable[Round],
+    options: Options,
+    metrics: Sequence[Metric],
+    *,
+    name: str,
+    subject: Mapping[str, Any] | None = None,
+    detector: Detector | None = None,
+) -> RunRecord:
+    """Analyse rounds that were recorded elsewhere."""
+    subject = subject or {"kind": FILE}
+    engine = Engine(options, metrics, name=name, subject=subject, detector=detector, recorded=True)
+    for each in rounds:
+        engine.replay(each)
     return engine.result()
 
 
@@ -200,9 +210,9 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     elif analysis is None:
         raise InvalidInput(f"the run of {record.name} holds no readings")
     elif not (units or single):
-        raise NotEstimable(
-            Notice.refusal(Code.NO_DATA, f"The run of {record.name} holds no readings of {name!r}.")
-        )
+        sentence = f"The run of {record.name} holds no readings of {name!r}."
+        raised = [each for each in analysis.notices if each.code is Code.NO_RAW_READINGS]
+        raise NotEstimable([*raised, Notice.refusal(Code.NO_DATA, sentence)][0])
     elif not units:
         kind, series = Kind.READINGS, (np.asarray(single, dtype=np.float64),)
     elif record.options.rounds == "restarted" and not one_process:
@@ -244,6 +254,11 @@ def _undisturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
     return selected(
         recording, by_piece(whose, groups, joined) if recording.in_series else [joined(groups)]
     )
+
+
+def is_bare(run: RunRecord) -> bool:
+    """Return whether a run is a column of a file: readings without machine, end or tool."""
+    return run.subject.get("kind") == FILE and "tool" not in run.subject
 
 
 def retraced(record: RunRecord) -> RunRecord:
