@@ -12,6 +12,7 @@ from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.recordings import recorded_run, stored_run
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
+from benchrigor.model.codec import is_there
 from benchrigor.report import explain as explanation
 
 
@@ -36,8 +37,9 @@ def explain(
       benchrigor explain 3f2a --metric rate --json
       benchrigor explain hyperfine.json --column "sleep 1"
     """  # noqa: D301  # click wants the backspace itself
+    is_stored = source is None or not is_there(Path(source))
     record = (
-        stored_run(None, store) if source is None else recorded_run(source, column, store=store)
+        stored_run(source, store) if is_stored else recorded_run(str(source), column, store=store)
     )
     if record is None:
         raise InvalidInput(

@@ -5,24 +5,43 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.files import decoded, readable
-from benchrigor.formats import saved_records
-from benchrigor.formats.harnesses import hyperfine, pyperf, pytest_benchmark
+from benchrigor.formats import json_lines, saved_records
+from benchrigor.formats.harnesses import (
+    asv,
+    criterion,
+    go,
+    google_benchmark,
+    hyperfine,
+    jmh,
+    pyperf,
+    pytest_benchmark,
+)
 from benchrigor.formats.json_text import parsed
-from benchrigor.model import RunRecord
+from benchrigor.formats.load_tools import jmeter, k6, vegeta
+from benchrigor.formats.load_tools.tables import unfinished
+from benchrigor.model import Notice, RunRecord
+from benchrigor.model.codec import is_there
 from benchrigor.model.recorded import Recorded
 
 Result = Recorded | RunRecord
 
 _GZIP = b"\x1f\x8b"
 _MOST = 10_000  # benchmarks of a file
-_DOCUMENTS: tuple[Any, ...] = (saved_records, pyperf, pytest_benchmark, hyperfine)
-TOOLS = tuple(each.TOOL for each in _DOCUMENTS)
+_DOCUMENTS: tuple[Any, ...] = (
+    *(saved_records, pyperf, pytest_benchmark, asv, hyperfine, google_benchmark, jmh),
+    *(k6, vegeta),
+)
+_LINES: tuple[Any, ...] = (k6, vegeta, json_lines)
+_TEXTS: tuple[Any, ...] = (go, k6, jmeter, vegeta, hyperfine)
+_FOLDERS: tuple[Any, ...] = (criterion,)
+TOOLS = tuple(dict.fromkeys(each.TOOL for each in (*_DOCUMENTS, *_FOLDERS, *_TEXTS, *_LINES)))
 
 
 def results_in(path: str | Path) -> list[Result] | None:
@@ -33,7 +52,9 @@ def results_in(path: str | Path) -> list[Result] | None:
     InvalidInput
         When it cannot be read, or a tool wrote it and something in it is wrong.
     """
-    place = str(path)
+    place, path = str(path), Path(path)
+    if is_there(path, Path.is_dir):
+        return _all_of((each for tool in _FOLDERS for each in tool.read_folder(path)), place)
     try:
         raw = readable(path).read_bytes()
         text = decoded(gzip.decompress(raw) if raw.startswith(_GZIP) else raw)
@@ -44,26 +65,45 @@ def results_in(path: str | Path) -> list[Result] | None:
         raise InvalidInput(f"{place} cannot be read: {why}") from error
     if not text.strip():
         raise InvalidInput(f"{place} is empty, expected readings")
-    read = _from_json(text, place) if text.lstrip()[0] in "[{" else None
-    return None if read is None else _all_of(read, place)
+    read = _from_json if text.lstrip()[0] in "[{" else _from_text
+    found, notices = read(text, place)
+    return None if found is None else _all_of(found, place, notices)
 
 
-def _from_json(text: str, place: str) -> Iterator[Result] | None:
+_Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]
+
+
+def _from_json(text: str, place: str) -> _Found:
     found = parsed(text, place)
     if found.are_lines:
-        return None
+        cut = () if found.unfinished is None else (unfinished(*found.unfinished),)
+        tool = next((each for each in _LINES if each.are_format(found.data)), None)
+        return None if tool is None else tool.read_lines(found.data, place), cut
     fits = [each for each in _DOCUMENTS if each.is_format(found.data)]
     if len(fits) > 1:
         tools = " and of ".join(each.TOOL for each in fits)
         raise InvalidInput(f"{place} has the keys of {tools}, expected those of one tool")
-    return fits[0].read(found.data, text, place) if fits else None
+    return fits[0].read(found.data, text, place) if fits else None, ()
 
 
-def _all_of(read: Iterable[Result], place: str) -> list[Result]:
-    """Return the benchmarks of a file, if there are any, and not too many."""
+def _from_text(text: str, place: str) -> _Found:
+    tool = next((each for each in _TEXTS if each.is_text(text)), None)
+    last = text.rpartition("\n")[2]
+    is_table = tool is not go and last != ""
+    cut = (unfinished(text.count("\n") + 1, last),) if is_table else ()
+    return None if tool is None else tool.read_text(
+        text if not cut else text[: -len(last)], place
+    ), cut
+
+
+def _all_of(read: Iterable[Result], place: str, notices: tuple[Notice, ...] = ()) -> list[Result]:
+    """Return the benchmarks of a file, if there are any, and not too many; each has the notices."""
     results = list(islice(read, _MOST + 1))
     if not results:
         raise InvalidInput(f"{place} holds no benchmarks, expected one at least")
     if len(results) > _MOST:
         raise InvalidInput(f"{place} holds more than {_MOST:,} benchmarks: divide the file")
-    return results
+    return [
+        replace(each, notices=(*each.notices, *notices)) if isinstance(each, Recorded) else each
+        for each in results
+    ]

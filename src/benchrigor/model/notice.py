@@ -43,6 +43,7 @@ class Code(enum.StrEnum):
     CONSTANT = "constant-readings"
     NOT_CONVERGED = "not-converged"
     NO_DATA = "no-data"
+    UNFINISHED_LINE = "unfinished-line"
     FAILED_RUNS = "failed-runs"
     NO_RAW_READINGS = "no-raw-readings"
     THIS_PROCESS_ONLY = "this-process-only"

@@ -8,6 +8,7 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.fields import TIME, one_each, only_summary, optional, scaled, taken
 from benchrigor.model import Code, Metric, Notice
+from benchrigor.model.commented_csv import is_number, rows_of
 from benchrigor.model.recorded import Recorded
 
 TOOL = "hyperfine"
@@ -20,6 +21,23 @@ def is_format(data: object) -> bool:
     if not isinstance(data, Mapping) or not isinstance(data.get("results"), list):
         return False
     return all(isinstance(each, Mapping) and "command" in each for each in data["results"])
+
+
+def is_text(text: str) -> bool:
+    """Return whether a text is the CSV of hyperfine, which has means only."""
+    return text.startswith("command,mean,stddev,median,user,system,min,max")
+
+
+def read_text(text: str, place: str) -> Iterator[Recorded]:
+    """Say that a CSV holds no readings."""
+    (_, header), *rows = rows_of(text.splitlines(), place)
+    means = [dict(zip(header, map(_number, row), strict=False)) for _, row in rows]
+    results = [{**each, "command": row[0]} for each, (_, row) in zip(means, rows, strict=True)]
+    return read({"results": results}, text, place)
+
+
+def _number(cell: str) -> float | None:
+    return float(cell) if is_number(cell) else None
 
 
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
