@@ -140,6 +140,7 @@ def only_summary(tool: str, held: Mapping[str, object], cure: str) -> Notice:
         for key, value in held.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
-    shown = ", ".join(f"{key} {value:.4g}" for key, value in figures.items()) or "nothing else"
-    sentence = f"The file has no raw readings, only {shown}. To keep them, run {tool} {cure}."
-    return Notice.refusal(Code.NO_RAW_READINGS, sentence, **figures)
+    shown = ", ".join(f"{key} {value:.4g}" for key, value in figures.items()) or "names"
+    cure = f"To keep the readings, run {tool} {cure}."
+    sentence = f"The file has no raw readings, only {shown}. {cure}"
+    return Notice.refusal(Code.NO_RAW_READINGS, sentence, **figures, cure=cure)

@@ -280,7 +280,7 @@ class RunRecord(OneLine):
             self.name,
             self.analysis(),
             self.decision,
-            is_recorded=bool(self.rounds) and not self.elapsed_s,
+            is_recorded=bool(self.rounds or "tool" in self.subject) and not self.elapsed_s,
             statistic=self.options.statistic,
             more=[
                 "" if done is None else show_short(*done),

@@ -213,7 +213,7 @@ def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | 
     told differs from tool to tool.
     """
     if notice.code is Code.NO_RAW_READINGS:
-        return notice.sentence
+        return str(notice.evidence.get("cure", ""))
     usual = PAGE.get(notice.code, "")
     if reason is StopReason.SATISFIED:
         usual = usual.replace(_LONGER, _NARROWER)

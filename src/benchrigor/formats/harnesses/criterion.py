@@ -25,6 +25,9 @@ def read_folder(folder: Path) -> Iterator[Recorded]:
     """
     found = [folder] if any((folder / name).is_file() for name in _FILES) else []
     below = {path.parent for name in _FILES for path in folder.rglob(f"{_LATEST}/{name}")}
+    if not (found or below):
+        expected = "sample.json of criterion in a folder 'new', or one file of results"
+        raise InvalidInput(f"{folder} is a folder without results, expected {expected}")
     for each in sorted({*found, *below}):
         yield _read(each)
 

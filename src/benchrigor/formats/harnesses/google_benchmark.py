@@ -39,7 +39,7 @@ def is_format(data: object) -> bool:
 
 
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
-    """Read the repetitions; rows of means, of complexity and of errors are none."""
+    """Read the repetitions; rows of means, complexity and errors are none."""
     context = data["context"]
     where = provenance_of(
         context,
@@ -52,6 +52,8 @@ def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
     for index, each in enumerate(data["benchmarks"]):
         here = f"{place} benchmarks[{index}]"
         name = taken(each, "name", str, here)
+        if {"big_o", "rms"} & each.keys():
+            continue
         rows.setdefault(str(each.get("run_name", name)), []).append((here, each))
     for name, several in rows.items():
         repetitions = [each for each in several if each[1].get("run_type") != "aggregate"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.recognition import TOOLS, Result, results_in
-from benchrigor.model import Analysis, Kind, Options, RunRecord
+from benchrigor.model import Analysis, Code, Kind, Options, RunRecord
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.recorded import RESTARTED
 from benchrigor.session.replays.recorded_run import record_of_rounds, retraced
@@ -22,8 +22,9 @@ def read_results(path: str | Path, *, options: Options | None = None) -> list[Ru
     """Read what a benchmark tool wrote, and analyse each benchmark of it as a run.
 
     The tool is recognised by the content, not by the name of the file: pyperf, pytest-benchmark,
-    hyperfine, and records that benchrigor saved. Readings, units, parameters, warm-up, machine and
-    commit are carried over; the subject of a record says which tool wrote it.
+    asv, hyperfine, google-benchmark, criterion, JMH, Go, k6, vegeta, JMeter, JSON lines, and
+    records that benchrigor saved (docs/formats.md). Readings, units, parameters, warm-up, machine
+    and commit are carried over; the subject of a record says which tool wrote it.
 
     Parameters
     ----------
@@ -94,8 +95,20 @@ def _analysed(found: Result, options: Options | None) -> RunRecord:
         )
     except InvalidInput as error:
         raise InvalidInput(f"{found.name}: {each}" for each in error.problems) from error
-    notices = (*found.notices, *record.session_notices)
-    return replace(record, provenance=found.provenance, session_notices=notices)
+    return replace(
+        record,
+        provenance=found.provenance,
+        session_notices=(*found.notices, *record.session_notices),
+        analyses=tuple(map(_without_counts, record.analyses)),
+    )
+
+
+def _without_counts(analysis: Analysis) -> Analysis:
+    """Leave out that an optional metric is constant: counts of bytes or allocations often are."""
+    if analysis.metric.must_satisfy:
+        return analysis
+    kept = (each for each in analysis.notices if each.code is not Code.CONSTANT)
+    return replace(analysis, notices=tuple(kept))
 
 
 def _judged_by(options: Options, run: RunRecord) -> RunRecord:
