@@ -45,7 +45,8 @@ def test_metadata_is_flat() -> None:
 
 
 def test_a_summary_shows_its_figures_only() -> None:
-    notice = only_summary("tool", {"mean": 1.5, "text": "a", "flag": True}, "with --raw")
+    held = only_summary({"mean": 1.5, "text": "a", "flag": True}, "run tool with --raw")
+    (notice,) = held["notices"]
     assert notice.sentence == (
         "The file has no raw readings, only mean 1.5. To keep the readings, run tool with --raw."
     )

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Floats, Metric, Notice, Provenance, Round, RoundPlan, as_series
-from benchrigor.model.notice import Code
-from benchrigor.model.readings import WARM_UP
+from benchrigor.model import Code, Floats, Metric, Notice, Provenance, Round, RoundPlan, as_series
 from benchrigor.model.series import short
 from benchrigor.units import time_in
 
@@ -17,6 +15,11 @@ T = TypeVar("T")
 
 _WORDS = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
 TIME = Metric(name="time", unit="s")
+
+
+def are_objects(items: Iterable[Any], *keys: str) -> bool:
+    """Return whether all items are JSON objects with these keys."""
+    return all(isinstance(each, Mapping) and each.keys() >= set(keys) for each in items)
 
 
 def taken(data: object, key: str, kind: type[T], place: str) -> T:
@@ -30,18 +33,18 @@ def taken(data: object, key: str, kind: type[T], place: str) -> T:
     raise InvalidInput(f"{place} {found}, expected {_WORDS[kind]}")
 
 
-def optional(data: Mapping[str, Any], key: str, kind: type[T]) -> T | None:
-    """Return the value of a key, None unless there is one of this kind."""
+def object_at(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the object of a key, an empty one if there is none."""
     value = data.get(key)
-    return value if isinstance(value, kind) and not isinstance(value, bool) else None
+    return value if isinstance(value, Mapping) else {}
 
 
-def calls(data: Mapping[str, Any], key: str, place: str) -> int:
-    """Return how many calls a reading averages."""
+def calls(data: Mapping[str, Any], key: str, place: str) -> dict[str, int]:
+    """Return the fact how many calls a reading averages."""
     number = taken(data, key, int, place)
     if number < 1:
         raise InvalidInput(f"{place} has {number} for {key!r}, expected 1 or more")
-    return number
+    return {"inner_loop": number}
 
 
 def in_base_unit(unit: str) -> tuple[str, float]:
@@ -74,42 +77,28 @@ def scaled(values: object, factor: float, place: str) -> Floats:
     return series if factor == 1.0 else as_series(series * factor, name=place)
 
 
+def rounds_of(rounds: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> tuple[Round, ...]:
+    """Return rounds of their readings by metric, several or a single one, and of their facts."""
+    made = list[Round]()
+    for index, (held, facts) in enumerate(rounds):
+        single = {name: each for name, each in held.items() if isinstance(each, float)}
+        made.append(
+            Round(
+                plan=RoundPlan(index=index),
+                elapsed_ns=0,
+                unit_readings={
+                    name: each for name, each in held.items() if name not in single and len(each)
+                },
+                readings=single,
+                facts=facts,
+            )
+        )
+    return tuple(made)
+
+
 def one_series(metric: Metric, values: object, **facts: Any) -> tuple[Round, ...]:
     """Return readings that continue one series as a round."""
-    plan = RoundPlan(index=0)
-    return (Round(plan=plan, elapsed_ns=0, unit_readings={metric.name: values}, facts=facts),)
-
-
-def one_each(
-    readings: Mapping[str, Sequence[float]], facts: Iterable[Any] = ()
-) -> tuple[Round, ...]:
-    """Return a round for each reading; several metrics have as many readings each."""
-    columns = dict(readings)
-    n = min(map(len, columns.values()))
-    told = [*facts] or [{}] * n
-    return tuple(
-        Round(
-            plan=RoundPlan(index=index),
-            elapsed_ns=0,
-            readings={name: values[index] for name, values in columns.items()},
-            facts=told[index],
-        )
-        for index in range(n)
-    )
-
-
-def restarted(
-    metric: Metric,
-    rounds: Iterable[tuple[object, object, Mapping[str, Any]]],
-) -> tuple[Round, ...]:
-    """Return a round for each process: its readings, those of its warm-up, and facts."""
-    made = list[Round]()
-    for index, (values, warm_up, facts) in enumerate(rounds):
-        series = {metric.name: values, f"{WARM_UP}{metric.name}": warm_up}
-        held = {name: each for name, each in series.items() if len(each)}  # type: ignore[arg-type]
-        plan = RoundPlan(index=index)
-        made.append(Round(plan=plan, elapsed_ns=0, unit_readings=held, facts=facts))
-    return tuple(made)
+    return rounds_of([({metric.name: values}, facts)])
 
 
 def flat(data: object, prefix: str = "") -> dict[str, str | int | float]:
@@ -133,14 +122,26 @@ def provenance_of(environment: object, **known: Any) -> Provenance:
     return Provenance(environment=flat(environment), **told)
 
 
-def only_summary(tool: str, held: Mapping[str, object], cure: str) -> Notice:
-    """Say that there are no raw readings, what there is instead, and how to get them."""
+def only_summary(held: Mapping[str, object], cure: str) -> dict[str, Any]:
+    """Return that there are no rounds but figures, and what to run to have raw readings."""
     figures = {
         key: value
         for key, value in held.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
     shown = ", ".join(f"{key} {value:.4g}" for key, value in figures.items()) or "names"
-    cure = f"To keep the readings, run {tool} {cure}."
-    sentence = f"The file has no raw readings, only {shown}. {cure}"
-    return Notice.refusal(Code.NO_RAW_READINGS, sentence, **figures, cure=cure)
+    cure = f"To keep the readings, {cure}."
+    return no_rounds(f"The file has no raw readings, only {shown}. {cure}", **figures, cure=cure)
+
+
+def no_rounds(sentence: str, **evidence: Any) -> dict[str, Any]:
+    """Return that there are no rounds, and why."""
+    notice = Notice.refusal(Code.NO_RAW_READINGS, sentence, **evidence)
+    return {"rounds": (), "notices": (notice,)}
+
+
+def failed(n: int, total: int, what: str) -> tuple[Notice, ...]:
+    """Warn of runs or requests that failed: an error may be faster or slower than an answer."""
+    sentence = f"{n:,} of {total:,} failed ({what}), and their times count."
+    notice = Notice.warning(Code.FAILED_RUNS, sentence, failed=n, total=total)
+    return (notice,) if n else ()

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import saved_records
-from benchrigor.formats.fields import one_series, restarted, scaled, taken
+from benchrigor.formats.fields import are_objects, one_series, rounds_of, scaled, taken
 from benchrigor.model import RunRecord
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.recorded import Recorded
@@ -21,17 +21,12 @@ TOOL = "JSON lines"
 
 def are_format(lines: Sequence[Any]) -> bool:
     """Return whether objects, one per line, have the keys of this format."""
-    return all(
-        isinstance(each, Mapping)
-        and (
-            saved_records.is_format(each) or ("name" in each and {"value", "values"} & each.keys())
-        )
-        for each in lines
-    )
+    kinds = (("name", "value"), ("name", "values"), saved_records.KEYS)
+    return all(any(are_objects([each], *keys) for keys in kinds) for each in lines)
 
 
 def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded | RunRecord]:
-    """Read the benchmarks in the order of their first lines."""
+    """Read the benchmarks in the order of their first lines, behind saved records."""
     rows: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     for number, each in enumerate(lines, 1):
         here = f"{place} object {number}"
@@ -45,13 +40,13 @@ def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded | RunRecor
         if len(units) > 1 or len(kinds) > 1:
             raise InvalidInput(f"{place} has {name!r} in several units or forms, expected one")
         metric = describe_metric("value", units[0])
-        told: dict[str, Any] = {"name": name, "metrics": (metric,), "tool": TOOL}
         if kinds == {True}:
             series = [scaled(each["values"], 1.0, f"{here} values") for here, each in several]
-            rounds = restarted(metric, ((values, (), {}) for values in series))
-            yield Recorded(**told, rounds=rounds, unit="process")
+            rounds, unit = rounds_of(({"value": each}, {}) for each in series), "process"
         else:
-            values = scaled(
-                [each.get("value") for _, each in several], 1.0, f"{place} {name} value"
+            column = [each.get("value") for _, each in several]
+            rounds, unit = (
+                one_series(metric, scaled(column, 1.0, f"{place} {name} value")),
+                "series",
             )
-            yield Recorded(**told, rounds=one_series(metric, values))
+        yield Recorded(name=name, metrics=(metric,), rounds=rounds, tool=TOOL, unit=unit)

@@ -25,10 +25,10 @@ from benchrigor.formats.harnesses import (
 )
 from benchrigor.formats.json_text import parsed
 from benchrigor.formats.load_tools import jmeter, k6, vegeta
-from benchrigor.formats.load_tools.tables import unfinished
-from benchrigor.model import Notice, RunRecord
+from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.model.codec import is_there
 from benchrigor.model.recorded import Recorded
+from benchrigor.model.series import short
 
 Result = Recorded | RunRecord
 
@@ -76,9 +76,9 @@ _Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]
 def _from_json(text: str, place: str) -> _Found:
     found = parsed(text, place)
     if found.are_lines:
-        cut = () if found.unfinished is None else (unfinished(*found.unfinished),)
         tool = next((each for each in _LINES if each.are_format(found.data)), None)
-        return None if tool is None else tool.read_lines(found.data, place), cut
+        cut = () if found.unfinished is None else (_unfinished(*found.unfinished),)
+        return tool and tool.read_lines(found.data, place), cut
     fits = [each for each in _DOCUMENTS if each.is_format(found.data)]
     if len(fits) > 1:
         tools = " and of ".join(each.TOOL for each in fits)
@@ -88,12 +88,16 @@ def _from_json(text: str, place: str) -> _Found:
 
 def _from_text(text: str, place: str) -> _Found:
     tool = next((each for each in _TEXTS if each.is_text(text)), None)
-    last = text.rpartition("\n")[2]
-    is_table = tool is not go and last != ""
-    cut = (unfinished(text.count("\n") + 1, last),) if is_table else ()
-    return None if tool is None else tool.read_text(
-        text if not cut else text[: -len(last)], place
-    ), cut
+    whole, end, last = text.rpartition("\n")
+    if tool is None or not last or not end:
+        return tool and tool.read_text(text, place), ()
+    return tool.read_text(whole + end, place), (_unfinished(text.count("\n") + 1, last),)
+
+
+def _unfinished(line: int, rest: str) -> Notice:
+    """Say that a last line is cut off, as by a tool that was killed."""
+    sentence = f"Line {line} has no end and is not used: {short(rest)}."
+    return Notice.note(Code.UNFINISHED_LINE, sentence, line=line)
 
 
 def _all_of(read: Iterable[Result], place: str, notices: tuple[Notice, ...] = ()) -> list[Result]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from benchrigor.errors import InvalidInput
+from benchrigor.formats.fields import are_objects
 from benchrigor.model import RunRecord
 
 TOOL = "benchrigor"
+KEYS = ("schema", "rounds", "options")
 
 
 def is_format(data: object) -> bool:
     """Return whether JSON has the keys of this format."""
-    return isinstance(data, Mapping) and {"schema", "rounds", "options"} <= data.keys()
+    return are_objects([data], *KEYS)
 
 
 def read(data: Any, _: str, place: str) -> Iterator[RunRecord]:

@@ -29,7 +29,7 @@ def test_lines_of_units_say_which_way_is_better(sample) -> None:
 
 def test_parameters_and_machine_are_told(sample) -> None:
     found = sample("go.txt")["BenchmarkSort/size=100-8"]
-    assert found.parameters == {"size": "100", "procs": 8, "pkg": "example.org/p"}
+    assert found.parameters == {"size": "100", "procs": "8", "pkg": "example.org/p"}
     assert (found.provenance.system, found.provenance.cpu) == ("linux/amd64", "AMD EPYC")
     assert found.provenance.host is None
 
@@ -52,5 +52,5 @@ def test_broken_lines_are_named(held, rest) -> None:
 def test_units_that_not_all_repetitions_have_are_left_out(held) -> None:
     (found,) = held("BenchmarkA 10 3 ns/op 4 B/op\nBenchmarkA 10 3 ns/op\n")
     assert [each.name for each in found.metrics] == ["time"]
-    with pytest.raises(InvalidInput, match="line 2 has no unit of line 1"):
+    with pytest.raises(InvalidInput, match="has BenchmarkA in different units"):
         held("BenchmarkA 10 3 ns/op\nBenchmarkA 10 3 B/op\n")

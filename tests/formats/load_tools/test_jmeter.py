@@ -18,7 +18,9 @@ def test_samples_that_failed_are_told(sample) -> None:
 
 @pytest.mark.parametrize("bad", ["", "x", "NaN", "1e999"])
 def test_times_that_are_no_numbers_are_named(held, bad) -> None:
-    with pytest.raises(InvalidInput, match=r"line 2 has .* for elapsed|elapsed\[0\] is (nan|inf)"):
+    with pytest.raises(
+        InvalidInput, match=r"line 2 has .* for elapsed|elapsed of a\[0\] is (nan|inf)"
+    ):
         held(f"timeStamp,elapsed,label,success\n1,{bad},a,true\n")
 
 

@@ -1,14 +1,17 @@
-"""Tables of requests: every row is checked."""
+"""Tables of requests: every row is checked, and requests are told apart by name."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Notice
+from benchrigor.formats.fields import TIME, failed, one_series, scaled
+from benchrigor.model.recorded import Recorded
 from benchrigor.model.series import short
+
+Request = tuple[str, float, str]  # name, time, error; none if it is empty
 
 
 def rows_in(text: str, place: str) -> Iterator[tuple[int, list[str]]]:
@@ -40,15 +43,20 @@ def number(cell: str, column: str, line: int, place: str) -> float:
         ) from None
 
 
-def failed(n: int, total: int, first: str) -> tuple[Notice, ...]:
-    """Warn of requests that failed: an error may be faster or slower than an answer."""
-    if not n:
-        return ()
-    sentence = f"{n:,} of {total:,} requests failed ({first}), and their times count."
-    return (Notice.warning(Code.FAILED_RUNS, sentence, failed=n, requests=total),)
-
-
-def unfinished(line: int, rest: str) -> Notice:
-    """Say that a last line is cut off, as by a tool that was killed."""
-    sentence = f"Line {line} has no end and is not used: {short(rest)}."
-    return Notice.note(Code.UNFINISHED_LINE, sentence, line=line)
+def by_name(
+    requests: Iterable[Request], tool: str, *, seconds: float, place: str
+) -> Iterator[Recorded]:
+    """Return the times of each name as a series; those that failed count, and a Notice says so."""
+    held: dict[str, list[Request]] = {}
+    for each in requests:
+        held.setdefault(each[0], []).append(each)
+    for name, several in held.items():
+        errors = [error for _, _, error in several if error]
+        times = scaled([time for _, time, _ in several], seconds, f"{place} {name}")
+        yield Recorded(
+            name=name,
+            metrics=(TIME,),
+            rounds=one_series(TIME, times),
+            tool=tool,
+            notices=failed(len(errors), len(several), f"such as by {short(errors[:1])}"),
+        )
