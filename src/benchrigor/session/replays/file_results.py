@@ -91,7 +91,12 @@ def _analysed(found: Result, options: Options | None) -> RunRecord:
         )
     try:
         record = record_of_rounds(
-            found.rounds, options, found.metrics, name=found.name, subject=found.subject
+            found.rounds,
+            options,
+            found.metrics,
+            name=found.name,
+            subject=found.subject,
+            rules=(),
         )
     except InvalidInput as error:
         raise InvalidInput(f"{found.name}: {each}" for each in error.problems) from error

@@ -24,7 +24,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.readings import readings_of
 from benchrigor.model.recorded import FILE
-from benchrigor.protocols import Detector
+from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.analysis_chain import Material, cut, look, report, selected
 from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.metric_trace import is_single
@@ -160,10 +160,12 @@ def record_of_rounds(
     name: str,
     subject: Mapping[str, Any] | None = None,
     detector: Detector | None = None,
+    rules: Sequence[StopRule] | None = None,
 ) -> RunRecord:
-    """Analyse rounds that were recorded elsewhere."""
+    """Analyse rounds that were recorded elsewhere; with empty rules only once, at their end."""
     subject = subject or {"kind": FILE}
-    engine = Engine(options, metrics, name=name, subject=subject, detector=detector, recorded=True)
+    given: dict[str, Any] = {"detector": detector, "rules": rules, "recorded": True}
+    engine = Engine(options, metrics, name=name, subject=subject, **given)
     for each in rounds:
         engine.replay(each)
     return engine.result()
@@ -264,9 +266,10 @@ def is_bare(run: RunRecord) -> bool:
 def retraced(record: RunRecord) -> RunRecord:
     """Analyse the rounds of a run that was interrupted before its result was stored.
 
-    A record with a decision is returned unchanged.
+    A record with a decision is returned unchanged, and so is an analysed file.
     """
-    if record.decision is not None or not record.rounds:
+    is_file = record.subject.get("kind") == FILE
+    if record.decision is not None or not record.rounds or (is_file and record.analyses):
         return record
     engine = Engine(
         record.options,
@@ -274,6 +277,7 @@ def retraced(record: RunRecord) -> RunRecord:
         seed=record.seed,
         name=record.name,
         subject=record.subject,
+        recorded=is_file,
     )
     for finished in record.rounds:
         engine.replay(finished)
