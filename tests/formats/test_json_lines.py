@@ -22,7 +22,8 @@ def test_one_name_has_one_unit_and_one_form(held) -> None:
     with pytest.raises(InvalidInput, match="'a' in several units or forms"):
         held("\n".join(map(json.dumps, lines)) + "\n")
     with pytest.raises(InvalidInput, match=r"a value\[1\] is 'x', expected a number"):
-        held('{"name": "a", "value": 1}\n{"name": "a", "value": "x"}\n')
+        lines = [{"name": "a", "unit": "s", "value": value} for value in (1, "x")]
+        held("\n".join(map(json.dumps, lines)) + "\n")
 
 
 def test_an_unfinished_line_is_told_apart_from_a_wrong_one() -> None:

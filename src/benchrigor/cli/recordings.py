@@ -114,12 +114,12 @@ def chosen(records: Sequence[RunRecord], source: str, name: str | None) -> RunRe
 def recorded_runs(source: str, options: Options | None = None) -> list[RunRecord] | None:
     """Read all runs of a file or folder; None if no tool that is known wrote it.
 
-    A pipe can be read only once, so it is taken for readings, and so is a file of which lines are
-    left out.
+    A pipe can be read only once, so it is taken for readings, and so is an empty file, and one of
+    which lines are left out.
     """
     path = Path(source)
-    is_plain = is_there(path, Path.is_file) or is_there(path, Path.is_dir)
-    if source == "-" or not is_plain or ignored_lines():
+    is_full = is_there(path, Path.is_file) and path.stat().st_size > 0
+    if source == "-" or not (is_full or is_there(path, Path.is_dir)) or ignored_lines():
         return None
     found = results_in(source)
     return None if found is None else analysed(found, source, options)

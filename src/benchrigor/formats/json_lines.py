@@ -1,4 +1,4 @@
-"""Our own form of JSON lines: an object per line with a name, and a value or several values.
+"""Our own form of JSON lines: an object per line with a name, a unit, and a value or several.
 
 A line with ``values`` is a process of its own; lines with a ``value`` continue one series. ``unit``
 describes both as ``--unit`` does. Lines may also be saved records.
@@ -21,7 +21,7 @@ TOOL = "JSON lines"
 
 def are_format(lines: Sequence[Any]) -> bool:
     """Return whether objects, one per line, have the keys of this format."""
-    kinds = (("name", "value"), ("name", "values"), saved_records.KEYS)
+    kinds = (("name", "unit", "value"), ("name", "unit", "values"), saved_records.KEYS)
     return all(any(are_objects([each], *keys) for keys in kinds) for each in lines)
 
 
@@ -35,7 +35,7 @@ def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded | RunRecor
         else:
             rows.setdefault(taken(each, "name", str, here), []).append((here, each))
     for name, several in rows.items():
-        units = sorted({str(each.get("unit", "")) for _, each in several})
+        units = sorted({str(each["unit"]) for _, each in several})
         kinds = {"values" in each for _, each in several}
         if len(units) > 1 or len(kinds) > 1:
             raise InvalidInput(f"{place} has {name!r} in several units or forms, expected one")

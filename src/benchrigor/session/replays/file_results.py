@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.recognition import TOOLS, Result, results_in
-from benchrigor.model import Analysis, Code, Kind, Options, RunRecord
+from benchrigor.model import Analysis, Code, Options, RunRecord
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.recorded import RESTARTED
 from benchrigor.session.replays.recorded_run import record_of_rounds, retraced
@@ -75,36 +76,19 @@ def _analysed(found: Result, options: Options | None) -> RunRecord:
         return retraced(found if options is None else _judged_by(options, found))
     rounds = "restarted" if found.unit in RESTARTED else "continuous"
     options = replace(options or Options(), rounds=rounds)
-    if not found.rounds:
-        metric = found.metrics[0]
-        return RunRecord(
-            name=found.name,
-            options=options,
-            metrics=(metric,),
-            seed=0,
-            rounds=(),
-            analyses=(
-                Analysis(metric=metric, kind=Kind.READINGS, n=0, notices=tuple(found.notices)),
-            ),
-            provenance=found.provenance,
-            subject=found.subject,
-        )
+    told: dict[str, Any] = {"name": found.name, "subject": found.subject, "rules": ()}
     try:
-        record = record_of_rounds(
-            found.rounds,
-            options,
-            found.metrics,
-            name=found.name,
-            subject=found.subject,
-            rules=(),
-        )
+        record = record_of_rounds(found.rounds, options, found.metrics, **told)
     except InvalidInput as error:
         raise InvalidInput(f"{found.name}: {each}" for each in error.problems) from error
+    analyses, notices = map(_without_counts, record.analyses), found.notices
+    if not found.rounds:
+        analyses, notices = (replace(each, notices=notices) for each in record.analyses), ()
     return replace(
         record,
         provenance=found.provenance,
-        session_notices=(*found.notices, *record.session_notices),
-        analyses=tuple(map(_without_counts, record.analyses)),
+        session_notices=(*notices, *record.session_notices),
+        analyses=tuple(analyses),
     )
 
 
