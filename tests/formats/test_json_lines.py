@@ -21,8 +21,8 @@ def test_one_name_has_one_unit_and_one_form(held) -> None:
     lines = [{"name": "a", "value": 1.0, "unit": "s"}, {"name": "a", "value": 1.0, "unit": "ms"}]
     with pytest.raises(InvalidInput, match="'a' in several units or forms"):
         held("\n".join(map(json.dumps, lines)) + "\n")
+    lines = [{"name": "a", "unit": "s", "value": value} for value in (1, "x")]
     with pytest.raises(InvalidInput, match=r"a value\[1\] is 'x', expected a number"):
-        lines = [{"name": "a", "unit": "s", "value": value} for value in (1, "x")]
         held("\n".join(map(json.dumps, lines)) + "\n")
 
 

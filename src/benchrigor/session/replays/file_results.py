@@ -81,9 +81,9 @@ def _analysed(found: Result, options: Options | None) -> RunRecord:
         record = record_of_rounds(found.rounds, options, found.metrics, **told)
     except InvalidInput as error:
         raise InvalidInput(f"{found.name}: {each}" for each in error.problems) from error
-    analyses, notices = map(_without_counts, record.analyses), found.notices
+    analyses, notices = [*map(_without_counts, record.analyses)], found.notices
     if not found.rounds:
-        analyses, notices = (replace(each, notices=notices) for each in record.analyses), ()
+        analyses, notices = [replace(each, notices=notices) for each in record.analyses], ()
     return replace(
         record,
         provenance=found.provenance,
