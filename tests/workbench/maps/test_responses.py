@@ -3,9 +3,10 @@
 import pytest
 
 from benchrigor.errors import WorkloadFailed
-from benchrigor.model import codec
+from benchrigor.model import Estimate, codec
 from benchrigor.storage import Journal
 from benchrigor.workbench.data import Limit, LoadResult
+from benchrigor.workbench.maps import responses
 from benchrigor.workbench.maps.map_file import PeakResponse, read_map
 from benchrigor.workbench.maps.map_run import Found, MapRun, round_of
 from benchrigor.workbench.maps.responses import (
@@ -21,6 +22,7 @@ from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 
+ONE = {"confidence": 0.95, "n": 9, "n_effective": 9.0, "method": "told"}
 LIMIT = Limit(metric="mean", at_most=0.04)
 POINT = {"threads": 2}
 
@@ -144,3 +146,53 @@ def test_nothing_is_begun_where_the_map_has_the_answer(begun):
     told = Measured(sample=Sample(id=0, point={"threads": 2}), reason="told")
     store.append(whole, round_of(told, Found(reason="told")))
     assert begun_in(store, store.load(whole)) is None
+
+
+SERVED = """
+[factors.threads]
+levels = [1, 2]
+[factors.page]
+levels = ["small", "large"]
+workload = true
+[server]
+start = "no-such-server {threads} {page}"
+port = 1
+[response]
+function = "answering:rate"
+direction = "higher"
+"""
+
+
+def test_another_server_is_started_where_the_one_that_was_kept_fails(tmp_path, monkeypatch):
+    """It may still work off the load of the sample before."""
+    began, busy = [], []
+
+    class Kept:
+        def __init__(self, _life_cycle, point, **_):
+            self.steps, self.point = [], point
+
+        def __enter__(self):
+            began.append(dict(self.point))
+            return self
+
+        def __exit__(self, *_):
+            busy.clear()
+
+        def warm_up(self, _point):
+            busy.append(True)
+
+    def rate(**_point):
+        if busy:
+            raise WorkloadFailed("no answer within 10 s")
+        return Estimate(value=9.0, low=8.0, high=10.0, **ONE)
+
+    monkeypatch.setattr(responses, "Server", Kept)
+    monkeypatch.setattr(responses, "value_of", lambda _name, point, _cwd: rate(**point))
+    (tmp_path / "map.toml").write_text(SERVED.replace("{page}", ""))
+    with Samples(read_map(tmp_path / "map.toml"), cwd=str(tmp_path)) as samples:
+        found = [
+            samples.measure(Sample(id=index, point={"threads": 1, "page": page}))
+            for index, page in enumerate(("small", "large"))
+        ]
+    assert [each.reason for each in found] == [None, None]
+    assert [each["page"] for each in began] == ["small", "large"]
