@@ -20,7 +20,7 @@ from benchrigor.report import render
 
 def write_log(path: Path, lines: int) -> None:
     """Write a log that compresses about as well as a real one."""
-    draw = random.Random(1)  # noqa: S311  # test data, no secret
+    draw = random.Random(1)  # test data, no secret
     with path.open("w", encoding="utf-8") as log:
         for number in range(lines):
             status = draw.choice((200, 200, 200, 304, 404))

@@ -23,7 +23,7 @@ SPEED = br.Metric(name="speed", unit="B/s", direction=br.Direction.HIGHER)
 
 def write_log(path: Path, size: int) -> None:
     """Write a log that compresses alike wherever one begins and however much one takes."""
-    draw = random.Random(1)  # noqa: S311  # test data, no secret
+    draw = random.Random(1)  # test data, no secret
     lines = (
         f"GET /item/{draw.randrange(5000)} {draw.choice((200, 200, 304))} {draw.random():.6f}\n"
         for _ in range(30_000)

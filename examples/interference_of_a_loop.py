@@ -19,7 +19,7 @@ from benchrigor.testing import Injector
 
 def main(steps: int = 300) -> tuple[br.Interference, float]:
     """Run the loop; return the estimate, and per cent of its time that was injected."""
-    source = random.Random(1)  # noqa: S311  # no secret
+    source = random.Random(1)  # no secret
     numbers = [source.random() for _ in range(30_000)]
     text = " ".join(f"{number:.4f}" for number in numbers).encode()
     delay = Injector(mean_s=0.040, sd_s=0.010, probability=0.08, seed=1)

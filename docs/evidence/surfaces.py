@@ -2,7 +2,7 @@
 
     python docs/evidence/surfaces.py [--quick] [--seed N] [--only accuracy,best] [--repetitions N]
 
-Everything is simulated but the sections real and speed.
+Everything is simulated but the sections real, opened and speed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ SECTIONS = {
     "best": ("The best configuration: regret, and its stated interval", "surfaces_fit"),
     "sensitivities": ("What matters: intervals that hold the true ratio", "surfaces_fit"),
     "crossovers": ("Where two file systems change places", "surfaces_fit"),
+    "adaptive": ("Maps that choose their samples: errors and coverage", "surfaces_maps"),
+    "regret": ("The best configuration of maps that choose 12 samples", "surfaces_maps"),
+    "cost": ("All configurations by seeded searches", "surfaces_costs"),
+    "opened": ("A map of 1,000 samples opens, and one of 60 goes on", "surfaces_maps"),
     "real": ("A real server, killed once", "surfaces_real"),
     "speed": ("A fit, and the next of 1,000 candidates", "surfaces_fit"),
 }

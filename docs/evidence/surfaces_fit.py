@@ -18,11 +18,21 @@ from benchrigor.workbench.surfaces.gaussian_process import fit_gaussian_process
 from benchrigor.workbench.surfaces.quadratic import fit_quadratic
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 
-__all__ = ["accuracy", "best", "crossovers", "sensitivities", "speed"]
+__all__ = [
+    "LARGE_SIZES",
+    "SIZES",
+    "accuracy",
+    "best",
+    "crossovers",
+    "error_of",
+    "reaches",
+    "sensitivities",
+    "speed",
+]
 
-_SIZES = {8: 0.05, 12: 0.035}
+SIZES = {8: 0.05, 12: 0.035}
 """Numbers of samples, and the mean absolute error at most."""
-_LARGE_SIZES = dict.fromkeys((12, 20), math.inf)
+LARGE_SIZES = dict.fromkeys((12, 20), math.inf)
 
 
 class Fitted(NamedTuple):
@@ -54,12 +64,12 @@ def _one(seed: int, kind: str, n: int, run: int) -> Fitted:
     alone = []
     for fit in (fit_quadratic, fit_gaussian_process):
         fitted = fit(space, points, logs, errors)
-        alone.append(math.nan if fitted is None else _error(fitted.predictions(grid)[0], peaks))
+        alone.append(math.nan if fitted is None else error_of(fitted.predictions(grid)[0], peaks))
     left = sorted(set(range(len(grid))) - set(chosen))
     predicted = [surface.predict(grid[index]) for index in left]
     held = [each.low <= peaks[at] <= each.high for each, at in zip(predicted, left, strict=True)]
     return Fitted(
-        _error(surface.predictions(grid)[0], peaks),
+        error_of(surface.predictions(grid)[0], peaks),
         alone[0],
         alone[1],
         float(np.mean(held)),
@@ -68,11 +78,12 @@ def _one(seed: int, kind: str, n: int, run: int) -> Fitted:
     )
 
 
-def _error(logs: Floats, peaks: Floats) -> float:
+def error_of(logs: Floats, peaks: Floats) -> float:
+    """Return the mean absolute relative error of predicted logarithms."""
     return float(np.mean(np.abs(np.exp(logs) / peaks - 1.0)))
 
 
-def _reaches(setting: Setting, values: Sequence[float], low: float, high: float) -> bool:
+def reaches(setting: Setting, values: Sequence[float], low: float, high: float) -> bool:
     """Whether the interval of the mean, over maps, reaches a range."""
     reach = setting.z * float(np.std(values, ddof=1)) / math.sqrt(len(values))
     mean = float(np.mean(values))
@@ -91,7 +102,7 @@ def accuracy(setting: Setting) -> None:
     for kind in KINDS:
         # The bars on errors are of 32 points.
         few = kind != "64 points"
-        for n, most in (_SIZES if few else _LARGE_SIZES).items():
+        for n, most in (SIZES if few else LARGE_SIZES).items():
             name = f"{kind}, {n}"
             run = partial(_one, setting.seed, kind, n)
             found = setting.repeated(run, setting.runs(100, 12))
@@ -100,7 +111,7 @@ def accuracy(setting: Setting) -> None:
             everything += held
             better = 1 if mean.quadratic < mean.process else 2
             excess = [each.error - 1.1 * each[better] for each in found]
-            is_small = _reaches(setting, [each.error for each in found], 0.0, most)
+            is_small = reaches(setting, [each.error for each in found], 0.0, most)
             row(
                 kind,
                 n,
@@ -109,12 +120,12 @@ def accuracy(setting: Setting) -> None:
                 f"{mean.process:.4f}",
                 f"{mean.is_quadratic:.2f}",
                 f"<= {most:g}: {setting.verdict(f'error {name}', is_small)}" if few else "none",
-                setting.verdict(f"better of {name}", _reaches(setting, excess, -9.0, 0.0)),
+                setting.verdict(f"better of {name}", reaches(setting, excess, -9.0, 0.0)),
                 f"{mean.held:.3f}",
                 f"{mean.half_width:.3f}",
-                f">= .88: {setting.verdict(f'held {name}', _reaches(setting, held, 0.88, 1.0))}",
+                f">= .88: {setting.verdict(f'held {name}', reaches(setting, held, 0.88, 1.0))}",
             )
-    is_met = _reaches(setting, everything, 0.92, 0.98)
+    is_met = reaches(setting, everything, 0.92, 0.98)
     verdict = setting.verdict("held, pooled", is_met)
     print(f"\nunmeasured points held, all maps: {np.mean(everything):.3f}, .92 to .98: {verdict}")
 

@@ -20,18 +20,33 @@ from benchrigor.storage import Journal
 __all__ = ["real"]
 
 ROOT = Path(__file__).parents[2]
-MEAN_S, LIMIT_S = {"small": 0.008, "large": 0.012}, 0.1
+MEAN_S, LIMIT_S = {"small": 0.008, "large": 0.012}, 0.3
+MAP = """
+[factors.workers]
+levels = [1, 2, 3, 4]
+scale = "log2"
+[factors.page]
+levels = ["small", "large"]
+workload = true
+[design]
+samples = 6
+[server]
+start = "{python} examples/map_server.py --port 8322 --workers {{workers}}"
+port = 8322
+[response.peak]
+url = "http://127.0.0.1:8322/{{page}}"
+mean = "300ms"
+min_load = 20
+max_load = 800
+budget = "{budget}"
+"""
 TOO_FAR = 0.15
-KILLED_S, QUICK_KILLED_S = 60.0, 15.0
+KILLED_S, QUICK_KILLED_S = 90.0, 15.0
 
 
 def real(setting: Setting) -> None:
-    """Print what the example's map predicts of all configurations, and what is true."""
-    text = (ROOT / "examples" / "map.toml").read_text(encoding="utf-8")
-    text = text.replace("python ", f"{sys.executable} ")
-    if not setting.quick:
-        text = text.replace('budget = "90s"', "").replace('budget = "12s"', 'budget = "40s"')
-        text = text.replace('accuracy = "10%"', 'accuracy = "5%"')
+    """Print what a map of the examples' server predicts of all configurations, and what is true."""
+    text = MAP.format(python=sys.executable, budget="20s" if setting.quick else "60s")
     with TemporaryDirectory() as name:
         file, journal = Path(name) / "map.toml", Path(name) / "runs.sqlite"
         file.write_text(text)

@@ -27,7 +27,7 @@ _resolve, _list = lazy_names(
         ),
         "session": (
             "Session compare_runs default_rules measure measure_async measure_many measure_pair "
-            "plan replay"
+            "plan read_results replay"
         ),
         "units": "Direction",
         "workloads": "CommandWorkload InterpreterWorkload StepwiseWorkload",

@@ -61,6 +61,7 @@ from benchrigor.session import measure_async as measure_async
 from benchrigor.session import measure_many as measure_many
 from benchrigor.session import measure_pair as measure_pair
 from benchrigor.session import plan as plan
+from benchrigor.session import read_results as read_results
 from benchrigor.session import replay as replay
 from benchrigor.units import Direction as Direction
 from benchrigor.workloads import CommandWorkload as CommandWorkload

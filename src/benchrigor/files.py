@@ -8,6 +8,7 @@ import glob
 import os
 import secrets
 import stat
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
+_ENCODED_SAMPLE = 100  # bytes that show an encoding
 _LONGEST_NAME = 200  # bytes of a name of which another one is made
 
 
@@ -25,6 +27,22 @@ def readable(path: str | Path) -> Path:
     if stat.S_ISBLK(mode) or stat.S_ISCHR(mode):
         raise OSError(errno.EINVAL, "it is a device, expected a file", str(path))
     return Path(path)
+
+
+def decoded(raw: bytes) -> str:
+    """Decode text in UTF-8, or in UTF-16 as PowerShell writes it.
+
+    UnicodeDecodeError if it is neither.
+    """
+    sample = raw[:_ENCODED_SAMPLE]
+    even, odd = sample[::2], sample[1::2]
+    if sample[:2] in {BOM_UTF16_LE, BOM_UTF16_BE}:
+        encoding = "utf-16"
+    elif odd and max(even.count(0), odd.count(0)) == len(odd):  # each character fills two bytes
+        encoding = "utf-16-be" if even.count(0) else "utf-16-le"
+    else:
+        encoding = "utf-8-sig"
+    return raw.decode(encoding).replace("\r\n", "\n")
 
 
 def write_whole(path: str | Path, content: str | bytes, *, private: bool = False) -> None:

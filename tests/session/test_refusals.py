@@ -1,8 +1,10 @@
 """Whatever refuses a number says why, and shows what was observed all the same."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ from benchrigor.model import (
 from benchrigor.model.text import show_value
 from benchrigor.report import explain, render, tabulate
 from benchrigor.report.figure_text import show_figures
-from benchrigor.session import Engine
+from benchrigor.session import Engine, read_results
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.replays.recorded_run import record_of_pairs, record_of_readings
 from benchrigor.testing import FakeClock
@@ -199,11 +201,26 @@ def test_a_record_from_before_has_nothing_observed_and_is_shown_without() -> Non
     assert "no number" in str(old)
 
 
+def only_means() -> RunRecord:
+    """Read the means of hyperfine."""
+    command = {"command": "sleep 0.1", "mean": 0.1003, "stddev": 0.0012}
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "hyperfine.json")
+        path.write_text(json.dumps({"results": [command]}))
+        (record,) = read_results(path)
+    return record
+
+
 BARE: dict[str, tuple[Code, Callable[[], RunRecord], str]] = {
     "work in no time": (
         Code.COARSE_CLOCK,
         lambda: of_work([1e6, 2e6, 3e6, 4e6], [0.0] * 4),
         "1 MB to 4 MB of work took 0 ns to 0 ns",
+    ),
+    "no raw readings": (
+        Code.NO_RAW_READINGS,
+        only_means,
+        "no number: The file has no raw readings, only mean",
     ),
     "no reading": (Code.NO_DATA, without_readings, "no number: No round gave"),
     "no time": (Code.NO_DATA, cut_before_a_reading, "Give it more time, such as --budget 60"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -12,13 +13,13 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_json, report_of, say, summary
 from benchrigor.cli.picture import plot_option, write_picture
-from benchrigor.cli.recordings import Columns, recorded_file
+from benchrigor.cli.recordings import Columns, chosen, recorded_file, recorded_runs
 from benchrigor.cli.sources import name_of, read_columns
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Options
+from benchrigor.model import Options, RunRecord
 from benchrigor.report import explain as explanation
-from benchrigor.report import plot_trace
+from benchrigor.report import plot_trace, tabulate
 from benchrigor.session.replays.recorded_run import record_of_pairs
 from benchrigor.session.traces import SPEED
 
@@ -53,7 +54,8 @@ def analyze(
 ) -> None:
     """Estimate the mean or a quantile of recorded readings, warm-up and cool-down removed.
 
-    SOURCE is a CSV or JSON file, or - for standard input (the default). The readings count as
+    SOURCE is a CSV or JSON file, or - for standard input (the default), or what another tool wrote
+    (pyperf, pytest-benchmark, hyperfine, ...; docs/formats.md). The readings of a column count as
     one continuous series, in the order in which they stand; with --round as those of restarted
     rounds. Cells such as 998/1000 are successes of trials, one round each.
 
@@ -68,11 +70,19 @@ def analyze(
       benchrigor analyze result.json --column latencies --target 2% --json
       benchrigor analyze starts.csv --column time --round start --unit ms
       benchrigor analyze load.csv --column rate --unit req/s,harmonic
+      benchrigor analyze hyperfine.json --statistic median
       benchrigor analyze rounds.csv --work bytes --column seconds --unit B
     """  # noqa: D301  # click wants the backspace itself
     options = Options(**given, analysis="auto" if work is None else "wps")
-    if work is None:
-        record = recorded_file(source, Columns(column=column, by=by, unit=unit), options)
+    columns = Columns(column=column, by=by, unit=unit)
+    records = recorded_runs(source, options) if work is None else None
+    if records is not None and len(records) > 1 and column is None and not (explained or picture):
+        _show_all(records, as_json=as_json)
+    if records is not None:
+        record = chosen(records, source, column)
+        columns.check(record, source)
+    elif work is None:
+        record = recorded_file(source, columns, options)
     elif by is not None:
         raise InvalidInput("--work and --round are both given: each pair of work is a round")
     else:
@@ -86,3 +96,12 @@ def analyze(
     if picture:
         write_picture(plot_trace(record), picture)
     leave(code_for(record, target_given=True))
+
+
+def _show_all(records: Sequence[RunRecord], *, as_json: bool) -> NoReturn:
+    """Show the benchmarks of a file as a table, and leave."""
+    if as_json:
+        print_json([summary(each) for each in records])
+    else:
+        say(tabulate(records))
+    leave(max(code_for(each, target_given=True) for each in records))

@@ -13,8 +13,8 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option, write_picture
-from benchrigor.cli.recordings import Columns
-from benchrigor.cli.sources import name_of, read_rounds
+from benchrigor.cli.recordings import Columns, rounds_in
+from benchrigor.cli.sources import name_of
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.layout import Part, page, wrapped
@@ -68,22 +68,22 @@ def changes(
       benchrigor changes readings.csv --min-segment 5
       benchrigor changes starts.csv --column time --round start --json
     """  # noqa: D301  # click wants the backspace itself
-    rounds = read_rounds(source, column, by)
+    columns = Columns(column=column, by=by, unit=unit)
+    rounds, metric = rounds_in(source, columns)
     if rounds.trials is not None:
         raise InvalidInput(f"{name_of(source)} holds counts, expected readings")
-    if picture and by is not None:
+    if picture and rounds.labels:
         raise InvalidInput("--plot draws one series, and --round divides it: leave one of them out")
-    columns = Columns(column=column, by=by, unit=unit)
     record = record_with_changes(
         rounds.series,
         Options(detector=detector),
-        columns.metric,
+        metric,
         name=name_of(source),
         level=level,
         min_segment=min_segment,
     )
     (analysis,) = record.analyses
-    if by is None:
+    if not rounds.labels:
         fields = codec.encode(analysis.phases[0])
     else:
         named = zip(rounds.labels, analysis.phases, strict=True)

@@ -37,7 +37,7 @@ from benchrigor.report.comparison_text import show_basis, show_more
 from benchrigor.report.notice_lines import chosen, marked, warnings
 from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
-from benchrigor.session.replays.recorded_run import FILE
+from benchrigor.session.replays.recorded_run import is_bare
 from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 
@@ -203,11 +203,14 @@ def _compare_two(
 
 
 def _side(source: str, metric: str | None, columns: Columns, *, store: Path | None) -> _Side:
-    return _side_of(source, recording(source, columns, store=store), metric)
+    given = recording(source, columns, store=store)
+    side = _side_of(source, given, metric)
+    # Both sides have the same benchmarks: their files tell them apart.
+    return replace(side, label=source) if "tool" in given.subject else side
 
 
 def _side_of(source: str, given: RunRecord, metric: str | None = None) -> _Side:
-    is_file = given.subject.get("kind") == FILE
+    is_file = is_bare(given)
     analysis = given.analysis(None if is_file else metric)
     if analysis is None:
         raise InvalidInput(f"the run of {given.name} holds no readings")

@@ -9,28 +9,42 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import outlined, print_result
 from benchrigor.cli.record_kinds import is_special, module_for
-from benchrigor.cli.recordings import stored_run
+from benchrigor.cli.recordings import recorded_run, stored_run
 from benchrigor.cli.verb_help import Verb
+from benchrigor.errors import InvalidInput
+from benchrigor.model.codec import is_there
 from benchrigor.report import explain as explanation
 
 
 @click.command(cls=Verb)
-@shared.last_run_argument
+@click.argument("source", required=False, metavar="[RUN|FILE]")
 @shared.metric_option
+@click.option("--column", metavar="NAME", help="Which benchmark of a file of several.")
 @shared.store_option
 @shared.json_option
-def explain(run_id: str | None, metric: str | None, store: Path | None, as_json: bool) -> None:
-    """Explain step by step how the number of a stored run came about.
+def explain(
+    source: str | None, *, metric: str | None, column: str | None, store: Path | None, as_json: bool
+) -> None:
+    """Explain step by step how the number of a run came about.
 
-    The beginning of RUN_ID is enough; without one it is the last run.
+    That is a stored run (the beginning of its id is enough; without one the last), or a file of
+    results: a saved record, or what another tool wrote.
 
     \b
     Examples:
       benchrigor explain
       benchrigor explain 3f2a
       benchrigor explain 3f2a --metric rate --json
+      benchrigor explain hyperfine.json --column "sleep 1"
     """  # noqa: D301  # click wants the backspace itself
-    record = stored_run(run_id, store)
+    is_stored = source is None or not is_there(Path(source))
+    record = (
+        stored_run(source, store) if is_stored else recorded_run(str(source), column, store=store)
+    )
+    if record is None:
+        raise InvalidInput(
+            f"{source} is of no known tool: `benchrigor analyze --explain` reads columns"
+        )
     if is_special(record):
         module_for(record).explain(record, as_json=as_json)
         return

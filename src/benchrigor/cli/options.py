@@ -183,7 +183,9 @@ def ignored_lines() -> int:
 
 column_option = _together(
     click.option(
-        "--column", help="Name or number (from 0) of the CSV column, or key of the JSON objects."
+        "--column",
+        help="Name or number (from 0) of the CSV column, key of the JSON objects, or name of the "
+        "benchmark in what another tool wrote.",
     ),
     click.option(
         "--ignore-lines",

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchrigor.cli.options import existing_store
+from benchrigor.cli.options import existing_store, ignored_lines
 from benchrigor.cli.record_kinds import is_special, module_for
-from benchrigor.cli.sources import decoded, name_of, read_rounds
+from benchrigor.cli.sources import RecordedRounds, name_of, read_rounds
 from benchrigor.errors import InvalidInput, StoreFailed
-from benchrigor.files import readable
+from benchrigor.formats.recognition import results_in
 from benchrigor.model import Metric, Options, RunRecord
+from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.session import retraced
-from benchrigor.session.replays.recorded_run import record_of_readings
+from benchrigor.session.replays.file_results import analysed
+from benchrigor.session.replays.recorded_run import record_of_readings, recording_of
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.storage.project_settings import metric_named
 
 _RUN_ID = re.compile(r"[0-9a-f]+")
+_SOME = 10  # names that an error lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,29 +34,31 @@ class Columns:
     unit: str | None = None
 
     @property
-    def are_named(self) -> bool:
-        """Whether a file must be one of columns, rather than a saved record."""
-        return self.column is not None or self.by is not None
-
-    @property
     def metric(self) -> Metric:
         """The metric of the readings, described by ``unit`` or by the project."""
         is_numbered = self.column is None or self.column.isdigit()
         return metric_named("readings" if is_numbered else str(self.column), self.unit)
 
+    def check(self, record: RunRecord, source: str) -> None:
+        """Refuse what a tool says itself."""
+        given = {"--round": self.by, "--unit": self.unit}
+        refuse(
+            f"{option} is given, but {source} is of {record.subject['tool']}, which says it itself"
+            for option, value in given.items()
+            if value is not None and "tool" in record.subject
+        )
 
-def recording(
-    source: str, columns: Columns, *, store: Path | None, options: Options | None = None
-) -> RunRecord:
+
+def recording(source: str, columns: Columns, *, store: Path | None) -> RunRecord:
     """Read a run, or make one of the readings of a file.
 
-    ``source`` is a file (CSV, JSON, or a record as ``show --json`` prints it), "-" for standard
-    input, or else the id of a stored run, or its beginning.
+    ``source`` is a file (results of a tool, a saved record, CSV or JSON), a folder of results, "-"
+    for standard input, or else the id of a stored run, or its beginning.
     """
-    is_series = source == "-" or (columns.are_named and is_there(Path(source), Path.is_file))
-    record = None if is_series else recorded_run(source, store=store)
+    record = recorded_run(source, columns.column, store=store)
     if record is None:
-        return recorded_file(source, columns, options or Options())
+        return recorded_file(source, columns, Options())
+    columns.check(record, source)
     if is_special(record):
         raise InvalidInput(
             f"{source} is {module_for(record).NOUN}, expected readings of one workload: "
@@ -70,15 +75,55 @@ def recorded_file(source: str, columns: Columns, options: Options) -> RunRecord:
     )
 
 
-def recorded_run(source: str, *, store: Path | None) -> RunRecord | None:
-    """Read a run from a file or the store; None for a file of another kind."""
+def rounds_in(source: str, columns: Columns) -> tuple[RecordedRounds, Metric]:
+    """Read the readings of a column, or of a benchmark of a tool, and what they are."""
+    records = recorded_runs(source)
+    if records is None:
+        return read_rounds(source, columns.column, columns.by), columns.metric
+    record = chosen(records, source, columns.column)
+    columns.check(record, source)
+    found = recording_of(record)
+    labels = tuple(map(str, range(len(found.series)))) if len(found.series) > 1 else ()
+    return RecordedRounds(series=found.series, labels=labels), found.metric
+
+
+def recorded_run(source: str, name: str | None = None, *, store: Path | None) -> RunRecord | None:
+    """Read a run from results of a tool or the store; None for standard input and other files.
+
+    ``name`` says which benchmark of a file is meant.
+    """
     path = Path(source)
-    if is_there(path, Path.is_file):
-        saved = _saved(path)
-        return None if saved is None else retraced(saved)
-    if not _RUN_ID.fullmatch(source):
-        raise InvalidInput(f"{source} is neither a file nor the id of a stored run")
-    return stored_run(source, store)
+    if source != "-" and not is_there(path):
+        if not _RUN_ID.fullmatch(source):
+            raise InvalidInput(f"{source} is neither a file nor the id of a stored run")
+        return stored_run(source, store)
+    records = recorded_runs(source)
+    return None if records is None else chosen(records, source, name)
+
+
+def chosen(records: Sequence[RunRecord], source: str, name: str | None) -> RunRecord:
+    """Return the run that is meant, the only one if no name is given."""
+    named = [each for each in records if name in (None, each.name)]
+    if len(named) == 1:
+        return named[0]
+    names = list(dict.fromkeys(each.name for each in records))
+    some = ", ".join(map(repr, names[:_SOME])) + (", ..." if len(names) > _SOME else "")
+    found = "" if name is None else f", found {name!r}"
+    raise InvalidInput(f"{source} has the benchmarks {some}: choose one with --column{found}")
+
+
+def recorded_runs(source: str, options: Options | None = None) -> list[RunRecord] | None:
+    """Read all runs of a file or folder; None if no tool that is known wrote it.
+
+    A pipe can be read only once, so it is taken for readings, and so is an empty file, and one of
+    which lines are left out.
+    """
+    path = Path(source)
+    is_full = is_there(path, Path.is_file) and path.stat().st_size > 0
+    if source == "-" or not (is_full or is_there(path, Path.is_dir)) or ignored_lines():
+        return None
+    found = results_in(source)
+    return None if found is None else analysed(found, source, options)
 
 
 def stored_run(run_id: str | None, store: Path | None) -> RunRecord:
@@ -93,18 +138,3 @@ def stored_run(run_id: str | None, store: Path | None) -> RunRecord:
     if run_id is None and PART_OF in record.subject:
         record = opened.load(record.subject[PART_OF])
     return record if is_special(record) else retraced(record)
-
-
-def _saved(path: Path) -> RunRecord | None:
-    """Read a record that was saved to a file; None for a file of another kind."""
-    try:
-        data = json.loads(decoded(readable(path).read_bytes()))
-    except (OSError, ValueError, RecursionError):
-        return None
-    is_record = isinstance(data, dict) and {"schema", "rounds", "options"} <= data.keys()
-    if not is_record:
-        return None
-    try:
-        return RunRecord.from_dict(data)
-    except InvalidInput as error:
-        raise InvalidInput(f"{path}: {each}" for each in error.problems) from error

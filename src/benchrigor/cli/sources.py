@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import sys
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +16,8 @@ import numpy as np
 from benchrigor.cli.options import ignored_lines
 from benchrigor.cli.output import remark
 from benchrigor.errors import InvalidInput
-from benchrigor.files import readable
+from benchrigor.files import decoded, readable
+from benchrigor.formats.json_text import parsed
 from benchrigor.model import Floats, as_series
 from benchrigor.model.commented_csv import is_number, rows_of
 from benchrigor.model.series import short
@@ -124,26 +123,13 @@ def _text(source: str, name: str) -> str:
     return "\n" * ignored + "".join(lines[ignored:]) if ignored else text
 
 
-def decoded(raw: bytes) -> str:
-    """Decode text in UTF-8, or in UTF-16 as PowerShell writes it.
-
-    UnicodeDecodeError if it is neither.
-    """
-    sample = raw[:_SAMPLE]
-    even, odd = sample[::2], sample[1::2]
-    if sample[:2] in {BOM_UTF16_LE, BOM_UTF16_BE}:
-        encoding = "utf-16"
-    elif odd and max(even.count(0), odd.count(0)) == len(odd):  # each character fills two bytes
-        encoding = "utf-16-be" if even.count(0) else "utf-16-le"
-    else:
-        encoding = "utf-8-sig"
-    return raw.decode(encoding).replace("\r\n", "\n")
-
-
 def _from_json(
     text: str, columns: Sequence[str | None], by: str | None, name: str
 ) -> list[list[Any]]:
-    lists = _lists_in(_parsed(text, name), columns, by, name)
+    found = parsed(text, name)
+    if found.unfinished is not None:
+        report_unfinished(name, *found.unfinished, is_used=False)
+    lists = _lists_in(found.data, columns, by, name)
     for values in lists[: len(columns)]:
         for index, value in enumerate(values):
             if isinstance(value, bool):
@@ -172,30 +158,6 @@ def _lists_in(
     if unknown is not None:
         raise InvalidInput(f"{name} is a plain list, which has no column {unknown!r}")
     return [data]
-
-
-def _parsed(text: str, name: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as whole:
-        try:
-            return _json_lines(text, name)
-        except (ValueError, RecursionError):
-            raise InvalidInput(f"{name} is no JSON: {whole}") from whole
-
-
-def _json_lines(text: str, name: str) -> list[Any]:
-    """Return the object of each line, but for a last one that is unfinished."""
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    items = [json.loads(line) for _, line in lines[:-1]]
-    number, last = lines[-1]
-    try:
-        items.append(json.loads(last))
-    except ValueError:
-        if text.endswith("\n") or len(items) < _FEWEST_WHOLE:
-            raise
-        report_unfinished(name, number, last, is_used=False)
-    return items
 
 
 def report_unfinished(name: str, number: int, line: str, *, is_used: bool) -> None:

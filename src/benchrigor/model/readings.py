@@ -16,6 +16,7 @@ from benchrigor.model.series import Floats, Ints, as_series, check_items, short
 
 _END_NS = 2.0**63
 Facts = Mapping[str, str | int | float | bool | None]
+WARM_UP = "warm-up: "  # Unit readings whose name begins so are kept, and of no metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +185,8 @@ class Round(OneLine):
         Wall time of the whole round, including setup and the time since the previous round.
     unit_readings
         Per metric the readings of successive units of work, in the metric's unit: any 1-D
-        sequence of numbers, kept as a read-only float64 array of shape (n,).
+        sequence of numbers, kept as a read-only float64 array of shape (n,). Under "warm-up: " and
+        the name of a metric stand values that another tool took as warm-up; they do not count.
     readings
         Per metric one reading for the whole round.
     facts
@@ -306,7 +308,10 @@ class Round(OneLine):
     @property
     def n_readings(self) -> int:
         """Number of readings of the metric that has most of them."""
-        return max([*map(len, self.unit_readings.values()), int(bool(self.readings))])
+        counted = (
+            each for name, each in self.unit_readings.items() if not name.startswith(WARM_UP)
+        )
+        return max([*map(len, counted), int(bool(self.readings))])
 
 
 def readings_of(finished: Round, metric: str) -> Floats:

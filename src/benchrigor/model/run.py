@@ -57,21 +57,31 @@ class Provenance(OneLine):
         ISO 8601, UTC.
     load_before, load_after
         One-minute load average around the run; None if the system does not have one.
+    environment
+        Whatever else the tool that wrote a file says about where it ran. Of such a file other
+        fields are None or empty, if the tool does not say.
     """
 
-    host: str
-    system: str
-    cpu: str
-    cores: int
-    python: str
-    packages: Mapping[str, str]
-    commit: str | None
-    capabilities: tuple[Capability, ...]
-    started_at: str
+    host: str | None = None
+    system: str | None = None
+    cpu: str | None = None
+    cores: int | None = None
+    python: str = ""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    commit: str | None = None
+    capabilities: tuple[Capability, ...] = ()
+    started_at: str = ""
     source: str | None = None
     function: str | None = None
     load_before: float | None = None
     load_after: float | None = None
+    environment: Facts = field(default_factory=dict)
+
+    @property
+    def machine(self) -> str:
+        """Cores, processor and interpreter, as far as they are known."""
+        cpu = " × ".join(str(each) for each in (self.cores, self.cpu) if each)
+        return ", ".join(each for each in (cpu, self.python) if each)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -270,7 +280,7 @@ class RunRecord(OneLine):
             self.name,
             self.analysis(),
             self.decision,
-            is_recorded=bool(self.rounds) and not self.elapsed_s,
+            is_recorded=bool(self.rounds or "tool" in self.subject) and not self.elapsed_s,
             statistic=self.options.statistic,
             more=[
                 "" if done is None else show_short(*done),

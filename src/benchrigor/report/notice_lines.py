@@ -75,6 +75,8 @@ PAGE: dict[Code, str] = {
     "Let it wait for its children.",
     Code.WORKLOAD_FAILED: "The program failed, and the number is of what ran before. Mend it, and "
     "measure again.",
+    Code.FAILED_RUNS: "Some runs failed, and their times may be those of errors. Mend what is "
+    "measured, and measure again.",
     Code.HOOK_FAILED: "A hook failed, and the number is of what ran before. Mend it, and measure "
     "again.",
     Code.WPS_DOUBTFUL: "Time does not grow evenly with the work. Run more rounds, or a larger "
@@ -207,8 +209,11 @@ def asks_for_quiet(notice: Notice) -> bool:
 def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | None = None) -> str:
     """Return what a page says of a Notice; empty where it says nothing.
 
-    A run that ended before its budget does not become longer with a larger one.
+    A run that ended before its budget does not become longer with a larger one. What a tool must be
+    told differs from tool to tool.
     """
+    if notice.code is Code.NO_RAW_READINGS:
+        return str(notice.evidence.get("cure", ""))
     usual = PAGE.get(notice.code, "")
     if reason is StopReason.SATISFIED:
         usual = usual.replace(_LONGER, _NARROWER)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.notice import Code
+from benchrigor.model.recorded import FILE
 from benchrigor.model.run import RunRecord
 from benchrigor.model.run_line import headline_of, just_now, show_number
 from benchrigor.model.text import counted, ended, first_few, show_value
@@ -93,7 +94,8 @@ def _is_marked(row: tuple[str, ...]) -> bool:
 
 def _row(record: RunRecord) -> tuple[str, ...]:
     analysis = record.analysis()
-    ending = ended(record.decision)
+    is_recorded = record.subject.get("kind") == FILE and record.decision is None
+    ending = "recorded" if is_recorded else ended(record.decision)
     if analysis is None:
         return record.name, "no number", "", "", ending
     unit, observed = analysis.metric.unit, analysis.observed

@@ -259,7 +259,7 @@ def _machine(record: RunRecord) -> str:
     if lost is not None and is_disturbed(lost):
         kept = ", left out of the number" * is_undisturbed(record)
         return f"busy: other programs took {lost.measured_percent:.0f}% of the time{kept}"
-    about = "" if where is None else f"{where.cores} × {where.cpu}, {where.python}"
+    about = "" if where is None else where.machine
     return "; ".join(each for each in (_state(record, lost), about) if each)
 
 

@@ -487,7 +487,7 @@ def _machine(record: RunRecord) -> list[str]:
     where = record.provenance
     if where is None:
         return []
-    parts = [f"{where.host}, {where.cores} × {where.cpu}, {where.python}"]
+    parts = [", ".join(each for each in (where.host, where.machine) if each)]
     if where.load_before is not None and where.load_after is not None:
         parts.append(f"load {where.load_before:.2f} before, {where.load_after:.2f} after")
     return parts

@@ -12,6 +12,7 @@ __getattr__, __dir__ = lazy_names(
         "measuring": "measure measure_async",
         "pairs.measuring_pair": "measure_pair",
         "pairs.run_comparison": "compare_runs",
+        "replays.file_results": "read_results",
         "replays.recorded_run": "retraced",
         "replays.replaying": "replay",
         "sample_size": "plan",

@@ -284,7 +284,9 @@ class Engine(Controller[RoundPlan, Round]):
 
     @property
     def _is_due(self) -> bool:
-        return self._traces.is_due
+        # Without rules nobody asks what a recording shows before its end.
+        is_asked = not (self._recorded and self._rules == ())
+        return is_asked and self._traces.is_due
 
     @property
     def _is_early(self) -> bool:

@@ -21,6 +21,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.metric import A_DURATION
+from benchrigor.model.readings import WARM_UP
 from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import (
     Material,
@@ -179,7 +180,11 @@ class Traces:
         """Return name, kind and values of all readings of a round."""
         kind = Kind.PIECES if self.options.pieces > 1 else Kind.UNIT_READINGS
         kind = Kind.INVOCATIONS if self.options.rounds == "restarted" else kind
-        units = [(name, kind, values) for name, values in finished.unit_readings.items()]
+        units = [
+            (name, kind, values)
+            for name, values in finished.unit_readings.items()
+            if not name.startswith(WARM_UP)
+        ]
         single = [
             (name, Kind.READINGS, np.array([value]))
             for name, value in finished.readings.items()
@@ -202,7 +207,8 @@ class Traces:
             metrics = self.metrics
         else:
             single = [name for name in finished.readings if name not in self._durations]
-            names = dict.fromkeys([*finished.unit_readings, *single])
+            units = [name for name in finished.unit_readings if not name.startswith(WARM_UP)]
+            names = dict.fromkeys([*units, *single])
             metrics = tuple(Metric(name=name, unit="s" if name == "time" else "") for name in names)
         if self.schedule is None or any(metric.name == SPEED.name for metric in metrics):
             return metrics

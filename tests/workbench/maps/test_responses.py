@@ -3,12 +3,26 @@
 import pytest
 
 from benchrigor.errors import WorkloadFailed
+from benchrigor.model import Estimate, codec
+from benchrigor.storage import Journal
 from benchrigor.workbench.data import Limit, LoadResult
-from benchrigor.workbench.maps.map_file import PeakResponse
-from benchrigor.workbench.maps.responses import found_in, search_options, value_of
+from benchrigor.workbench.maps import responses
+from benchrigor.workbench.maps.map_file import PeakResponse, read_map
+from benchrigor.workbench.maps.map_run import Found, MapRun, round_of
+from benchrigor.workbench.maps.responses import (
+    Samples,
+    begun_in,
+    found_in,
+    metric_of,
+    search_options,
+    value_of,
+)
+from benchrigor.workbench.maps.stored_maps import search_for
+from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.planning.search import PeakSearch
-from benchrigor.workbench.surfaces.samples import Sample
+from benchrigor.workbench.surfaces.samples import Measured, Sample
 
+ONE = {"confidence": 0.95, "n": 9, "n_effective": 9.0, "method": "told"}
 LIMIT = Limit(metric="mean", at_most=0.04)
 POINT = {"threads": 2}
 
@@ -71,3 +85,114 @@ def test_what_a_function_returns_is_an_estimate(tmp_path):
     assert (told.value, told.low, told.high) == (5.0, 4.0, 6.0)
     with pytest.raises(WorkloadFailed, match="answering:wrong returned None, expected"):
         value_of("answering:wrong", POINT, str(tmp_path))
+
+
+class Queue:
+    """A server that serves 200 a second, one after the other."""
+
+    def __init__(self) -> None:
+        self.offered = 0
+
+    def offer(self, trial):
+        self.offered += 1
+        spare = 200.0 - trial.load
+        return LoadResult(mean_response_s=1 / spare if spare > 0.0 else 9.0)
+
+
+FILE = """
+[factors.threads]
+levels = [1, 2]
+[response.peak]
+command = "no-such-program {load} {threads}"
+read = "mean:ms=regex:mean (.+)"
+mean = "40ms"
+"""
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """A stored map, and a search of it that ended just before the map could keep its answer."""
+    (tmp_path / "map.toml").write_text(FILE)
+    file = read_map(tmp_path / "map.toml")
+    store = Journal(tmp_path / "runs.sqlite")
+    whole = MapRun(search_for(file), name="a map", metrics=(metric_of(file.response),), store=store)
+    whole.begin()
+    sample = Sample(id=0, point={"threads": 2})
+    options = search_options(file.response, sample)
+    run = PeakRun(
+        PeakSearch(**options),
+        name=f"a search (of map {whole.run_id})",
+        options={**options, "limits": codec.encode(options["limits"])},
+        subject={"part of": whole.run_id, "sample": codec.encode(sample)},
+        store=store,
+    )
+    run.carry_out(Queue())
+    return file, store, whole.run_id, run.run_id
+
+
+def test_a_search_that_was_over_is_not_repeated(begun, tmp_path):
+    """Its generator is not even started: there is none."""
+    file, store, whole, part = begun
+    sample, earlier = begun_in(store, store.load(whole))
+    assert (sample.id, sample.point, earlier.run_id) == (0, {"threads": 2}, part)
+    with Samples(file, cwd=str(tmp_path), store=store, earlier=earlier) as samples:
+        found = samples.measure(sample)
+    assert found.estimates["peak"].low < 175.0 < found.estimates["peak"].high
+    assert found.run_id == part
+
+
+def test_nothing_is_begun_where_the_map_has_the_answer(begun):
+    _, store, whole, _ = begun
+    told = Measured(sample=Sample(id=0, point={"threads": 2}), reason="told")
+    store.append(whole, round_of(told, Found(reason="told")))
+    assert begun_in(store, store.load(whole)) is None
+
+
+SERVED = """
+[factors.threads]
+levels = [1, 2]
+[factors.page]
+levels = ["small", "large"]
+workload = true
+[server]
+start = "no-such-server {threads} {page}"
+port = 1
+[response]
+function = "answering:rate"
+direction = "higher"
+"""
+
+
+def test_another_server_is_started_where_the_one_that_was_kept_fails(tmp_path, monkeypatch):
+    """It may still work off the load of the sample before."""
+    began, busy = [], []
+
+    class Kept:
+        def __init__(self, _life_cycle, point, **_):
+            self.steps, self.point = [], point
+
+        def __enter__(self):
+            began.append(dict(self.point))
+            return self
+
+        def __exit__(self, *_):
+            busy.clear()
+
+        def warm_up(self, _point):
+            busy.append(True)
+
+    def rate(**_point):
+        if busy:
+            raise WorkloadFailed("no answer within 10 s")
+        return Estimate(value=9.0, low=8.0, high=10.0, **ONE)
+
+    monkeypatch.setattr(responses, "Server", Kept)
+    monkeypatch.setattr(responses, "value_of", lambda _name, point, _cwd: rate(**point))
+    (tmp_path / "map.toml").write_text(SERVED.replace("{page}", ""))
+    with Samples(read_map(tmp_path / "map.toml"), cwd=str(tmp_path)) as samples:
+        found = [
+            samples.measure(Sample(id=index, point={"threads": 1, "page": page}))
+            for index, page in enumerate(("small", "large"))
+        ]
+    assert [each.reason for each in found] == [None, None]
+    assert [each["page"] for each in began] == ["small", "large"]

@@ -104,12 +104,75 @@ def test_of_several_responses_the_first_steers_and_all_are_predicted():
     assert product == pytest.approx(1.0, rel=0.1)
 
 
-def test_each_sample_tells_the_same_responses():
-    search = SurfaceMap(FACTORS, samples=2)
-    search.tell(search.ask(), {"peak": (1.0, 0.9, 1.1)})
+def narrow(value):
+    return (value, 0.97 * value, 1.03 * value)
+
+
+def test_a_sample_without_one_response_enters_for_the_others():
+    search = SurfaceMap(FACTORS, samples=12)
+    for number in range(12):
+        sample = search.ask()
+        both = {"peak": narrow(peak_at(sample.point)), "latency": narrow(3.0)}
+        if number == 4:
+            del both["latency"]
+        elif number == 5:
+            del both["peak"]
+            lacking = sample
+        elif number > 5:
+            assert sample.point != lacking.point  # what steers has failed there
+        search.tell(sample, both)
+    surface = search.result()
+    assert [each.estimates.keys() for each in surface.samples[4:6]] == [{"peak"}, {"latency"}]
+    assert len(surface.ranking("peak")) == len(surface.ranking("latency")) == 11
+
+
+def test_the_first_response_named_steers_though_the_first_sample_lacks_it():
+    search = SurfaceMap(FACTORS, samples=2, responses=["peak", "latency"])
+    search.tell(search.ask(), {"latency": narrow(3.0)})
     sample = search.ask()
-    with pytest.raises(InvalidInput, match="responses is "):
-        search.tell(sample, {"latency": (1.0, 0.9, 1.1)})
+    assert sample.seed_load is None
+    search.tell(sample, {"peak": narrow(7.0)})
+    sentences = [each.sentence for each in search.result().notices]
+    assert [sentence.split(": ")[0] for sentence in sentences] == ["peak", "latency"]
+
+
+def test_a_response_that_the_map_does_not_have_is_refused():
+    search = SurfaceMap(FACTORS, samples=2)
+    search.tell(search.ask(), {"peak": narrow(1.0)})
+    sample = search.ask()
+    with pytest.raises(InvalidInput, match=r"responses is \['latency'\], expected some of"):
+        search.tell(sample, {"latency": narrow(1.0)})
+
+
+LARGE = [*FACTORS, Factor("fs", levels=["ext4", "xfs"])]
+
+
+@pytest.mark.parametrize(("factors", "samples"), [(FACTORS, 8), (LARGE, 12), (LARGE, None)])
+def test_a_map_begins_within_its_ranges_too(factors, samples):
+    """Corners alone tell late that an answer bends."""
+    search = SurfaceMap(factors, samples=samples)
+    terms = 6 if factors is FACTORS else 9
+    first = [search.ask().point for _ in range(terms)]
+    assert len({tuple(point.values()) for point in first}) == terms
+    inner = [
+        point
+        for point in first
+        if any(abs(each.coded(point[each.name])) < 0.9 for each in factors if not each.is_category)
+    ]
+    assert 2 <= len(inner) < terms
+
+
+def test_a_quadratic_that_fits_does_not_have_its_corners_asked_again():
+    """It is the surer between them the more it is told of them alone."""
+    search = SurfaceMap(FACTORS, samples=14, target=1e-3)
+    asked = carried_out(
+        search,
+        answer=lambda point: (
+            100.0 * point["disks"] * math.exp(-(DAEMONS.coded(point["daemons"]) ** 2))
+        ),
+    )
+    assert search.result().model == "quadratic"
+    assert len({tuple(sample.point.values()) for sample in asked}) == 14
 
 
 def test_the_same_told_the_same_is_asked():
@@ -162,6 +225,9 @@ def test_samples_of_earlier_maps_do_not_count():
         ({"target": 2}, "target is 2"),
         ({"direction": "up"}, "direction is 'up'"),
         ({"budget_s": -1}, "budget_s is -1"),
+        ({"responses": "peak"}, "responses is 'peak'"),
+        ({"responses": ["peak", "peak"]}, "expected different names"),
+        ({"responses": [7]}, "expected different names"),
     ],
 )
 def test_a_map_that_cannot_be_is_refused(options, problem):

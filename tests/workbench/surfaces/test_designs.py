@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.workbench.surfaces import designs
-from benchrigor.workbench.surfaces.designs import d_optimal, seed_of, snake
+from benchrigor.workbench.surfaces.designs import d_optimal, far_apart, seed_of, snake
 from benchrigor.workbench.surfaces.factors import Factor, Space
 
 DISKS = Factor("disks", levels=[1, 2, 3, 4])
@@ -243,3 +243,28 @@ def test_points_and_peaks_that_cannot_be_are_refused_at_once(peak):
     with pytest.raises(InvalidInput) as refused:
         seed_of(SPACE, [({"disks": 9, "fs": "xfs"}, peak)], {"disks": 1, "fs": "ntfs"})
     assert len(refused.value.problems) == 3
+
+
+@pytest.mark.parametrize("samples", [1, 2, 4, 6, 9])
+def test_far_apart_points_are_as_far_as_the_best_of_many_random_ones(samples):
+    def least(points):
+        distances = [SERVERS.distances(points, each) for each in points]
+        return float(np.min(np.array(distances) + 9.0 * np.eye(len(points))))
+
+    grid, random = SERVERS.grid(), np.random.default_rng(1)
+    best = max(
+        least([grid[index] for index in random.choice(len(grid), samples, replace=False)])
+        for _ in range(300)
+    )
+    chosen = far_apart(SERVERS, samples, seed=1)
+    assert len({SERVERS.key(point) for point in chosen}) == samples
+    assert least(chosen) >= best - 1e-9
+
+
+def test_far_apart_points_share_the_levels_of_a_category():
+    systems = [point["fs"] for point in far_apart(SPACE, 6, seed=1)]
+    assert sorted(systems) == ["ext4", "ext4", "xfs", "xfs", "zfs", "zfs"]
+
+
+def test_all_of_a_grid_are_far_apart_where_it_has_no_more():
+    assert far_apart(SPACE, 12, seed=1) == far_apart(SPACE, 99, seed=1) == SPACE.grid()

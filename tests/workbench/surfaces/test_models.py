@@ -117,3 +117,17 @@ def test_predictions_are_the_margins_of_joint_ones() -> None:
         mean, covariance = fitted.joint(GRID)
         assert fitted.predictions(GRID)[0] == pytest.approx(mean)
         assert fitted.predictions(GRID)[1] ** 2 == pytest.approx(np.diag(covariance), abs=1e-9)
+
+
+def test_of_many_points_all_count_though_some_choose_the_scales() -> None:
+    space = Space([Factor("x", levels=range(20)), Factor("y", levels=range(15))])
+    grid, random = space.grid(), np.random.default_rng(4)
+    rows = space.coordinates(grid)
+    true = 5.0 + np.sin(2.0 * rows[:, 0]) + 0.5 * rows[:, 1] ** 2
+    logs, errors = true + random.normal(0.0, 0.05, len(grid)), np.full(len(grid), 0.05)
+    fitted = fit_gaussian_process(space, grid, logs, errors)
+    mean, sd = fitted.predictions(grid)
+    standardised = (mean - true) / sd
+    assert fitted.left_out.shape == (300,)
+    assert np.median(sd) < 0.02  # a hundred points leave 0.023
+    assert 0.7 < np.sqrt(np.mean(standardised**2)) < 1.3

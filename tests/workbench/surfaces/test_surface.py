@@ -139,7 +139,22 @@ def test_one_of_several_responses_is_named() -> None:
     assert product == pytest.approx(1.0, rel=1e-3)
     with pytest.raises(InvalidInput, match="'rate' or 'latency'"):
         surface.predict(point)
-    assert fit_surface(SPACE, samples, response="latency").predict(point).value < 1.0
+    assert fit_surface(SPACE, samples, responses=["latency"]).predict(point).value < 1.0
+
+
+def test_notices_name_their_response_where_there_are_several() -> None:
+    samples = measured(SPACE.grid()[:4])
+    both = [
+        Measured(sample=each.sample, estimates={**each.estimates, "latency": known(2.0)})
+        for each in samples
+    ]
+    (alone,) = fit_surface(SPACE, samples).notices
+    assert alone.sentence.startswith("Only 4 points")
+    notices = fit_surface(SPACE, both).notices
+    assert [each.sentence for each in notices] == [
+        f"{name}: {alone.sentence}" for name in ("rate", "latency")
+    ]
+    assert [each.evidence["response"] for each in notices] == ["rate", "latency"]
 
 
 def test_the_best_point_follows_the_direction() -> None:

@@ -26,13 +26,14 @@ from benchrigor.model import (
     RunRecord,
 )
 from benchrigor.model.checks import refuse
+from benchrigor.model.recorded import FILE, PROCESSES
 from benchrigor.model.text import ended, percent, show_observed
 from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.conditions.pace_of_rounds import are_near, with_pace
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.pairs.kept_sides import compare_in_turn
-from benchrigor.session.replays.recorded_run import FILE, Recording, recording_of
+from benchrigor.session.replays.recorded_run import Recording, is_bare, recording_of
 from benchrigor.session.stored_runs import (
     BASELINE,
     CANDIDATE,
@@ -266,8 +267,10 @@ class _Source:
     @property
     def by_process(self) -> bool:
         """Whether each reading, or pair of work and duration, is of a process of its own."""
-        by_round = self.recorded.kind in (Kind.READINGS, Kind.WORK)
-        return by_round and self.run is not None and self.run.subject.get("kind") == "command"
+        if self.recorded.kind not in (Kind.READINGS, Kind.WORK) or self.run is None:
+            return False
+        subject = self.run.subject
+        return subject.get("kind") == "command" or subject.get("unit") in PROCESSES
 
     @property
     def may_be_0(self) -> bool:
@@ -326,7 +329,7 @@ def _source(
         return _Source(label=label, run=None, recorded=recorded)
     given = _cut_by(detector, given)
     # Readings of a file have neither a machine nor an end to compare, and only one metric.
-    run = None if given.subject.get("kind") == FILE else given
+    run = None if is_bare(given) else given
     recorded = recording_of(given, metric=metric if run else None)
     return _Source(label=label_of(given), run=run, recorded=recorded)
 
@@ -493,7 +496,7 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
             Code.NOT_CONVERGED, f"{label} ended before its target: {ended(run.decision)}."
         )
         for label, run in runs
-        if ended(run.decision) != "satisfied"
+        if run.subject.get("kind") != FILE and ended(run.decision) != "satisfied"
     ]
     for each in sources:
         label, found = each.label, None if each.run is None else each.run.interference
@@ -537,4 +540,5 @@ def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:
 def _hosts(sources: Sequence[_Source]) -> list[str]:
     """Return the machines that the runs were made on."""
     runs = [each.run for each in sources if each.run is not None]
-    return sorted({each.provenance.host for each in runs if each.provenance is not None})
+    hosts = {each.provenance.host for each in runs if each.provenance is not None}
+    return sorted(host for host in hosts if host is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,8 @@ from benchrigor.model import (
     as_series,
 )
 from benchrigor.model.readings import readings_of
-from benchrigor.protocols import Detector
+from benchrigor.model.recorded import FILE
+from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.analysis_chain import Material, cut, look, report, selected
 from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.metric_trace import is_single
@@ -38,7 +39,6 @@ from benchrigor.stats.series.undisturbed import joined
 from benchrigor.units import Quantity
 
 PIECE_NS = 10**9  # that each piece of a recording takes, whatever it took
-FILE = "file"  # kind of the subject of readings that were recorded elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -139,14 +139,7 @@ def record_of_readings(
     """
     series = [as_series(each, name=name) for each in rounds]
     options = replace(options, rounds="restarted" if len(series) > 1 else "continuous")
-    engine = Engine(
-        options,
-        (metric,),
-        name=name,
-        subject={"kind": FILE},
-        detector=detector,
-        recorded=True,
-    )
+    made = []
     for index, each in enumerate(series):
         given: dict[str, Any] = {"unit_readings": {metric.name: each}}
         if weights is not None:
@@ -155,7 +148,26 @@ def record_of_readings(
                 "weights": {metric.name: weights[index]},
             }
         plan = RoundPlan(index=index, readings=each.size)
-        engine.replay(Round(plan=plan, elapsed_ns=0, **given))
+        made.append(Round(plan=plan, elapsed_ns=0, **given))
+    return record_of_rounds(made, options, (metric,), name=name, detector=detector)
+
+
+def record_of_rounds(
+    rounds: Iterable[Round],
+    options: Options,
+    metrics: Sequence[Metric],
+    *,
+    name: str,
+    subject: Mapping[str, Any] | None = None,
+    detector: Detector | None = None,
+    rules: Sequence[StopRule] | None = None,
+) -> RunRecord:
+    """Analyse rounds that were recorded elsewhere; with empty rules only once, at their end."""
+    subject = subject or {"kind": FILE}
+    given: dict[str, Any] = {"detector": detector, "rules": rules, "recorded": True}
+    engine = Engine(options, metrics, name=name, subject=subject, **given)
+    for each in rounds:
+        engine.replay(each)
     return engine.result()
 
 
@@ -200,9 +212,9 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     elif analysis is None:
         raise InvalidInput(f"the run of {record.name} holds no readings")
     elif not (units or single):
-        raise NotEstimable(
-            Notice.refusal(Code.NO_DATA, f"The run of {record.name} holds no readings of {name!r}.")
-        )
+        sentence = f"The run of {record.name} holds no readings of {name!r}."
+        raised = [each for each in analysis.notices if each.code is Code.NO_RAW_READINGS]
+        raise NotEstimable([*raised, Notice.refusal(Code.NO_DATA, sentence)][0])
     elif not units:
         kind, series = Kind.READINGS, (np.asarray(single, dtype=np.float64),)
     elif record.options.rounds == "restarted" and not one_process:
@@ -246,12 +258,18 @@ def _undisturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
     )
 
 
+def is_bare(run: RunRecord) -> bool:
+    """Return whether a run is a column of a file: readings without machine, end or tool."""
+    return run.subject.get("kind") == FILE and "tool" not in run.subject
+
+
 def retraced(record: RunRecord) -> RunRecord:
     """Analyse the rounds of a run that was interrupted before its result was stored.
 
-    A record with a decision is returned unchanged.
+    A record with a decision is returned unchanged, and so is an analysed file.
     """
-    if record.decision is not None or not record.rounds:
+    is_file = record.subject.get("kind") == FILE
+    if record.decision is not None or not record.rounds or (is_file and record.analyses):
         return record
     engine = Engine(
         record.options,
@@ -259,6 +277,7 @@ def retraced(record: RunRecord) -> RunRecord:
         seed=record.seed,
         name=record.name,
         subject=record.subject,
+        recorded=is_file,
     )
     for finished in record.rounds:
         engine.replay(finished)

@@ -174,7 +174,7 @@ def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
     metric, options = analysis.metric, record.options
     key = (
         record.name,
-        where.host,
+        str(where.host),
         json.dumps(dict(record.subject), sort_keys=True, default=str),
         where.python,
         str(where.commit),

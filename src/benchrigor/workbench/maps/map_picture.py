@@ -28,9 +28,10 @@ from benchrigor.report.plots.drawing import (
 )
 from benchrigor.report.plots.trace import Ruler
 from benchrigor.units import Scale, scale_for
-from benchrigor.workbench.surfaces.factors import Factor, Level, show_point
+from benchrigor.workbench.surfaces.answers import Best
+from benchrigor.workbench.surfaces.factors import Factor, Level, show_point, spread
 from benchrigor.workbench.surfaces.samples import Measured
-from benchrigor.workbench.surfaces.surface import Best, Surface
+from benchrigor.workbench.surfaces.surface import Surface
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,7 +157,7 @@ def _entitle(panels: Sequence[Axes], lines: Iterable[str]) -> None:
 def _draw_contours(drawing: _Drawing, panels: Sequence[Axes]) -> None:
     """Draw predictions of two numbers, and the half-widths of their intervals."""
     across, upwards = drawing.surface.factors
-    xs, ys = _steps(across), _steps(upwards)
+    xs, ys = spread(across, _STEPS), spread(upwards, _STEPS)
     points = [{across.name: x, upwards.name: y} for y in ys for x in xs]
     found = drawing.surface.intervals(points, drawing.response)
     value, low, high = found.reshape(3, len(ys), len(xs))
@@ -200,7 +201,7 @@ def _draw_profiles(drawing: _Drawing, panels: Sequence[Axes]) -> None:
     values = [each.estimates[drawing.response].value for each in kinds.get(_MEASURED, ())]
     ends = [*values]
     for axes, factor in zip(panels, surface.factors, strict=True):
-        levels = factor.levels if factor.is_category else _steps(factor)
+        levels = factor.levels if factor.is_category else spread(factor, _STEPS)
         points = [{**best, factor.name: level} for level in levels]
         value, low, high = surface.intervals(points, drawing.response)
         values += value.tolist()
@@ -291,14 +292,6 @@ def _ends(estimates: Sequence[Estimate]) -> list[list[float]]:
     """Return how far the ends of intervals are."""
     low = [each.value - each.low for each in estimates]
     return [low, [each.high - each.value for each in estimates]]
-
-
-def _steps(factor: Factor) -> list[float]:
-    """Return levels from the lowest to the highest, at equal distances on its scale."""
-    numbers = [float(each) for each in factor.levels]
-    space = np.linspace if factor.scale == "linear" else np.geomspace
-    steps: list[float] = space(min(numbers), max(numbers), _STEPS).tolist()
-    return steps
 
 
 def _place(factor: Factor, level: Level) -> float:

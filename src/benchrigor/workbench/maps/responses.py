@@ -129,8 +129,13 @@ class Samples:
                 raise
 
     def measure(self, sample: Sample) -> Found:
-        """Measure a sample; what fails is the reason why there is no answer."""
+        """Measure a sample; what fails is the reason why there is no answer.
+
+        A server that was kept from the sample before may still work off its load: where that one
+        fails, another is started.
+        """
         earlier, self._earlier = self._earlier, None
+        was_kept = self._server is not None
         try:
             self._serve(sample.point)
             found = positive(self._answer(sample, earlier))
@@ -139,6 +144,8 @@ class Samples:
             found = Found(reason=why.removesuffix(OUTPUT_ENDS))
             with suppress(BenchrigorError):  # the next one begins anew
                 self._end_server()
+            if was_kept:
+                return self.measure(sample)
         steps = [*self._steps, *(self._server[0].steps if self._server else ())]
         self._steps.clear()
         if self._server:

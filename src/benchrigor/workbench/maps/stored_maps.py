@@ -52,8 +52,14 @@ def surface_of(record: RunRecord) -> Surface:
 def search_for(file: MapFile) -> SurfaceMap:
     """Return what asks for the samples of a map."""
     options = {("design" if name == "kind" else name): each for name, each in file.design.items()}
-    direction = str(metric_of(file.response).direction)
-    return SurfaceMap(file.factors, **options, budget_s=file.budget_s, direction=direction)
+    metric = metric_of(file.response)
+    return SurfaceMap(
+        file.factors,
+        **options,
+        budget_s=file.budget_s,
+        direction=str(metric.direction),
+        responses=[metric.name],
+    )
 
 
 def show(record: RunRecord) -> None:

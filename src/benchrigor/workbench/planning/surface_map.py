@@ -22,7 +22,7 @@ from benchrigor.model.checks import (
 )
 from benchrigor.model.series import short
 from benchrigor.stats.series.interval import student_t
-from benchrigor.workbench.surfaces.designs import d_optimal, seed_of, snake
+from benchrigor.workbench.surfaces.designs import d_optimal, far_apart, seed_of, snake
 from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
 from benchrigor.workbench.surfaces.samples import Answer, Measured, Sample, read_answer
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
@@ -32,6 +32,14 @@ DESIGNS = (ADAPTIVE, D_OPTIMAL, FULL)
 RESPONSE = "response"  # the name of an answer that has none
 _MOST_ASKED = 3  # times that the same point is asked, to narrow it
 _FEWEST = 4  # samples of a first design
+
+
+def _wrong_responses(responses: object) -> list[str]:
+    is_list = isinstance(responses, Sequence) and not isinstance(responses, str)
+    names = list(responses) if is_list else []  # type: ignore[call-overload]
+    fits = bool(names) and all(isinstance(each, str) for each in names)
+    is_right = fits and len({*names}) == len(names)
+    return wrong_values([("responses", responses, is_right, "different names")])
 
 
 class SurfaceMap:
@@ -58,6 +66,8 @@ class SurfaceMap:
         What all samples may cost; None for no limit.
     direction
         "higher" or "lower": which answers are better.
+    responses
+        Names of several answers, the first of which steers; None for those that are told first.
     seed
         Of designs and draws.
 
@@ -88,6 +98,7 @@ class SurfaceMap:
         confidence: float = 0.95,
         budget_s: float | None = None,
         direction: str = "higher",
+        responses: Sequence[str] | None = None,
         seed: int = 1,
     ) -> None:
         self.space = Space(factors)
@@ -99,12 +110,14 @@ class SurfaceMap:
             [] if budget_s is None else wrong_number("budget_s", budget_s),
             wrong_choice("direction", direction, ("higher", "lower")),
             wrong_whole("seed", seed, least=0),
+            [] if responses is None else _wrong_responses(responses),
             ["samples is None, expected a number for a d-optimal design"]
             * (design == D_OPTIMAL and samples is None),
         )
         self.design, self.samples, self.budget_s = design, samples, budget_s
         self._target, self._confidence = target, confidence
         self._direction, self._seed = direction, seed
+        self._responses = tuple(responses or ())
         self._grid = self.space.grid()
         self._first = snake(self.space, self._first_design())
         self._queue = list(self._first)
@@ -115,28 +128,18 @@ class SurfaceMap:
         self._known: tuple[int, Surface] | None = None
 
     def _first_design(self) -> list[Point]:
-        """Return the points to begin with: of "adaptive" as many as determine a quadratic model.
+        """Return the points to begin with.
 
-        Where so many are more than half of all samples, points far from each other must do.
+        Of "adaptive" they lie far apart, and are as many as a quadratic model has terms, but at
+        most three quarters of all samples, so that some are left to be chosen by what these say.
         """
         if self.design == FULL:
             return self._grid
         if self.design == D_OPTIMAL:
             return d_optimal(self.space, self.samples or 0, seed=self._seed)
-        fewest = self.space.terms(self._grid[:1]).shape[1] + 1
-        most = (self.samples or len(self._grid)) // 2
-        if fewest <= max(most, _FEWEST):
-            return d_optimal(self.space, fewest, seed=self._seed)
-        return self._spread(max(most, _FEWEST))
-
-    def _spread(self, count: int) -> list[Point]:
-        """Choose points one by one, each the farthest from those before."""
-        chosen = [self._grid[0]]
-        nearest = self.space.distances(self._grid, chosen[0])
-        while len(chosen) < min(count, len(self._grid)):
-            chosen.append(self._grid[int(np.argmax(nearest))])
-            nearest = np.minimum(nearest, self.space.distances(self._grid, chosen[-1]))
-        return chosen
+        terms = self.space.terms(self._grid[:1]).shape[1] + 1
+        most = 3 * (self.samples or len(self._grid)) // 4
+        return far_apart(self.space, max(_FEWEST, min(terms, most)), seed=self._seed)
 
     def ask(self) -> Sample | None:
         """Return the next sample; None when nothing more is to be asked, as far as is known."""
@@ -177,9 +180,9 @@ class SurfaceMap:
         sample
             As `ask` returned it.
         estimate
-            An Estimate, or value, low and high; several by the names of their responses; None for
-            a sample that failed, or whose answer is only known to be beyond ``at_least`` or
-            ``at_most``.
+            An Estimate, or value, low and high; several by the names of their responses, of which
+            some may lack; None for a sample that failed, or whose answer is only known to be
+            beyond ``at_least`` or ``at_most``.
         host
             Where it was measured.
         cost_s
@@ -274,7 +277,7 @@ class SurfaceMap:
     def result(self) -> Surface:
         """Return the surface of all samples so far."""
         if self._known is None or self._known[0] != len(self._measured):
-            self._known = len(self._measured), self._fitted(self._measured)
+            self._known = len(self._measured), self._fitted(self._measured, self._known_responses())
         return self._known[1]
 
     def reason(self) -> StopReason:
@@ -291,18 +294,18 @@ class SurfaceMap:
         surface = self.result()
         if surface.model is None:
             return False
-        _, sd = surface.predictions(self._grid, self._responses()[0])
+        _, sd = surface.predictions(self._grid, self._steering())
         return not np.any(np.expm1(self._quantile() * sd) > self._target)
 
     def _quantile(self) -> float:
         """Return how many standard errors half an interval is wide."""
         return student_t(max(len(self._answers()) - 1.0, 1.0), self._confidence)
 
-    def _fitted(self, measured: Sequence[Measured], response: str | None = None) -> Surface:
+    def _fitted(self, measured: Sequence[Measured], responses: Sequence[str]) -> Surface:
         return fit_surface(
             self.space,
             measured,
-            response=response,
+            responses=responses or None,
             confidence=self._confidence,
             direction=self._direction,
             seed=self._seed,
@@ -313,10 +316,9 @@ class SurfaceMap:
         if estimate is None:
             return {}
         by_name = estimate if isinstance(estimate, Mapping) else {RESPONSE: estimate}
-        known = sorted(self._responses() or by_name)
-        problems = wrong_values(
-            [("responses", sorted(by_name), sorted(by_name) == known, f"{known} as before")]
-        )
+        known = self._known_responses() or [*by_name]
+        expected = f"some of {sorted(known)}"
+        problems = wrong_values([("responses", sorted(by_name), {*by_name} <= {*known}, expected)])
         answers = {}
         for name, answer in by_name.items():
             read = attempt(problems, read_answer, name, answer, self._confidence)
@@ -327,10 +329,11 @@ class SurfaceMap:
 
     def _answers(self) -> list[tuple[Point, float]]:
         """Return the points that have an answer, with the first response."""
+        steering = self._steering()
         return [
-            (each.sample.point, each.estimates[self._responses()[0]].value)
+            (each.sample.point, each.estimates[steering].value)
             for each in self._measured
-            if each.estimates
+            if steering in each.estimates
         ]
 
     def _is_full(self) -> bool:
@@ -357,16 +360,15 @@ class SurfaceMap:
         surface = self.result()
         if surface.model is None:
             return self._farthest()
-        response = self._responses()[0]
+        response = self._steering()
         if self._pending:
             believed = [self._believed(sample, response) for sample in self._pending.values()]
-            surface = self._fitted([*self._measured, *believed], response)
+            surface = self._fitted([*self._measured, *believed], [response])
         _, sd = surface.predictions(self._grid, response)
         quantile = self._quantile()
         if not np.any(np.expm1(quantile * sd) > self._target):
             return None
-        own = self._target / quantile  # standard error of one more sample
-        gain = (sd - sd * own / np.hypot(sd, own)) / self._expected_s()
+        gain = surface.gains(self._grid, response) / self._expected_s()
         gain[~self._may_be_asked()] = -1.0
         best = int(np.argmax(gain))
         return self._grid[best] if gain[best] > 0.0 else None
@@ -378,9 +380,14 @@ class SurfaceMap:
         narrow = replace(found, low=low, high=high, standard_error=None)
         return Measured(sample=sample, estimates={response: narrow})
 
-    def _responses(self) -> list[str]:
-        """Return the names of the responses so far; the first one steers."""
-        return next(([*each.estimates] for each in self._measured if each.estimates), [])
+    def _known_responses(self) -> list[str]:
+        """Return the names of the responses, where none are given those that were told first."""
+        told = next(([*each.estimates] for each in self._measured if each.estimates), [])
+        return [*(self._responses or told)]
+
+    def _steering(self) -> str:
+        """Return the response that says where the next sample is."""
+        return next(iter(self._known_responses()), RESPONSE)
 
     def _farthest(self) -> Point | None:
         """Return the point farthest from all that were asked, while no model is known."""
@@ -395,8 +402,11 @@ class SurfaceMap:
     def _may_be_asked(self) -> npt.NDArray[np.bool_]:
         """Tell which points of the grid may be asked: not too often, and none that failed."""
         times = Counter(self.space.key(each.point) for each in self._all_asked())
+        steering = self._steering()
         without = {
-            self.space.key(each.sample.point) for each in self._measured if not each.estimates
+            self.space.key(each.sample.point)
+            for each in self._measured
+            if steering not in each.estimates
         }
         keys = [self.space.key(point) for point in self._grid]
         return np.array([times[key] < _MOST_ASKED and key not in without for key in keys])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from numbers import Integral
 
 import numpy as np
+import scipy
 
 from benchrigor.errors import MissingExtra
 from benchrigor.model import Floats
@@ -129,6 +131,73 @@ def _weights(terms: Floats) -> Floats:
         weights *= np.sum(model @ np.linalg.inv(information) * model, axis=1) / model.shape[1]
     shares: Floats = weights / weights.sum()
     return shares
+
+
+def far_apart(space: Space, samples: int, *, seed: int) -> list[Point]:
+    """Return points of a grid that lie far from each other, those within it too.
+
+    Of greedy choices from 20 random points the one whose least distance is the greatest (Johnson,
+    Moore & Ylvisaker 1990, maximin), and of equal ones that whose other distances are.
+
+    Parameters
+    ----------
+    space
+        Whose grid has the candidates.
+    samples
+        How many to choose, all of them different; the whole grid where it has no more.
+    seed
+        Of the starts. The same seed gives the same points.
+
+    Returns
+    -------
+    list of points
+        In no particular order, see `snake`.
+
+    Raises
+    ------
+    InvalidInput
+        When ``samples`` is no whole number above 0.
+
+    Examples
+    --------
+    >>> space = Space([Factor("threads", levels=[1, 2, 4, 8, 16], scale="log2")])
+    >>> sorted(point["threads"] for point in far_apart(space, 3, seed=1))
+    [1, 4, 16]
+    """
+    refuse(wrong_whole("samples", samples), wrong_whole("seed", seed, least=0))
+    grid = space.grid()
+    if samples >= len(grid):
+        return grid
+    # Columns of a category are as far from each other as the ends of numbers, see `distances`.
+    factors = space.factors
+    scale = [math.sqrt(2.0) if one.is_category else 1.0 for one in factors for _ in _columns(one)]
+    rows = space.coordinates(grid) * scale
+    random = np.random.default_rng(seed)
+    choices = [_greedy(rows, samples, random) for _ in range(_STARTS)]
+    return [grid[index] for index in max(choices, key=lambda chosen: _apart(rows[chosen]))]
+
+
+def _columns(factor: Factor) -> range:
+    return range(len(factor.levels) if factor.is_category else 1)
+
+
+def _greedy(rows: Floats, samples: int, random: np.random.Generator) -> list[int]:
+    """Choose rows one by one, each the farthest from those before, ties by chance."""
+    chosen = [int(random.integers(len(rows)))]
+    nearest = np.linalg.norm(rows - rows[chosen[0]], axis=1)
+    while len(chosen) < samples:
+        farthest = np.flatnonzero(nearest >= nearest.max() - 1e-9)
+        chosen.append(int(random.choice(farthest)))
+        nearest = np.minimum(nearest, np.linalg.norm(rows - rows[chosen[-1]], axis=1))
+    return chosen
+
+
+def _apart(rows: Floats) -> tuple[float, float]:
+    """Return the least distance, and what is the greater the fewer are nearly as small."""
+    if len(rows) == 1:
+        return 0.0, 0.0
+    distances = scipy.spatial.distance.pdist(rows)
+    return round(float(distances.min()), 9), -float(np.sum(distances**-4.0))
 
 
 def snake(space: Space, points: Sequence[Point]) -> list[Point]:

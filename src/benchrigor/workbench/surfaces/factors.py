@@ -131,6 +131,14 @@ def _wrong_levels(name: str, levels: Sequence[object], scale: str) -> Iterable[s
         yield f"levels of {name} are {short(levels)}, expected different ones on a {scale} scale"
 
 
+def spread(factor: Factor, count: int) -> list[float]:
+    """Return so many levels of a number from its lowest to its highest, evenly on its scale."""
+    ends = [float(level) for level in factor.levels]
+    space = np.linspace if factor.scale == "linear" else np.geomspace
+    levels: list[float] = space(min(ends), max(ends), count).tolist()
+    return levels
+
+
 @dataclass(frozen=True, slots=True)
 class Space:
     """All points that factors have.

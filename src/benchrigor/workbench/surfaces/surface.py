@@ -23,7 +23,8 @@ from benchrigor.stats.series.interval import (
     t_interval,
 )
 from benchrigor.units import Direction
-from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point
+from benchrigor.workbench.surfaces.answers import Best, Crossover, LeftOut, changes_of_sign
+from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point, spread
 from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess, fit_gaussian_process
 from benchrigor.workbench.surfaces.quadratic import Quadratic, fit_quadratic, width_of_plane
 from benchrigor.workbench.surfaces.samples import Measured, relative_error
@@ -32,67 +33,7 @@ _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
 _LARGEST_LOG = 700.0  # whose exponential is a double
 _WIDE = 2.0  # from such a factor on predictions were far off
 _LACK = 0.01
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Best(OneLine):
-    """The configuration whose predicted answer is best.
-
-    Parameters
-    ----------
-    point
-        The level of each factor.
-    estimate
-        Predicted answer: of the model, which the luck of a single sample moves little.
-    regret
-        How much better, relative to its answer, the truly best point may be; from 0 on.
-    """
-
-    point: Point
-    estimate: Estimate
-    regret: Estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crossover(OneLine):
-    """Where two configurations change places.
-
-    Parameters
-    ----------
-    factor
-        That both have in common, and that is varied.
-    at
-        Its level where they are equal.
-    below, above
-        Which of them is better on either side.
-    probability
-        That they change places so within the range of the factor.
-    """
-
-    factor: str
-    at: Estimate
-    below: Point
-    above: Point
-    probability: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut(OneLine):
-    """What the other samples predict of a point that was measured.
-
-    Parameters
-    ----------
-    point
-        The level of each factor.
-    measured
-        What was measured there.
-    predicted
-        What the model of all others says; its interval is for a measurement there.
-    """
-
-    point: Point
-    measured: Estimate
-    predicted: Estimate
+_SURE = 0.99  # of the limit of a quadratic's leave-one-out error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +43,8 @@ class _Fit:
     points: Sequence[Point]
     estimates: Sequence[Estimate]
     model: Quadratic | GaussianProcess | None = None
+    process: GaussianProcess | None = None
+    error: float = 0.0  # relative standard error of a typical sample
     scale: float = 1.0
     notices: tuple[Notice, ...] = ()
 
@@ -233,6 +176,19 @@ class Surface(OneLine):
         """Return the samples at whose points no load keeps the limits: no peak was found there."""
         return tuple(each for each in self._lacking() if each.at_most is not None)
 
+    def gains(self, points: Sequence[Point], response: str | None = None) -> Floats:
+        """Return how much surer of each point another sample of it would make.
+
+        The less that the standard deviation would be of the prediction there, by the Gaussian
+        process whichever model predicts: a quadratic that happens to fit is too sure between its
+        samples, and would only ask for them again.
+        """
+        fit, _ = self._fitted(response)
+        assert fit.process is not None  # noqa: S101  # there is one with any model
+        _, sd = fit.process.predictions(points)
+        less: Floats = sd - sd * fit.error / np.hypot(sd, fit.error)
+        return less
+
     def draws(
         self,
         points: Sequence[Point],
@@ -311,13 +267,13 @@ class Surface(OneLine):
         for factor in self._space.factors:
             if factor.is_category or point_a[factor.name] != point_b[factor.name]:
                 continue
-            levels = _steps(factor)
+            levels = spread(factor, _STEPS)
             pairs = [{**each, factor.name: at} for each in (point_a, point_b) for at in levels]
             mean, covariance = model.joint(pairs)
             apart = self._sign * np.kron([1.0, -1.0], np.eye(len(levels)))
             moments = apart @ mean, apart @ covariance @ apart.T
             drawn = fit.draws(moments, _DRAWS, self._rng())
-            for at, probability, is_a_below in _changes(moments[0], drawn, self._confidence):
+            for at, probability, is_a_below in changes_of_sign(moments[0], drawn, self._confidence):
                 value, low, high = np.interp(at, np.arange(len(levels)), levels).tolist()
                 below, above = (point_a, point_b) if is_a_below else (point_b, point_a)
                 found.append(
@@ -393,7 +349,7 @@ def fit_surface(
     space: Space,
     measured: Sequence[Measured],
     *,
-    response: str | None = None,
+    responses: Sequence[str] | None = None,
     confidence: float = 0.95,
     direction: str = "higher",
     seed: int = 1,
@@ -402,7 +358,7 @@ def fit_surface(
 
     The logarithm of each response, which is above 0, is modelled by a Gaussian process and, where
     samples are enough for it, by a quadratic. Mean absolute leave-one-out errors choose between
-    them: the quadratic's counts with its upper 95 % limit (chi-square, on samples less coefficients
+    them: the quadratic's counts with its upper 99 % limit (chi-square, on samples less coefficients
     degrees of freedom), since its residuals with few of these are small by chance.
 
     Parameters
@@ -412,8 +368,8 @@ def fit_surface(
     measured
         What samples found. Those without an estimate do not count as values; samples of one point
         are averaged.
-    response
-        The only one to be modelled; None for all.
+    responses
+        Those to be modelled, `Surface.model` being of the first; None for all that samples have.
     confidence
         Of all intervals.
     direction
@@ -452,11 +408,11 @@ def fit_surface(
     for each in samples:
         problems += _wrong_sample(space, each)
     refuse(problems)
-    names = dict.fromkeys(name for each in samples for name in each.estimates)
-    if response is not None:
-        refuse(wrong_choice("response", response, tuple(names)) if names else ())
-        names = {response: None}
+    found_names = dict.fromkeys(name for each in samples for name in each.estimates)
+    names = found_names if responses is None else dict.fromkeys(responses)
     fits = {name: _fit_response(space, samples, name, confidence) for name in names}
+    if len(names) > 1:
+        fits = {name: replace(fit, notices=_named(name, fit.notices)) for name, fit in fits.items()}
     first = next(iter(fits.values()), _Fit(points=(), estimates=()))
     notices = [*_without_number(samples), *(one for fit in fits.values() for one in fit.notices)]
     if not fits:
@@ -471,6 +427,18 @@ def fit_surface(
         _confidence=confidence,
         _sign=1.0 if direction == "higher" else -1.0,
         _seed=seed,
+    )
+
+
+def _named(response: str, notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Return what is to be known of one of several responses, with its name."""
+    return tuple(
+        replace(
+            each,
+            sentence=f"{response}: {each.sentence}",
+            evidence={**each.evidence, "response": response},
+        )
+        for each in notices
     )
 
 
@@ -529,15 +497,15 @@ def _fit_response(
     if len(points) < _least_points(space):
         too_few = _too_few(space, len(points))
         return _Fit(points=points, estimates=estimates, notices=(too_few,))
-    model = _chosen(
-        fit_gaussian_process(space, points, logs, errors),
-        fit_quadratic(space, points, logs, errors),
-    )
+    process = fit_gaussian_process(space, points, logs, errors)
+    model = _chosen(process, fit_quadratic(space, points, logs, errors))
     rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
     return _Fit(
         points=points,
         estimates=estimates,
         model=model,
+        process=process,
+        error=float(np.median(errors)),
         scale=max(1.0, rms),
         notices=tuple(_doubts(model, rms)),
     )
@@ -548,6 +516,9 @@ def _averaged(estimates: Sequence[Estimate]) -> tuple[float, float]:
 
     Where they differ by more than their errors the error grows with them (Birge 1932).
     """
+    if len(estimates) == 1:
+        (one,) = estimates
+        return math.log(one.value), max(_error(one) / one.value, _LEAST_ERROR)
     logs = np.log([each.value for each in estimates])
     errors = np.array([relative_error(each) for each in estimates])
     weights = errors**-2.0
@@ -561,7 +532,7 @@ def _chosen(process: GaussianProcess, quadratic: Quadratic | None) -> Quadratic 
     if quadratic is None:
         return process
     own, other = (float(np.mean(np.abs(each.left_out))) for each in (process, quadratic))
-    lowest = float(scipy.special.chdtri(quadratic.freedom, 0.95))
+    lowest = float(scipy.special.chdtri(quadratic.freedom, _SURE))
     return quadratic if other * math.sqrt(quadratic.freedom / lowest) < own else process
 
 
@@ -589,34 +560,3 @@ def _of_logarithm(
         math.exp(min(each, _LARGEST_LOG)) for each in (log.value, log.low, log.high)
     )
     return replace(log, value=value, low=low, high=high, standard_error=error.value * value)
-
-
-def _steps(factor: Factor) -> list[float]:
-    """Return levels from the lowest to the highest, at equal distances on its scale."""
-    ends = [float(each) for each in factor.levels]
-    space = np.linspace if factor.scale == "linear" else np.geomspace
-    steps: list[float] = space(min(ends), max(ends), _STEPS).tolist()
-    return steps
-
-
-def _changes(
-    difference: Floats, drawn: Floats, confidence: float
-) -> Iterable[tuple[Floats, float, bool]]:
-    """Yield, of each change of sign, place and interval in steps, probability, and direction."""
-    tails = (1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0
-    for index in np.flatnonzero((difference[:-1] > 0.0) != (difference[1:] > 0.0)):
-        is_first_better = bool(difference[index] > 0.0)
-        better = drawn > 0.0 if is_first_better else drawn <= 0.0
-        changes = better[:, :-1] & ~better[:, 1:]
-        far = np.where(changes, np.abs(np.arange(changes.shape[1]) - index), np.inf)
-        nearest = np.argmin(far, axis=1)
-        row = np.arange(len(drawn))
-        before, after = drawn[row, nearest], drawn[row, nearest + 1]
-        has_change = changes[row, nearest]
-        share = before / np.where(has_change, before - after, 1.0)
-        end = np.where(better[:, 0], difference.size - 1.0, 0.0)
-        places = np.where(has_change, nearest + share, end)
-        place = index + difference[index] / (difference[index] - difference[index + 1])
-        low, high = np.quantile(places, tails)
-        at = np.array([place, min(low, place), max(high, place)])
-        yield at, float(np.mean(has_change)), is_first_better

@@ -1,0 +1,1 @@
+"""Files of tools that time code: in each module one format."""

@@ -1,0 +1,102 @@
+"""The results of asv, version 2 of its format: samples of all its processes in one list."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchrigor.errors import InvalidInput
+from benchrigor.formats import fields
+from benchrigor.formats.fields import TIME, object_at, taken
+from benchrigor.model import Metric, Provenance
+from benchrigor.model.recorded import Recorded
+from benchrigor.model.series import short
+
+TOOL = "asv"
+_COLUMNS = ("result", "stats_ci_99_a", "stats_ci_99_b", "stats_number", "samples")
+_MEMORY = Metric(name="memory", unit="B")
+_METRICS = {"time_": TIME, "timeraw_": TIME, "mem_": _MEMORY, "peakmem_": _MEMORY}
+
+
+def is_format(data: object) -> bool:
+    """Return whether JSON has the keys of this format."""
+    return fields.are_objects([data], "commit_hash", "env_name", "results")
+
+
+def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
+    """Read each benchmark with each combination of its parameters, of which the last runs first.
+
+    Units of what is tracked stand in ``benchmarks.json``, in the folder above that of the machine.
+    """
+    if data.get("version", 2) != 2:
+        raise InvalidInput(f"{place} has version {short(data['version'])} of asv, expected 2")
+    columns, where = taken(data, "result_columns", list, place), _provenance(data)
+    told = _benchmarks(Path(place))
+    for name, row in taken(data, "results", dict, place).items():
+        here = f"{place} results[{name!r}]"
+        if not isinstance(row, list) or len(row) > len(columns):
+            raise InvalidInput(f"{here} is {short(row)}, expected a list of {len(columns)} at most")
+        held = dict(zip(columns, row, strict=False))
+        values, about = held.get("params") or [], object_at(told, name)
+        labels = about.get("param_names") or [str(index) for index in range(len(values))]
+        metric = _metric(name, about.get("unit"))
+        for index, combination in enumerate(itertools.product(*values)):
+            own = {key: (held.get(key) or [])[index : index + 1] for key in _COLUMNS}
+            only = {key: each[0] if each else None for key, each in own.items()}
+            yield Recorded(
+                name=f"{name}({', '.join(combination)})" if combination else name,
+                metrics=(metric,),
+                tool=TOOL,
+                provenance=where,
+                parameters=dict(zip(labels, combination, strict=False)),
+                **_held(only, metric, f"{here}[{index}]"),
+            )
+
+
+def _held(own: Mapping[str, Any], metric: Metric, place: str) -> dict[str, Any]:
+    """Return the samples; what asv measures once, such as memory, is one reading."""
+    result, loops = own["result"], own["stats_number"]
+    if result is None or (isinstance(result, float) and math.isnan(result)):
+        return fields.no_rounds("asv has no result of it: it failed, or was skipped.")
+    samples = own["samples"] or ([result] if metric is not TIME and loops is None else None)
+    if samples is None:
+        means = {"median": result, "low": own["stats_ci_99_a"], "high": own["stats_ci_99_b"]}
+        return fields.only_summary(means, "run asv run with --record-samples")
+    facts = {"inner_loop": loops} if isinstance(loops, int) and loops > 0 else {}
+    values = fields.scaled(samples, 1.0, f"{place} samples")
+    return {"rounds": fields.one_series(metric, values, **facts)}
+
+
+def _metric(name: str, unit: str | None) -> Metric:
+    function = name.rpartition(".")[2]
+    known = next((each for start, each in _METRICS.items() if function.startswith(start)), None)
+    return known or Metric(name="value", unit="" if unit in (None, "unit") else str(unit))
+
+
+def _benchmarks(path: Path) -> Mapping[str, Any]:
+    try:
+        told = json.loads((path.parent.parent / "benchmarks.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, Mapping) else {}
+
+
+def _provenance(data: Mapping[str, Any]) -> Provenance:
+    params = object_at(data, "params")
+    cores, date = str(params.get("num_cpu", "")), data.get("date")
+    at = datetime.fromtimestamp(date / 1e3, tz=UTC).isoformat() if isinstance(date, int) else None
+    return fields.provenance_of(
+        {key: data.get(key) for key in ("env_name", "requirements", "env_vars", "params")},
+        host=params.get("machine"),
+        system=params.get("os"),
+        cpu=params.get("cpu"),
+        cores=int(cores) if cores.isdecimal() else None,
+        python=f"Python {data['python']}" if data.get("python") else None,
+        commit=data["commit_hash"],
+        started_at=at,
+    )

@@ -1,0 +1,68 @@
+"""The JSON of pyperf, read by pyperf itself (version "1.0" of its format)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from benchrigor.errors import InvalidInput
+from benchrigor.formats.fields import TIME, are_objects, provenance_of, rounds_of
+from benchrigor.model import Metric
+from benchrigor.model.readings import WARM_UP
+from benchrigor.model.recorded import Recorded
+from benchrigor.units import Direction
+
+TOOL = "pyperf"
+_METRICS = {
+    "second": TIME,
+    "byte": Metric(name="memory", unit="B"),
+    "integer": Metric(name="value", direction=Direction.LOWER),  # as pyperf compares all units
+}
+
+
+def is_format(data: object) -> bool:
+    """Return whether JSON has the keys of this format."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("benchmarks"), list):
+        return False
+    return are_objects(data["benchmarks"], "runs") and "version" in data
+
+
+def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
+    """Read the benchmarks; each run is a process, and calibrations keep their warm-up."""
+    if data["version"] != "1.0":
+        raise InvalidInput(f"{place} has version {data['version']!r} of pyperf, expected '1.0'")
+    import pyperf  # type: ignore[import-untyped]  # noqa: PLC0415  # it takes 0.2 s
+
+    try:
+        suite = pyperf.BenchmarkSuite.loads(text) if data["benchmarks"] else ()
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise InvalidInput(f"{place} is refused by pyperf: {error!r}") from error
+    for benchmark in suite:
+        common, metric = benchmark.get_metadata(), _METRICS[benchmark.get_unit()]
+        implementation = common.get("python_implementation", "")
+        yield Recorded(
+            name=benchmark.get_name(),
+            metrics=(metric,),
+            rounds=rounds_of(_round(each, common, metric) for each in benchmark.get_runs()),
+            tool=TOOL,
+            unit="process",
+            provenance=provenance_of(
+                common,
+                host=common.get("hostname"),
+                system=common.get("platform"),
+                cpu=common.get("cpu_model_name"),
+                cores=common.get("cpu_count"),
+                python=f"{implementation} {common.get('python_version', '')}".strip(),
+                packages={TOOL: str(common.get("perf_version", "unknown"))},
+                started_at=str(benchmark.get_dates()[0]) if benchmark.get_dates() else None,
+            ),
+        )
+
+
+def _round(run: Any, common: Mapping[str, Any], metric: Metric) -> Any:
+    """Return readings and warm-up of a process, with what is told of it alone."""
+    warm_up = [value for _, value in run.warmups]
+    facts = {key: value for key, value in run.get_metadata().items() if key not in common}
+    if metric is TIME:
+        facts["inner_loop"] = run.get_total_loops()
+    return {metric.name: run.values, f"{WARM_UP}{metric.name}": warm_up}, facts

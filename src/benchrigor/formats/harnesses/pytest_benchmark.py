@@ -1,0 +1,56 @@
+"""The JSON of pytest-benchmark: the rounds of a test continue one series in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from benchrigor.formats import fields
+from benchrigor.formats.fields import TIME, object_at, taken
+from benchrigor.model import Provenance
+from benchrigor.model.recorded import Recorded
+
+TOOL = "pytest-benchmark"
+_MEANS = ("mean", "stddev", "median", "min", "max", "rounds")
+_CURE = "run pytest with --benchmark-save-data or --benchmark-json"
+
+
+def is_format(data: object) -> bool:
+    """Return whether JSON has the keys of this format."""
+    return isinstance(data, Mapping) and {"machine_info", "benchmarks"} <= data.keys()
+
+
+def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
+    """Read the tests; a reading is the time of a call, averaged over the calls of a round."""
+    where = _provenance(data)
+    for index, each in enumerate(taken(data, "benchmarks", list, place)):
+        here = f"{place} benchmarks[{index}]"
+        stats = taken(each, "stats", dict, here)
+        told: dict[str, Any] = {"metrics": (TIME,), "tool": TOOL, "provenance": where}
+        told["name"] = each.get("fullname") or taken(each, "name", str, here)
+        told["parameters"] = {**object_at(each, "params"), **object_at(each, "extra_info")}
+        if not stats.get("data"):
+            means = {key: stats.get(key) for key in _MEANS}
+            yield Recorded(**told, **fields.only_summary(means, _CURE))
+            continue
+        values = fields.scaled(taken(stats, "data", list, here), 1.0, f"{here} stats.data")
+        loops = fields.calls(stats, "iterations", f"{here} stats")
+        yield Recorded(**told, rounds=fields.one_series(TIME, values, **loops))
+
+
+def _provenance(data: Mapping[str, Any]) -> Provenance:
+    machine, commit = object_at(data, "machine_info"), object_at(data, "commit_info")
+    cpu = object_at(machine, "cpu")
+    python = (machine.get("python_implementation"), machine.get("python_version"))
+    system = (machine.get("system"), machine.get("release"))
+    return fields.provenance_of(
+        {**machine, "commit": commit},
+        host=machine.get("node"),
+        system=" ".join(str(each) for each in system if each),
+        cpu=cpu.get("brand_raw") or machine.get("processor"),
+        cores=cpu.get("count"),
+        python=" ".join(str(each) for each in python if each),
+        packages={TOOL: str(data.get("version", "unknown"))},
+        commit=commit.get("id"),
+        started_at=data.get("datetime"),
+    )

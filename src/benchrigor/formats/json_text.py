@@ -1,0 +1,44 @@
+"""JSON, as one document or as an object on each line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from benchrigor.errors import InvalidInput
+
+_FEWEST_WHOLE = 2  # lines before one that is unfinished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """What a text of JSON holds; ``unfinished`` is a last line, by number, that is cut off."""
+
+    data: Any
+    are_lines: bool = False
+    unfinished: tuple[int, str] | None = None
+
+
+def parsed(text: str, name: str) -> Parsed:
+    """Parse JSON, or JSON lines; InvalidInput if it is neither."""
+    try:
+        return Parsed(data=json.loads(text))
+    except (ValueError, RecursionError) as whole:
+        try:
+            return _json_lines(text)
+        except (ValueError, RecursionError):
+            raise InvalidInput(f"{name} is no JSON: {whole}") from whole
+
+
+def _json_lines(text: str) -> Parsed:
+    """Return the object of each line, but for a last one that is unfinished."""
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    items = [json.loads(line) for _, line in lines[:-1]]
+    try:
+        items.append(json.loads(lines[-1][1]))
+    except ValueError:
+        if text.endswith("\n") or len(items) < _FEWEST_WHOLE:
+            raise
+        return Parsed(data=items, are_lines=True, unfinished=lines[-1])
+    return Parsed(data=items, are_lines=True)

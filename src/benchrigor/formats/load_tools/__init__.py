@@ -1,0 +1,1 @@
+"""Files of load generators: in each module one format."""

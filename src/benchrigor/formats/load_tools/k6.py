@@ -1,0 +1,121 @@
+"""The points of k6, as JSON lines or CSV: requests by name, each metric a series of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from benchrigor.formats.fields import (
+    are_objects,
+    failed,
+    object_at,
+    only_summary,
+    rounds_of,
+    scaled,
+    taken,
+)
+from benchrigor.formats.load_tools.tables import number, rows_in
+from benchrigor.model import Metric
+from benchrigor.model.recorded import Recorded
+
+TOOL = "k6"  # also the name of what belongs to no request
+_HEADER = ("metric_name", "timestamp", "metric_value")
+_DURATIONS = ("http_req_", "iteration_duration", "group_duration", "ws_", "grpc_req_", "browser_")
+_NO_TREND = {
+    *("http_reqs", "http_req_failed", "iterations", "vus", "vus_max", "data_sent", "checks"),
+    *("data_received", "dropped_iterations", "ws_sessions", "ws_msgs_sent", "ws_msgs_received"),
+}
+_FIRST = ("http_req_duration", "grpc_req_duration", "iteration_duration")
+_UNITS = {"time": ("s", 1e-3), "data": ("B", 1.0)}
+_CURE = "run k6 run with --out json=FILE"
+
+Point = tuple[str, str, float]  # request, metric, value
+Kinds = Mapping[str, Mapping[str, Any]]  # what the lines of metrics say of them
+
+
+def is_format(data: object) -> bool:
+    """Return whether JSON is a summary of k6, which has no points."""
+    return are_objects([data], "metrics", "root_group")
+
+
+def read(data: Any, *_: str) -> Iterator[Recorded]:
+    """Say that a summary holds no readings."""
+    metrics = object_at(data, "metrics")
+    name = next((each for each in _FIRST if each in metrics), TOOL)
+    held = object_at(metrics, name)
+    means = only_summary(held.get("values") or held, _CURE)
+    metric = Metric(name=name, unit=_scale(name, {})[0])
+    yield Recorded(name=TOOL, metrics=(metric,), tool=TOOL, **means)
+
+
+def are_format(lines: Sequence[Any]) -> bool:
+    """Return whether objects, one per line, are those of k6."""
+    return are_objects(lines, "type", "metric", "data")
+
+
+def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded]:
+    """Read points; a line of type Metric says what a metric contains."""
+    kinds: dict[str, Mapping[str, Any]] = {}
+    points = list[Point]()
+    for index, each in enumerate(lines, 1):
+        here, name = f"{place} object {index}", str(each["metric"])
+        data = taken(each, "data", dict, here)
+        if each["type"] == "Metric":
+            kinds[name] = data
+        elif each["type"] == "Point":
+            value = float(scaled([data.get("value")], 1.0, f"{here} value")[0])
+            points.append((str(object_at(data, "tags").get("name") or TOOL), name, value))
+    return _recorded(points, kinds, place)
+
+
+def is_text(text: str) -> bool:
+    """Return whether a text is the CSV of k6."""
+    return text.startswith(",".join(_HEADER))
+
+
+def read_text(text: str, place: str) -> Iterator[Recorded]:
+    """Read the CSV, whose one column of values holds all metrics."""
+    (_, header), *rows = rows_in(text, place)
+    at = header.index("name") if "name" in header else None
+    names = [TOOL if at is None else row[at] or TOOL for _, row in rows]
+    values = [number(row[2], _HEADER[2], line, place) for line, row in rows]
+    metrics = [row[0] for _, row in rows]
+    return _recorded(zip(names, metrics, values, strict=True), {}, place)
+
+
+def _recorded(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[Recorded]:
+    held: dict[str, dict[str, list[float]]] = {}
+    for request, metric, value in points:
+        held.setdefault(request, {}).setdefault(metric, []).append(value)
+    for request, by_metric in held.items():
+        trends = [each for each in by_metric if _is_trend(each, kinds)]
+        trends.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
+        if not trends:
+            continue
+        scales = {name: _scale(name, kinds) for name in trends}
+        series = {
+            name: scaled(by_metric[name], factor, f"{place} {request} {name}")
+            for name, (_, factor) in scales.items()
+        }
+        errors = by_metric.get("http_req_failed", [])
+        yield Recorded(
+            name=request,
+            metrics=tuple(
+                Metric(name=name, unit=unit, must_satisfy=name == trends[0])
+                for name, (unit, _) in scales.items()
+            ),
+            rounds=rounds_of([(series, {})]),
+            tool=TOOL,
+            notices=failed(sum(map(bool, errors)), len(errors), "http_req_failed"),
+        )
+
+
+def _is_trend(name: str, kinds: Kinds) -> bool:
+    kind = object_at(kinds, name).get("type")
+    return name not in _NO_TREND if kind is None else kind == "trend"
+
+
+def _scale(name: str, kinds: Kinds) -> tuple[str, float]:
+    """Return unit and factor of a metric; the CSV does not say what it contains."""
+    usual = "time" if name.startswith(_DURATIONS) else "default"
+    return _UNITS.get(str(object_at(kinds, name).get("contains", usual)), ("", 1.0))

@@ -1,0 +1,113 @@
+"""Which tool wrote a file: recognised by what it holds, whatever its name is."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from benchrigor.errors import InvalidInput
+from benchrigor.files import decoded, readable
+from benchrigor.formats import json_lines, saved_records
+from benchrigor.formats.harnesses import (
+    asv,
+    criterion,
+    go,
+    google_benchmark,
+    hyperfine,
+    jmh,
+    pyperf,
+    pytest_benchmark,
+)
+from benchrigor.formats.json_text import parsed
+from benchrigor.formats.load_tools import jmeter, k6, vegeta
+from benchrigor.model import Code, Notice, RunRecord
+from benchrigor.model.codec import is_there
+from benchrigor.model.recorded import Recorded
+from benchrigor.model.series import short
+
+Result = Recorded | RunRecord
+
+_GZIP = b"\x1f\x8b"
+_MOST = 10_000  # benchmarks of a file
+_DOCUMENTS: tuple[Any, ...] = (
+    *(saved_records, pyperf, pytest_benchmark, asv, hyperfine, google_benchmark, jmh),
+    *(k6, vegeta),
+)
+_LINES: tuple[Any, ...] = (k6, vegeta, json_lines)
+_TEXTS: tuple[Any, ...] = (go, k6, jmeter, vegeta, hyperfine)
+_FOLDERS: tuple[Any, ...] = (criterion,)
+TOOLS = tuple(dict.fromkeys(each.TOOL for each in (*_DOCUMENTS, *_FOLDERS, *_TEXTS, *_LINES)))
+
+
+def results_in(path: str | Path) -> list[Result] | None:
+    """Read the benchmarks of a file or folder; None if no tool that is known wrote it.
+
+    Raises
+    ------
+    InvalidInput
+        When it cannot be read, or a tool wrote it and something in it is wrong.
+    """
+    place, path = str(path), Path(path)
+    if is_there(path, Path.is_dir):
+        return _all_of((each for tool in _FOLDERS for each in tool.read_folder(path)), place)
+    try:
+        raw = readable(path).read_bytes()
+        text = decoded(gzip.decompress(raw) if raw.startswith(_GZIP) else raw)
+    except UnicodeDecodeError:
+        return None
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InvalidInput(f"{place} cannot be read: {why}") from error
+    if not text.strip():
+        raise InvalidInput(f"{place} is empty, expected readings")
+    read = _from_json if text.lstrip()[0] in "[{" else _from_text
+    found, notices = read(text, place)
+    return None if found is None else _all_of(found, place, notices)
+
+
+_Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]
+
+
+def _from_json(text: str, place: str) -> _Found:
+    found = parsed(text, place)
+    if found.are_lines:
+        tool = next((each for each in _LINES if each.are_format(found.data)), None)
+        cut = () if found.unfinished is None else (_unfinished(*found.unfinished),)
+        return tool and tool.read_lines(found.data, place), cut
+    fits = [each for each in _DOCUMENTS if each.is_format(found.data)]
+    if len(fits) > 1:
+        tools = " and of ".join(each.TOOL for each in fits)
+        raise InvalidInput(f"{place} has the keys of {tools}, expected those of one tool")
+    return fits[0].read(found.data, text, place) if fits else None, ()
+
+
+def _from_text(text: str, place: str) -> _Found:
+    tool = next((each for each in _TEXTS if each.is_text(text)), None)
+    whole, end, last = text.rpartition("\n")
+    if tool is None or not last or not end:
+        return tool and tool.read_text(text, place), ()
+    return tool.read_text(whole + end, place), (_unfinished(text.count("\n") + 1, last),)
+
+
+def _unfinished(line: int, rest: str) -> Notice:
+    """Say that a last line is cut off, as by a tool that was killed."""
+    sentence = f"Line {line} has no end and is not used: {short(rest)}."
+    return Notice.note(Code.UNFINISHED_LINE, sentence, line=line)
+
+
+def _all_of(read: Iterable[Result], place: str, notices: tuple[Notice, ...] = ()) -> list[Result]:
+    """Return the benchmarks of a file, if there are any, and not too many; each has the notices."""
+    results = list(islice(read, _MOST + 1))
+    if not results:
+        raise InvalidInput(f"{place} holds no benchmarks, expected one at least")
+    if len(results) > _MOST:
+        raise InvalidInput(f"{place} holds more than {_MOST:,} benchmarks: divide the file")
+    return [
+        replace(each, notices=(*each.notices, *notices)) if isinstance(each, Recorded) else each
+        for each in results
+    ]

@@ -1,0 +1,59 @@
+"""What another tool recorded of one benchmark, before anything is estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchrigor.model.metric import Metric
+from benchrigor.model.notice import Notice
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.readings import Round
+from benchrigor.model.run import Provenance
+
+FILE = "file"  # kind of the subject of readings that were recorded elsewhere
+PROCESSES = ("process", "fork")  # units that are each a process
+RESTARTED = (*PROCESSES, "repetition")  # those whose rounds do not continue one series
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Recorded(OneLine):
+    """One benchmark of a file that another tool wrote.
+
+    Parameters
+    ----------
+    name
+        Its name, with the parameters that tell it from others of the file.
+    metrics
+        The first is what the tool was asked to measure; the others are optional.
+    rounds
+        The readings in order; values that the tool took as warm-up are unit readings under
+        `readings.WARM_UP` and the name of the metric. Empty if the file holds no raw readings.
+    tool
+        Name of the tool.
+    unit
+        What each round is: "process", "fork" or "repetition"; "series" if all readings continue
+        one series in one process.
+    provenance
+        Machine, interpreter, commit, and all else that the file says about where it was measured.
+    parameters
+        Parameters of the benchmark.
+    notices
+        What the file lacks. A refusal explains why there are no rounds.
+    """
+
+    name: str
+    metrics: tuple[Metric, ...]
+    rounds: tuple[Round, ...]
+    tool: str
+    unit: str = "series"
+    provenance: Provenance | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def subject(self) -> dict[str, Any]:
+        """What was measured, for programs."""
+        told = {"tool": self.tool, "unit": self.unit, "parameters": dict(self.parameters)}
+        return {"kind": FILE, **told}

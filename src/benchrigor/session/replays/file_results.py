@@ -1,0 +1,106 @@
+"""The files of other tools, analysed as runs are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchrigor.errors import InvalidInput
+from benchrigor.formats.recognition import TOOLS, Result, results_in
+from benchrigor.model import Analysis, Code, Options, RunRecord
+from benchrigor.model.checks import attempt, refuse
+from benchrigor.model.recorded import RESTARTED
+from benchrigor.session.replays.recorded_run import record_of_rounds, retraced
+
+_ANALYSIS = (  # options that do not say how the readings were taken
+    *("target", "confidence", "statistic", "method", "autocorrelation_limit", "trim", "detector"),
+)
+
+
+def read_results(path: str | Path, *, options: Options | None = None) -> list[RunRecord]:
+    """Read what a benchmark tool wrote, and analyse each benchmark of it as a run.
+
+    The tool is recognised by the content, not by the name of the file: pyperf, pytest-benchmark,
+    asv, hyperfine, google-benchmark, criterion, JMH, Go, k6, vegeta, JMeter, JSON lines, and
+    records that benchrigor saved (docs/formats.md). Readings, units, parameters, warm-up, machine
+    and commit are carried over; the subject of a record says which tool wrote it.
+
+    Parameters
+    ----------
+    path
+        A file, which may be compressed by gzip, or a folder of results.
+    options
+        How to analyse the readings; None for the defaults. Saved records keep theirs.
+
+    Returns
+    -------
+    list of RunRecord
+        One for each benchmark, in order. Of a file without raw readings the records have no
+        estimate, and a Notice tells what the file holds and how the tool keeps the readings.
+
+    Raises
+    ------
+    InvalidInput
+        When no known tool wrote the file, or something in it is wrong; the message names the place.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile
+    >>> times = [0.101, 0.099, 0.102, 0.1, 0.098, 0.103, 0.1, 0.101, 0.099, 0.1]
+    >>> content = json.dumps({"results": [{"command": "sleep 0.1", "times": times}]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "hyperfine.json")
+    ...     _ = path.write_text(content)
+    ...     (record,) = read_results(path)
+    >>> record.name, f"{record.estimate().value:.4f}"
+    ('sleep 0.1', '0.1003')
+    """
+    found = results_in(path)
+    if found is None:
+        raise InvalidInput(f"{path} is of no known tool, expected results of {', '.join(TOOLS)}")
+    return analysed(found, str(path), options)
+
+
+def analysed(found: Sequence[Result], place: str, options: Options | None) -> list[RunRecord]:
+    """Analyse the benchmarks of a file; all that is wrong with them is raised at once."""
+    problems = list[str]()
+    records = [attempt(problems, _analysed, each, options) for each in found]
+    refuse(f"{place}: {each}" for each in problems)
+    return [each for each in records if each is not None]
+
+
+def _analysed(found: Result, options: Options | None) -> RunRecord:
+    if isinstance(found, RunRecord):
+        return retraced(found if options is None else _judged_by(options, found))
+    rounds = "restarted" if found.unit in RESTARTED else "continuous"
+    options = replace(options or Options(), rounds=rounds)
+    told: dict[str, Any] = {"name": found.name, "subject": found.subject, "rules": ()}
+    try:
+        record = record_of_rounds(found.rounds, options, found.metrics, **told)
+    except InvalidInput as error:
+        raise InvalidInput(f"{found.name}: {each}" for each in error.problems) from error
+    analyses, notices = [*map(_without_counts, record.analyses)], found.notices
+    if not found.rounds:
+        analyses, notices = [replace(each, notices=notices) for each in record.analyses], ()
+    return replace(
+        record,
+        provenance=found.provenance,
+        session_notices=(*notices, *record.session_notices),
+        analyses=tuple(analyses),
+    )
+
+
+def _without_counts(analysis: Analysis) -> Analysis:
+    """Leave out that an optional metric is constant: counts of bytes or allocations often are."""
+    if analysis.metric.must_satisfy:
+        return analysis
+    kept = (each for each in analysis.notices if each.code is not Code.CONSTANT)
+    return replace(analysis, notices=tuple(kept))
+
+
+def _judged_by(options: Options, run: RunRecord) -> RunRecord:
+    """Return a run without its analyses, to be analysed by other options."""
+    asked = {name: getattr(options, name) for name in _ANALYSIS}
+    return replace(run, options=replace(run.options, **asked), analyses=(), decision=None)

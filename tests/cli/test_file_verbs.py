@@ -1,0 +1,88 @@
+"""The verbs that take files of other tools."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parents[1] / "formats" / "data"
+HYPERFINE = DATA / "hyperfine.json"
+FIRST = "sort -n a.txt"
+
+
+def test_analyze_shows_the_benchmarks_of_a_file(cli, strict) -> None:
+    result = cli("analyze", HYPERFINE)
+    assert result.exit_code == 0
+    assert FIRST in result.stdout
+    assert "recorded" in result.stdout
+    documents = strict(cli("analyze", HYPERFINE, "--json").stdout)
+    assert [each["name"] for each in documents] == [FIRST, "sort --parallel=2 a.txt"]
+
+
+@pytest.mark.parametrize("verb", ["analyze", "explain", "plan", "replay", "changes"])
+def test_each_verb_takes_the_benchmark_that_is_named(cli, strict, verb) -> None:
+    result = cli(verb, HYPERFINE, "--column", FIRST, "--json")
+    assert result.exit_code in (0, 3), result.stderr
+    assert strict(result.stdout)["schema"] >= 1
+    if verb != "analyze":
+        result = cli(verb, HYPERFINE)
+        assert result.exit_code == 2
+        assert f"has the benchmarks '{FIRST}', 'sort --parallel=2 a.txt'" in result.stderr
+    result = cli(verb, HYPERFINE, "--column", "other")
+    assert result.exit_code == 2
+    assert "found 'other'" in result.stderr
+
+
+def test_options_of_analyze_count(cli) -> None:
+    result = cli("analyze", HYPERFINE, "--column", FIRST, "--statistic", "median")
+    assert "median 100" in " ".join(result.stdout.split())
+    result = cli("analyze", HYPERFINE, "--column", FIRST, "--target", "0.01%")
+    assert result.exit_code == 3
+
+
+def test_compare_names_sides_by_their_files(cli, tmp_path) -> None:
+    data = json.loads(HYPERFINE.read_text())
+    data["results"][0]["times"] = [1.5 * each for each in data["results"][0]["times"]]
+    slower = tmp_path / "slower.json"
+    slower.write_text(json.dumps(data))
+    result = cli("compare", HYPERFINE, slower, "--column", FIRST, "--statistic", "median")
+    assert result.exit_code == 7
+    assert "slower.json" in result.stdout
+
+
+def test_compare_refuses_means_with_the_option_that_keeps_readings(cli, tmp_path) -> None:
+    means = DATA / "hyperfine.csv"
+    other = Path(shutil.copy(means, tmp_path / "other.csv"))
+    result = cli("compare", means, other)
+    assert result.exit_code == 4
+    assert "--export-json" in result.stderr
+
+
+def test_what_the_tool_says_is_not_to_be_said_again(cli) -> None:
+    result = cli("plan", HYPERFINE, "--column", FIRST, "--unit", "ms", "--round", "a")
+    assert result.exit_code == 2
+    for option in ("--round", "--unit"):
+        assert f"{option} is given, but {HYPERFINE} is of hyperfine" in result.stderr
+
+
+def test_a_folder_is_read(cli, tmp_path) -> None:
+    assert "sum/fold/1000" in cli("analyze", DATA / "criterion").stdout
+    result = cli("analyze", tmp_path)
+    assert result.exit_code == 2
+    assert "is a folder without results" in result.stderr
+
+
+def test_export_takes_a_file_of_one_benchmark(cli, tmp_path) -> None:
+    result = cli("export", DATA / "vegeta.csv", "-o", tmp_path)
+    assert result.exit_code == 0
+    assert len((tmp_path / "readings.csv").read_text().splitlines()) == 51
+
+
+@pytest.mark.parametrize("name", ["<script>|`", "a\nb\x1b[2J", "\u202egnp"])
+def test_hostile_names_are_escaped(cli, tmp_path, name) -> None:
+    path = tmp_path / "results"
+    path.write_text(json.dumps({"results": [{"command": name, "times": [1.0] * 12}] * 1}))
+    for verb in ("analyze", "explain", "plan"):
+        shown = cli(verb, path).stdout
+        assert not {"\x1b", "\u202e"} & set(shown)

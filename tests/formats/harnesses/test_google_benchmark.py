@@ -1,0 +1,50 @@
+import pytest
+
+from benchrigor.errors import InvalidInput
+
+NAME = "google-benchmark.json"
+
+
+def test_repetitions_are_readings_and_rows_of_means_are_none(sample) -> None:
+    found = sample(NAME)
+    assert [*found] == ["BM_Copy/8", "BM_Copy/512/threads:2", "BM_Broken"]
+    first = found["BM_Copy/8"]
+    assert (first.unit, len(first.rounds)) == ("repetition", 8)
+    assert 8.0e-8 < first.rounds[0].readings["time"] < 8.7e-8
+    assert first.rounds[0].facts["inner_loop"] == 8123456
+    assert found["BM_Copy/512/threads:2"].parameters["threads"] == 2
+
+
+def test_counters_that_are_not_finite_are_left_out(sample) -> None:
+    metrics = {each.name: each for each in sample(NAME)["BM_Copy/8"].metrics}
+    assert [*metrics] == ["time", "cpu_time", "misses"]
+    assert not metrics["misses"].must_satisfy
+
+
+def test_an_error_is_told(sample) -> None:
+    assert sample(NAME)["BM_Broken"].notices[0].sentence == "It failed: no file."
+
+
+def test_means_alone_are_no_readings(held, document) -> None:
+    data = document(NAME)
+    data["benchmarks"] = [each for each in data["benchmarks"] if "aggregate_name" in each]
+    for each in held(data):
+        assert "without --benchmark_report_aggregates_only" in each.notices[0].sentence
+        assert each.notices[0].evidence["median"] > 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("real_time", float("nan"), r"real_time\[0\] is nan"),
+        ("real_time", None, r"real_time\[0\] is None, expected a number"),
+        ("time_unit", "fortnight", "time_unit 'fortnight', expected ns, us, ms or s"),
+        ("iterations", 0, "has 0 for 'iterations'"),
+        ("name", None, "has None for 'name', expected a text"),
+    ],
+)
+def test_wrong_fields_are_named(held, document, field, value, said) -> None:
+    data = document(NAME)
+    data["benchmarks"][3][field] = value
+    with pytest.raises(InvalidInput, match=rf"benchmarks\[3\].*{said}"):
+        held(data)

@@ -1,0 +1,30 @@
+import pytest
+
+from benchrigor.errors import InvalidInput
+
+
+@pytest.mark.parametrize("name", ["vegeta.json", "vegeta.csv"])
+def test_requests_stand_in_the_order_in_which_they_were_sent(sample, name, document) -> None:
+    (found,) = sample(name).values()
+    (only,) = found.rounds
+    assert only.unit_readings["time"].size == 50
+    assert only.unit_readings["time"] == pytest.approx(2.5e-3, rel=0.1)
+    same = sample("vegeta.csv")["vegeta"].rounds[0].unit_readings["time"]
+    assert (only.unit_readings["time"] == same).all()
+    assert found.notices[0].evidence["failed"] == 1
+
+
+def test_the_order_is_not_that_of_the_lines(held) -> None:
+    line = '{"seq": %d, "code": 200, "timestamp": "t", "latency": %d}\n'
+    (found,) = held(line % (1, 2_000_000_000) + line % (0, 1_000_000_000))
+    assert found.rounds[0].unit_readings["time"].tolist() == [1.0, 2.0]
+
+
+def test_attacks_are_told_apart(held) -> None:
+    line = '{"attack": "%s", "seq": 0, "code": 200, "timestamp": "t", "latency": 1}\n'
+    assert [each.name for each in held(line % "a" + line % "b")] == ["a", "b"]
+
+
+def test_wrong_fields_are_named(held) -> None:
+    with pytest.raises(InvalidInput, match="object 1 has 'x' for 'latency', expected a whole"):
+        held('{"code": 200, "timestamp": "t", "latency": "x"}\n' * 2)
