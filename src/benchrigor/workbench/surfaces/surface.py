@@ -518,7 +518,7 @@ def _averaged(estimates: Sequence[Estimate]) -> tuple[float, float]:
     """
     if len(estimates) == 1:
         (one,) = estimates
-        return math.log(one.value), max(_error(one) / one.value, _LEAST_ERROR)
+        return math.log(one.value), relative_error(one)
     logs = np.log([each.value for each in estimates])
     errors = np.array([relative_error(each) for each in estimates])
     weights = errors**-2.0
