@@ -30,8 +30,8 @@ plot_option = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     callback=_checked,
     metavar="FILE",
-    help="Draw the readings in time order, durations over work, segments or rates over time, into "
-    "FILE: png, svg or pdf, by its suffix.",
+    help="Draw what was found into FILE: readings, segments or rates in time order, durations over "
+    "work, the trials of a search, or a map; png, svg or pdf, by its suffix.",
 )
 
 

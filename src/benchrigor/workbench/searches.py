@@ -337,10 +337,10 @@ class Prepared:
         self._generator.close()
 
 
-def _run_command(command: str | None, option: str) -> None:
+def _run_command(command: str | None, option: str, cwd: str | None) -> None:
     if command is not None:
         words = _words(command, option)
-        run_hook(option, words, CommandLine(words), WallClock())
+        run_hook(option, words, CommandLine(words, cwd=cwd), WallClock())
 
 
 def _words(command: str, option: str) -> list[str]:
@@ -354,14 +354,19 @@ def generator_of(
     described: Mapping[str, Any],
     limits: Sequence[Limit],
     *,
+    cwd: str | None = None,
     recover: Callable[[], object] | None = None,
 ) -> Prepared:
-    """Return what offers the load, as `peak` describes it; ``recover`` instead of its command."""
+    """Return what offers the load, as `peak` describes it; ``recover`` instead of its command.
+
+    Commands run in ``cwd``, or in the folder of that description.
+    """
+    cwd = cwd or described.get("cwd")
     is_rate = described["load"] == "rate"
     made: OpenLoop | LoadCommand
     if described["kind"] == "command":
         picks = [Pick.parse(each) for each in described["read"]]
-        made = LoadCommand(described["words"], picks, limits=limits, is_rate=is_rate)
+        made = LoadCommand(described["words"], picks, limits=limits, is_rate=is_rate, cwd=cwd)
     else:
         if not is_rate:
             raise InvalidInput(
@@ -382,6 +387,6 @@ def generator_of(
         )
     return Prepared(
         made,
-        prepare=partial(_run_command, described["prepare"], "--prepare"),
-        recover=recover or partial(_run_command, described["recover"], "--recover"),
+        prepare=partial(_run_command, described["prepare"], "--prepare", cwd),
+        recover=recover or partial(_run_command, described["recover"], "--recover", cwd),
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchrigor.storage import Journal
+from benchrigor.workbench.maps.map_run import measured_in
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "maps.md").read_text(encoding="utf-8")
@@ -48,6 +49,14 @@ def negative(threads, page):
 
 def word(threads, page):
     return "fast"
+
+def beyond(threads, page):
+    return 5, 6, 7
+
+def counted(threads, page):
+    with open("calls", "a") as calls:
+        calls.write("x")
+    return rate(threads, page)
 """
 # Prints what a queue would answer whose capacity is 200 a second and thread, and says that it did.
 GENERATOR = """
@@ -142,15 +151,30 @@ def test_a_dry_run_measures_nothing(cli, store):
     assert Journal(store).runs() == []
 
 
-def test_samples_of_stored_maps_are_taken_in_only_where_all_is_equal(cli, folder):
-    cli("map", written(folder, FUNCTION))
-    again = cli("map", "map.toml", "--reuse", "--json")
-    own = [each["cost_s"] for each in json.loads(again.stdout)["samples"]]
-    first = json.loads(cli("map", "map.toml", "--json").stdout)["samples"]
-    assert len(own) == len(first)  # as certain as wanted: none is measured again
-    other = FUNCTION.replace("levels = [1, 2, 4, 8]", "levels = [1, 2, 4]")
-    fewer = cli("map", written(folder, other), "--reuse", "--json")
-    assert len(json.loads(fewer.stdout)["samples"]) <= 6
+def calls(folder: Path) -> int:
+    """Return how often the function was called that counts its calls."""
+    file = folder / "calls"
+    return len(file.read_text()) if file.exists() else 0
+
+
+def test_samples_of_stored_maps_are_taken_in_only_where_all_is_equal(
+    cli, folder, tmp_path, monkeypatch
+):
+    counted = FUNCTION.replace(":rate", ":counted")
+    first = json.loads(cli("map", written(folder, counted), "--json").stdout)["samples"]
+    assert calls(folder) == len(first)
+    again = json.loads(cli("map", "map.toml", "--reuse", "--json").stdout)
+    assert calls(folder) == len(first)  # as certain as wanted: none is measured again
+    assert len(again["samples"]) == len(first)
+    written(folder, counted.replace("levels = [1, 2, 4, 8]", "levels = [1, 2, 4]"))
+    fewer = json.loads(cli("map", "map.toml", "--reuse", "--json").stdout)["samples"]
+    assert calls(folder) == len(first) + len(fewer)  # of other factors
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "map.toml").write_text(counted)
+    monkeypatch.chdir(elsewhere)
+    cli("map", "map.toml", "--reuse")
+    assert calls(elsewhere) == len(first)  # it may be another revision
 
 
 def test_a_sample_that_fails_is_told_and_the_map_goes_on(cli, folder):
@@ -166,6 +190,7 @@ def test_a_sample_that_fails_is_told_and_the_map_goes_on(cli, folder):
     [
         ("fail", "answers:fail raised RuntimeError: no"),
         ("negative", "value is -1"),
+        ("beyond", "answers:beyond returned (5, 6, 7), expected value, low and high"),
         ("word", "answers:word returned 'fast', expected an Estimate, value, low and high, or"),
     ],
 )
@@ -198,6 +223,71 @@ def test_a_target_of_the_file_that_is_missed_has_its_exit_code(cli, folder):
     result = cli("map", written(folder, wide))
     assert result.exit_code == 3
     assert "best" in result.stdout
+
+
+def test_a_full_design_that_misses_its_target_has_that_exit_code_too(cli, folder):
+    wide = f'{FUNCTION}[design]\nkind = "full"\ntarget = "0.01%"\n'
+    assert cli("map", written(folder, wide)).exit_code == 3
+
+
+def test_a_function_that_is_missing_is_refused_before_anything_is_kept(cli, store, folder):
+    result = cli("map", written(folder, FUNCTION.replace(":rate", ":raet")))
+    assert result.exit_code == 2
+    assert "has no 'raet'" in result.stderr
+    assert Journal(store).runs() == []
+
+
+@pytest.mark.parametrize("step", ["stop", "clean"])
+def test_a_server_that_does_not_end_as_it_should_spoils_no_sample(cli, folder, unused_port, step):
+    text = f"""
+[factors.threads]
+levels = [1, 2, 4, 8]
+scale = "log2"
+[design]
+kind = "full"
+[server]
+start = "{sys.executable} server.py {unused_port} {{threads}}"
+port = {unused_port}
+{step} = "false"
+timeouts = {{stop = "1s"}}
+[response]
+function = "answers:alone"
+direction = "higher"
+"""
+    (folder / "answers.py").write_text("def alone(threads):\n    return 10 * threads\n")
+    result = cli("map", written(folder, text))
+    assert result.exit_code == 0, result.stderr
+    assert "the best of 4 points" in result.stdout
+    assert f"after the last sample: {step} exited with code 1" in result.stderr
+    assert f"{step} exited with code 1" in cli("explain").stdout
+
+
+@pytest.mark.slow
+def test_a_command_that_was_interrupted_goes_on(cli, store, folder):
+    """Ctrl-C ends it with what there is, which is no answer yet."""
+    slow = f"{sys.executable} -c 'import time, random; time.sleep(.1); print(random.gauss(9, 1))'"
+    text = f"""
+[factors.threads]
+levels = [1, 2]
+[design]
+kind = "full"
+[response]
+command = "{slow} {{threads}}"
+read = "rate:op/s=regex:(.+)"
+budget = "4s"
+"""
+    argv = [sys.executable, "-m", "benchrigor", "map", written(folder, text), "--store", str(store)]
+    journal = Journal(store)
+    with subprocess.Popen(argv, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as running:
+        wait_for(lambda: store.exists() and any(1 < each["rounds"] < 9 for each in journal.runs()))
+        running.send_signal(signal.SIGINT)
+    (part,) = (each for each in journal.runs() if "of map" in each["name"])
+    (whole,) = (each for each in journal.runs() if "of map" not in each["name"])
+    cli("resume", whole["run_id"])
+    assert len(journal.load(part["run_id"]).rounds) > part["rounds"]
+    told = [*map(measured_in, journal.load(whole["run_id"]).rounds)]
+    assert len(told) == 2
+    assert told[0].cost_s > 3.0  # with what was measured before
 
 
 def test_a_map_that_is_over_is_only_shown(cli, store, folder):

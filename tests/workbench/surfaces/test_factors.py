@@ -72,3 +72,9 @@ def test_another_category_is_as_far_as_the_ends_of_a_number():
     origin = {"disks": 1, "daemons": 1, "fs": "ext4"}
     others = [origin | {"disks": 4}, origin | {"fs": "zfs"}, origin | {"daemons": 10}]
     assert SPACE.distances(others, origin).tolist() == [2.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize("level", [[1, 2], float("nan"), None])
+def test_levels_of_a_category_are_texts_or_numbers(level):
+    with pytest.raises(InvalidInput, match="expected a text or a finite number"):
+        Factor("size", levels=[level, "small"], scale="category")

@@ -306,3 +306,27 @@ def test_a_point_that_was_measured_another_time_is_not_outside() -> None:
     assert surface.outside() == ()
     assert surface.best().point == best
     assert (surface.factors, surface.responses) == (tuple(SPACE.factors), ("rate",))
+
+
+@pytest.mark.slow
+def test_a_category_without_an_effect_seldom_matters():
+    """Its best and its worst level are chosen from the same samples, of ten levels."""
+    rng = np.random.default_rng(20391130)
+    space = Space(
+        [Factor("size", levels=[1, 2, 4], scale="log2"), Factor("kind", levels=list("abcdefghij"))]
+    )
+    wrong = 0
+    for _ in range(40):
+        measured = []
+        for index, point in enumerate(space.grid()):
+            value = 100.0 * float(point["size"]) * math.exp(rng.normal(0.0, 0.03))
+            error = {"standard_error": 0.03 * value, "n": 9, "n_effective": 9.0, "method": "told"}
+            ends = {"low": 0.94 * value, "high": 1.06 * value, "confidence": 0.95}
+            answer = Estimate(value=value, **ends, **error)
+            measured.append(
+                Measured(sample=Sample(id=index, point=point), estimates={"rate": answer})
+            )
+        effect = fit_surface(space, measured).sensitivities()["kind"]
+        wrong += effect.low > 1.0
+    # More have a chance of 1.4 % at a share of 0.05.
+    assert wrong <= 5

@@ -38,6 +38,8 @@ class LoadCommand:
         What the server must keep: a generator that tells nothing of one is refused.
     is_rate
         Whether the load is a rate. Generators that wait for answers offer none, and are refused.
+    cwd
+        Where it runs; None for the current folder.
 
     Raises
     ------
@@ -53,7 +55,9 @@ class LoadCommand:
         *,
         limits: Sequence[Limit] = (),
         is_rate: bool = True,
+        cwd: str | None = None,
     ) -> None:
+        self._cwd = cwd
         self._argv, self._picks, self._is_rate = list(argv), list(picks), is_rate
         words = re.findall(r"[\w.-]+", re.sub(r"\S+://\S+", "", " ".join(argv)))
         closed = next((each for each in words if each in CLOSED_LOOP), None)
@@ -99,7 +103,7 @@ class LoadCommand:
         argv = self._argv
         for place, value in places.items():
             argv = [each.replace(place, value) for each in argv]
-        line = CommandLine(argv, picks=self._picks)
+        line = CommandLine(argv, picks=self._picks, cwd=self._cwd)
         timeout_s = _OVERTIME * trial.duration_s + _STARTING_S
         with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr:
             group = line.start(

@@ -33,7 +33,6 @@ COMMANDS = ("configure", "start", "ready_command", "warm_up", "ramp", "stop", "c
 # Of a step. A build takes long; "ready" counts from the start, "stop" from each way of asking.
 TIMEOUTS_S = {"configure": 3600.0, "ready": 60.0, "warm_up": 600.0, "ramp": 600.0}
 TIMEOUTS_S |= {"stop": 10.0, "clean": 60.0}
-OUTPUT_ENDS = "; its output ends:"  # at the end of what failed, with lines below
 _LOOK_S = 0.05  # from one look to the next at whether it is ready
 _ANSWER_S = 5.0  # for one answer: a server that starts may take a connection and forget it
 _SERVER_ERROR = 500
@@ -170,10 +169,15 @@ class StepDone(OneLine):
         done = " ".join(filter(None, (self.name, self.how)))
         return escaped(f"{done} after {show_duration(self.seconds)}")
 
+    @property
+    def went_wrong(self) -> bool:
+        """Whether it ended otherwise than it should; a server may be ended by SIGTERM."""
+        return bool(self.how) and (self.name, self.code) != ("start", -signal.SIGTERM)
+
     def failed(self, argv: Sequence[str] = ()) -> WorkloadFailed:
         """Return the error that says so, of this command."""
         said = f"{self.name} {shown(argv)}" if argv else self.name
-        ends = OUTPUT_ENDS if self.end else ""
+        ends = "; its output ends:" if self.end else ""
         return WorkloadFailed(f"{said} {self.how}{ends}", *(f"  | {each}" for each in self.end))
 
 

@@ -119,7 +119,7 @@ _GENERATOR = {
     "arrivals": ARRIVALS[0],
     **dict.fromkeys(("timeout_s", "processes", "prepare", "recover")),
 }
-_WAY = {"direction": _choice(*Direction)}
+_WAY = {"direction": _choice(*map(str, Direction))}
 _TAKES = {"accuracy": share_of, "budget": seconds_of, "timeout": seconds_of}
 _RESPONSES: dict[str, Mapping[str, Reader]] = {
     "peak": {"peak": table_of},

@@ -46,6 +46,8 @@ class Found:
         Of the life of its server that ended meanwhile.
     run_id
         Of the stored run that measured it; None where there is none.
+    before_s
+        For how long an earlier process had measured it.
     """
 
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
@@ -54,6 +56,7 @@ class Found:
     reason: str | None = None
     steps: Sequence[StepDone] = ()
     run_id: str | None = None
+    before_s: float = 0.0
 
 
 Measure = Callable[[Sample], Found]
@@ -181,7 +184,7 @@ class MapRun:
             found.estimates or None,
             at_least=found.at_least,
             at_most=found.at_most,
-            cost_s=elapsed_ns / 1e9,
+            cost_s=elapsed_ns / 1e9 + found.before_s,
             reason=found.reason,
         )
         self._rounds.append(round_of(self._search.last, found))

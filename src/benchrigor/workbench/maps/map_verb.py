@@ -10,16 +10,18 @@ from benchrigor import machine
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option
+from benchrigor.cli.targets import imported
 from benchrigor.cli.verb_help import Verb
 from benchrigor.model import Provenance, codec
 from benchrigor.storage import Journal
-from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, read_map
+from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse, read_map
 from benchrigor.workbench.maps.map_report import plan_page
 from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of
 from benchrigor.workbench.maps.responses import metric_of, name_of, search_options
 from benchrigor.workbench.maps.stored_maps import carry_out, search_for
 from benchrigor.workbench.planning.expected_cost import expected_costs
 from benchrigor.workbench.planning.surface_map import SurfaceMap
+from benchrigor.workbench.surfaces.gaussian_process import load_models
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 
 
@@ -76,12 +78,13 @@ def map_(
     search = search_for(read)
     opened = shared.open_store(store)
     provenance = machine.provenance()
-    earlier = reusable(opened, read, provenance) if reuse else []
+    cwd = str(Path.cwd())
+    earlier = reusable(opened, read, provenance, cwd) if reuse else []
     if dry_run:
         search.recall(earlier, own=False)
         announce(search, read, as_json=as_json)
         return
-    cwd = str(Path.cwd())
+    check_ready(read, cwd)
     run = MapRun(
         search,
         name=name_of(read.response),
@@ -116,8 +119,15 @@ def _expected_s(file: MapFile, sample: Sample) -> float | None:
     return None if response.function else response.options.get("budget_s", 10.0)
 
 
-def reusable(store: Journal, file: MapFile, provenance: Provenance) -> list[Measured]:
-    """Return the samples of stored maps of equal factors, subject and host."""
+def check_ready(file: MapFile, cwd: str) -> None:
+    """Raise before anything is measured if a package or the function is missing."""
+    load_models()
+    if isinstance(file.response, MetricResponse) and file.response.function:
+        imported(file.response.function, cwd)
+
+
+def reusable(store: Journal, file: MapFile, provenance: Provenance, cwd: str) -> list[Measured]:
+    """Return the samples of stored maps of equal factors, subject, folder and host."""
     found: list[Measured] = []
     for listed in store.runs(name_of(file.response)):
         record = store.load(listed["run_id"])
@@ -127,6 +137,6 @@ def reusable(store: Journal, file: MapFile, provenance: Provenance) -> list[Meas
             record.subject["file"].get(name) == file.document.get(name)
             for name in ("factors", "server", "response")
         )
-        if same and record.provenance.host == provenance.host:
-            found += [each for each in samples_of(record) if each.estimates]
+        same &= record.subject["cwd"] == cwd and record.provenance.host == provenance.host
+        found += [each for each in samples_of(record) if same and not each.failed]
     return found

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Self
 
 from benchrigor import machine
 from benchrigor.cli.targets import imported, metrics_for
 from benchrigor.clocks import WallClock
-from benchrigor.errors import BenchrigorError, WorkloadFailed, failed
-from benchrigor.model import Estimate, Metric, Options, RunRecord, codec
+from benchrigor.errors import WorkloadFailed, failed
+from benchrigor.model import Estimate, Metric, Options, RunRecord, StopReason, codec
 from benchrigor.model.checks import is_number
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.series import short
@@ -23,7 +23,7 @@ from benchrigor.protocols import Store
 from benchrigor.session import Session, meter_for
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial
-from benchrigor.workbench.maps.life_cycle import OUTPUT_ENDS, Server, StepDone, same_configuration
+from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
 from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse
 from benchrigor.workbench.maps.map_run import Found, samples_of
 from benchrigor.workbench.peak_run import PeakRun, search_of
@@ -43,6 +43,8 @@ from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.own_signals import measuring
 
 PEAK, VALUE = "peak", "value"  # names of responses that have none of their own
+_ENDS = r"; its \w+ ends:$"  # of a sentence that lines of output follow
+_CUT_SHORT = {StopReason.INTERRUPTED, StopReason.STOP_REQUESTED}  # such a run goes on
 _SAMPLE = "sample"  # in the subject of a run that measures one
 
 
@@ -119,14 +121,16 @@ class Samples:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        try:
-            self._end_server()
-        except BenchrigorError:
-            if error is None:
-                raise
+    def __exit__(self, *_: object) -> None:
+        self._end_server()
+
+    def ended(self) -> list[StepDone]:
+        """Return the steps of the life of the server that ended since they were asked for."""
+        steps = self._known()
+        self._steps.clear()
+        if self._server:
+            self._server[0].steps.clear()
+        return steps
 
     def measure(self, sample: Sample) -> Found:
         """Measure a sample; what fails is the reason why there is no answer.
@@ -135,28 +139,34 @@ class Samples:
         fails, another is started.
         """
         earlier, self._earlier = self._earlier, None
-        was_kept = self._server is not None
+        is_kept = self._is_kept(sample.point)
         try:
             self._serve(sample.point)
             found = positive(self._answer(sample, earlier))
         except WorkloadFailed as error:
-            why, *_output = map(str, error.args)  # which steps have, too
-            found = Found(reason=why.removesuffix(OUTPUT_ENDS))
-            with suppress(BenchrigorError):  # the next one begins anew
-                self._end_server()
-            if was_kept:
+            why, *output = map(str, error.args)
+            why = re.sub(_ENDS, "", why)
+            if output and not any(step.end for step in self._known()):  # of no step of the server
+                self._steps.append(StepDone(name="measure", how=why, end=tuple(output)))
+            found = Found(reason=why)
+            self._end_server()  # the next one begins anew
+            if is_kept:
                 return self.measure(sample)
-        steps = [*self._steps, *(self._server[0].steps if self._server else ())]
-        self._steps.clear()
-        if self._server:
-            self._server[0].steps.clear()
-        return replace(found, steps=steps)
+        return replace(found, steps=self.ended())
+
+    def _is_kept(self, point: Point) -> bool:
+        """Whether the server goes on for a point."""
+        server = self._server
+        return server is not None and same_configuration(self._space, server[1], point)
+
+    def _known(self) -> list[StepDone]:
+        return [*self._steps, *(self._server[0].steps if self._server else ())]
 
     def _serve(self, point: Point) -> None:
         """Have a server in the configuration of a point, warmed up for its workload."""
         if self._file.life_cycle is None:
             return
-        if self._server is not None and same_configuration(self._space, self._server[1], point):
+        if self._server is not None and self._is_kept(point):
             if dict(point) != dict(self._server[1]):
                 self._server = self._server[0], point
                 self._server[0].warm_up(point)
@@ -170,13 +180,13 @@ class Samples:
                 self._steps += server.steps
 
     def _end_server(self) -> None:
+        """End the server; what fails meanwhile is told by its steps, and spoils no sample."""
         if self._server is None:
             return
         (server, _), self._server = self._server, None
-        try:
+        with suppress(WorkloadFailed):
             server.__exit__(None, None, None)
-        finally:
-            self._steps += server.steps
+        self._steps += server.steps
 
     def _answer(self, sample: Sample, earlier: RunRecord | None) -> Found:
         response = self._file.response
@@ -199,7 +209,7 @@ class Samples:
         options = search_options(response, sample)
         described = response.generator_at(sample.point)
         if earlier is not None and earlier.decision is not None:
-            return found_in(peak_of(earlier), earlier.run_id)
+            return replace(found_in(peak_of(earlier), earlier.run_id), before_s=_spent_s(earlier))
         if earlier is not None and self._store is not None:
             search = search_of(earlier)
             run = PeakRun.resumed(search, earlier, self._store)
@@ -215,19 +225,21 @@ class Samples:
                 store=self._store,
             )
         restart = self._server[0].restart if self._server else None
-        generator = generator_of(described, search.limits, recover=restart)
-        return found_in(found_by(run, generator, after=self._after), run.run_id)
+        generator = generator_of(described, search.limits, cwd=self._cwd, recover=restart)
+        found = found_in(found_by(run, generator, after=self._after), run.run_id)
+        return replace(found, before_s=_spent_s(earlier))
 
     def _metric(self, response: MetricResponse, sample: Sample, earlier: RunRecord | None) -> Found:
         metric, record = metric_of(response), earlier
-        if earlier is None or earlier.decision is None:
+        if earlier is None or earlier.decision is None or earlier.decision.reason in _CUT_SHORT:
             record = self._measured(response, sample, earlier)
         assert record is not None  # noqa: S101  # one or the other
+        told: dict[str, Any] = {"run_id": record.run_id, "before_s": _spent_s(earlier)}
         estimate = record.headline(metric.name) or record.estimate(metric.name)
         if estimate is None:
             notices = [each.sentence for each in record.notices]
-            return Found(reason=" ".join(notices) or "no number", run_id=record.run_id)
-        return Found(estimates={metric.name: estimate}, run_id=record.run_id)
+            return Found(reason=" ".join(notices) or "no number", **told)
+        return Found(estimates={metric.name: estimate}, **told)
 
     def _measured(
         self, response: MetricResponse, sample: Sample, earlier: RunRecord | None
@@ -282,6 +294,8 @@ def value_of(target: str, point: Point, cwd: str) -> Estimate:
         expected = "an Estimate, value, low and high, or a number"
         raise WorkloadFailed(f"{target} returned {short(answer)}, expected {expected}")
     value, low, high = map(float, numbers)
+    if not low <= value <= high:
+        raise WorkloadFailed(f"{target} returned {short(answer)}, expected value, low and high")
     return Estimate(
         value=value, low=low, high=high, confidence=0.95, n=1, n_effective=1.0, method="told"
     )
@@ -305,6 +319,11 @@ def found_in(peak: PeakRate, run_id: str | None) -> Found:
         reason="; ".join(_short(each.sentence) for each in peak.notices) or str(peak.status),
         run_id=run_id,
     )
+
+
+def _spent_s(earlier: RunRecord | None) -> float:
+    """Return how long an earlier process had measured a sample."""
+    return 0.0 if earlier is None else earlier.elapsed_s or 0.0
 
 
 def _short(sentence: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.options import hint, wants_details
-from benchrigor.cli.output import print_result, say
+from benchrigor.cli.output import print_result, remark, say
 from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import refuse_hidden
 from benchrigor.errors import BenchrigorError
@@ -128,6 +127,9 @@ def carry_out(
         if run.record().rounds:  # what is known until then
             print_map(run.record(), as_json=as_json)
         raise
+    for step in samples.ended():
+        if step.went_wrong:
+            remark(f"after the last sample: {step}")
     record = run.record()
     print_map(record, as_json=as_json, whole=wants_details())
     code = _code(record, file)
@@ -158,7 +160,7 @@ def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
 def _steps(record: RunRecord) -> Iterator[Part]:
     """Yield the steps of servers that did not end as they should, with what they printed last."""
     for sample, step in steps_of(record):
-        if step.how and not (step.name == "start" and step.code == -signal.SIGTERM):
+        if step.went_wrong:
             yield from wrapped(f"sample {sample.id}: {step}", "  ", hanging=4)
             yield from (f"    | {line}" for line in step.end)
 

@@ -282,7 +282,7 @@ class SurfaceMap:
 
     def reason(self) -> StopReason:
         """Return why no further sample is asked for."""
-        if not self._queue and (self.design != ADAPTIVE or self._is_certain()):
+        if not self._queue and self._is_certain():
             return StopReason.SATISFIED
         if self._is_full():
             is_counted = self.samples is not None and len(self._own) >= self.samples

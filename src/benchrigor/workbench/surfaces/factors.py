@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -112,20 +113,28 @@ class Factor(OneLine):
         return min(numbers), max(numbers)
 
 
-def _wrong_levels(name: str, levels: Sequence[object], scale: str) -> Iterable[str]:
+def _is_finite(level: Any) -> bool:
+    return is_number(level) and math.isfinite(level)
+
+
+def _wrong_levels(name: str, levels: Sequence[Any], scale: str) -> Iterable[str]:
     if len(levels) < 2:
         yield f"levels of {name} are {short(levels)}, expected at least two"
         return
     if scale == CATEGORY:
+        wrong = (each for each in levels if not isinstance(each, str) and not _is_finite(each))
+        for each in wrong:
+            yield f"a level of {name} is {short(each)}, expected a text or a finite number"
+            return
         if len(set(map(str, levels))) < len(levels):
             yield f"levels of {name} are {short(levels)}, expected different ones"
         return
     for each in levels:
-        if not is_number(each) or not math.isfinite(each) or (scale != "linear" and each <= 0.0):
+        if not _is_finite(each) or (scale != "linear" and each <= 0.0):
             above = "" if scale == "linear" else f" above 0, since its scale is {scale}"
             yield f"a level of {name} is {short(each)}, expected a finite number{above}"
             return
-    scaled = sorted(_SCALES[scale](float(each)) for each in levels)  # type: ignore[arg-type]
+    scaled = sorted(_SCALES[scale](float(each)) for each in levels)
     size = max(*map(abs, scaled), 0.0 if scale == "linear" else 1.0)
     if min(np.diff(scaled)) <= 1e-12 * size:
         yield f"levels of {name} are {short(levels)}, expected different ones on a {scale} scale"

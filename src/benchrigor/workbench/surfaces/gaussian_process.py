@@ -62,6 +62,21 @@ class GaussianProcess:
         return self.level + self.spread * mean, self.spread**2 * covariance
 
 
+def load_models() -> Any:
+    """Load the Gaussian processes of scikit-learn.
+
+    Raises
+    ------
+    MissingExtra
+        Without it.
+    """
+    try:
+        from sklearn import gaussian_process  # type: ignore[import-untyped] # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra("a map", package="scikit-learn", extra="workbench") from error
+    return gaussian_process
+
+
 def fit_gaussian_process(
     space: Space, points: Sequence[Point], logs: Floats, errors: Floats
 ) -> GaussianProcess:
@@ -73,32 +88,23 @@ def fit_gaussian_process(
     the others predict of each sample is their equation 5.12, with these kept. Of more than 100
     points as many, drawn by chance, choose variance and length scales, and all then count.
     """
-    try:
-        from sklearn.gaussian_process import (  # type: ignore[import-untyped] # noqa: PLC0415
-            GaussianProcessRegressor,
-        )
-        from sklearn.gaussian_process.kernels import (  # type: ignore[import-untyped] # noqa: PLC0415
-            ConstantKernel,
-            DotProduct,
-            Matern,
-        )
-    except ImportError as error:
-        raise MissingExtra("a map", package="scikit-learn", extra="workbench") from error
+    models = load_models()
+    kernels = models.kernels
     rows = space.coordinates(points)
     level = float(np.average(logs, weights=errors**-2.0))
     spread = max(float(np.std(logs)), float(np.median(errors)))
     scales = np.full(rows.shape[1], _STARTS[1])
-    process = ConstantKernel(1.0, _BOUNDS) * Matern(scales, _BOUNDS, nu=2.5)
-    plane = DotProduct(_LEVEL_SD, "fixed")
+    process = kernels.ConstantKernel(1.0, _BOUNDS) * kernels.Matern(scales, _BOUNDS, nu=2.5)
+    plane = kernels.DotProduct(_LEVEL_SD, "fixed")
     known, noise = (logs - level) / spread, (errors / spread) ** 2
     some = np.arange(len(points))
     if some.size > _MOST_POINTS:
         some = np.random.default_rng(some.size).choice(some.size, _MOST_POINTS, replace=False)
-    regressor = GaussianProcessRegressor(
+    regressor = models.GaussianProcessRegressor(
         process + plane, alpha=noise[some], optimizer=_most_probable
     ).fit(rows[some], known[some])
     if some.size < len(points):
-        regressor = GaussianProcessRegressor(regressor.kernel_, alpha=noise, optimizer=None)
+        regressor = models.GaussianProcessRegressor(regressor.kernel_, alpha=noise, optimizer=None)
         regressor.fit(rows, known)
     inverse = scipy.linalg.cho_solve((regressor.L_, True), np.eye(len(points)))
     precision = np.diag(inverse)

@@ -229,8 +229,8 @@ class Surface(OneLine):
         """Return by factor how many times its worst level its best level gives.
 
         Ratios of geometric means over the grid of the other factors. Which level is the highest and
-        which the lowest is by prediction, and the interval is of the ratio of these two: it holds 1
-        where the factor may not matter.
+        which the lowest is by prediction; of a category any two might be (Bonferroni). The interval
+        holds 1 where the factor may not matter.
         """
         fit, model = self._fitted(response)
         ratios = {}
@@ -242,8 +242,15 @@ class Surface(OneLine):
             curve = average @ mean
             contrast = average[np.argmax(curve)] - average[np.argmin(curve)]
             sd = fit.scale * math.sqrt(max(float(contrast @ covariance @ contrast), 0.0))
-            ratios[factor.name] = self._estimate(response, float(contrast @ mean), sd)
+            pairs = math.comb(len(factor.levels), 2) if factor.is_category else 1
+            sure = 1.0 - (1.0 - self._confidence) / pairs
+            wide = student_t(len(fit.points) - 1.0, sure) / self._quantile(len(fit.points))
+            found = self._estimate(response, float(contrast @ mean), sd * wide)
+            ratios[factor.name] = replace(found, standard_error=sd * found.value)
         return ratios
+
+    def _quantile(self, points: int) -> float:
+        return student_t(points - 1.0, self._confidence)
 
     def crossovers(
         self, point_a: Point, point_b: Point, response: str | None = None
