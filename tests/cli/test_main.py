@@ -124,7 +124,7 @@ def test_each_verb_is_in_a_module_of_its_name_and_is_listed():
         assert main.get_command(context, verb).name == verb
     modules = {path.stem.removesuffix("_verb") for path in CLI.glob("*_verb.py")}
     assert modules == {verb.replace("-", "") for verb in set(VERBS) - set(SIDE_SYSTEMS)}
-    modules = {path.stem.removesuffix("_verb") for path in CLI.parent.glob("*/*_verb.py")}
+    modules = {path.stem.removesuffix("_verb") for path in CLI.parent.rglob("*_verb.py")}
     assert modules == {verb.replace("-", "") for verb in VERBS}
     shown = main.get_help(context)
     for verb, what in VERBS.items():
