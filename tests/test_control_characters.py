@@ -8,6 +8,7 @@ import copy
 import enum
 import importlib
 import inspect
+import json
 import pickle
 import pkgutil
 import re
@@ -350,10 +351,20 @@ def test_lines_are_joined_and_printed_in_one_place() -> None:
         "cli/timeit_verb.py: '\\n'.join",  # source text
         "cli/timeit_verb.py: '\\n'.join",
         "control_characters.py: '\\n'.join",
+        "workbench/maps/map_picture.py: '\\n'.join",  # lines of pages
         "workloads/timing.py: '\\n'.join",  # what is hashed
     ]
 
 
+# A map of a command whose name and whose levels are hostile, and which is not there.
+MAP = f"""
+[factors.threads]
+levels = {json.dumps([NAME, "other"])}
+[response]
+command = {json.dumps(["no-such-program", NAME, "{threads}"])}
+read = {json.dumps(f"{NAME}=regex:(.+)")}
+direction = "higher"
+"""
 VERBS_WITH = {
     "run": [
         ["run", "--budget", "0.3", "--quiet", "sh", "-c", "true", NAME],
@@ -378,6 +389,7 @@ VERBS_WITH = {
         ["timeit", f"raise ValueError({NAME!a})"],
     ],
     "doctor": [["doctor", NAME]],
+    "map": [["map", NAME], ["map", "FILE"], ["map", "MAP"]],
     "peak": [
         ["peak", "--url", f"http://{NAME}/", "--p95", "1ms"],
         ["peak", "--limit", f"{NAME}=1", "true"],
@@ -449,6 +461,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         "FILE": f'"{quoted}","n{quoted}"\n{rows}',
         "OTHER": f'"{quoted}","n{quoted}"\n{rows}',
         "TEXT": quoted,
+        "MAP": MAP,
         "PROFILE": f"# program: {encodable!r}\x1b[31m\nlabel,duration_s\n{segments}",
         "QUEUES": f"period_s,items,blocked_s,end\n{counts}",
     }

@@ -137,7 +137,7 @@ def test_no_figure_of_several_threads_is_below_their_processor_time(cli, strict,
         figures[label] += [each["value"] for each in shown if each]
         # Processor time is that of all rounds, figures are of those that all commands have.
         assert min(figures[label]) > 0.9 * used_s / processors()
-        if "hashlib" in label:
+        if "hashlib" in label and used_s > time["estimate"]["value"]:  # they did run at once
             assert time.get("at_full_pace") is None
 
 

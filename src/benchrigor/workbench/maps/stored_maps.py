@@ -146,9 +146,8 @@ def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
     def text() -> str:
         run_id, verb = record.run_id, "explain" if record.decision is not None else "resume"
         kept = [] if run_id is None else [f"  kept as {run_id}: {hint(verb, run_id)}"]
-        steps = page(_steps(record)) if whole else ""
-        parts = [surface_page(surface, record.name, units, whole=whole), steps, *kept]
-        return "\n".join(filter(None, parts))
+        steps = _steps(record) if whole else ()
+        return page([surface_page(surface, record.name, units, whole=whole), *steps, *kept])
 
     told: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
     if as_json:
