@@ -162,7 +162,7 @@ def carry_out(
 ) -> NoReturn:
     """Carry out a search, with a line for each trial on stderr, and end with its exit code."""
     try:
-        found = found_by(run, generator, after=partial(say_trial, budget_s=search.goal.budget_s))
+        found = find_peak(run, generator, after=partial(say_trial, budget_s=search.goal.budget_s))
     except (BenchrigorError, KeyboardInterrupt):
         if search.result().trials:  # what is known until then
             print_peak(search.result(), run_id=run.run_id, as_json=as_json)
@@ -173,7 +173,7 @@ def carry_out(
     leave(_code(found, accuracy_given=accuracy_given))
 
 
-def found_by(
+def find_peak(
     run: PeakRun, generator: Prepared, *, after: Callable[[Trial, PeakRate], object]
 ) -> PeakRate:
     """Carry out a search whose first trial is prepared within its budget, too."""
@@ -214,15 +214,20 @@ def explain(record: RunRecord, *, as_json: bool) -> None:
     )
 
 
+def refuse_other_limits(record: RunRecord, limits: Mapping[str, Any], noun: str) -> None:
+    """Refuse limits of a run that has a budget alone."""
+    refuse(
+        f"{name} is given, and {record.run_id} is {noun}: expected --budget"
+        for name, limit in limits.items()
+        if limit is not None and name != "budget_s"
+    )
+
+
 def resume(
     record: RunRecord, store: Journal, limits: Mapping[str, Any], *, as_json: bool
 ) -> NoReturn:
     """Take up a stored search, with a new budget for all of it where one is given."""
-    refuse(
-        f"{name} is given, and {record.run_id} is {NOUN}: expected --budget"
-        for name, limit in limits.items()
-        if limit is not None and name != "budget_s"
-    )
+    refuse_other_limits(record, limits, NOUN)
     budget_s = limits["budget_s"]
     changed = {} if budget_s is None else {"budget_s": None if budget_s == math.inf else budget_s}
     search = search_of(record, **changed)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchrigor.storage import Journal
-from benchrigor.workbench.maps.map_run import measured_in
+from benchrigor.workbench.maps.map_run import sample_in
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "maps.md").read_text(encoding="utf-8")
@@ -189,8 +189,8 @@ def test_a_sample_that_fails_is_told_and_the_map_goes_on(cli, folder):
     ("function", "why"),
     [
         ("fail", "answers:fail raised RuntimeError: no"),
-        ("negative", "value is -1"),
-        ("beyond", "answers:beyond returned (5, 6, 7), expected value, low and high"),
+        ("negative", "answers:negative returned -1.0, expected"),
+        ("beyond", "answers:beyond returned (5, 6, 7), expected an Estimate, value, low"),
         ("word", "answers:word returned 'fast', expected an Estimate, value, low and high, or"),
     ],
 )
@@ -285,7 +285,7 @@ budget = "4s"
     (whole,) = (each for each in journal.runs() if "of map" not in each["name"])
     cli("resume", whole["run_id"])
     assert len(journal.load(part["run_id"]).rounds) > part["rounds"]
-    told = [*map(measured_in, journal.load(whole["run_id"]).rounds)]
+    told = [*map(sample_in, journal.load(whole["run_id"]).rounds)]
     assert len(told) == 2
     assert told[0].cost_s > 3.0  # with what was measured before
 

@@ -11,10 +11,10 @@ from benchrigor.workbench.maps.map_file import PeakResponse, read_map
 from benchrigor.workbench.maps.map_run import Found, MapRun, round_of
 from benchrigor.workbench.maps.responses import (
     Samples,
-    begun_in,
-    found_in,
+    answer_of_peak,
     metric_of,
     search_options,
+    unfinished_sample,
     value_of,
 )
 from benchrigor.workbench.maps.stored_maps import search_for
@@ -36,19 +36,19 @@ def searched(answer, **options):
 
 
 def test_a_peak_is_the_answer_of_its_sample():
-    found = found_in(searched(lambda load: 1 / (200 - load) if load < 200 else 9.0), "3f2a")
+    found = answer_of_peak(searched(lambda load: 1 / (200 - load) if load < 200 else 9.0), "3f2a")
     assert found.estimates["peak"].low < 175.0 < found.estimates["peak"].high
     assert (found.run_id, found.reason) == ("3f2a", None)
 
 
 def test_a_peak_that_is_not_reached_is_a_lower_bound():
-    found = found_in(searched(lambda _: 0.001, max_load=400.0), None)
+    found = answer_of_peak(searched(lambda _: 0.001, max_load=400.0), None)
     assert not found.estimates
     assert (found.at_least, found.at_most) == (400.0, None)
 
 
 def test_a_limit_that_no_load_keeps_is_an_upper_bound():
-    found = found_in(searched(lambda _: 0.9, min_load=2.0), None)
+    found = answer_of_peak(searched(lambda _: 0.9, min_load=2.0), None)
     assert not found.estimates
     assert (found.at_least, found.at_most) == (None, 2.0)
     assert found.reason
@@ -133,7 +133,7 @@ def begun(tmp_path):
 def test_a_search_that_was_over_is_not_repeated(begun, tmp_path):
     """Its generator is not even started: there is none."""
     file, store, whole, part = begun
-    sample, earlier = begun_in(store, store.load(whole))
+    sample, earlier = unfinished_sample(store, store.load(whole))
     assert (sample.id, sample.point, earlier.run_id) == (0, {"threads": 2}, part)
     with Samples(file, cwd=str(tmp_path), store=store, earlier=earlier) as samples:
         found = samples.measure(sample)
@@ -145,7 +145,7 @@ def test_nothing_is_begun_where_the_map_has_the_answer(begun):
     _, store, whole, _ = begun
     told = Measured(sample=Sample(id=0, point={"threads": 2}), reason="told")
     store.append(whole, round_of(told, Found(reason="told")))
-    assert begun_in(store, store.load(whole)) is None
+    assert unfinished_sample(store, store.load(whole)) is None
 
 
 SERVED = """

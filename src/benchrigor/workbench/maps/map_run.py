@@ -193,7 +193,7 @@ class MapRun:
 
     def _refuse_failing(self) -> None:
         """Raise what failed if there is nothing else so far: further samples would fail, too."""
-        samples = [*map(measured_in, self._rounds)]
+        samples = [*map(sample_in, self._rounds)]
         if len(samples) == _MOST_FAILED and all(each.failed for each in samples):
             why = samples[-1].reason
             raise WorkloadFailed(f"the first {_MOST_FAILED} samples failed, the last: {why}")
@@ -216,7 +216,7 @@ class MapRun:
 
 
 def round_of(measured: Measured, found: Found) -> Round:
-    """Return a sample as it is stored; `measured_in` reads it."""
+    """Return a sample as it is stored; `sample_in` reads it."""
     facts = {_SAMPLE: json.dumps(codec.encode(measured))}
     if found.steps:
         facts[_STEPS] = json.dumps(codec.encode(list(found.steps)))
@@ -230,7 +230,7 @@ def round_of(measured: Measured, found: Found) -> Round:
     )
 
 
-def measured_in(finished: Round) -> Measured:
+def sample_in(finished: Round) -> Measured:
     """Return the sample that a round of a stored map is."""
     return codec.decode(Measured, json.loads(str(finished.facts[_SAMPLE])))
 
@@ -242,7 +242,7 @@ def is_map(record: RunRecord) -> bool:
 
 def samples_of(record: RunRecord) -> list[Measured]:
     """Return the samples of a stored map."""
-    return [*map(measured_in, record.rounds)]
+    return [*map(sample_in, record.rounds)]
 
 
 def reused_in(record: RunRecord) -> list[Measured]:
@@ -253,7 +253,7 @@ def reused_in(record: RunRecord) -> list[Measured]:
 def steps_of(record: RunRecord) -> list[tuple[Sample, StepDone]]:
     """Return the steps of the lives of servers in a stored map, with the sample meanwhile."""
     return [
-        (measured_in(finished).sample, codec.decode(StepDone, step))
+        (sample_in(finished).sample, codec.decode(StepDone, step))
         for finished in record.rounds
         for step in json.loads(str(finished.facts.get(_STEPS, "[]")))
     ]

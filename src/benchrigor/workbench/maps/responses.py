@@ -14,7 +14,7 @@ from typing import Any, Self
 from benchrigor import machine
 from benchrigor.cli.targets import imported, metrics_for
 from benchrigor.clocks import WallClock
-from benchrigor.errors import WorkloadFailed, failed
+from benchrigor.errors import InvalidInput, WorkloadFailed, failed
 from benchrigor.model import Estimate, Metric, Options, RunRecord, StopReason, codec
 from benchrigor.model.checks import is_number
 from benchrigor.model.metric import describe_metric
@@ -32,19 +32,20 @@ from benchrigor.workbench.searches import (
     BUDGET_S,
     LOADS,
     PUBLISHED_ACCURACY,
-    found_by,
+    find_peak,
     generator_of,
     peak_of,
 )
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
 from benchrigor.workbench.surfaces.placeholders import filled
-from benchrigor.workbench.surfaces.samples import Sample
+from benchrigor.workbench.surfaces.samples import Sample, read_answer
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.own_signals import measuring
 
 PEAK, VALUE = "peak", "value"  # names of responses that have none of their own
 _ENDS = r"; its \w+ ends:$"  # of a sentence that lines of output follow
 _CUT_SHORT = {StopReason.INTERRUPTED, StopReason.STOP_REQUESTED}  # such a run goes on
+_CONFIDENCE = 0.95  # of the low and high that a function returns
 _SAMPLE = "sample"  # in the subject of a run that measures one
 
 
@@ -142,7 +143,7 @@ class Samples:
         is_kept = self._is_kept(sample.point)
         try:
             self._serve(sample.point)
-            found = positive(self._answer(sample, earlier))
+            found = without_wrong_numbers(self._answer(sample, earlier))
         except WorkloadFailed as error:
             why, *output = map(str, error.args)
             why = re.sub(_ENDS, "", why)
@@ -209,7 +210,9 @@ class Samples:
         options = search_options(response, sample)
         described = response.generator_at(sample.point)
         if earlier is not None and earlier.decision is not None:
-            return replace(found_in(peak_of(earlier), earlier.run_id), before_s=_spent_s(earlier))
+            return replace(
+                answer_of_peak(peak_of(earlier), earlier.run_id), before_s=_spent_s(earlier)
+            )
         if earlier is not None and self._store is not None:
             search = search_of(earlier)
             run = PeakRun.resumed(search, earlier, self._store)
@@ -226,7 +229,7 @@ class Samples:
             )
         restart = self._server[0].restart if self._server else None
         generator = generator_of(described, search.limits, cwd=self._cwd, recover=restart)
-        found = found_in(found_by(run, generator, after=self._after), run.run_id)
+        found = answer_of_peak(find_peak(run, generator, after=self._after), run.run_id)
         return replace(found, before_s=_spent_s(earlier))
 
     def _metric(self, response: MetricResponse, sample: Sample, earlier: RunRecord | None) -> Found:
@@ -287,29 +290,24 @@ def value_of(target: str, point: Point, cwd: str) -> Estimate:
         raise
     except BaseException as error:
         raise failed(target, error) from error
-    if isinstance(answer, Estimate):
-        return answer
-    numbers = answer if isinstance(answer, tuple) else (answer,) * 3
-    if len(numbers) != 3 or not all(map(is_number, numbers)):
-        expected = "an Estimate, value, low and high, or a number"
-        raise WorkloadFailed(f"{target} returned {short(answer)}, expected {expected}")
-    value, low, high = map(float, numbers)
-    if not low <= value <= high:
-        raise WorkloadFailed(f"{target} returned {short(answer)}, expected value, low and high")
-    return Estimate(
-        value=value, low=low, high=high, confidence=0.95, n=1, n_effective=1.0, method="told"
-    )
+    try:
+        return read_answer(VALUE, (answer,) * 3 if is_number(answer) else answer, _CONFIDENCE)
+    except InvalidInput as error:
+        said = f"{target} returned {short(answer)}, expected an Estimate, value, low and high, or"
+        raise WorkloadFailed(f"{said} a number: {error}") from error
 
 
-def positive(found: Found) -> Found:
-    """Return what was found, without numbers that are not above 0, which no surface takes."""
+def without_wrong_numbers(found: Found) -> Found:
+    """Return what was found, without numbers that no surface takes."""
     for name, estimate in found.estimates.items():
-        if not 0.0 < estimate.low <= estimate.high < math.inf:
-            return replace(found, estimates={}, reason=f"{name} is {estimate}, expected above 0")
+        try:
+            read_answer(name, estimate, _CONFIDENCE)
+        except InvalidInput as error:
+            return replace(found, estimates={}, reason=str(error))
     return found
 
 
-def found_in(peak: PeakRate, run_id: str | None) -> Found:
+def answer_of_peak(peak: PeakRate, run_id: str | None) -> Found:
     """Return what a search for a peak is for a map: a peak that is only bounded is no value."""
     if peak.load is not None:
         return Found(estimates={PEAK: peak.load}, run_id=run_id)
@@ -331,7 +329,7 @@ def _short(sentence: str) -> str:
     return sentence.partition(": ")[0].rstrip(".")
 
 
-def begun_in(store: Store, record: RunRecord) -> tuple[Sample, RunRecord] | None:
+def unfinished_sample(store: Store, record: RunRecord) -> tuple[Sample, RunRecord] | None:
     """Return the sample of a stored map that was under way when it ended, and its run."""
     told = {each.sample.id for each in samples_of(record)}
     for listed in store.runs(str(record.run_id)):

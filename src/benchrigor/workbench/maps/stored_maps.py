@@ -17,15 +17,14 @@ from benchrigor.cli.targets import refuse_hidden
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import RunRecord
-from benchrigor.model.checks import refuse
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.map_file import MapFile, map_of
 from benchrigor.workbench.maps.map_picture import plot_map
 from benchrigor.workbench.maps.map_report import progress_line, surface_page
 from benchrigor.workbench.maps.map_run import MapRun, reused_in, samples_of, steps_of
-from benchrigor.workbench.maps.responses import Samples, begun_in, metric_of
+from benchrigor.workbench.maps.responses import Samples, metric_of, unfinished_sample
 from benchrigor.workbench.planning.surface_map import SurfaceMap
-from benchrigor.workbench.searches import say_trial
+from benchrigor.workbench.searches import refuse_other_limits, say_trial
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.samples import Measured
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
@@ -80,11 +79,7 @@ def resume(
     record: RunRecord, store: Journal, limits: Mapping[str, Any], *, as_json: bool
 ) -> NoReturn:
     """Take up a stored map, with a new budget for all of it where one is given."""
-    refuse(
-        f"{name} is given, and {record.run_id} is {NOUN}: expected --budget"
-        for name, limit in limits.items()
-        if limit is not None and name != "budget_s"
-    )
+    refuse_other_limits(record, limits, NOUN)
     file, budget_s = map_of(record.subject["file"]), limits["budget_s"]
     if budget_s is not None:
         file = replace(file, budget_s=None if budget_s == math.inf else budget_s)
@@ -92,7 +87,7 @@ def resume(
         print_map(record, as_json=as_json)
         leave(_code(record, file))
     refuse_hidden(record)
-    begun = begun_in(store, record)
+    begun = unfinished_sample(store, record)
     sample, earlier = (None, None) if begun is None else begun
     search = search_for(file)
     run = MapRun.resumed(search, record, store, begun=sample)
