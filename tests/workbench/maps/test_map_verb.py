@@ -284,10 +284,11 @@ budget = "4s"
     (part,) = (each for each in journal.runs() if "of map" in each["name"])
     (whole,) = (each for each in journal.runs() if "of map" not in each["name"])
     cli("resume", whole["run_id"])
-    assert len(journal.load(part["run_id"]).rounds) > part["rounds"]
+    rounds = len(journal.load(part["run_id"]).rounds)
+    assert rounds > part["rounds"]
     told = [*map(sample_in, journal.load(whole["run_id"]).rounds)]
     assert len(told) == 2
-    assert told[0].cost_s > 3.0  # with what was measured before
+    assert told[0].cost_s > 0.1 * rounds  # with what was measured before
 
 
 def test_a_map_that_is_over_is_only_shown(cli, store, folder):
