@@ -14,7 +14,7 @@ from benchrigor.workbench.maps.responses import (
     answer_of_peak,
     metric_of,
     search_options,
-    unfinished_sample,
+    unfinished_samples,
     value_of,
 )
 from benchrigor.workbench.maps.stored_maps import search_for
@@ -133,9 +133,9 @@ def begun(tmp_path):
 def test_a_search_that_was_over_is_not_repeated(begun, tmp_path):
     """Its generator is not even started: there is none."""
     file, store, whole, part = begun
-    sample, earlier = unfinished_sample(store, store.load(whole))
+    ((sample, earlier),) = unfinished_samples(store, store.load(whole)).values()
     assert (sample.id, sample.point, earlier.run_id) == (0, {"threads": 2}, part)
-    with Samples(file, cwd=str(tmp_path), store=store, earlier=earlier) as samples:
+    with Samples(file, cwd=str(tmp_path), store=store, earlier={0: earlier}) as samples:
         found = samples.measure(sample)
     assert found.estimates["peak"].low < 175.0 < found.estimates["peak"].high
     assert found.run_id == part
@@ -145,7 +145,7 @@ def test_nothing_is_begun_where_the_map_has_the_answer(begun):
     _, store, whole, _ = begun
     told = Measured(sample=Sample(id=0, point={"threads": 2}), reason="told")
     store.append(whole, round_of(told, Found(reason="told")))
-    assert unfinished_sample(store, store.load(whole)) is None
+    assert unfinished_samples(store, store.load(whole)) == {}
 
 
 SERVED = """

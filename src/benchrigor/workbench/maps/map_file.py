@@ -37,6 +37,7 @@ from benchrigor.workbench.loadgen.limit_texts import limit_of
 from benchrigor.workbench.loadgen.load_command import LoadCommand
 from benchrigor.workbench.maps.life_cycle import COMMANDS, TIMEOUTS_S, LifeCycle
 from benchrigor.workbench.planning.search import PeakSearch
+from benchrigor.workbench.pool.host_table import HostTable, read_hosts
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
 from benchrigor.workbench.surfaces.placeholders import filled, places_in
 from benchrigor.workloads.processes.picking import Pick
@@ -46,6 +47,7 @@ _SECONDS |= {"timeout": "timeout_s"}
 _OFFERED = ("load", "seconds")  # places of a load generator's command, beside those of factors
 _FIXED = {*COMMANDS, "ready", "port"} - {"warm_up", "ramp"}  # of a server that is started once
 _PEAK = ("response", "peak")
+HOST = "host"  # the place for the name of the host on which a sample is measured
 
 
 def _pick(name: str, value: Any) -> Pick:
@@ -219,7 +221,9 @@ class MapFile(OneLine):
     life_cycle
         Of the server; None without one.
     budget_s
-        Seconds that the whole map may take; None for no limit.
+        Seconds that the whole map may take, added up over hosts; None for no limit.
+    hosts
+        On which samples are measured at the same time; None for this machine alone.
     document
         All that the file holds, of which `map_of` makes this again.
     """
@@ -229,6 +233,7 @@ class MapFile(OneLine):
     response: PeakResponse | MetricResponse
     life_cycle: LifeCycle | None = None
     budget_s: float | None = None
+    hosts: HostTable | None = None
     document: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -280,6 +285,16 @@ def map_of(document: Mapping[str, Any]) -> MapFile:
         limits = {p99 = "500ms"}
         accuracy = "5%"                         # and what else `benchrigor peak` takes
 
+    Samples may be measured on several hosts at the same time::
+
+        [hosts]
+        names = ["elm", "oak", "fir"]
+        prefix = "ssh {host}"           # without it all of them are this machine
+        scheduler = "tcp://elm:8786"    # or of Dask, whose workers are the hosts
+        interchangeable = false         # true if it does not matter which one measured what
+        deadline = "8h"                 # after which no sample is begun; budget counts all hosts
+        cwd = "/home/me/work"           # and python = "...", where they differ from here
+
     Instead of ``[response.peak]`` there may be a metric of a command, or a function that is called
     with the factors by name::
 
@@ -298,14 +313,14 @@ def map_of(document: Mapping[str, Any]) -> MapFile:
 
 
 def _map_of(tables: TomlTables) -> MapFile:
-    parts = dict.fromkeys(("factors", "design", "server", "response"), table_of)
+    parts = dict.fromkeys(("factors", "design", "server", "response", "hosts"), table_of)
     top = tables.table((), {"budget": seconds_of, **parts}, ["factors", "response"])
     made = [_factor(tables, name) for name in top.get("factors", {})]
     if "factors" in top and not made:
         tables.note(("factors",), "factors is empty, expected at least one")
     factors = tuple(each for each in made if each is not None)
     design = {"kind": "adaptive", **tables.table(("design",), _DESIGN)}
-    life_cycle = _life_cycle(tables)
+    life_cycle, hosts = _life_cycle(tables), read_hosts(tables)
     is_right = len(factors) == len(made) > 0
     response = _response(tables, Space(factors) if is_right else None)
     _check_places(tables)
@@ -317,6 +332,7 @@ def _map_of(tables: TomlTables) -> MapFile:
         response=response,
         life_cycle=life_cycle,
         budget_s=_seconds(top).get("budget_s"),
+        hosts=hosts,
         document=tables.document,
     )
 
@@ -438,14 +454,18 @@ def _check_places(tables: TomlTables) -> None:
     factors = tables.at("factors")
     factors = factors if isinstance(factors, Mapping) else {}
     used = {*factors} if tables.at("response", "function") else set[str]()
+    has_hosts = tables.at("hosts") is not None
+    if has_hosts and HOST in factors:
+        tables.note(("factors", HOST), f"{HOST} is a factor, expected another name: {{{HOST}}} is that of the host")
     for root in ("server", "response"):
         for keys, name in _places(tables.at(root), (root,)):
             used.add(name)
             where = ".".join(keys)
-            if name not in factors and not (keys[:3] == (*_PEAK, "command") and name in _OFFERED):
+            offered = keys[:3] == (*_PEAK, "command") and name in _OFFERED
+            if name not in factors and not offered and not (has_hosts and name == HOST):
                 expected = f"{' or '.join(factors)}; {{{{{name}}}}} is that text itself"
                 tables.note(keys, f"{where} has a place for {name}, expected {expected}")
-            elif root == "server" and {*keys[1:2]} & _FIXED and _is_of_workload(factors[name]):
+            elif root == "server" and {*keys[1:2]} & _FIXED and _is_of_workload(factors.get(name)):
                 expected = "none of the workload: the server is not started again for it"
                 tables.note(keys, f"{where} has a place for {name}, expected {expected}")
     for name in (each for each in factors if each not in used):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from benchrigor.model import (
     Round,
     RoundPlan,
     RunRecord,
+    StopReason,
     codec,
 )
 from benchrigor.protocols import Store
@@ -32,6 +34,7 @@ from benchrigor.workbench.surfaces.surface import Surface
 KIND = "map"  # of the subject of such a run
 _SAMPLE = "sample"  # the fact of a round that holds it
 _STEPS = "steps"  # likewise: those of the life of its server
+_ATTEMPTS = "attempts"  # likewise: where it was tried in vain
 _REUSED = "reused"  # in the subject: samples of earlier maps
 _MOST_FAILED = 3  # samples, if none before them had an answer
 
@@ -48,6 +51,10 @@ class Found:
         Of the stored run that measured it; None where there is none.
     before_s
         For how long an earlier process had measured it.
+    host
+        Where it was measured; None where there is no pool of hosts.
+    attempts
+        Why it was measured again, by attempt.
     """
 
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
@@ -57,9 +64,23 @@ class Found:
     steps: Sequence[StepDone] = ()
     run_id: str | None = None
     before_s: float = 0.0
+    host: str | None = None
+    attempts: Sequence[str] = ()
 
 
 Measure = Callable[[Sample], Found]
+Submit = Callable[[Sample], Future[Found]]
+
+
+def at_once(measure: Measure) -> Submit:
+    """Return what measures a sample while it is submitted, one after the other."""
+
+    def submit(sample: Sample) -> Future[Found]:
+        future: Future[Found] = Future()
+        future.set_result(measure(sample))
+        return future
+
+    return submit
 
 
 class MapRun:
@@ -122,22 +143,22 @@ class MapRun:
             provenance=provenance,
         )
         self._rounds: list[Round] = []
-        self._begun: Sample | None = None  # by an earlier process
+        self._begun: list[Sample] = []  # by an earlier process
         self.run_id: str | None = None
 
     @classmethod
     def resumed(
-        cls, search: SurfaceMap, record: RunRecord, store: Store, *, begun: Sample | None = None
+        cls, search: SurfaceMap, record: RunRecord, store: Store, *, begun: Iterable[Sample] = ()
     ) -> MapRun:
-        """Take up a stored map; ``search`` is told its samples, and which one was under way."""
+        """Take up a stored map; ``search`` is told its samples, and which were under way."""
         reused = reused_in(record)
         run = cls(search, name=record.name, metrics=record.metrics, reused=reused, store=store)
         run._header = replace(run._header, subject=record.subject, provenance=record.provenance)
         run._rounds, run.run_id = list(record.rounds), record.run_id
         search.recall(samples_of(record))
-        if begun is not None:
-            search.take_up(begun)
-        run._begun = begun
+        run._begun = sorted(begun, key=lambda sample: sample.id)
+        for sample in run._begun:
+            search.take_up(sample)
         return run
 
     def begin(self) -> str | None:
@@ -147,12 +168,40 @@ class MapRun:
         return self.run_id
 
     def carry_out(
-        self, measure: Measure, *, after: Callable[[Measured], object] = lambda _: None
+        self,
+        measure: Measure,
+        *,
+        after: Callable[[Measured], object] = lambda _: None,
     ) -> Surface:
-        """Measure samples until the map is known well enough, and tell of each.
+        """Measure samples one after the other until the map is known well enough.
+
+        See `carry_out_on_hosts`.
+        """
+        return self.carry_out_on_hosts(at_once(measure), hosts=1, after=after)
+
+    def carry_out_on_hosts(
+        self,
+        submit: Submit,
+        *,
+        hosts: int,
+        deadline_s: float = math.inf,
+        after: Callable[[Measured], object] = lambda _: None,
+    ) -> Surface:
+        """Have samples measured until the map is known well enough, and tell of each.
 
         A sample that failed is kept with its reason, and the map goes on, unless the first ones
         all failed.
+
+        Parameters
+        ----------
+        submit
+            Begins to measure a sample.
+        hosts
+            How many are measured at the same time.
+        deadline_s
+            After so many seconds no sample is begun.
+        after
+            Called with each sample that is finished.
 
         Raises
         ------
@@ -162,21 +211,36 @@ class MapRun:
             What else ends it, likewise.
         """
         self.begin()
+        late_ns = self._now_ns() + 1e9 * deadline_s
+        running: dict[Future[Found], tuple[Sample, int]] = {}
         try:
-            while (sample := self._begun or self._search.ask()) is not None:
-                begun_ns, self._begun = self._now_ns(), None
-                found = measure(sample)
-                self._tell(sample, found, self._now_ns() - begun_ns)
-                after(self._search.last)
-                self._refuse_failing()
+            while True:
+                while len(running) < hosts and self._now_ns() < late_ns:
+                    sample, begun_ns = self._next(), self._now_ns()
+                    if sample is None:
+                        break
+                    running[submit(sample)] = sample, begun_ns
+                if not running:
+                    break
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    sample, begun_ns = running.pop(future)
+                    self._tell(sample, future.result(), self._now_ns() - begun_ns)
+                    after(self._search.last)
+                    self._refuse_failing()
         except (BenchrigorError, KeyboardInterrupt) as error:
             error.record = self.record()  # type: ignore[union-attr]
             raise
         reason = self._search.reason()
+        if reason is StopReason.EXHAUSTED and self._now_ns() >= late_ns:
+            reason = StopReason.TIME_BUDGET
         self._header = replace(self._header, decision=Decision(stop=True, reason=reason))
         if self._store is not None and self.run_id is not None:
             self._store.finish(self.run_id, self.record())
         return self._search.result()
+
+    def _next(self) -> Sample | None:
+        """Return a sample that was under way when an earlier process ended, or the next one."""
+        return self._begun.pop(0) if self._begun else self._search.ask()
 
     def _tell(self, sample: Sample, found: Found, elapsed_ns: int) -> None:
         self._search.tell(
@@ -184,6 +248,7 @@ class MapRun:
             found.estimates or None,
             at_least=found.at_least,
             at_most=found.at_most,
+            host=found.host,
             cost_s=elapsed_ns / 1e9 + found.before_s,
             reason=found.reason,
         )
@@ -222,6 +287,8 @@ def round_of(measured: Measured, found: Found) -> Round:
         facts[_STEPS] = json.dumps(codec.encode(list(found.steps)))
     if found.run_id:
         facts["run"] = found.run_id
+    if found.attempts:
+        facts[_ATTEMPTS] = json.dumps(list(found.attempts))
     return Round(
         plan=RoundPlan(index=measured.sample.id),
         elapsed_ns=round(measured.cost_s * 1e9),

@@ -6,9 +6,10 @@ import math
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout, suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Self
 
 from benchrigor import machine
@@ -98,7 +99,7 @@ class Samples:
     after
         Called with each trial of a search for a peak, and what is known after it.
     earlier
-        The run of an earlier process that had begun to measure the first sample.
+        Runs of earlier processes that had begun to measure samples, by sample.
     map_id
         Of the run of the whole map.
     """
@@ -110,12 +111,12 @@ class Samples:
         cwd: str,
         store: Store | None = None,
         after: Callable[[Trial, PeakRate], object] = lambda *_: None,
-        earlier: RunRecord | None = None,
+        earlier: Mapping[int, RunRecord] = MappingProxyType({}),
         map_id: str | None = None,
     ) -> None:
         self._map_id = map_id
         self._file, self._cwd, self._store, self._after = file, cwd, store, after
-        self._space, self._earlier = Space(file.factors), earlier
+        self._space, self._earlier = Space(file.factors), dict(earlier)
         self._server: tuple[Server, Point] | None = None
         self._steps: list[StepDone] = []
 
@@ -139,7 +140,7 @@ class Samples:
         A server that was kept from the sample before may still work off its load: where that one
         fails, another is started.
         """
-        earlier, self._earlier = self._earlier, None
+        earlier = self._earlier.pop(sample.id, None)
         is_kept = self._is_kept(sample.point)
         try:
             self._serve(sample.point)
@@ -329,14 +330,17 @@ def _short(sentence: str) -> str:
     return sentence.partition(": ")[0].rstrip(".")
 
 
-def unfinished_sample(store: Store, record: RunRecord) -> tuple[Sample, RunRecord] | None:
-    """Return the sample of a stored map that was under way when it ended, and its run."""
+def unfinished_samples(store: Store, record: RunRecord) -> dict[int, tuple[Sample, RunRecord]]:
+    """Return the samples of a stored map that were under way when it ended, each with its run."""
     told = {each.sample.id for each in samples_of(record)}
-    for listed in store.runs(str(record.run_id)):
-        if listed["run_id"] == record.run_id:
+    known = {record.run_id, *(each.facts.get("run") for each in record.rounds)}
+    found: dict[int, tuple[Sample, RunRecord]] = {}
+    for listed in store.runs(str(record.run_id)):  # the newest first
+        if listed["run_id"] in known:
             continue
         run = store.load(listed["run_id"])
         if run.subject.get(PART_OF) == record.run_id:
             sample = codec.decode(Sample, run.subject[_SAMPLE])
-            return None if sample.id in told else (sample, run)  # only the newest can be
-    return None
+            if sample.id not in told:
+                found.setdefault(sample.id, (sample, run))
+    return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
@@ -19,10 +20,11 @@ from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import RunRecord
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.map_file import MapFile, map_of
+from benchrigor.workbench.maps.map_hosts import carry_out_on_hosts
 from benchrigor.workbench.maps.map_picture import plot_map
 from benchrigor.workbench.maps.map_report import progress_line, surface_page
 from benchrigor.workbench.maps.map_run import MapRun, reused_in, samples_of, steps_of
-from benchrigor.workbench.maps.responses import Samples, metric_of, unfinished_sample
+from benchrigor.workbench.maps.responses import Samples, metric_of, unfinished_samples
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.searches import refuse_other_limits, say_trial
 from benchrigor.workbench.surfaces.factors import Point, Space
@@ -87,10 +89,10 @@ def resume(
         print_map(record, as_json=as_json)
         leave(_code(record, file))
     refuse_hidden(record)
-    begun = unfinished_sample(store, record)
-    sample, earlier = (None, None) if begun is None else begun
+    begun = unfinished_samples(store, record)
     search = search_for(file)
-    run = MapRun.resumed(search, record, store, begun=sample)
+    run = MapRun.resumed(search, record, store, begun=[sample for sample, _ in begun.values()])
+    earlier = {number: run_of_it for number, (_, run_of_it) in begun.items()}
     carry_out(run, search, file, record.subject["cwd"], store, earlier=earlier, as_json=as_json)
 
 
@@ -101,11 +103,42 @@ def carry_out(
     cwd: str,
     store: Journal,
     *,
-    earlier: RunRecord | None = None,
+    earlier: Mapping[int, RunRecord] = MappingProxyType({}),
     as_json: bool,
     picture: Path | None = None,
 ) -> NoReturn:
     """Carry out a map, with a line for each sample on stderr, and end with its exit code."""
+    unit = metric_of(file.response).unit
+
+    def say(last: Measured) -> None:
+        _say_sample(last, search, unit)
+
+    try:
+        if file.hosts is None:
+            _carry_out_here(run, file, cwd, store, earlier, say)
+        else:
+            carry_out_on_hosts(run, file, file.hosts, cwd=cwd, store=store, earlier=earlier, after=say)
+    except (BenchrigorError, KeyboardInterrupt):
+        if run.record().rounds:  # what is known until then
+            print_map(run.record(), as_json=as_json)
+        raise
+    record = run.record()
+    print_map(record, as_json=as_json, whole=wants_details())
+    code = _code(record, file)
+    if picture is not None and code is not ExitCode.NOTHING_MEASURED:
+        write_picture(draw(record), picture)
+    leave(code)
+
+
+def _carry_out_here(
+    run: MapRun,
+    file: MapFile,
+    cwd: str,
+    store: Journal,
+    earlier: Mapping[int, RunRecord],
+    after: Callable[[Measured], object],
+) -> None:
+    """Measure samples on this machine, whose server stays from one to the next."""
     samples = Samples(
         file,
         cwd=cwd,
@@ -114,23 +147,11 @@ def carry_out(
         earlier=earlier,
         map_id=run.begin(),
     )
-    unit = metric_of(file.response).unit
-    try:
-        with samples:
-            run.carry_out(samples.measure, after=lambda last: _say_sample(last, search, unit))
-    except (BenchrigorError, KeyboardInterrupt):
-        if run.record().rounds:  # what is known until then
-            print_map(run.record(), as_json=as_json)
-        raise
+    with samples:
+        run.carry_out(samples.measure, after=after)
     for step in samples.ended():
         if step.went_wrong:
             remark(f"after the last sample: {step}")
-    record = run.record()
-    print_map(record, as_json=as_json, whole=wants_details())
-    code = _code(record, file)
-    if picture is not None and code is not ExitCode.NOTHING_MEASURED:
-        write_picture(draw(record), picture)
-    leave(code)
 
 
 def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:

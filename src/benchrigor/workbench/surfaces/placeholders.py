@@ -27,10 +27,11 @@ def places_in(item: Any) -> Iterator[str]:
             yield from places_in(each)
 
 
-def filled(item: Any, point: Point) -> Any:
+def filled(item: Any, point: Point, *, again: bool = False) -> Any:
     """Return texts with the levels of a point in their places; other places stay as they are.
 
     Each argument of a command is filled by itself, so a level with a space is still one argument.
+    Texts that are filled ``again`` later keep their ``{{name}}``.
 
     Examples
     --------
@@ -38,16 +39,16 @@ def filled(item: Any, point: Point) -> Any:
     ['serve', 'my xfs', '{fs} {load}', '2GiB']
     """
     if isinstance(item, str):
-        return _PLACE.sub(lambda found: _level(found, point), item)
+        return _PLACE.sub(lambda found: _level(found, point, again=again), item)
     if isinstance(item, Mapping):
-        return {name: filled(each, point) for name, each in item.items()}
+        return {name: filled(each, point, again=again) for name, each in item.items()}
     if isinstance(item, list | tuple):
-        return type(item)(filled(each, point) for each in item)
+        return type(item)(filled(each, point, again=again) for each in item)
     return item
 
 
-def _level(found: re.Match[str], point: Point) -> str:
+def _level(found: re.Match[str], point: Point, *, again: bool) -> str:
     if found["text"]:
-        return f"{{{found['text']}}}"
+        return found[0] if again else f"{{{found['text']}}}"
     level = point.get(found["name"], found[0])
     return str(int(level) if isinstance(level, float) and level.is_integer() else level)

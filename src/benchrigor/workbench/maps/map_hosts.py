@@ -1,0 +1,153 @@
+"""How samples of a map are measured on the hosts of a pool."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model import RunRecord, codec
+from benchrigor.protocols import Store
+from benchrigor.storage import Journal
+from benchrigor.workbench.maps.map_file import MapFile, map_of
+from benchrigor.workbench.maps.map_run import Found, MapRun
+from benchrigor.workbench.maps.responses import Samples
+from benchrigor.workbench.pool.host_table import HostTable, executor_for
+from benchrigor.workbench.pool.pool import JobDone, Pool
+from benchrigor.workbench.surfaces.placeholders import filled
+from benchrigor.workbench.surfaces.samples import Measured, Sample
+
+T, U = TypeVar("T"), TypeVar("U")
+
+
+def carry_out_on_hosts(
+    run: MapRun,
+    file: MapFile,
+    hosts: HostTable,
+    *,
+    cwd: str,
+    store: Journal,
+    earlier: Mapping[int, RunRecord],
+    after: Callable[[Measured], object],
+) -> None:
+    """Carry out a map on a pool of hosts, each of which measures one sample at a time.
+
+    Hosts that are this machine keep the runs of samples in the store themselves, so that a sample
+    that was cut off goes on; those of other hosts are kept when they come back.
+
+    Parameters
+    ----------
+    run, file
+        The map.
+    hosts, cwd
+        Where; the folder of its commands here.
+    store
+        What keeps the runs of samples.
+    earlier
+        Runs of samples that an earlier process had begun, by sample.
+    after
+        Called with each sample that is finished.
+    """
+    executor = executor_for(hosts)
+    shared = {
+        "document": dict(file.document),
+        "cwd": hosts.cwd or cwd,
+        "map_id": run.begin(),
+        "store": str(store.path) if hosts.is_here else None,
+    }
+
+    with Pool(executor, owner=str(run.begin())) as pool:
+
+        def submit(sample: Sample) -> Future[Found]:
+            begun = earlier.get(sample.id)
+            own = {"sample": codec.encode(sample), "earlier": begun.run_id if begun else None}
+            done = pool.submit(f"{__name__}:measure_sample", {**shared, **own})
+            return changed(done, lambda job: found_by(job, store))
+
+        run.carry_out_on_hosts(
+            submit,
+            hosts=len(executor.hosts),
+            deadline_s=math.inf if hosts.deadline_s is None else hosts.deadline_s,
+            after=after,
+        )
+
+
+def found_by(job: JobDone, store: Store) -> Found:
+    """Return what a host found for a sample, and keep the run of it."""
+    tries = [str(attempt) for attempt in job.attempts[:-1]]
+    if job.failure:
+        return Found(reason=job.failure, host=job.host, attempts=tries)
+    found = codec.decode(Found, job.value["found"])
+    for run in job.value["runs"]:
+        record = codec.decode(RunRecord, run)
+        found = replace(found, run_id=_keep(record, store))
+    return replace(found, host=job.host, attempts=tries)
+
+
+def _keep(record: RunRecord, store: Store) -> str:
+    """Write a run of another host into the store."""
+    run_id = store.begin(replace(record, rounds=(), run_id=None))
+    for finished in record.rounds:
+        store.append(run_id, finished)
+    store.finish(run_id, replace(record, run_id=run_id))
+    return run_id
+
+
+def changed(future: Future[T], change: Callable[[T], U]) -> Future[U]:
+    """Return a future of what another one will give, changed."""
+    after: Future[U] = Future()
+
+    def finish(done: Future[T]) -> None:
+        try:
+            after.set_result(change(done.result()))
+        except BaseException as error:  # noqa: BLE001  # whoever waits is told
+            after.set_exception(error)
+
+    future.add_done_callback(finish)
+    return after
+
+
+def measure_sample(
+    *,
+    document: Mapping[str, Any],
+    cwd: str,
+    map_id: str | None,
+    store: str | None,
+    sample: Mapping[str, Any],
+    earlier: str | None = None,
+    hosts: Sequence[str],
+) -> dict[str, Any]:
+    """Measure a sample on this host; return what was found, and the runs that no store here keeps."""
+    with _journal(store) as journal:
+        samples = Samples(
+            map_of(filled(document, {"host": hosts[0]}, again=True)),
+            cwd=_folder(cwd),
+            store=journal,
+            earlier=journal.load(earlier) if earlier and store else None,
+            map_id=map_id,
+        )
+        with samples:
+            found = samples.measure(codec.decode(Sample, sample))
+        found = replace(found, steps=(*found.steps, *samples.ended()))
+        runs = [journal.load(found.run_id)] if found.run_id and not store else []
+        return {"found": codec.encode(found), "runs": [codec.encode(run) for run in runs]}
+
+
+def _folder(cwd: str) -> str:
+    """Return a folder that is there; WorkloadFailed else."""
+    if not Path(cwd).is_dir():
+        raise WorkloadFailed(f"there is no folder {cwd} on this host, expected that of the map")
+    return cwd
+
+
+@contextmanager
+def _journal(store: str | None) -> Iterator[Journal]:
+    """Open a store, or one that is deleted afterwards."""
+    with TemporaryDirectory() as folder, Journal(store or Path(folder, "runs.sqlite")) as journal:
+        yield journal

@@ -1,0 +1,116 @@
+"""The hosts of a pool, as a file says which they are and how they are reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchrigor.control_characters import escaped
+from benchrigor.model.checks import wrong_values
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import short
+from benchrigor.storage.toml_tables import (
+    TomlTables,
+    flag_of,
+    list_of,
+    seconds_of,
+    text_of,
+    words_of,
+)
+from benchrigor.workbench.pool.executors import Executor, LocalExecutor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostTable(OneLine):
+    """The hosts of a map, each of which measures one sample at a time.
+
+    Parameters
+    ----------
+    names
+        Of the hosts; of workers, where there is a scheduler: without names all of them.
+    prefix
+        Words that run a command on a host, with a place for its name: ``ssh {host}``. Without it,
+        and without a scheduler, all hosts are this machine.
+    scheduler
+        Address of a Dask scheduler.
+    python
+        The interpreter on the hosts; None for the path of this one.
+    cwd
+        The folder on the hosts; None for the path of this one.
+    interchangeable
+        Whether hosts are so alike that it does not matter which one measured what.
+    deadline_s
+        Seconds after which no sample is begun; None for no limit.
+    """
+
+    names: Sequence[str] = ()
+    prefix: Sequence[str] = ()
+    scheduler: str | None = None
+    python: str | None = None
+    cwd: str | None = None
+    interchangeable: bool = False
+    deadline_s: float | None = None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all hosts are this machine, and keep what they measure in its store."""
+        return not self.prefix and self.scheduler is None
+
+
+_TABLE = {
+    "names": list_of,
+    "prefix": words_of,
+    "scheduler": text_of,
+    "python": text_of,
+    "cwd": text_of,
+    "interchangeable": flag_of,
+    "deadline": seconds_of,
+}
+
+
+def read_hosts(tables: TomlTables) -> HostTable | None:
+    """Read the table ``hosts`` of a map's file, and note what is wrong with it; None without one."""
+    if not isinstance(tables.at("hosts"), Mapping):
+        return None
+    given = tables.table(("hosts",), _TABLE)
+    names = given.get("names", [])
+    for problem in wrong_names(names):
+        tables.note(("hosts", "names"), problem)
+    if not names and "scheduler" not in given:
+        tables.note(("hosts",), "hosts has neither names nor a scheduler, expected one of them")
+    if "scheduler" in given and {*given} & {"prefix", "python"}:
+        said = "scheduler goes with neither prefix nor python: its workers run already"
+        tables.note(("hosts", "scheduler"), said)
+    if "prefix" in given and not any("{host}" in word for word in given["prefix"]):
+        said = f"prefix is {short(given['prefix'])}, expected a place for the name: {{host}}"
+        tables.note(("hosts", "prefix"), said)
+    return HostTable(**{_RENAMED.get(name, name): value for name, value in given.items()})
+
+
+_RENAMED = {"deadline": "deadline_s"}
+
+
+def wrong_names(names: Sequence[object]) -> Iterator[str]:
+    """Yield what is wrong with the names of hosts."""
+    yield from wrong_values(
+        (f"names[{index}]", name, _is_name(name), "a name of a host")
+        for index, name in enumerate(names)
+    )
+    for name in dict.fromkeys(map(str, names)):
+        if list(map(str, names)).count(name) > 1:
+            yield f"names has {short(name)} twice, expected each host once"
+
+
+def _is_name(name: object) -> bool:
+    """Whether a text names a host; one that begins with a dash would be an option of ssh."""
+    is_text = isinstance(name, str) and name.strip() == name != ""
+    return is_text and not str(name).startswith("-") and escaped(str(name)) == name
+
+
+def executor_for(hosts: HostTable) -> Executor:
+    """Return what runs jobs on the hosts."""
+    if hosts.scheduler is not None:
+        from benchrigor.workbench.pool.dask_executor import DaskExecutor  # noqa: PLC0415  # an extra
+
+        return DaskExecutor(hosts.scheduler, hosts=hosts.names or None)
+    return LocalExecutor(hosts.names, prefix=hosts.prefix, python=hosts.python)
