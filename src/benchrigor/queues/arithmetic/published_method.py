@@ -28,7 +28,8 @@ _GOOD_SHARE = 0.20
 _IN_A_ROW = 5
 _FEWEST_PERIODS = 25
 
-WINDOW = 16  # counts behind one quantile, and steady looks in a row at convergence
+WINDOW = 16  # counts behind one quantile
+_STEADY = 16  # quantiles in a row whose error hardly bends, at convergence
 _CONVERGED = 5e-7  # change of the error, in items, below which the published method has converged
 # The same in terms of the running mean, so that the length of a period does not matter.
 _RELATIVE = 1e-5
@@ -156,7 +157,7 @@ class Settling(NamedTuple):
     """The running mean of quantiles.
 
     Of ``n`` quantiles the ``mean`` and the sum of squared deviations ``second``; the last two
-    standard ``errors`` of the mean, and how many looks in a row found them ``steady``.
+    standard ``errors`` of the mean, and how many quantiles in a row left them ``steady``.
     """
 
     n: int = 0
@@ -200,7 +201,7 @@ def settle(
     """Add quantiles to the running mean; return it, and the index of the one it converged with.
 
     Converged: the curvature (equation 4) of the standard error of the mean was within the tolerance
-    for 16 looks. The tolerance is in items, as published, or ``relative`` to the mean. Mean and
+    for 16 quantiles in a row. The tolerance is in items, as published, or ``relative`` to the mean. Mean and
     deviation by Welford (1962), one by one: regular counts converge every 33 periods, for which
     arrays cost more than they save.
     """
@@ -220,7 +221,7 @@ def settle(
         limit = fixed + share * mean
         if -limit <= bend <= limit:
             steady += 1
-            if steady >= WINDOW:
+            if steady >= _STEADY:
                 return Settling(n, mean, second, (older, old), steady), place
         else:
             steady = 0
