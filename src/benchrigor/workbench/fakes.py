@@ -1,12 +1,16 @@
-"""A server of which the peak is known, without any request."""
+"""A server of which the peak is known, without any request; hosts that are threads."""
 
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
 from benchrigor.workbench.data import LoadResult, LoadTrial
+from benchrigor.workbench.pool.on_host import FREE, Job, Outcome, called
 
 _CAPPED = 0.5  # of the duration: behind the capacity a queue grows for as long as a trial lasts
 
@@ -52,3 +56,55 @@ class SimulatedServer:
             scheduled=requests,
             sent=requests,
         )
+
+
+class FakeExecutor:
+    """Runs jobs in threads, each of which stands for a host; an `Executor`.
+
+    Parameters
+    ----------
+    hosts
+        Their names.
+    instead
+        Called with each job; the outcome that it returns is taken, and the function is not called.
+        None, also from it, calls the function.
+
+    Attributes
+    ----------
+    log
+        Host, job, beginning and end of each job, in seconds of a monotonic clock.
+
+    Examples
+    --------
+    >>> from benchrigor.workbench.pool.leases import Token
+    >>> executor = FakeExecutor(["elm"])
+    >>> job = Job(call="math:sqrt", arguments={}, host="elm", token=Token(owner="a", number=1))
+    >>> executor.submit("elm", job).result().failure
+    'TypeError: math.sqrt() takes exactly one argument (0 given)'
+    """
+
+    alone = True
+
+    def __init__(
+        self, hosts: Sequence[str], *, instead: Callable[[Job], Outcome | None] | None = None
+    ) -> None:
+        self.hosts = tuple(hosts)
+        self.log: list[tuple[str, Job, float, float]] = []
+        self._instead = instead or (lambda _: None)
+        self._threads = ThreadPoolExecutor(max(len(self.hosts), 1))
+
+    def submit(self, host: str, job: Job) -> Future[Outcome]:
+        """Begin a job."""
+        return self._threads.submit(self._run, host, job)
+
+    def _run(self, host: str, job: Job) -> Outcome:
+        if job.call == FREE:
+            return Outcome()
+        begun_s = time.monotonic()
+        outcome = self._instead(job) or called(job)
+        self.log.append((host, job, begun_s, time.monotonic()))
+        return outcome
+
+    def close(self) -> None:
+        """End when what is under way has ended."""
+        self._threads.shutdown(cancel_futures=True)

@@ -201,9 +201,9 @@ def settle(
     """Add quantiles to the running mean; return it, and the index of the one it converged with.
 
     Converged: the curvature (equation 4) of the standard error of the mean was within the tolerance
-    for 16 quantiles in a row. The tolerance is in items, as published, or ``relative`` to the mean. Mean and
-    deviation by Welford (1962), one by one: regular counts converge every 33 periods, for which
-    arrays cost more than they save.
+    for 16 quantiles in a row. The tolerance is in items, as published, or ``relative`` to the mean.
+    Mean and deviation by Welford (1962), one by one: regular counts converge every 33 periods, for
+    which arrays cost more than they save.
     """
     n, mean, second, errors, steady = before
     older, old = (math.inf, math.inf, *errors)[-2:]  # with fewer than three nothing is steady

@@ -456,7 +456,10 @@ def _check_places(tables: TomlTables) -> None:
     used = {*factors} if tables.at("response", "function") else set[str]()
     has_hosts = tables.at("hosts") is not None
     if has_hosts and HOST in factors:
-        tables.note(("factors", HOST), f"{HOST} is a factor, expected another name: {{{HOST}}} is that of the host")
+        tables.note(
+            ("factors", HOST),
+            f"{HOST} is a factor, expected another name: {{{HOST}}} is that of the host",
+        )
     for root in ("server", "response"):
         for keys, name in _places(tables.at(root), (root,)):
             used.add(name)

@@ -23,7 +23,8 @@ from benchrigor.workbench.pool.pool import JobDone, Pool
 from benchrigor.workbench.surfaces.placeholders import filled
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 
-T, U = TypeVar("T"), TypeVar("U")
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 def carry_out_on_hosts(
@@ -123,17 +124,18 @@ def measure_sample(
     earlier: str | None = None,
     hosts: Sequence[str],
 ) -> dict[str, Any]:
-    """Measure a sample on this host; return what was found, and the runs that no store here keeps."""
+    """Measure a sample on this host; return what was found, and its run if no store here has it."""
+    asked = codec.decode(Sample, sample)
     with _journal(store) as journal:
         samples = Samples(
             map_of(filled(document, {"host": hosts[0]}, again=True)),
             cwd=_folder(cwd),
             store=journal,
-            earlier=journal.load(earlier) if earlier and store else None,
+            earlier={asked.id: journal.load(earlier)} if earlier and store else {},
             map_id=map_id,
         )
         with samples:
-            found = samples.measure(codec.decode(Sample, sample))
+            found = samples.measure(asked)
         found = replace(found, steps=(*found.steps, *samples.ended()))
         runs = [journal.load(found.run_id)] if found.run_id and not store else []
         return {"found": codec.encode(found), "runs": [codec.encode(run) for run in runs]}

@@ -115,9 +115,11 @@ def carry_out(
 
     try:
         if file.hosts is None:
-            _carry_out_here(run, file, cwd, store, earlier, say)
+            _carry_out_here(run, file, cwd=cwd, store=store, earlier=earlier, after=say)
         else:
-            carry_out_on_hosts(run, file, file.hosts, cwd=cwd, store=store, earlier=earlier, after=say)
+            carry_out_on_hosts(
+                run, file, file.hosts, cwd=cwd, store=store, earlier=earlier, after=say
+            )
     except (BenchrigorError, KeyboardInterrupt):
         if run.record().rounds:  # what is known until then
             print_map(run.record(), as_json=as_json)
@@ -133,6 +135,7 @@ def carry_out(
 def _carry_out_here(
     run: MapRun,
     file: MapFile,
+    *,
     cwd: str,
     store: Journal,
     earlier: Mapping[int, RunRecord],

@@ -69,7 +69,7 @@ _TABLE = {
 
 
 def read_hosts(tables: TomlTables) -> HostTable | None:
-    """Read the table ``hosts`` of a map's file, and note what is wrong with it; None without one."""
+    """Read the table ``hosts`` of a file, and note what is wrong with it; None without one."""
     if not isinstance(tables.at("hosts"), Mapping):
         return None
     given = tables.table(("hosts",), _TABLE)

@@ -1,0 +1,1 @@
+"""A pool of hosts: jobs that run alone on their host, each counted once."""

@@ -1,0 +1,137 @@
+"""Jobs on the workers of a Dask cluster, one worker per host."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.model import codec
+from benchrigor.workbench.pool.executors import done_here
+from benchrigor.workbench.pool.on_host import LOST, Job, Outcome
+
+RESOURCE = "host"  # of which each worker has one, and each job needs one
+_ANSWER_S = 10.0  # for the scheduler
+_LOOK_S = 1.0  # from one look at a job to the next
+_GONE_S = 15.0  # for a worker to come back
+
+
+class DaskExecutor:
+    """Runs jobs on workers of Dask, whose names are those of the hosts.
+
+    Each worker has one resource ``host``, which a job takes whole; Dask repeats nothing and moves
+    nothing to another worker. The worker starts a process for the job: what is measured does not
+    share one with Dask.
+
+    Parameters
+    ----------
+    scheduler
+        Its address, such as "tcp://10.0.0.1:8786".
+    hosts
+        Names of workers; None for all.
+
+    Raises
+    ------
+    MissingExtra
+        Without the package ``distributed``.
+    InvalidInput
+        When there is no scheduler, a host has no worker, or a worker has no resource ``host``.
+    """
+
+    def __init__(self, scheduler: str, hosts: Sequence[str] | None = None) -> None:
+        try:
+            import distributed  # noqa: PLC0415  # an extra
+        except ImportError as error:
+            raise MissingExtra(
+                "A pool of workers", package="distributed", extra="cluster"
+            ) from error
+        self._distributed, self._scheduler = distributed, scheduler
+        self._client = self._connected()
+        workers = self._workers()
+        self.hosts = tuple(hosts or sorted(workers))
+        problems = [
+            f"{name} has no worker, expected one of {', '.join(sorted(workers)) or 'none'}"
+            for name in self.hosts
+            if name not in workers
+        ] + [
+            f"the worker {name} has no resource {RESOURCE}, expected: dask worker --name {name} "
+            f"--resources {RESOURCE}=1"
+            for name in self.hosts
+            if name in workers and workers[name].get("resources", {}).get(RESOURCE) != 1
+        ]
+        if not self.hosts:
+            problems = [f"{scheduler} has no worker, expected one for each host"]
+        if problems:
+            self._client.close()
+            raise InvalidInput(problems)
+        machines = {str(workers[name].get("host")) for name in self.hosts}
+        self.alone = len(machines) == len(self.hosts)  # each host is a machine of its own
+        self._threads = ThreadPoolExecutor(len(self.hosts), thread_name_prefix="dask")
+
+    def _connected(self) -> Any:
+        try:
+            client: Any = self._distributed.Client
+            return client(self._scheduler, timeout=_ANSWER_S, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise InvalidInput(
+                f"no scheduler of Dask answers at {self._scheduler}: {error}"
+            ) from error
+
+    def _workers(self) -> dict[str, Any]:
+        """Return what the scheduler knows of workers, by name, with their addresses."""
+        told = self._client.scheduler_info(n_workers=-1)["workers"]
+        return {str(each["name"]): {**each, "address": address} for address, each in told.items()}
+
+    def submit(self, host: str, job: Job) -> Future[Outcome]:
+        """Begin a job."""
+        return self._threads.submit(self._run, host, job)
+
+    def _run(self, host: str, job: Job) -> Outcome:
+        address = self._address(host)
+        if address is None:
+            return Outcome(kind=LOST, failure=f"{host} has no worker of Dask")
+        try:
+            future = self._client.submit(
+                done_here,
+                job,
+                workers=[address],
+                allow_other_workers=False,
+                resources={RESOURCE: 1},
+                retries=0,
+                pure=False,
+            )
+            return self._awaited(host, address, future)
+        except Exception as error:  # noqa: BLE001  # Dask has many; each means that it was lost
+            return Outcome(kind=LOST, failure=f"{host}: {type(error).__name__}: {error}")
+
+    def _awaited(self, host: str, address: str, future: Any) -> Outcome:
+        """Wait for a task, as long as its worker is there: Dask would wait for it forever."""
+        while True:
+            try:
+                return codec.decode(Outcome, future.result(timeout=_LOOK_S))
+            except (TimeoutError, self._distributed.TimeoutError):
+                worker = self._workers().get(host)
+                if worker is None or worker["address"] != address:
+                    future.cancel()
+                    return Outcome(kind=LOST, failure=f"the worker of {host} has gone")
+
+    def _address(self, host: str) -> str | None:
+        """Return the address of a worker, for which it may have to wait; None without one."""
+        until_s = time.monotonic() + _GONE_S
+        while time.monotonic() < until_s:
+            try:
+                if self._client.status != "running":
+                    self._client = self._connected()
+                if (worker := self._workers().get(host)) is not None:
+                    return str(worker["address"])
+            except (OSError, InvalidInput, RuntimeError):  # the scheduler is away
+                pass
+            time.sleep(_LOOK_S)
+        return None
+
+    def close(self) -> None:
+        """End what is under way."""
+        self._client.close(timeout=_ANSWER_S)
+        self._threads.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,168 @@
+"""What runs jobs on hosts: by processes that are started here, or through a command such as ssh."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Protocol
+
+from benchrigor.control_characters import escaped
+from benchrigor.model import codec
+from benchrigor.workbench.pool.host_lock import STALE_S
+from benchrigor.workbench.pool.on_host import LOST, Job, Outcome
+
+_MODULE = "benchrigor.workbench.pool.on_host"
+_END = 500  # characters of what a lost process printed last
+_GRACE_S = 10.0  # for a process to end when nobody waits for it any more
+
+
+class Executor(Protocol):
+    """Runs jobs on hosts. What a job fails of is its outcome, never an error; none hangs."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names of the hosts."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether each host is a machine of its own."""
+
+    def submit(self, host: str, job: Job) -> Future[Outcome]:
+        """Begin a job."""
+
+    def close(self) -> None:
+        """End what is under way."""
+
+
+class LocalExecutor:
+    """Runs each job in a process of its own, which a command may start on another host.
+
+    Parameters
+    ----------
+    hosts
+        Their names.
+    prefix
+        Words before the command, with the place ``{host}``; without them all hosts are this
+        machine.
+    python
+        The interpreter there; None for the path of this one.
+    """
+
+    def __init__(
+        self, hosts: Sequence[str], *, prefix: Sequence[str] = (), python: str | None = None
+    ) -> None:
+        self._hosts, self._prefix = tuple(hosts), tuple(prefix)
+        self._python = python or sys.executable
+        self._running: set[subprocess.Popen[str]] = set()
+        self._threads = ThreadPoolExecutor(
+            thread_name_prefix="host", max_workers=max(len(hosts), 1)
+        )
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names of the hosts."""
+        return self._hosts
+
+    @property
+    def alone(self) -> bool:
+        """Whether each host is a machine of its own."""
+        return bool(self._prefix) or len(self._hosts) == 1
+
+    def submit(self, host: str, job: Job) -> Future[Outcome]:
+        """Begin a job."""
+        return self._threads.submit(self._run, host, job)
+
+    def _run(self, host: str, job: Job) -> Outcome:
+        prefix = [word.replace("{host}", host) for word in self._prefix]
+        return run_job([*prefix, self._python, "-m", _MODULE], job, began=self._running.add)
+
+    def close(self) -> None:
+        """End what is under way."""
+        for process in [*self._running]:
+            end(process)
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+def run_job(
+    argv: Sequence[str], job: Job, *, began: Callable[[subprocess.Popen[str]], object] | None = None
+) -> Outcome:
+    """Run a job in a process, and wait for its outcome; one that falls silent is lost."""
+    try:
+        process = subprocess.Popen(  # noqa: S603  # the command is the user's own
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Outcome(kind=LOST, failure=f"{argv[0]} cannot be started: {error}")
+    if began is not None:
+        began(process)
+    lines: queue.Queue[str] = queue.Queue()
+    ends: list[str] = []
+    readers = [
+        threading.Thread(target=_read_lines, args=(process, lines), daemon=True),
+        threading.Thread(target=_keep_end, args=(process, ends), daemon=True),
+    ]
+    for reader in readers:
+        reader.start()
+    try:
+        with suppress(OSError):  # it has ended already
+            assert process.stdin is not None  # noqa: S101  # it is a pipe
+            process.stdin.write(json.dumps(codec.encode(job)) + "\n")
+            process.stdin.flush()
+        while (line := lines.get(timeout=STALE_S)) == "\n":
+            pass
+        if line:
+            return codec.decode(Outcome, json.loads(line))
+        code = process.wait()
+        readers[1].join(_GRACE_S)
+        said = escaped("".join(ends).strip()[-_END:]) or "nothing was said"
+        return Outcome(kind=LOST, failure=f"{job.host}: the process ended with {code}: {said}")
+    except queue.Empty:
+        return Outcome(kind=LOST, failure=f"{job.host} gave no sign of life for {STALE_S:g} s")
+    except ValueError as error:
+        return Outcome(kind=LOST, failure=f"{job.host} sent no outcome: {error}")
+    finally:
+        end(process)
+
+
+def done_here(job: Job) -> Any:
+    """Run a job in a process of this machine, by this interpreter; return its outcome as data."""
+    return codec.encode(run_job([sys.executable, "-m", _MODULE], job))
+
+
+def _read_lines(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
+    with suppress(ValueError, OSError):  # it was closed
+        for line in process.stdout or ():
+            lines.put(line)
+    lines.put("")
+
+
+def _keep_end(process: subprocess.Popen[str], ends: list[str]) -> None:
+    with suppress(ValueError, OSError):
+        for line in process.stderr or ():
+            ends[:] = [*ends, line][-20:]
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """End a process: first it is told that nobody waits, so that it ends what it started."""
+    with suppress(OSError):
+        if process.stdin is not None:
+            process.stdin.close()
+    try:
+        process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        with suppress(OSError):
+            os.killpg(process.pid, 9)
+        process.wait()

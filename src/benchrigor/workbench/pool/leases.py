@@ -1,0 +1,138 @@
+"""Which hosts of a pool are in use, and by what."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from threading import Condition
+
+from benchrigor.model.checks import refuse
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import short
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Token(OneLine):
+    """What a job shows on its host: a later one has a greater number.
+
+    Parameters
+    ----------
+    owner
+        Who asks for the host: the run.
+    number
+        Greater than that of each earlier lease of this owner, also of an earlier process.
+    """
+
+    owner: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease(OneLine):
+    """Hosts for one job, all of them until it is over.
+
+    Parameters
+    ----------
+    token
+        Of this lease alone.
+    hosts
+        Their names, in the order of the table.
+    """
+
+    token: Token
+    hosts: tuple[str, ...]
+
+
+class LeaseTable:
+    """Gives out hosts, all that a job needs at once, so that two jobs never wait for each other.
+
+    Who waits longest is first served: where a job that needs several waits, later ones do not
+    take the hosts that it needs.
+
+    Parameters
+    ----------
+    hosts
+        Their names.
+    owner
+        For whom.
+
+    Examples
+    --------
+    >>> table = LeaseTable(["elm", "oak", "fir"], owner="a1b2")
+    >>> gang = table.acquire(2)
+    >>> gang.hosts, table.free()
+    (('elm', 'oak'), ('fir',))
+    >>> table.acquire(2, timeout_s=0.0) is None
+    True
+    >>> table.release(gang)
+    >>> table.is_current(gang.token)
+    False
+    """
+
+    def __init__(self, hosts: Sequence[str], *, owner: str) -> None:
+        twice = sorted({name for name in hosts if list(hosts).count(name) > 1})
+        refuse(f"hosts has {short(name)} twice, expected each host once" for name in twice)
+        self._hosts = list(hosts)
+        self._owner, self._number = owner, time.time_ns() // 1_000  # beyond those of before
+        self._used: dict[str, Token] = {}
+        self._waiting: deque[object] = deque()
+        self._changed = Condition()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that are not lost."""
+        return tuple(self._hosts)
+
+    def free(self) -> tuple[str, ...]:
+        """Return the hosts that nothing uses."""
+        return tuple(name for name in self._hosts if name not in self._used)
+
+    def acquire(
+        self, n: int = 1, *, among: Collection[str] | None = None, timeout_s: float | None = None
+    ) -> Lease | None:
+        """Wait for hosts; return None when time is over, or there are not as many any more."""
+        until_s = None if timeout_s is None else time.monotonic() + timeout_s
+        me = object()
+        with self._changed:
+            self._waiting.append(me)
+            try:
+                while True:
+                    wanted = [name for name in self._hosts if among is None or name in among]
+                    free = [name for name in wanted if name not in self._used]
+                    if len(wanted) < n:
+                        return None
+                    if len(free) >= n and (self._waiting[0] is me or among is not None):
+                        return self._leased(tuple(free[:n]))
+                    left_s = None if until_s is None else until_s - time.monotonic()
+                    if left_s is not None and left_s <= 0.0:
+                        return None
+                    self._changed.wait(left_s)
+            finally:
+                self._waiting.remove(me)
+                self._changed.notify_all()
+
+    def _leased(self, names: tuple[str, ...]) -> Lease:
+        self._number += 1
+        token = Token(owner=self._owner, number=self._number)
+        self._used |= dict.fromkeys(names, token)
+        return Lease(token=token, hosts=names)
+
+    def release(self, lease: Lease) -> None:
+        """Give hosts back."""
+        with self._changed:
+            for name in lease.hosts:
+                if self._used.get(name) == lease.token:
+                    del self._used[name]
+            self._changed.notify_all()
+
+    def is_current(self, token: Token) -> bool:
+        """Whether a job with this token has its hosts still: what comes later does not count."""
+        return token in self._used.values()
+
+    def drop(self, host: str) -> None:
+        """Leave out a host that was lost."""
+        with self._changed:
+            self._hosts = [name for name in self._hosts if name != host]
+            self._changed.notify_all()

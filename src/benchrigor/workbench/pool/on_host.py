@@ -1,0 +1,225 @@
+"""What runs on a host: one job, alone, as ``python -m benchrigor.workbench.pool.on_host``.
+
+The job comes as a line of JSON on standard input, what it found goes as one to standard output,
+and until then now and then an empty line as a sign of life. When standard input ends before that,
+whoever asked has died: then the job ends, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
+
+import psutil  # type: ignore[import-untyped]
+
+from benchrigor import __version__
+from benchrigor.errors import BenchrigorError, WorkloadFailed
+from benchrigor.model import codec
+from benchrigor.model.one_line import OneLine
+from benchrigor.workbench.pool.host_lock import BEAT_S, HostBusy, HostLock, LateToken
+from benchrigor.workbench.pool.leases import Token
+
+DONE, FAILED, LOST, BUSY, LATE = "done", "failed", "lost", "busy", "late"
+FREE = "benchrigor.workbench.pool.on_host:free"
+_FOREIGN = 0.5  # of a processor that others may use while a job runs
+_LOOK_S = 0.2  # for which is looked at what others use, before and after
+_PATIENCE_S = 10.0  # for others to end before a job
+_GRACE_S = 30.0  # for the children of a job whose asker has died
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(OneLine):
+    """A function to call on a host.
+
+    Parameters
+    ----------
+    call
+        "module:function", which takes and returns plain data.
+    arguments
+        By name.
+    host, token
+        Where, and for which lease.
+    lock_folder
+        Of the lock of the host; None for its data folder.
+    alone
+        Whether nothing else may run there meanwhile: hosts that are one machine cannot tell.
+    version
+        Of whoever asks, which must be that of the host.
+    """
+
+    call: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    host: str
+    token: Token
+    lock_folder: str | None = None
+    alone: bool = True
+    version: str = __version__
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(OneLine):
+    """What became of a job.
+
+    Parameters
+    ----------
+    kind
+        "done"; "failed" by itself; "lost", with its host or connection; "busy" for a host that
+        works for others; "late", where a later job of the same owner was there.
+    value
+        What the function returned.
+    failure
+        Why there is no value.
+    disturbed
+        What else used the host meanwhile; empty for nothing.
+    before, after
+        Processors that others used, before and after it.
+    received_s, sent_s
+        When the job came and the outcome went, by the host's own calendar clock.
+    taken_over_from
+        Whose lock of the host was stale.
+    """
+
+    kind: str = DONE
+    value: Any = None
+    failure: str = ""
+    disturbed: str = ""
+    before: float | None = None
+    after: float | None = None
+    received_s: float = 0.0
+    sent_s: float = 0.0
+    taken_over_from: str = ""
+
+
+def main() -> None:
+    """Do the job of standard input."""
+    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what the job prints is no outcome
+    received_s = time.time()
+    job = codec.decode(Job, json.loads(sys.stdin.readline()))
+    threading.Thread(target=_end_with_asker, daemon=True).start()
+    outcome = carried_out(job, lambda: print(file=told, flush=True))
+    outcome = replace(outcome, received_s=received_s, sent_s=time.time())
+    print(json.dumps(codec.encode(outcome)), file=told, flush=True)
+    os._exit(0)  # whatever threads a job has left
+
+
+def _end_with_asker() -> None:
+    """Interrupt the job when standard input ends, and end it where that does not help."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(_GRACE_S)
+    os._exit(1)
+
+
+def carried_out(job: Job, alive: Any) -> Outcome:
+    """Do a job while its host is held; ``alive`` is called now and then meanwhile."""
+    if job.version != __version__:
+        said = f"{job.host} has benchrigor {__version__}, expected {job.version} as here"
+        return Outcome(kind=FAILED, failure=said)
+    lock = HostLock(job.host, job.token, folder=job.lock_folder)
+    try:
+        lock.take()
+    except HostBusy as error:
+        return Outcome(kind=BUSY, failure=str(error))
+    except LateToken as error:
+        return Outcome(kind=LATE, failure=str(error))
+    except WorkloadFailed as error:
+        return Outcome(kind=FAILED, failure=str(error))
+    over = threading.Event()
+    beats = threading.Thread(target=_beat, args=(lock, over, alive), daemon=True)
+    beats.start()
+    try:
+        return replace(_watched(job), taken_over_from=lock.taken_over_from)
+    finally:
+        over.set()
+        beats.join()
+        with suppress(WorkloadFailed):
+            lock.beat()
+
+
+def _beat(lock: HostLock, over: threading.Event, alive: Any) -> None:
+    """Give signs of life until a job is over, and end it when its host works for another one."""
+    while not over.wait(BEAT_S):
+        with suppress(OSError, WorkloadFailed):
+            alive()
+            if not lock.beat():
+                os.kill(os.getpid(), signal.SIGINT)
+
+
+def _watched(job: Job) -> Outcome:
+    """Do a job, and look at what others use the host for."""
+    if not job.alone:
+        return called(job)
+    until_s = time.monotonic() + _PATIENCE_S
+    before = _foreign_load(_LOOK_S)
+    while before > _FOREIGN and time.monotonic() < until_s:
+        before = _foreign_load(_LOOK_S)
+    usage = _Usage()
+    outcome = called(job)
+    during, after = usage.foreign(), _foreign_load(_LOOK_S)
+    most = max(before, during, after)
+    disturbed = f"others used {most:.1f} processors" if most > _FOREIGN else ""
+    return replace(outcome, before=before, after=after, disturbed=disturbed)
+
+
+def called(job: Job) -> Outcome:
+    """Call the function of a job, here."""
+    module, _, name = job.call.partition(":")
+    try:
+        value = getattr(import_module(module), name)(**job.arguments)
+        json.dumps(value, allow_nan=False)
+        return Outcome(value=value)
+    except BenchrigorError as error:
+        return Outcome(kind=FAILED, failure=str(error))
+    except Exception as error:  # noqa: BLE001  # it is told
+        return Outcome(kind=FAILED, failure=f"{type(error).__name__}: {error}")
+
+
+class _Usage:
+    """The processors that were used from now on, by this job and by others."""
+
+    def __init__(self) -> None:
+        self._begun_s, self._all_s, self._own_s = time.monotonic(), _busy_s(), _own_s()
+
+    def foreign(self) -> float:
+        """Return how many processors others used on average."""
+        elapsed_s = max(time.monotonic() - self._begun_s, 1e-3)
+        others_s = _busy_s() - self._all_s - (_own_s() - self._own_s)
+        return max(others_s, 0.0) / elapsed_s
+
+
+def _foreign_load(seconds: float) -> float:
+    usage = _Usage()
+    time.sleep(seconds)
+    return usage.foreign()
+
+
+def _busy_s() -> float:
+    """Return how long all processors have worked or were kept from it."""
+    times = psutil.cpu_times()
+    return float(sum(times[:3]) + getattr(times, "steal", 0.0))
+
+
+def _own_s() -> float:
+    """Return how long this process and those it started have worked."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def free(*, host: str, owner: str, folder: str | None) -> None:
+    """Let go of a host; nothing happens if another owner holds it."""
+    HostLock(host, Token(owner=owner, number=0), folder=folder).free()
+
+
+if __name__ == "__main__":
+    main()

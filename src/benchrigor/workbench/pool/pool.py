@@ -1,0 +1,243 @@
+"""A pool: each job alone on its host, none counted twice, what was disturbed or lost again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from benchrigor.errors import WorkloadFailed
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.text import show_duration
+from benchrigor.workbench.pool.executors import Executor
+from benchrigor.workbench.pool.host_lock import HostBusy
+from benchrigor.workbench.pool.leases import Lease, LeaseTable, Token
+from benchrigor.workbench.pool.on_host import BUSY, DONE, FREE, LATE, LOST, Job, Outcome
+
+_FREED_S = 30.0  # for the locks of all hosts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt(OneLine):
+    """One time that a job was tried.
+
+    Parameters
+    ----------
+    host
+        Where.
+    outcome
+        What became of it.
+    elapsed_s
+        Seconds until that was known.
+    offset_s, offset_error_s
+        By how much the clock of the host is ahead of this one, and by how much that may be wrong
+        (the midpoint of the round trip, Mills 1991).
+    """
+
+    host: str
+    outcome: Outcome
+    elapsed_s: float = 0.0
+    offset_s: float | None = None
+    offset_error_s: float | None = None
+
+    def __str__(self) -> str:
+        outcome = self.outcome
+        why = outcome.failure or outcome.disturbed
+        kind = "disturbed" if outcome.kind == DONE and outcome.disturbed else outcome.kind
+        taken = outcome.taken_over_from
+        took_over = f", taken over from {taken}, which gave no sign of life" if taken else ""
+        return f"{self.host}: {kind} after {show_duration(self.elapsed_s)}{took_over}" + (
+            f": {why}" if why else ""
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDone(OneLine):
+    """What a job found in the end.
+
+    Parameters
+    ----------
+    value
+        What its function returned; None where there is a ``failure``.
+    failure
+        Why there is no value; empty if there is one.
+    host
+        Where it was found.
+    attempts
+        All of them, the last of which counts.
+    """
+
+    value: Any = None
+    failure: str = ""
+    host: str | None = None
+    attempts: tuple[Attempt, ...] = ()
+
+
+class Pool:
+    """Has jobs done on hosts, as many at the same time as there are hosts; ``with`` frees them.
+
+    A job that others disturbed is done again, once, and the second time counts. One that was lost
+    goes to another host, once; a host that lost two in a row is left out. A job that fails by
+    itself is not done again.
+
+    Parameters
+    ----------
+    executor
+        What runs jobs.
+    owner
+        The run that they are of, which holds the hosts.
+    lock_folder
+        Of the locks of hosts; None for their data folders.
+    began
+        Called with the host and the arguments of each attempt that begins.
+
+    Examples
+    --------
+    >>> from benchrigor.workbench.fakes import FakeExecutor
+    >>> with Pool(FakeExecutor(["elm", "oak"]), owner="a1b2") as pool:
+    ...     jobs = [pool.submit("math:prod", {"iterable": [number, 2]}) for number in range(3)]
+    ...     [job.result().value for job in jobs]
+    [0, 2, 4]
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        *,
+        owner: str,
+        lock_folder: str | None = None,
+        began: Callable[[str, Mapping[str, Any]], object] = lambda *_: None,
+    ) -> None:
+        self._executor, self._owner, self._lock_folder = executor, owner, lock_folder
+        self._began = began
+        self.table = LeaseTable(executor.hosts, owner=owner)
+        self._lost_in_a_row = dict.fromkeys(executor.hosts, 0)
+        self._used: set[str] = set()
+        workers = max(len(executor.hosts), 1)
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="pool")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def submit(
+        self,
+        call: str,
+        arguments: Mapping[str, Any],
+        *,
+        n_hosts: int = 1,
+        among: Collection[str] | None = None,
+    ) -> Future[JobDone]:
+        """Have a function called as soon as its hosts are free.
+
+        Parameters
+        ----------
+        call, arguments
+            "module:function", and what it takes, by name. ``arguments["hosts"]`` becomes the hosts
+            of its lease, if it is there.
+        n_hosts
+            How many hosts it holds; it runs on the first of them.
+        among
+            Which they may be; None for any.
+
+        Returns
+        -------
+        Future
+            Of a `JobDone`. It raises HostBusy where a host works for somebody else.
+        """
+        return self._threads.submit(self._done, call, arguments, n_hosts, among)
+
+    def _done(
+        self, call: str, arguments: Mapping[str, Any], n_hosts: int, among: Collection[str] | None
+    ) -> JobDone:
+        attempts: list[Attempt] = []
+        while True:
+            lease = self._lease(n_hosts, among, [each.host for each in attempts])
+            if lease is None:
+                return JobDone(failure=_no_host(attempts), attempts=tuple(attempts))
+            try:
+                attempts.append(self._tried(lease, call, arguments))
+            finally:
+                self.table.release(lease)
+            outcome = attempts[-1].outcome
+            if outcome.kind == BUSY:
+                raise HostBusy(outcome.failure)
+            if outcome.kind == LATE:
+                raise WorkloadFailed(f"{outcome.failure}: another process goes on with this run")
+            is_again = outcome.kind == LOST or (outcome.kind == DONE and outcome.disturbed)
+            if not is_again or len(attempts) > 1:
+                failure = "" if outcome.kind == DONE else outcome.failure or outcome.kind
+                host = attempts[-1].host
+                told = tuple(attempts)
+                return JobDone(value=outcome.value, failure=failure, host=host, attempts=told)
+
+    def _lease(
+        self, n_hosts: int, among: Collection[str] | None, before: Collection[str]
+    ) -> Lease | None:
+        """Wait for hosts, others than those of before where there are any."""
+        wanted = [name for name in self.table.hosts if among is None or name in among]
+        others = [name for name in wanted if name not in before]
+        if before and len(others) >= n_hosts:
+            return self.table.acquire(n_hosts, among=others)
+        return self.table.acquire(n_hosts, among=None if among is None else wanted)
+
+    def _tried(self, lease: Lease, call: str, arguments: Mapping[str, Any]) -> Attempt:
+        host = lease.hosts[0]
+        given = dict(arguments) | ({"hosts": list(lease.hosts)} if "hosts" in arguments else {})
+        self._began(host, given)
+        self._used.update(lease.hosts)
+        job = self._job(call, given, host, lease.token)
+        begun_s, sent_s = time.monotonic(), time.time()
+        outcome = self._executor.submit(host, job).result()
+        got_s, elapsed_s = time.time(), time.monotonic() - begun_s
+        if not self.table.is_current(lease.token):
+            outcome = Outcome(kind=LATE, failure="it came after its lease had ended")
+        self._count_lost(host, is_lost=outcome.kind == LOST)
+        attempt = Attempt(host=host, outcome=outcome, elapsed_s=elapsed_s)
+        if not outcome.received_s:
+            return attempt
+        there = outcome.received_s - sent_s, outcome.sent_s - got_s
+        round_trip_s = (got_s - sent_s) - (outcome.sent_s - outcome.received_s)
+        return replace(attempt, offset_s=sum(there) / 2, offset_error_s=round_trip_s / 2)
+
+    def _job(self, call: str, arguments: Mapping[str, Any], host: str, token: Token) -> Job:
+        return Job(
+            call=call,
+            arguments=arguments,
+            host=host,
+            token=token,
+            lock_folder=self._lock_folder,
+            alone=self._executor.alone,
+        )
+
+    def _count_lost(self, host: str, *, is_lost: bool) -> None:
+        self._lost_in_a_row[host] = self._lost_in_a_row[host] + 1 if is_lost else 0
+        if self._lost_in_a_row[host] > 1:
+            self.table.drop(host)
+
+    def close(self) -> None:
+        """End what is under way, and let go of the hosts."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._free()
+        self._executor.close()
+        self._threads.shutdown(wait=True)
+
+    def _free(self) -> None:
+        """Delete the locks of hosts on which nothing runs."""
+        freed = []
+        for host in self.table.free():
+            if host in self._used:
+                given = {"host": host, "owner": self._owner, "folder": self._lock_folder}
+                token = Token(owner=self._owner, number=time.time_ns() // 1_000)
+                job = self._job(FREE, given, host, token)
+                freed.append(self._executor.submit(host, replace(job, alone=False)))
+        wait(freed, timeout=_FREED_S)
+
+
+def _no_host(attempts: Collection[Attempt]) -> str:
+    last = [str(attempt) for attempt in attempts][-1:]
+    return "; ".join(["no host is left", *last])
