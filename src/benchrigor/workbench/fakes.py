@@ -105,6 +105,9 @@ class FakeExecutor:
         self.log.append((host, job, begun_s, time.monotonic()))
         return outcome
 
+    def stop(self) -> None:
+        """Wait for what is under way."""
+
     def close(self) -> None:
-        """End when what is under way has ended."""
+        """Let go of everything, when what is under way has ended."""
         self._threads.shutdown(cancel_futures=True)

@@ -61,6 +61,7 @@ def carry_out_on_hosts(
         "cwd": hosts.cwd or cwd,
         "map_id": run.begin(),
         "store": str(store.path) if hosts.is_here else None,
+        "hosts": [],  # of the lease
     }
 
     with Pool(executor, owner=str(run.begin())) as pool:
@@ -81,7 +82,7 @@ def carry_out_on_hosts(
 
 def found_by(job: JobDone, store: Store) -> Found:
     """Return what a host found for a sample, and keep the run of it."""
-    tries = [str(attempt) for attempt in job.attempts[:-1]]
+    tries = tuple(str(attempt) for attempt in job.attempts[:-1])
     if job.failure:
         return Found(reason=job.failure, host=job.host, attempts=tries)
     found = codec.decode(Found, job.value["found"])

@@ -61,11 +61,11 @@ class Found:
     at_least: float | None = None
     at_most: float | None = None
     reason: str | None = None
-    steps: Sequence[StepDone] = ()
+    steps: tuple[StepDone, ...] = ()
     run_id: str | None = None
     before_s: float = 0.0
     host: str | None = None
-    attempts: Sequence[str] = ()
+    attempts: tuple[str, ...] = ()
 
 
 Measure = Callable[[Sample], Found]

@@ -154,7 +154,7 @@ class Samples:
             self._end_server()  # the next one begins anew
             if is_kept:
                 return self.measure(sample)
-        return replace(found, steps=self.ended())
+        return replace(found, steps=tuple(self.ended()))
 
     def _is_kept(self, point: Point) -> bool:
         """Whether the server goes on for a point."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.model import codec
-from benchrigor.workbench.pool.executors import done_here
+from benchrigor.workbench.pool.executors import here
 from benchrigor.workbench.pool.on_host import LOST, Job, Outcome
 
 RESOURCE = "host"  # of which each worker has one, and each job needs one
@@ -68,6 +68,7 @@ class DaskExecutor:
             raise InvalidInput(problems)
         machines = {str(workers[name].get("host")) for name in self.hosts}
         self.alone = len(machines) == len(self.hosts)  # each host is a machine of its own
+        self._futures: set[Any] = set()
         self._threads = ThreadPoolExecutor(len(self.hosts), thread_name_prefix="dask")
 
     def _connected(self) -> Any:
@@ -94,7 +95,7 @@ class DaskExecutor:
             return Outcome(kind=LOST, failure=f"{host} has no worker of Dask")
         try:
             future = self._client.submit(
-                done_here,
+                _on_worker,
                 job,
                 workers=[address],
                 allow_other_workers=False,
@@ -102,7 +103,11 @@ class DaskExecutor:
                 retries=0,
                 pure=False,
             )
-            return self._awaited(host, address, future)
+            self._futures.add(future)
+            try:
+                return self._awaited(host, address, future)
+            finally:
+                self._futures.discard(future)
         except Exception as error:  # noqa: BLE001  # Dask has many; each means that it was lost
             return Outcome(kind=LOST, failure=f"{host}: {type(error).__name__}: {error}")
 
@@ -131,7 +136,25 @@ class DaskExecutor:
             time.sleep(_LOOK_S)
         return None
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """End what is under way."""
+        self._client.cancel([*self._futures])
+
+    def close(self) -> None:
+        """Let go of everything."""
         self._client.close(timeout=_ANSWER_S)
         self._threads.shutdown(wait=True, cancel_futures=True)
+
+
+def _on_worker(job: Job) -> Any:
+    """Run a job on a worker, until it is cancelled, or its client has gone."""
+    from distributed import get_worker  # noqa: PLC0415  # an extra
+
+    worker = get_worker()
+    key = worker.get_current_task()
+
+    def is_wanted() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is not None and task.state == "executing"
+
+    return codec.encode(here(job, is_wanted))

@@ -8,10 +8,11 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
 
 from benchrigor.control_characters import escaped
 from benchrigor.model import codec
@@ -20,6 +21,7 @@ from benchrigor.workbench.pool.on_host import LOST, Job, Outcome
 
 _MODULE = "benchrigor.workbench.pool.on_host"
 _END = 500  # characters of what a lost process printed last
+_LOOK_S = 1.0  # from one look whether an outcome is wanted to the next
 _GRACE_S = 10.0  # for a process to end when nobody waits for it any more
 
 
@@ -37,8 +39,11 @@ class Executor(Protocol):
     def submit(self, host: str, job: Job) -> Future[Outcome]:
         """Begin a job."""
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """End what is under way."""
+
+    def close(self) -> None:
+        """Let go of everything."""
 
 
 class LocalExecutor:
@@ -83,17 +88,28 @@ class LocalExecutor:
         prefix = [word.replace("{host}", host) for word in self._prefix]
         return run_job([*prefix, self._python, "-m", _MODULE], job, began=self._running.add)
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """End what is under way."""
         for process in [*self._running]:
             end(process)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.stop()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
 
 def run_job(
-    argv: Sequence[str], job: Job, *, began: Callable[[subprocess.Popen[str]], object] | None = None
+    argv: Sequence[str],
+    job: Job,
+    *,
+    began: Callable[[subprocess.Popen[str]], object] = lambda _: None,
+    is_wanted: Callable[[], bool] = lambda: True,
 ) -> Outcome:
-    """Run a job in a process, and wait for its outcome; one that falls silent is lost."""
+    """Run a job in a process, and wait for its outcome; one that falls silent is lost.
+
+    ``began`` is called with the process; it is ended when its outcome is not wanted any more.
+    """
     try:
         process = subprocess.Popen(  # noqa: S603  # the command is the user's own
             argv,
@@ -106,8 +122,7 @@ def run_job(
         )
     except OSError as error:
         return Outcome(kind=LOST, failure=f"{argv[0]} cannot be started: {error}")
-    if began is not None:
-        began(process)
+    began(process)
     lines: queue.Queue[str] = queue.Queue()
     ends: list[str] = []
     readers = [
@@ -121,25 +136,38 @@ def run_job(
             assert process.stdin is not None  # noqa: S101  # it is a pipe
             process.stdin.write(json.dumps(codec.encode(job)) + "\n")
             process.stdin.flush()
-        while (line := lines.get(timeout=STALE_S)) == "\n":
-            pass
+        line = _awaited(lines, is_wanted)
         if line:
             return codec.decode(Outcome, json.loads(line))
         code = process.wait()
         readers[1].join(_GRACE_S)
         said = escaped("".join(ends).strip()[-_END:]) or "nothing was said"
         return Outcome(kind=LOST, failure=f"{job.host}: the process ended with {code}: {said}")
-    except queue.Empty:
-        return Outcome(kind=LOST, failure=f"{job.host} gave no sign of life for {STALE_S:g} s")
+    except TimeoutError as error:
+        return Outcome(kind=LOST, failure=f"{job.host} {error}")
     except ValueError as error:
         return Outcome(kind=LOST, failure=f"{job.host} sent no outcome: {error}")
     finally:
         end(process)
 
 
-def done_here(job: Job) -> Any:
-    """Run a job in a process of this machine, by this interpreter; return its outcome as data."""
-    return codec.encode(run_job([sys.executable, "-m", _MODULE], job))
+def _awaited(lines: queue.Queue[str], is_wanted: Callable[[], bool]) -> str:
+    """Wait for a line that is no sign of life; empty where the process has ended."""
+    until_s = time.monotonic() + STALE_S
+    while time.monotonic() < until_s:
+        if not is_wanted():
+            raise TimeoutError("is not waited for any more")
+        with suppress(queue.Empty):
+            line = lines.get(timeout=_LOOK_S)
+            if line != "\n":
+                return line
+            until_s = time.monotonic() + STALE_S
+    raise TimeoutError(f"gave no sign of life for {STALE_S:g} s")
+
+
+def here(job: Job, is_wanted: Callable[[], bool]) -> Outcome:
+    """Run a job in a process of this machine, by this interpreter."""
+    return run_job([sys.executable, "-m", _MODULE], job, is_wanted=is_wanted)
 
 
 def _read_lines(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:

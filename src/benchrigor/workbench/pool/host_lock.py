@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
+import platformdirs
+
 from benchrigor.control_characters import escaped
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model.text import show_duration
-from benchrigor.storage import default_path
 from benchrigor.workbench.pool.leases import Token
 
 try:
@@ -49,7 +50,7 @@ class HostLock:
     token
         Whose job it is.
     folder
-        Where the file is; None for the data folder.
+        Where the file is; None for the data folder of the user.
     now_s
         The clock.
     boot
@@ -77,8 +78,8 @@ class HostLock:
         now_s: Callable[[], float] = time.monotonic,
         boot: str | None = None,
     ) -> None:
-        folder = Path(folder or default_path().parent / "hosts")
-        self._path = folder / f"{quote(host, safe='')}.lock"
+        folder = folder or platformdirs.user_data_path("benchrigor", appauthor=False) / "hosts"
+        self._path = Path(folder) / f"{quote(host, safe='')}.lock"
         self._host, self._token, self._now_s = host, token, now_s
         self._boot = boot or (_BOOT.read_text().strip() if _BOOT.exists() else "")
         self.taken_over_from = ""  # whose lock was stale

@@ -139,12 +139,20 @@ def carried_out(job: Job, alive: Any) -> Outcome:
     beats = threading.Thread(target=_beat, args=(lock, over, alive), daemon=True)
     beats.start()
     try:
-        return replace(_watched(job), taken_over_from=lock.taken_over_from)
-    finally:
-        over.set()
-        beats.join()
-        with suppress(WorkloadFailed):
-            lock.beat()
+        outcome = _watched(job)
+    except BaseException:  # whoever asked has died, or ends it: nobody frees the host later
+        _end_beats(over, beats)
+        lock.free()
+        raise
+    _end_beats(over, beats)
+    with suppress(WorkloadFailed):
+        lock.beat()
+    return replace(outcome, taken_over_from=lock.taken_over_from)
+
+
+def _end_beats(over: threading.Event, beats: threading.Thread) -> None:
+    over.set()
+    beats.join()
 
 
 def _beat(lock: HostLock, over: threading.Event, alive: Any) -> None:

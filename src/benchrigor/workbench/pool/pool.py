@@ -115,6 +115,7 @@ class Pool:
         self.table = LeaseTable(executor.hosts, owner=owner)
         self._lost_in_a_row = dict.fromkeys(executor.hosts, 0)
         self._used: set[str] = set()
+        self._is_closed = False
         workers = max(len(executor.hosts), 1)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="pool")
 
@@ -169,7 +170,7 @@ class Pool:
             if outcome.kind == LATE:
                 raise WorkloadFailed(f"{outcome.failure}: another process goes on with this run")
             is_again = outcome.kind == LOST or (outcome.kind == DONE and outcome.disturbed)
-            if not is_again or len(attempts) > 1:
+            if not is_again or len(attempts) > 1 or self._is_closed:
                 failure = "" if outcome.kind == DONE else outcome.failure or outcome.kind
                 host = attempts[-1].host
                 told = tuple(attempts)
@@ -221,13 +222,15 @@ class Pool:
 
     def close(self) -> None:
         """End what is under way, and let go of the hosts."""
+        self._is_closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
+        self._executor.stop()
+        self._threads.shutdown(wait=True)
         self._free()
         self._executor.close()
-        self._threads.shutdown(wait=True)
 
     def _free(self) -> None:
-        """Delete the locks of hosts on which nothing runs."""
+        """Let go of the hosts, on which nothing runs any more."""
         freed = []
         for host in self.table.free():
             if host in self._used:
