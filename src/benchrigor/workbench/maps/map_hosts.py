@@ -56,7 +56,7 @@ def carry_out_on_hosts(
         Called with each sample that is finished.
     """
     executor = executor_for(hosts)
-    shared = {
+    shared: dict[str, Any] = {
         "document": dict(file.document),
         "cwd": hosts.cwd or cwd,
         "map_id": run.begin(),

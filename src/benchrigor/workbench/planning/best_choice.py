@@ -251,6 +251,24 @@ class BestChoice:
             self._next *= 2
             self._look()
 
+    def recall(
+        self, turn: Turn, estimates: Sequence[Answer | None], *, cost_s: float = 0.0
+    ) -> None:
+        """Take in a turn that an earlier process was told; in the order in which it was."""
+        self._asked = max(self._asked, turn.id + 1)
+        self._pending[turn.id] = turn
+        self.tell(turn, estimates, cost_s=cost_s)
+
+    def withdraw(self, turn: Turn) -> None:
+        """Forget a turn whose host was lost; no further one is asked of that host."""
+        self._pending.pop(turn.id, None)
+        self._hosts = [host for host in self._hosts if host != turn.host]
+
+    @property
+    def spent_s(self) -> float:
+        """What all turns have cost."""
+        return self._spent_s
+
     def result(self) -> Choice:
         """Return the choice, also while turns are still to come."""
         hosts = sorted(set(self._where))
@@ -282,7 +300,7 @@ class BestChoice:
         )
 
     def _may_go_on(self) -> bool:
-        if len(self._race) < 2:
+        if len(self._race) < 2 or not self._hosts:
             return False
         if self._budget_s is None or self._spent_s == 0.0:
             return self._asked < _MOST_TURNS * len(self._hosts)

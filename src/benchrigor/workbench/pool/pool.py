@@ -97,9 +97,9 @@ class Pool:
     --------
     >>> from benchrigor.workbench.fakes import FakeExecutor
     >>> with Pool(FakeExecutor(["elm", "oak"]), owner="a1b2") as pool:
-    ...     jobs = [pool.submit("math:prod", {"iterable": [number, 2]}) for number in range(3)]
+    ...     jobs = [pool.submit("builtins:dict", {"number": number}) for number in range(3)]
     ...     [job.result().value for job in jobs]
-    [0, 2, 4]
+    [{'number': 0}, {'number': 1}, {'number': 2}]
     """
 
     def __init__(

@@ -208,15 +208,9 @@ class Surface(OneLine):
         Its regret is from joint draws: in each the best of all points is compared with this one.
         The interval begins at 0 and ends at the quantile of the confidence.
         """
-        lost = (each for each in self._lacking() if each.at_least is None)
-        without = {self._space.key(each.sample.point) for each in lost}
-        every = self._space.grid()
-        grid = [point for point in every if self._space.key(point) not in without] or every
-        mean, sd = self.predictions(grid, response)
-        promise = self._sign * mean + 3.0 * sd
-        kept = np.argsort(-promise, kind="stable")[:_MOST_POINTS]
-        chosen = int(np.argmax(self._sign * mean[kept]))
-        points = [grid[index] for index in kept]
+        points = self._likely(response)
+        mean, _ = self.predictions(points, response)
+        chosen = int(np.argmax(self._sign * mean))
         drawn = self._sign * self.draws(points, _DRAWS, self._rng(), response)
         behind = np.max(drawn, axis=1) - drawn[:, chosen]
         losses = -np.expm1(-behind) if self._sign > 0.0 else np.expm1(behind)
@@ -224,6 +218,20 @@ class Surface(OneLine):
         regret = self._drawn(response, min(float(np.mean(losses)), high), 0.0, high)
         point = points[chosen]
         return Best(point=point, estimate=self.predict(point, response), regret=regret)
+
+    def leading(self, most: int, response: str | None = None) -> list[Point]:
+        """Return the points of the grid that may be the best, the likeliest first.
+
+        Those that are the best of all points in some of the joint draws; the two best by prediction
+        at least.
+        """
+        grid = self._likely(response)
+        drawn = self._sign * self.draws(grid, _DRAWS, self._rng(), response)
+        times = np.bincount(np.argmax(drawn, axis=1), minlength=len(grid))
+        mean, _ = self.predictions(grid, response)
+        order = np.lexsort((-self._sign * mean, -times))
+        n = max(2, min(most, int(np.count_nonzero(times))))
+        return [grid[index] for index in order[:n]]
 
     def sensitivities(self, response: str | None = None) -> dict[str, Estimate]:
         """Return by factor how many times its worst level its best level gives.
@@ -300,6 +308,20 @@ class Surface(OneLine):
         results = dict(zip(map(show_point, fit.points), fit.estimates, strict=True))
         direction = Direction.HIGHER if self._sign > 0.0 else Direction.LOWER
         return rank(results, confidence=self._confidence, direction=str(direction))
+
+    def _likely(self, response: str | None) -> list[Point]:
+        """Return the points of the grid, the most promising first; of a large one some.
+
+        Without points that failed, or at which no load keeps the limits.
+        """
+        lost = (each for each in self._lacking() if each.at_least is None)
+        without = {self._space.key(each.sample.point) for each in lost}
+        every = self._space.grid()
+        grid = [point for point in every if self._space.key(point) not in without] or every
+        mean, sd = self.predictions(grid, response)
+        promise = self._sign * mean + 3.0 * sd
+        kept = np.argsort(-promise, kind="stable")[:_MOST_POINTS]
+        return [grid[index] for index in kept]
 
     def _lacking(self) -> list[Measured]:
         """Return the samples of points that have no estimate at all."""

@@ -1,0 +1,228 @@
+"""A choice that is carried out: turns of hosts, each of which is kept."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchrigor.errors import BenchrigorError
+from benchrigor.model import (
+    Analysis,
+    Decision,
+    Estimate,
+    Kind,
+    Metric,
+    Options,
+    Provenance,
+    Round,
+    RoundPlan,
+    RunRecord,
+    StopReason,
+    codec,
+)
+from benchrigor.model.one_line import OneLine
+from benchrigor.protocols import Store
+from benchrigor.workbench.planning.best_choice import UNDECIDED, BestChoice, Choice, Turn
+
+KIND = "choice"  # of the subject of such a run
+_TURN = "turn"  # the fact of a round that holds it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnDone(OneLine):
+    """What a turn found.
+
+    Parameters
+    ----------
+    turn
+        What was asked for.
+    estimates
+        Of each of its points, in their order; None where one does not work.
+    cost_s
+        Seconds that it took.
+    lost
+        Why there is nothing: its host was lost; empty for a turn that counts.
+    attempts
+        Why it was measured again, by attempt.
+    """
+
+    turn: Turn
+    estimates: tuple[Estimate | None, ...] = ()
+    cost_s: float = 0.0
+    lost: str = ""
+    attempts: tuple[str, ...] = ()
+
+
+Take = Callable[[Turn], Future[TurnDone]]
+
+
+class ChoiceRun:
+    """Carries out a choice, and keeps it as a run of which each turn is a round.
+
+    Parameters
+    ----------
+    choice
+        What asks for turns.
+    name
+        Of what is measured, for people.
+    metric
+        What counts.
+    subject
+        What a later process needs to go on, by name.
+    store
+        Where turns are kept; None for nowhere.
+    now_ns
+        A clock, for what a turn costs.
+
+    Examples
+    --------
+    >>> from benchrigor.model.metric import describe_metric
+    >>> choice = BestChoice([{"size": 1}, {"size": 2}], ["elm", "oak", "fir", "ash"])
+    >>> def take(turn):
+    ...     found = [Estimate(value=point["size"], low=0.9 * point["size"], high=2.2, n=9,
+    ...                       confidence=0.95, n_effective=9.0, method="told")
+    ...              for point in turn.points]
+    ...     future = Future()
+    ...     future.set_result(TurnDone(turn=turn, estimates=tuple(found)))
+    ...     return future
+    >>> run = ChoiceRun(choice, name="a cache", metric=describe_metric("speed", "1/s"))
+    >>> run.carry_out(take, hosts=4).point
+    {'size': 2}
+    """
+
+    def __init__(
+        self,
+        choice: BestChoice,
+        *,
+        name: str,
+        metric: Metric,
+        subject: Mapping[str, Any] | None = None,
+        provenance: Provenance | None = None,
+        store: Store | None = None,
+        now_ns: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self._choice, self._store, self._now_ns = choice, store, now_ns
+        self._header = RunRecord(
+            name=name,
+            options=Options(budget_s=math.inf),
+            metrics=(metric,),
+            seed=0,
+            rounds=(),
+            analyses=(),
+            subject={"kind": KIND, **(subject or {})},
+            provenance=provenance,
+        )
+        self._rounds: list[Round] = []
+        self.run_id: str | None = None
+
+    @classmethod
+    def resumed(cls, choice: BestChoice, record: RunRecord, store: Store) -> ChoiceRun:
+        """Take up a stored choice; ``choice`` is told its turns."""
+        run = cls(choice, name=record.name, metric=record.metrics[0], store=store)
+        run._header = replace(run._header, subject=record.subject, provenance=record.provenance)
+        run._rounds, run.run_id = list(record.rounds), record.run_id
+        recall_turns(choice, record)
+        return run
+
+    def begin(self) -> str | None:
+        """Open the run in the store, once, and return its id; None without a store."""
+        if self._store is not None and self.run_id is None:
+            self.run_id = self._store.begin(self._header)
+        return self.run_id
+
+    def carry_out(
+        self, take: Take, *, hosts: int, after: Callable[[TurnDone], object] = lambda _: None
+    ) -> Choice:
+        """Have turns measured until one is chosen, or all that may be spent is.
+
+        Parameters
+        ----------
+        take
+            Begins to measure a turn, on its host.
+        hosts
+            How many turns are measured at the same time.
+        after
+            Called with each turn that is over.
+
+        Raises
+        ------
+        BenchrigorError
+            What ends it; the error has what is finished as ``record``.
+        """
+        self.begin()
+        running: dict[Future[TurnDone], int] = {}
+        try:
+            while True:
+                while len(running) < hosts and (turn := self._choice.ask()) is not None:
+                    begun_ns = self._now_ns()
+                    running[take(turn)] = begun_ns
+                if not running:
+                    break
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    cost_s = (self._now_ns() - running.pop(future)) / 1e9
+                    done = replace(future.result(), cost_s=cost_s)
+                    self._keep(done)
+                    after(done)
+        except (BenchrigorError, KeyboardInterrupt) as error:
+            error.record = self.record()  # type: ignore[union-attr]
+            raise
+        found = self._choice.result()
+        is_decided = found.verdict != UNDECIDED
+        reason = StopReason.SATISFIED if is_decided else StopReason.TIME_BUDGET
+        self._header = replace(self._header, decision=Decision(stop=True, reason=reason))
+        if self._store is not None and self.run_id is not None:
+            self._store.finish(self.run_id, self.record())
+        return found
+
+    def _keep(self, done: TurnDone) -> None:
+        told(self._choice, done)
+        finished = Round(
+            plan=RoundPlan(index=len(self._rounds)),
+            elapsed_ns=round(done.cost_s * 1e9),
+            readings={},
+            facts={_TURN: json.dumps(codec.encode(done))},
+        )
+        self._rounds.append(finished)
+        if self._store is not None and self.run_id is not None:
+            self._store.append(self.run_id, finished)
+
+    def record(self) -> RunRecord:
+        """Return the run so far; its estimate is the choice over the best other one."""
+        found = self._choice.result()
+        analysis = Analysis(
+            metric=self._header.metrics[0],
+            kind=Kind.READINGS,
+            n=len(self._rounds),
+            estimate=found.prediction,
+            notices=found.notices,
+        )
+        return replace(
+            self._header, rounds=tuple(self._rounds), analyses=(analysis,), run_id=self.run_id
+        )
+
+
+def told(choice: BestChoice, done: TurnDone) -> None:
+    """Tell a choice of a turn that it has asked for."""
+    if done.lost:
+        choice.withdraw(done.turn)
+    else:
+        choice.tell(done.turn, done.estimates, cost_s=done.cost_s)
+
+
+def turns_of(record: RunRecord) -> Sequence[TurnDone]:
+    """Return the turns of a stored choice."""
+    return [codec.decode(TurnDone, json.loads(str(each.facts[_TURN]))) for each in record.rounds]
+
+
+def recall_turns(choice: BestChoice, record: RunRecord) -> None:
+    """Tell a choice of the turns of a stored one."""
+    for done in turns_of(record):
+        if done.lost:
+            choice.withdraw(done.turn)
+        else:
+            choice.recall(done.turn, done.estimates, cost_s=done.cost_s)
