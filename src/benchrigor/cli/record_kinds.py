@@ -8,6 +8,7 @@ from typing import Any
 from benchrigor.model import RunRecord
 
 _MODULES = {
+    "choice": "benchrigor.workbench.maps.stored_choices",
     "map": "benchrigor.workbench.maps.stored_maps",
     "peak": "benchrigor.workbench.searches",
 }

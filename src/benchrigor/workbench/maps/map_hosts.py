@@ -11,7 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+from benchrigor.cli.output import say
+from benchrigor.control_characters import escaped
 from benchrigor.errors import WorkloadFailed
+from benchrigor.layout import page, wrapped
 from benchrigor.model import RunRecord, codec
 from benchrigor.protocols import Store
 from benchrigor.storage import Journal
@@ -20,6 +23,7 @@ from benchrigor.workbench.maps.map_run import Found, MapRun
 from benchrigor.workbench.maps.responses import Samples
 from benchrigor.workbench.pool.host_table import HostTable, executor_for
 from benchrigor.workbench.pool.pool import JobDone, Pool
+from benchrigor.workbench.surfaces.factors import show_point
 from benchrigor.workbench.surfaces.placeholders import filled
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 
@@ -64,7 +68,7 @@ def carry_out_on_hosts(
         "hosts": [],  # of the lease
     }
 
-    with Pool(executor, owner=str(run.begin())) as pool:
+    with Pool(executor, owner=str(run.begin()), began=_say_begun) as pool:
 
         def submit(sample: Sample) -> Future[Found]:
             begun = earlier.get(sample.id)
@@ -78,6 +82,11 @@ def carry_out_on_hosts(
             deadline_s=math.inf if hosts.deadline_s is None else hosts.deadline_s,
             after=after,
         )
+
+
+def _say_begun(host: str, given: Mapping[str, Any]) -> None:
+    point = show_point(given["sample"]["point"])
+    say(page(wrapped(f"{escaped(host)} · {point}: begun", hanging=2)), err=True)
 
 
 def found_by(job: JobDone, store: Store) -> Found:
@@ -140,6 +149,27 @@ def measure_sample(
         found = replace(found, steps=(*found.steps, *samples.ended()))
         runs = [journal.load(found.run_id)] if found.run_id and not store else []
         return {"found": codec.encode(found), "runs": [codec.encode(run) for run in runs]}
+
+
+def measure_points(
+    *,
+    document: Mapping[str, Any],
+    cwd: str,
+    map_id: str | None,
+    store: str | None,
+    samples: Sequence[Mapping[str, Any]],
+    response: str,
+    hosts: Sequence[str],
+) -> list[Any]:
+    """Measure points on this host, one after the other; return the answers, None for none."""
+    asked = [codec.decode(Sample, sample) for sample in samples]
+    file = map_of(filled(document, {"host": hosts[0]}, again=True))
+    with (
+        _journal(store) as journal,
+        Samples(file, cwd=_folder(cwd), store=journal, map_id=map_id) as measured,
+    ):
+        found = [measured.measure(sample).estimates.get(response) for sample in asked]
+    return [codec.encode(each) for each in found]
 
 
 def _folder(cwd: str) -> str:

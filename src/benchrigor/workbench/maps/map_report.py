@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 
+from benchrigor.control_characters import escaped
 from benchrigor.layout import Page, Part, page, row, table, wrapped
 from benchrigor.model import Code, Estimate
 from benchrigor.model.text import (
@@ -62,6 +64,8 @@ def surface_page(
     """
     spent_s = sum(each.cost_s for each in surface.samples)
     took = f" in {show_duration(spent_s)}" if spent_s else ""
+    hosts = {each.host for each in surface.samples if each.host}
+    took += f" of {len(hosts)} hosts" if len(hosts) > 1 else ""
     lines: list[Part] = [f"{name}: {many(len(surface.samples), 'sample')}{took}"]
     most = len(surface.samples) if whole else _FEW
     known = [response for response in units if response in surface.responses]
@@ -240,6 +244,7 @@ def progress_line(
     estimate = next(iter(measured.estimates.values()), None)
     found = _show_lack(measured, unit) if estimate is None else show_short(estimate, unit)
     parts = [
+        *([escaped(measured.host)] if measured.host else []),
         f"sample {counted(done)}{f' of {counted(planned)}' if planned is not None else ''}",
         f"{show_point(measured.sample.point)}: {found}",
         *([f"about {show_duration(left_s)} left"] if left_s else []),
@@ -247,7 +252,9 @@ def progress_line(
     return page(wrapped(" · ".join(parts), hanging=2))
 
 
-def plan_page(search: SurfaceMap, samples: Sequence[Sample], expected_s: float | None) -> Page:
+def plan_page(
+    search: SurfaceMap, samples: Sequence[Sample], expected_s: float | None, *, hosts: int = 1
+) -> Page:
     """Return which samples a map takes, in their order, how long, and what all would take.
 
     Parameters
@@ -259,6 +266,8 @@ def plan_page(search: SurfaceMap, samples: Sequence[Sample], expected_s: float |
     expected_s
         Seconds that a sample is expected to take, without changes of factors; None where nothing
         tells.
+    hosts
+        How many measure at the same time.
 
     Examples
     --------
@@ -287,6 +296,9 @@ def plan_page(search: SurfaceMap, samples: Sequence[Sample], expected_s: float |
             f", {show_duration(ends_s[-1] + more * expected_s)} with {many(more, 'further one')}"
         )
     lines += row("takes", [takes or "nothing tells how long a sample takes"])
+    if ends_s and hosts > 1:
+        clock_s = ends_s[-1] / len(points) * math.ceil(len(points) / hosts)
+        lines += row("by clock", [f"about {show_duration(clock_s)} on {hosts} hosts"])
     if every:
         lines += row(f"all {counted(len(grid))}", [f"about {show_duration(every[-1])}"])
     if search.budget_s is not None:

@@ -8,6 +8,7 @@ import click
 
 from benchrigor import machine
 from benchrigor.cli import options as shared
+from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option
 from benchrigor.cli.targets import imported
@@ -18,7 +19,8 @@ from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResp
 from benchrigor.workbench.maps.map_report import plan_page
 from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of
 from benchrigor.workbench.maps.responses import metric_of, name_of, search_options
-from benchrigor.workbench.maps.stored_maps import carry_out, search_for
+from benchrigor.workbench.maps.stored_choices import choose
+from benchrigor.workbench.maps.stored_maps import carry_out, count_hosts, search_for
 from benchrigor.workbench.planning.expected_cost import expected_costs
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.surfaces.gaussian_process import load_models
@@ -33,6 +35,11 @@ from benchrigor.workbench.surfaces.samples import Measured, Sample
     is_flag=True,
     help="Take in samples of stored maps of the same factors, subject and host.",
 )
+@click.option(
+    "--best",
+    is_flag=True,
+    help="Then measure those that may be the best in turn on all hosts, until one is chosen.",
+)
 @plot_option
 @shared.store_option
 @shared.details_option
@@ -42,6 +49,7 @@ def map_(
     *,
     dry_run: bool,
     reuse: bool,
+    best: bool,
     picture: Path | None,
     store: Path | None,
     as_json: bool,
@@ -61,6 +69,7 @@ def map_(
       benchrigor map server.toml --dry-run
       benchrigor map server.toml --plot map.png
       benchrigor map server.toml --reuse --json
+      benchrigor map pool.toml --best
 
     \b
     A FILE:
@@ -89,12 +98,17 @@ def map_(
         search,
         name=name_of(read.response),
         metrics=(metric_of(read.response),),
-        subject={"file": read.document, "cwd": cwd},
+        subject={"file": read.document, "cwd": cwd, **({"best": True} if best else {})},
         reused=earlier,
         provenance=provenance,
         store=opened,
     )
-    carry_out(run, search, read, cwd, opened, as_json=as_json, picture=picture)
+    code = carry_out(
+        run, search, read, cwd, opened, as_json=as_json, picture=picture, silent=best and as_json
+    )
+    if best and code is not ExitCode.NOTHING_MEASURED:
+        code = choose(run.record(), read, opened, as_json=as_json)
+    leave(code)
 
 
 def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
@@ -102,7 +116,7 @@ def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
     samples = search.planned()
     expected_s = _expected_s(file, samples[0]) if samples else 0.0
     print_result(
-        lambda: plan_page(search, samples, expected_s),
+        lambda: plan_page(search, samples, expected_s, hosts=count_hosts(file)),
         as_json=as_json,
         samples=codec.encode(samples),
         sample_s=expected_s,

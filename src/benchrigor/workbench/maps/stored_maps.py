@@ -93,7 +93,14 @@ def resume(
     search = search_for(file)
     run = MapRun.resumed(search, record, store, begun=[sample for sample, _ in begun.values()])
     earlier = {number: run_of_it for number, (_, run_of_it) in begun.items()}
-    carry_out(run, search, file, record.subject["cwd"], store, earlier=earlier, as_json=as_json)
+    is_best = record.subject.get("best", False)
+    cwd, silent = record.subject["cwd"], is_best and as_json
+    code = carry_out(run, search, file, cwd, store, earlier=earlier, as_json=as_json, silent=silent)
+    if is_best and code is not ExitCode.NOTHING_MEASURED:
+        from benchrigor.workbench.maps.stored_choices import choose  # noqa: PLC0415  # it shows maps
+
+        code = choose(run.record(), file, store, as_json=as_json)
+    leave(code)
 
 
 def carry_out(
@@ -106,12 +113,16 @@ def carry_out(
     earlier: Mapping[int, RunRecord] = MappingProxyType({}),
     as_json: bool,
     picture: Path | None = None,
-) -> NoReturn:
-    """Carry out a map, with a line for each sample on stderr, and end with its exit code."""
+    silent: bool = False,
+) -> ExitCode:
+    """Carry out a map, with a line for each sample on stderr; return how it ends.
+
+    Nothing is printed in the end where it is ``silent``.
+    """
     unit = metric_of(file.response).unit
 
     def say(last: Measured) -> None:
-        _say_sample(last, search, unit)
+        _say_sample(last, search, unit, hosts=count_hosts(file))
 
     try:
         if file.hosts is None:
@@ -125,11 +136,12 @@ def carry_out(
             print_map(run.record(), as_json=as_json)
         raise
     record = run.record()
-    print_map(record, as_json=as_json, whole=wants_details())
+    if not silent:
+        print_map(record, as_json=as_json, whole=wants_details())
     code = _code(record, file)
     if picture is not None and code is not ExitCode.NOTHING_MEASURED:
         write_picture(draw(record), picture)
-    leave(code)
+    return code
 
 
 def _carry_out_here(
@@ -201,9 +213,14 @@ def _fields(surface: Surface, responses: Sequence[str], grid: Sequence[Point]) -
     return {**fields, "responses": answers}
 
 
-def _say_sample(last: Measured, search: SurfaceMap, unit: str) -> None:
+def count_hosts(file: MapFile) -> int:
+    """Return how many hosts measure at the same time, as far as the file says."""
+    return max(1, len(file.hosts.names)) if file.hosts is not None else 1
+
+
+def _say_sample(last: Measured, search: SurfaceMap, unit: str, *, hosts: int) -> None:
     done, left = search.done, search.left
-    left_s = None if left is None else left * search.mean_cost_s
+    left_s = None if left is None else left * search.mean_cost_s / hosts
     planned = None if left is None else done + left
     say(progress_line(last, done, planned, left_s, unit), err=True)
 

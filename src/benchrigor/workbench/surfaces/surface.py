@@ -31,6 +31,7 @@ from benchrigor.workbench.surfaces.samples import Measured, relative_error
 
 _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
 _LARGEST_LOG = 700.0  # whose exponential is a double
+_LIKELY = 0.01  # of draws in which a point is the best, for it to be measured again
 _WIDE = 2.0  # from such a factor on predictions were far off
 _LACK = 0.01
 _SURE = 0.99  # of the limit of a quadratic's leave-one-out error
@@ -222,15 +223,14 @@ class Surface(OneLine):
     def leading(self, most: int, response: str | None = None) -> list[Point]:
         """Return the points of the grid that may be the best, the likeliest first.
 
-        Those that are the best of all points in some of the joint draws; the two best by prediction
-        at least.
+        Those that are the best of all points in 1 % of the joint draws or more; two at least.
         """
         grid = self._likely(response)
         drawn = self._sign * self.draws(grid, _DRAWS, self._rng(), response)
         times = np.bincount(np.argmax(drawn, axis=1), minlength=len(grid))
         mean, _ = self.predictions(grid, response)
         order = np.lexsort((-self._sign * mean, -times))
-        n = max(2, min(most, int(np.count_nonzero(times))))
+        n = max(2, min(most, int(np.sum(times >= _LIKELY * _DRAWS))))
         return [grid[index] for index in order[:n]]
 
     def sensitivities(self, response: str | None = None) -> dict[str, Estimate]:

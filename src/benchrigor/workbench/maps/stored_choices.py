@@ -1,0 +1,276 @@
+"""Choices from the command line: carried out after a map, shown, explained, gone on with."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.options import hint, wants_details
+from benchrigor.cli.output import print_result, say
+from benchrigor.cli.targets import refuse_hidden
+from benchrigor.control_characters import escaped
+from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
+from benchrigor.layout import Page, Part, page, row, wrapped
+from benchrigor.model import Estimate, RunRecord, codec
+from benchrigor.model.text import many, percent, show_duration, show_short
+from benchrigor.report.notice_lines import marked_all
+from benchrigor.storage import Journal
+from benchrigor.workbench.maps.choice_run import ChoiceRun, Take, TurnDone, recall_turns, turns_of
+from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
+from benchrigor.workbench.maps.map_hosts import changed, measure_points
+from benchrigor.workbench.maps.responses import metric_of
+from benchrigor.workbench.maps.stored_maps import surface_of
+from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, BestChoice, Choice, Turn
+from benchrigor.workbench.pool.host_table import executor_for
+from benchrigor.workbench.pool.pool import JobDone, Pool
+from benchrigor.workbench.searches import refuse_other_limits
+from benchrigor.workbench.surfaces.factors import show_point
+from benchrigor.workbench.surfaces.samples import Sample
+
+NOUN = "a choice"
+MAP = "map"  # in the subject of such a run: that of its map
+_MOST = 5  # configurations that it begins with
+_ACCURACY = 0.05  # of each answer
+_CALL = "benchrigor.workbench.maps.map_hosts:measure_points"
+
+
+def choose(record: RunRecord, file: MapFile, store: Journal, *, as_json: bool) -> ExitCode:
+    """Choose among those that lead a map, with what is left of its budget; return how it ends."""
+    metric, surface = record.metrics[0], surface_of(record)
+    if surface.model is None:
+        raise InvalidInput("--best needs a model of the map, for which there are too few samples")
+    left_s = None if file.budget_s is None else file.budget_s - (record.elapsed_s or 0.0)
+    if left_s is not None and left_s <= 0.0:
+        raise InvalidInput("the map took all of its budget, expected some of it left for --best")
+    points = surface.leading(_MOST, metric.name)
+    is_peak = isinstance(file.response, PeakResponse)
+    seeds = [surface.predict(point, metric.name).value if is_peak else None for point in points]
+    subject = {
+        **{name: record.subject[name] for name in ("file", "cwd")},
+        "points": points,
+        "seeds": seeds,
+        "hosts": _hosts_of(file),
+        "budget_s": left_s,
+        MAP: record.run_id,
+    }
+    choice = _choice_of(subject, file)
+    run = ChoiceRun(
+        choice,
+        name=f"best of {record.name}",
+        metric=metric,
+        subject=subject,
+        provenance=record.provenance,
+        store=store,
+    )
+    return _carry_out(run, choice, file, subject, store, as_json=as_json)
+
+
+def _hosts_of(file: MapFile) -> list[str]:
+    if file.hosts is None:
+        return [platform.node() or "this machine"]
+    if file.hosts.names:
+        return list(file.hosts.names)
+    executor = executor_for(file.hosts)
+    executor.close()
+    return list(executor.hosts)
+
+
+def _choice_of(subject: Mapping[str, Any], file: MapFile) -> BestChoice:
+    options = {name: file.design[name] for name in ("confidence", "seed") if name in file.design}
+    return BestChoice(
+        subject["points"],
+        subject["hosts"],
+        budget_s=subject["budget_s"],
+        direction=str(metric_of(file.response).direction),
+        **options,
+    )
+
+
+def _carry_out(
+    run: ChoiceRun,
+    choice: BestChoice,
+    file: MapFile,
+    subject: Mapping[str, Any],
+    store: Journal,
+    *,
+    as_json: bool,
+) -> ExitCode:
+    try:
+        with _taking(run, file, subject, store) as take:
+            run.carry_out(take, hosts=len(subject["hosts"]), after=_say_turn)
+    except (BenchrigorError, KeyboardInterrupt):
+        if run.record().rounds:
+            _print(run.record(), choice.result(), as_json=as_json)
+        raise
+    _print(run.record(), choice.result(), as_json=as_json)
+    return _code(choice.result())
+
+
+@contextmanager
+def _taking(
+    run: ChoiceRun, file: MapFile, subject: Mapping[str, Any], store: Journal
+) -> Iterator[Take]:
+    """Give what measures turns, on the hosts of a file or on this machine."""
+    shared: dict[str, Any] = {
+        "document": subject["file"],
+        "cwd": subject["cwd"],
+        "map_id": run.begin(),
+        "store": str(store.path) if file.hosts is None or file.hosts.is_here else None,
+        "response": metric_of(file.response).name,
+        "hosts": [],
+    }
+
+    def samples_of(turn: Turn) -> list[Any]:
+        accuracy = file.design.get("target", _ACCURACY)
+        places = [subject["points"].index(dict(point)) for point in turn.points]
+        seeds = [subject["seeds"][place] for place in places]
+        asked = zip(places, turn.points, seeds, strict=True)
+        return [
+            codec.encode(Sample(id=place, point=point, seed_load=seed, accuracy=accuracy))
+            for place, point, seed in asked
+        ]
+
+    if file.hosts is None:
+
+        def take_here(turn: Turn) -> Future[TurnDone]:
+            given = {**shared, "samples": samples_of(turn), "hosts": [turn.host]}
+            future: Future[TurnDone] = Future()
+            future.set_result(TurnDone(turn=turn, estimates=_estimates(measure_points(**given))))
+            return future
+
+        yield take_here
+        return
+    if file.hosts.cwd is not None:
+        shared["cwd"] = file.hosts.cwd
+    with Pool(executor_for(file.hosts), owner=str(run.begin()), began=_say_begun) as pool:
+
+        def take(turn: Turn) -> Future[TurnDone]:
+            given = {**shared, "samples": samples_of(turn)}
+            return changed(pool.submit(_CALL, given, among=[turn.host]), _done(turn))
+
+        yield take
+
+
+def _done(turn: Turn) -> Callable[[JobDone], TurnDone]:
+    def done(job: JobDone) -> TurnDone:
+        attempts = tuple(str(each) for each in job.attempts[:-1])
+        if job.failure and job.attempts and job.attempts[-1].outcome.kind == "failed":
+            raise WorkloadFailed(f"{turn.host}: {job.failure}")
+        estimates = () if job.failure else _estimates(job.value)
+        return TurnDone(turn=turn, estimates=estimates, lost=job.failure, attempts=attempts)
+
+    return done
+
+
+def _estimates(told: Sequence[Any]) -> tuple[Estimate | None, ...]:
+    return tuple(None if each is None else codec.decode(Estimate, each) for each in told)
+
+
+def _say_begun(host: str, given: Mapping[str, Any]) -> None:
+    say(f"{escaped(host)} · {many(len(given['samples']), 'configuration')}: begun", err=True)
+
+
+def _say_turn(done: TurnDone) -> None:
+    found = [
+        f"{show_point(point)}: {'failed' if each is None else show_short(each, '')}"
+        for point, each in zip(done.turn.points, done.estimates, strict=False)
+    ]
+    said = done.lost or "; ".join(found)
+    say(page(wrapped(f"turn {done.turn.id + 1} · {done.turn.host} · {said}", hanging=2)), err=True)
+
+
+def choice_page(choice: Choice, record: RunRecord, *, whole: bool = False) -> Page:
+    """Return the report of a choice."""
+    turns, spent_s = turns_of(record), record.elapsed_s or 0.0
+    point = "" if choice.point is None else show_point(choice.point)
+    said = {
+        BEST: f"{point} is the best on {choice.scope}",
+        EQUIVALENT: f"{point}: no other one is better by more than the margin, on {choice.scope}",
+    }.get(choice.verdict, f"undecided on {choice.scope}{f', {point} leads' if point else ''}")
+    lines: list[Part] = [*wrapped(f"{record.name}: {said}", hanging=2)]
+    if choice.prediction is not None:
+        found = choice.prediction
+        times = f"{found.value:.3g} times [{found.low:.3g}, {found.high:.3g}] the next one"
+        lines += row("new host", [times, percent(found.confidence)])
+    lines += row("rivals", ["; ".join(map(show_point, choice.rivals))])
+    hosts = sorted({done.turn.host for done in turns})
+    took = f" in {show_duration(spent_s)}" if spent_s else ""
+    lines += row("measured", [f"{many(len(turns), 'turn')} of {', '.join(hosts)}{took}"])
+    for done in turns if whole else ():
+        for attempt in (*done.attempts, *filter(None, [done.lost])):
+            lines += row("", [attempt])
+    return page([*lines, *marked_all(choice.notices, whole=whole)])
+
+
+def _print(record: RunRecord, choice: Choice, *, as_json: bool, whole: bool = False) -> None:
+    def text() -> str:
+        run_id, verb = record.run_id, "explain" if record.decision is not None else "resume"
+        kept = [] if run_id is None else [f"  kept as {run_id}: {hint(verb, run_id)}"]
+        return page([choice_page(choice, record, whole=whole or wants_details()), *kept])
+
+    print_result(
+        text,
+        as_json=as_json,
+        run_id=record.run_id,
+        name=record.name,
+        map=record.subject.get(MAP),
+        **{name: getattr(choice, name) for name in choice.__dataclass_fields__},
+        turns=[codec.encode(done) for done in turns_of(record)],
+    )
+
+
+def _recalled(record: RunRecord) -> tuple[BestChoice, MapFile]:
+    file = map_of(record.subject["file"])
+    choice = _choice_of(record.subject, file)
+    return choice, file
+
+
+def _found(record: RunRecord) -> Choice:
+    choice, _ = _recalled(record)
+    recall_turns(choice, record)
+    choice.ask()  # which looks at what was told last
+    return choice.result()
+
+
+def show(record: RunRecord) -> None:
+    """Print the report of a stored choice."""
+    _print(record, _found(record), as_json=False)
+
+
+def draw(record: RunRecord) -> NoReturn:
+    """Refuse: a choice has no picture."""
+    raise InvalidInput(f"{record.run_id} is {NOUN}, which has no picture: draw its map")
+
+
+def explain(record: RunRecord, *, as_json: bool) -> None:
+    """Print the whole report of a stored choice."""
+    _print(record, _found(record), as_json=as_json, whole=True)
+
+
+def resume(
+    record: RunRecord, store: Journal, limits: Mapping[str, Any], *, as_json: bool
+) -> NoReturn:
+    """Take up a stored choice, with a new budget for all of its turns where one is given."""
+    refuse_other_limits(record, limits, NOUN)
+    if limits["budget_s"] is None and record.decision is not None:
+        _print(record, _found(record), as_json=as_json)
+        leave(_code(_found(record)))
+    refuse_hidden(record)
+    subject = dict(record.subject)
+    if limits["budget_s"] is not None:
+        subject["budget_s"] = None if limits["budget_s"] == math.inf else limits["budget_s"]
+    file = map_of(subject["file"])
+    choice = _choice_of(subject, file)
+    run = ChoiceRun.resumed(choice, record, store)
+    leave(_carry_out(run, choice, file, subject, store, as_json=as_json))
+
+
+def _code(choice: Choice) -> ExitCode:
+    if choice.point is None:
+        return ExitCode.NOTHING_MEASURED
+    return ExitCode.RESULT if choice.verdict in {BEST, EQUIVALENT} else ExitCode.TARGET_MISSED
