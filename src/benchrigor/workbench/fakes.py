@@ -111,3 +111,10 @@ class FakeExecutor:
     def close(self) -> None:
         """Let go of everything, when what is under way has ended."""
         self._threads.shutdown(cancel_futures=True)
+
+
+def sleep(seconds: float) -> tuple[float, float]:
+    """Sleep, as a job of a pool; return since when and until when, by the monotonic clock."""
+    begun_s = time.monotonic()
+    time.sleep(seconds)
+    return begun_s, time.monotonic()

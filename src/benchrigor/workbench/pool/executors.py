@@ -149,6 +149,10 @@ def run_job(
         return Outcome(kind=LOST, failure=f"{job.host} sent no outcome: {error}")
     finally:
         end(process)
+        for reader, pipe in zip(readers, (process.stdout, process.stderr), strict=True):
+            reader.join(_GRACE_S)  # what the job has left running may hold a pipe
+            if pipe is not None and not reader.is_alive():
+                pipe.close()
 
 
 def _awaited(lines: queue.Queue[str], is_wanted: Callable[[], bool]) -> str:

@@ -165,7 +165,8 @@ def _read(file: IO[str]) -> dict[str, Any]:
     """Return who holds the lock; empty if nobody does, or the file was cut off."""
     file.seek(0)
     try:
-        held: dict[str, Any] = json.loads(file.read() or "{}")
+        held = json.loads(file.read())
     except ValueError:
         return {}
-    return held if {"owner", "number", "at_s", "boot"} <= {*held} else {}
+    is_whole = isinstance(held, dict) and {"owner", "number", "at_s", "boot"} <= {*held}
+    return held if is_whole else {}
