@@ -86,7 +86,16 @@ class LocalExecutor:
 
     def _run(self, host: str, job: Job) -> Outcome:
         prefix = [word.replace("{host}", host) for word in self._prefix]
-        return run_job([*prefix, self._python, "-m", _MODULE], job, began=self._running.add)
+        begun: list[subprocess.Popen[str]] = []
+
+        def began(process: subprocess.Popen[str]) -> None:
+            begun.append(process)
+            self._running.add(process)
+
+        try:
+            return run_job([*prefix, self._python, "-m", _MODULE], job, began=began)
+        finally:
+            self._running.difference_update(begun)
 
     def stop(self) -> None:
         """End what is under way."""

@@ -148,7 +148,8 @@ class Pool:
         Returns
         -------
         Future
-            Of a `JobDone`. It raises HostBusy where a host works for somebody else.
+            Of a `JobDone`. It raises HostBusy where a host works for somebody else, and
+            WorkloadFailed where not enough hosts are left.
         """
         return self._threads.submit(self._done, call, arguments, n_hosts, among)
 
@@ -159,7 +160,7 @@ class Pool:
         while True:
             lease = self._lease(n_hosts, among, [each.host for each in attempts])
             if lease is None:
-                return JobDone(failure=_no_host(attempts), attempts=tuple(attempts))
+                raise WorkloadFailed(_no_host(attempts))
             try:
                 attempts.append(self._tried(lease, call, arguments))
             finally:

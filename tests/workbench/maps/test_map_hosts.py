@@ -1,0 +1,114 @@
+"""Maps and choices on hosts that are processes of this machine."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchrigor.errors import InvalidInput
+from benchrigor.storage import Journal
+from benchrigor.workbench.maps.map_file import read_map
+from benchrigor.workbench.maps.map_run import sample_in
+
+FACTOR = "[factors.size]\nlevels = [1, 2, 4, 8]\n"
+RESPONSE = '[response]\nfunction = "answers:rate"\ndirection = "higher"\n'
+HOSTS = '[hosts]\nnames = ["elm", "oak"]\n'
+FULL = '[design]\nkind = "full"\n'
+ANSWERS = """
+import os, time
+
+def rate(size):
+    with open("calls", "a") as calls:
+        calls.write(f"{size} {os.getpid()}\\n")
+    time.sleep({seconds})
+    return 100.0 * size, 99.0 * size, 101.0 * size
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answers.py").write_text(ANSWERS.replace("{seconds}", "0.05"))
+    (tmp_path / "map.toml").write_text(FACTOR + FULL + RESPONSE + HOSTS)
+    return tmp_path
+
+
+def problems(folder: Path, hosts: str) -> str:
+    path = folder / "wrong.toml"
+    path.write_text(FACTOR + RESPONSE + hosts)
+    with pytest.raises(InvalidInput) as caught:
+        read_map(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "said"),
+    [
+        ('[hosts]\nnames = ["elm", "elm"]', "wrong.toml:7: names has 'elm' twice"),
+        ("[hosts]\ninterchangeable = true", "hosts has neither names nor a scheduler"),
+        ('[hosts]\nnames = ["-oProxyCommand=x"]', "names[0] is '-oProxyCommand=x'"),
+        ("[hosts]\nnames = [7]", "names[0] is 7, expected a name of a host"),
+        (f'{HOSTS}prefix = "ssh elm"', "prefix is ['ssh', 'elm'], expected a place for the name"),
+        (f'{HOSTS}scheduler = "tcp://a:1"\nprefix = "ssh {{host}}"', "neither prefix nor python"),
+        (f"{HOSTS}deadline = 7", "hosts.deadline is 7, expected a duration with its unit"),
+        (f"{HOSTS}user = 'me'", "hosts has 'user'"),
+        (f"{HOSTS}[factors.host]\nlevels = [1, 2]", "host is a factor, expected another name"),
+    ],
+)
+def test_what_is_wrong_with_hosts_is_told(folder: Path, hosts: str, said: str) -> None:
+    assert said in problems(folder, hosts)
+
+
+def test_the_name_of_the_host_needs_hosts(folder: Path) -> None:
+    command = FACTOR + '[response]\ncommand = "run {size} {host}"\n'
+    (folder / "alone.toml").write_text(command)
+    with pytest.raises(InvalidInput, match="has a place for host"):
+        read_map(folder / "alone.toml")
+    (folder / "hosts.toml").write_text(command + HOSTS)
+    assert read_map(folder / "hosts.toml").hosts is not None
+
+
+@pytest.mark.slow
+def test_a_map_and_its_choice_on_two_hosts(cli, store, folder: Path) -> None:
+    result = cli("map", "map.toml", "--best")
+    assert result.exit_code == 0, result.stderr
+    assert "4 samples in" in result.stdout
+    assert "of 2 hosts" in result.stdout
+    assert "size 8 is the best on these" in result.stdout
+    assert "elm · size" in result.stderr
+    assert len({line.split()[1] for line in (folder / "calls").read_text().splitlines()}) == 8
+    (choice,) = (each for each in Journal(store).runs() if each["name"].startswith("best of"))
+    run_id = choice["run_id"]
+    told = json.loads(cli("explain", run_id, "--json").stdout)
+    assert (told["verdict"], told["point"]) == ("best", {"size": 8})
+    assert {turn["turn"]["host"] for turn in told["turns"]} == {"elm", "oak"}
+    assert cli("show", run_id).stdout == cli("resume", run_id).stdout
+    (whole,) = (each for each in Journal(store).runs() if each["name"] == "answers:rate")
+    samples = [*map(sample_in, Journal(store).load(whole["run_id"]).rounds)]
+    assert {sample.host for sample in samples} == {"elm", "oak"}
+
+
+@pytest.mark.slow
+def test_nothing_finished_is_repeated_when_the_controller_is_killed(
+    cli, store, folder: Path
+) -> None:
+    """`docs/evidence/pools.py` kills it twenty times."""
+    journal = Journal(store)
+    argv = [sys.executable, "-m", "benchrigor", "map", "map.toml", "--store", str(store)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(argv, **quiet) as running:
+        while not store.exists() or not any(each["rounds"] for each in journal.runs()):
+            time.sleep(0.02)
+        running.send_signal(signal.SIGKILL)
+    (whole,) = journal.runs()
+    kept = journal.load(whole["run_id"]).rounds
+    assert cli("resume", whole["run_id"]).exit_code == 0
+    rounds = journal.load(whole["run_id"]).rounds
+    assert all(each in rounds for each in kept)
+    assert sorted(sample_in(each).sample.point["size"] for each in rounds) == [1, 2, 4, 8]
