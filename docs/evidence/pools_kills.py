@@ -14,7 +14,7 @@ import numpy as np
 from coverage_tables import Setting
 
 from benchrigor.storage import Journal
-from benchrigor.workbench.maps.map_run import sample_in
+from benchrigor.workbench.maps.map_run import samples_of
 
 __all__ = ["kills"]
 
@@ -62,13 +62,13 @@ def kills(setting: Setting) -> None:
             runs = Journal(store).runs() if store.exists() else []
             if not runs:
                 continue
-            rounds = Journal(store).load(runs[-1]["run_id"]).rounds
-            assert all(each in rounds for each in kept), "a sample that was kept has changed"
-            kept = list(rounds)
+            found = samples_of(Journal(store).load(runs[-1]["run_id"]))
+            assert all(each in found for each in kept), "a sample that was kept has changed"
+            kept = found
             if code != -signal.SIGKILL:
                 break
             words = ["resume", runs[-1]["run_id"]]
-    points = Counter(tuple(sample_in(each).sample.point.values()) for each in kept)
+    points = Counter(tuple(each.sample.point.values()) for each in kept)
     twice = sum(count > 1 for count in points.values())
     met = setting.verdict("nothing repeated", twice == 0 and len(points) == 24 and code == 0)
     print(f"killed {killed} times: {len(points)} of 24 samples, {twice} measured twice: {met}")

@@ -14,7 +14,7 @@ import pytest
 from benchrigor.errors import InvalidInput
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.map_file import read_map
-from benchrigor.workbench.maps.map_run import sample_in
+from benchrigor.workbench.maps.map_run import samples_of
 
 FACTOR = "[factors.size]\nlevels = [1, 2, 4, 8]\n"
 RESPONSE = '[response]\nfunction = "answers:rate"\ndirection = "higher"\n'
@@ -90,7 +90,7 @@ def test_a_map_and_its_choice_on_two_hosts(cli, store, folder: Path) -> None:
     assert {turn["turn"]["host"] for turn in told["turns"]} == {"elm", "oak"}
     assert cli("show", run_id).stdout == cli("resume", run_id).stdout
     (whole,) = (each for each in Journal(store).runs() if each["name"] == "answers:rate")
-    samples = [*map(sample_in, Journal(store).load(whole["run_id"]).rounds)]
+    samples = samples_of(Journal(store).load(whole["run_id"]))
     assert {sample.host for sample in samples} == {"elm", "oak"}
 
 
@@ -107,8 +107,8 @@ def test_nothing_finished_is_repeated_when_the_controller_is_killed(
             time.sleep(0.02)
         running.send_signal(signal.SIGKILL)
     (whole,) = journal.runs()
-    kept = journal.load(whole["run_id"]).rounds
+    kept = samples_of(journal.load(whole["run_id"]))
     assert cli("resume", whole["run_id"]).exit_code == 0
-    rounds = journal.load(whole["run_id"]).rounds
-    assert all(each in rounds for each in kept)
-    assert sorted(sample_in(each).sample.point["size"] for each in rounds) == [1, 2, 4, 8]
+    samples = samples_of(journal.load(whole["run_id"]))
+    assert all(each in samples for each in kept)
+    assert sorted(each.sample.point["size"] for each in samples) == [1, 2, 4, 8]
