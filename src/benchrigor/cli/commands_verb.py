@@ -72,7 +72,7 @@ class _Command(NamedTuple):
 
 @click.command(
     cls=Verb,
-    usual="-L -P --baseline --setup --prepare --shell --ignore-failure --memory "
+    usual="-L -P --runs --warmup --baseline --setup --prepare --shell --ignore-failure --memory "
     "--target --budget --store --details --json",
 )
 @click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
@@ -99,6 +99,8 @@ class _Command(NamedTuple):
     help="From one number of -P to the next.  [default: 1; of numbers less than 1 apart, 1 in "
     "their last decimal place]",
 )
+@shared.count_option("--runs", text="Run each exactly so often, whatever that takes.")
+@shared.count_option("--warmup", text="Runs of each before, which do not count.", least=0)
 @click.option("--baseline", type=click.IntRange(min=1), metavar="N", help="Compare with the Nth.")
 @click.option(
     "--setup",
@@ -176,7 +178,8 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     seed = check_seed(given["seed"])
     named = ["target", "confidence", "statistic", "detector"]
     named += ["budget_s", "max_rounds", "budget_readings"]
-    options = Options(rounds="restarted", **{name: given[name] for name in named})
+    asked = {name: given[name] for name in named} | _exactly(given["runs"])
+    options = Options(rounds="restarted", **asked)
     store = None if given["no_store"] else shared.open_store(given["store"])
     workloads = {label: _workload(each, given) for label, each in chosen.items()}
 
@@ -208,6 +211,16 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     if family is not None:
         codes.append(code_of_family(family, given["fail_on"]))
     leave(max(codes))
+
+
+def _exactly(runs: int | None) -> dict[str, Any]:
+    """Return the options for so many runs; only a budget that is asked for ends them earlier."""
+    if runs is None:
+        return {}
+    if shared.is_given("max_rounds"):
+        raise InvalidInput("--runs and --max-rounds are both given, expected one of them")
+    rounds = {"min_rounds": runs, "max_rounds": runs}
+    return rounds if shared.is_given("budget_s") else {**rounds, "budget_s": math.inf}
 
 
 def _values(
@@ -361,6 +374,7 @@ def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
         memory=given["memory"],
         cpu_times=True,
         timeout_s=given["timeout"],
+        warm_up=given["warmup"] or 0,
         clock=clock,
         meter=meter_for(clock),
     )
