@@ -6,11 +6,9 @@ import itertools
 import math
 import re
 import shutil
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import click
@@ -21,6 +19,7 @@ from benchrigor.cli.driving import driven_in_turn
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, summary
+from benchrigor.cli.parameter_values import parameter_values
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
@@ -54,8 +53,6 @@ from benchrigor.workloads.worktrees import words_of
 
 _MOST_COMMANDS = 10_000  # with all values of parameters
 _PLACE = re.compile(r"(?<!\$)\{(\w+)\}")
-_COMMA = re.compile(r"(?<!\\),")
-_MOST_VALUES, _MOST_PLACES, _LARGEST = 1000, 30, Decimal("1e30")
 _CPU = tuple(
     Metric(name=name, unit="s", must_satisfy=False) for name in ("user_time", "system_time")
 )
@@ -167,7 +164,9 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
       benchrigor commands --baseline 1 --memory 'sort a.txt' 'sort -u a.txt'
     """  # noqa: D301  # click wants the backspace itself
     hooks = {place: given[place] for place in PLACES if given[place]}
-    chosen = _expanded(commands, hooks, _values(given["lists"], given["ranges"], given["step"]))
+    chosen = _expanded(
+        commands, hooks, parameter_values(given["lists"], given["ranges"], given["step"])
+    )
     position = given["baseline"]
     if position is not None and position > len(chosen):
         raise InvalidInput(f"--baseline is {position}, expected at most {len(chosen)}")
@@ -221,68 +220,6 @@ def _exactly(runs: int | None) -> dict[str, Any]:
         raise InvalidInput("--runs and --max-rounds are both given, expected one of them")
     rounds = {"min_rounds": runs, "max_rounds": runs}
     return rounds if shared.is_given("budget_s") else {**rounds, "budget_s": math.inf}
-
-
-def _values(
-    lists: Sequence[tuple[str, str]], ranges: Sequence[tuple[str, str, str]], step: str | None
-) -> dict[str, list[str]]:
-    """Return the values of each parameter, from -L and -P."""
-    problems = []
-    values = {
-        name: [value.replace(r"\,", ",") for value in _COMMA.split(text)] for name, text in lists
-    }
-    problems += [
-        f"-L {name} has a value that is empty, expected values between commas"
-        for name, texts in values.items()
-        if not all(texts)
-    ]
-    for name, first, last in ranges:
-        place = _last_place(first, last)
-        by = step or _default_step(first, last, place)
-        values[name] = _numbers_between(first, last, by)
-        low, high = (hide_value(name, end) for end in (first, last))
-        span = f"-P {name} is {low} to {high} in steps of {by}"
-        if not values[name]:
-            problems.append(f"{span}, expected numbers that rise")
-        elif len(values[name]) > _MOST_VALUES:
-            problems.append(f"{span}, expected at most {_MOST_VALUES:,} values: give a --step")
-        elif step is None and Decimal(values[name][-1]) != Decimal(last):
-            problems.append(f"{span}, which miss {high}: give another --step, such as {place}")
-    times = Counter([*(name for name, _ in lists), *(name for name, *_ in ranges)])
-    problems += [f"parameter {name} is given {n} times" for name, n in times.items() if n > 1]
-    if step is not None and not ranges:
-        problems.append("--step is given without the -P that it is for")
-    refuse(problems)
-    return values
-
-
-def _last_place(first: str, last: str) -> str:
-    """Return 1 in the last decimal place of either number; 1 of whole ones, and of no numbers."""
-    try:
-        exponents = [int(Decimal(each).as_tuple().exponent) for each in (first, last)]
-    except (ArithmeticError, ValueError):
-        return "1"
-    return f"{Decimal(1).scaleb(max(min(0, *exponents), -_MOST_PLACES)):f}"
-
-
-def _default_step(first: str, last: str, place: str) -> str:
-    """Return 1, or 1 in the last decimal place of numbers that are less than 1 apart."""
-    try:
-        is_close = 0 < Decimal(last) - Decimal(first) < 1
-    except ArithmeticError:
-        return "1"
-    return place if is_close else "1"
-
-
-def _numbers_between(first: str, last: str, step: str) -> list[str]:
-    """Return numbers with as many decimals as they need; none unless they rise."""
-    try:
-        low, high, by = map(Decimal, (first, last, step))
-        rises = low <= high < _LARGEST and by > 0
-        steps = int((high - low) / by) if rises else -1
-    except ArithmeticError:  # no numbers, or infinite ones
-        return []
-    return [f"{low + index * by:f}" for index in range(min(steps, _MOST_VALUES) + 1)]
 
 
 def _expanded(
