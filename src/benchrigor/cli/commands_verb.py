@@ -69,8 +69,8 @@ class _Command(NamedTuple):
 
 @click.command(
     cls=Verb,
-    usual="-L -P --runs --warmup --baseline --setup --prepare --shell --ignore-failure --memory "
-    "--target --budget --store --details --json",
+    usual="-L -P --runs --warmup --baseline --prepare --shell --ignore-failure --memory "
+    "--target --budget --details --json",
 )
 @click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
 @click.option(
@@ -158,7 +158,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     \b
     Examples:
       benchrigor commands 'gzip -kfc big.log' 'zstd -kfc big.log'
-      benchrigor commands 'gzip -{n} -kfc big.log' -L n 1,6,9
+      benchrigor commands 'gzip -{n} -kfc big.log' -L n 1,6,9 --runs 20 --warmup 3
       benchrigor commands 'make -j{threads}' -P threads 1 8 --prepare 'make clean'
       benchrigor commands 'sleep {s}' -P s 0.1 0.5 -D 0.2
       benchrigor commands --baseline 1 --memory 'sort a.txt' 'sort -u a.txt'

@@ -10,13 +10,12 @@ import click
 from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.record_kinds import is_special, module_for
-from benchrigor.cli.recordings import recorded_runs, stored_run
+from benchrigor.cli.recordings import all_runs
 from benchrigor.cli.verb_help import Verb
 from benchrigor.cli.writing_files import force_option, refuse_those_there, write_files
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.model import RunRecord
-from benchrigor.model.codec import is_there
 from benchrigor.model.text import many
 from benchrigor.report.writers.formats import FORMATS, format_of, written
 
@@ -50,12 +49,13 @@ def convert(
     wrote, with all of its benchmarks. OUT is one file, compressed if its name ends in .gz:
 
     \b
-      pyperf   .json      readings in seconds, bytes or numbers; those that do not
-                          count are its warm-up
-      csv      .csv       every reading: benchmark, metric, unit, round, index in the
-                          round, value, phase, and whether it is kept
+      pyperf   .json      readings of one metric; its warm-up is what does
+                          not count
+      csv      .csv       all readings: benchmark, metric, unit, round, index,
+                          value, phase, and whether it is kept
       bencher  .bmf.json  numbers with intervals, of all metrics
-      github              numbers with intervals, for github-action-benchmark
+      github              numbers with intervals of one metric, for
+                          github-action-benchmark
 
     \b
     Examples:
@@ -83,7 +83,7 @@ def _records(source: str, store: Path | None) -> list[RunRecord]:
     """Read all benchmarks of a file or folder, or a stored run."""
     if source == "-":
         raise InvalidInput("'-' is no path here, expected a file, a folder or a stored run")
-    records = recorded_runs(source) if is_there(Path(source)) else [stored_run(source, store)]
+    records = all_runs(source, store=store)
     if records is None:
         raise InvalidInput(f"{source} is of no known tool, expected results of one, or a run")
     special = next(filter(is_special, records), None)
