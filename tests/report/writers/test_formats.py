@@ -135,14 +135,20 @@ def test_hostile_names_are_taken_by_pyperf_and_by_readers_of_json(name: str, str
         assert strict(written([record], to).text)
 
 
+def test_names_that_are_one_to_pyperf_are_an_error() -> None:
+    with pytest.raises(InvalidInput, match="the suite is refused by pyperf: .* called 'a'"):
+        written([processes(name="a"), processes(name=" a")], "pyperf")
+
+
 def test_facts_that_pyperf_would_refuse_are_left_out() -> None:
     facts = {"mem_max_rss": -5, "date": "yesterday", "unit": "byte", "a": "b\nc", "b": "", "c": 1}
+    facts |= {"d": float("nan")}
     rounds = [{"unit_readings": {"time": [1.0, 1.1]}, "facts": facts} for _ in range(4)]
     (benchmark,) = as_suite([told(*rounds, rounds="restarted")])
     metadata = benchmark.get_metadata()
     assert metadata["c"] == 1
     assert metadata["unit"] == "second"
-    assert not {"mem_max_rss", "date", "a", "b"} & metadata.keys()
+    assert not {"mem_max_rss", "date", "a", "b", "d"} & metadata.keys()
 
 
 @pytest.mark.parametrize(

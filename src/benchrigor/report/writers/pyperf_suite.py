@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -34,7 +35,10 @@ def for_pyperf(records: Sequence[RunRecord], metric: str | None) -> Document:
     benchmarks = [attempt(problems, _benchmark, each, metric) for each in known]
     refuse(problems)
     text = io.StringIO()
-    pyperf.BenchmarkSuite(benchmarks).dump(text)
+    try:
+        pyperf.BenchmarkSuite(benchmarks).dump(text)
+    except ValueError as error:  # names that differ in spaces around them
+        raise InvalidInput(f"the suite is refused by pyperf: {error}") from error
     whole = tuple(
         f"{each.name} has no number: all of its readings are values"
         for each in known
@@ -159,6 +163,8 @@ def _accepted(facts: Mapping[str, Any]) -> dict[str, Any]:
 def _is_taken(key: str, value: object) -> bool:
     import pyperf  # noqa: PLC0415  # loaded
 
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
     try:
         if key == "date":
             datetime.fromisoformat(str(value))
