@@ -38,9 +38,9 @@ def told(*rounds: dict[str, Any], name: str = "a", metrics: Any = None, **option
     return engine.result()
 
 
-def processes(n: int = 12, *, seed: int = 1, **others: Any) -> RunRecord:
+def processes(n: int = 8, *, seed: int = 1, **others: Any) -> RunRecord:
     rng = np.random.default_rng(seed)
-    rounds = [{"unit_readings": {"time": rng.normal(1e-3, 1e-5, 20)}} for _ in range(n)]
+    rounds = [{"unit_readings": {"time": rng.normal(1e-3, 1e-5, 10)}} for _ in range(n)]
     return told(*rounds, rounds="restarted", **others)
 
 
@@ -90,7 +90,7 @@ def test_a_file_of_pyperf_keeps_its_values_warm_up_and_metadata() -> None:
 def test_processes_are_runs_and_the_number_agrees() -> None:
     record = processes()
     (benchmark,) = as_suite([record])
-    assert benchmark.get_nrun() == 12
+    assert benchmark.get_nrun() == 8
     estimate = record.estimate()
     assert estimate is not None
     assert benchmark.mean() == pytest.approx(estimate.value, rel=1e-12)
@@ -114,7 +114,7 @@ def test_what_is_read_again_is_the_same_benchmark(tmp_path: Path) -> None:
     (again,) = br.read_results(path)
     assert again.name == record.name
     assert again.estimate().value == pytest.approx(record.estimate().value, rel=1e-12)
-    assert len(again.rounds) == 12
+    assert len(again.rounds) == 8
 
 
 def test_without_a_number_all_readings_are_values_and_it_is_said() -> None:
@@ -136,7 +136,7 @@ def test_hostile_names_are_taken_by_pyperf_and_by_readers_of_json(name: str, str
 
 
 def test_names_that_are_one_to_pyperf_are_an_error() -> None:
-    with pytest.raises(InvalidInput, match="the suite is refused by pyperf: .* called 'a'"):
+    with pytest.raises(InvalidInput, match=r"the suite is refused by pyperf: .* called 'a'"):
         written([processes(name="a"), processes(name=" a")], "pyperf")
 
 
