@@ -417,6 +417,7 @@ VERBS_WITH = {
     "list": [["list"], ["list", NAME]],
     "show": [["show", "RUN"], ["show", NAME]],
     "explain": [["explain", "RUN"], ["explain", "RUN", "--metric", NAME]],
+    "convert": [["convert", "RUN", f"results{NAME}.csv"], ["convert", NAME, "a.json"]],
     "export": [["export", "RUN", "-o", f"results{NAME}"], ["export", "RUN", "-o", "FILE"]],
     "interference": [
         ["interference", "PROFILE"],

@@ -52,7 +52,7 @@ def print_sections(
         print(f"\n## {title}\n", flush=True)
         start = time.perf_counter()
         try:
-            getattr(import_module(module), name)(setting)
+            getattr(import_module(module), name.replace("-", "_"))(setting)
         except (ImportError, br.InvalidInput) as error:
             print(f"Not measured: {error}: {setting.verdict(name, met=False)}")
         print(f"\n{name}: {time.perf_counter() - start:.0f} s", flush=True)

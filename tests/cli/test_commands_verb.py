@@ -321,3 +321,27 @@ def test_the_first_interrupt_ends_a_setup(store):
     done = subprocess.run(argv, capture_output=True, cwd=store.parent, check=False, timeout=120)
     assert done.returncode == 130
     assert (store.parent / "cleaned").exists()
+
+
+@pytest.mark.slow
+def test_each_command_runs_exactly_as_often_as_asked_after_its_warm_up(cli, strict):
+    count = f"{PYTHON} \"open('{{n}}.txt', 'a').write('.')\""
+    words = (count, "-L", "n", "1,2", "--runs", "12", "--warmup", "3", "--target", "90%")
+    told = strict(cli("commands", *words, "--json").stdout)
+    assert [len(Path(f"{n}.txt").read_text()) for n in "12"] == [15, 15]
+    assert [len(each["run"]["rounds"]) for each in told["commands"].values()] == [12, 12]
+
+
+def test_a_budget_that_is_asked_for_ends_runs_and_other_numbers_of_runs_are_refused(cli):
+    ended = cli("commands", "sleep 0.1", "--runs", "10000", "--budget", "0.5", "--no-store")
+    assert ended.exit_code in (0, 4)
+    refused = cli("commands", "true", "--runs", "2", "--max-rounds", "3")
+    assert refused.exit_code == 2
+    assert "--runs and --max-rounds are both given" in refused.stderr
+    assert cli("commands", "true", "--runs", "0").exit_code == 2
+
+
+def test_a_warm_up_that_fails_says_so_before_anything_is_timed(cli):
+    ran = cli("commands", "false", "--warmup", "2", "--runs", "3", "--no-store")
+    assert ran.exit_code == 5
+    assert "exited with code 1" in ran.stderr

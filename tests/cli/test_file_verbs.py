@@ -4,7 +4,10 @@ import json
 import shutil
 from pathlib import Path
 
+import pyperf
 import pytest
+
+from benchrigor.storage import Journal
 
 DATA = Path(__file__).parents[1] / "formats" / "data"
 HYPERFINE = DATA / "hyperfine.json"
@@ -86,3 +89,55 @@ def test_hostile_names_are_escaped(cli, tmp_path, name) -> None:
     for verb in ("analyze", "explain", "plan"):
         shown = cli(verb, path).stdout
         assert not {"\x1b", "\u202e"} & set(shown)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+def test_results_are_converted_and_pyperf_reads_them(cli, tmp_path, name) -> None:
+    result = cli("convert", HYPERFINE, tmp_path / name)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "a.json" in result.stdout
+    assert "2 benchmarks for pyperf" in result.stdout
+    suite = pyperf.BenchmarkSuite.load(str(tmp_path / name))
+    assert suite.get_benchmark_names() == [FIRST, "sort --parallel=2 a.txt"]
+
+
+def test_a_stored_run_is_converted(cli, strict, tmp_path, store) -> None:
+    cli("run", "--max-rounds", "6", "--name", "mine", "true")
+    (run,) = Journal(store).runs()
+    told = strict(cli("convert", run["run_id"][:8], tmp_path / "a.csv", "--json").stdout)
+    assert told["format"] == "csv"
+    assert len((tmp_path / "a.csv").read_text().splitlines()) > 6
+    assert cli("convert", run["run_id"], tmp_path / "a.json").exit_code == 0
+    (benchmark,) = pyperf.BenchmarkSuite.load(str(tmp_path / "a.json"))
+    assert benchmark.get_name() == "mine"
+    assert benchmark.get_metadata().keys() >= {"aslr", "boot_time", "cpu_model_name", "hostname"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((HYPERFINE, "there.json"), "there.json is there already: --force replaces it"),
+        ((HYPERFINE, "-"), "'-' is no path here"),
+        ((HYPERFINE, "there.json/a.json"), "cannot be written"),
+        ((HYPERFINE, "/dev/full", "--to", "csv", "--force"), "No space left on device"),
+        ((HYPERFINE, "/proc/a.json"), "/proc/a.json cannot be written"),
+        ((HYPERFINE, "folder", "--to", "csv"), "is a directory"),
+        ((HYPERFINE, "a.txt"), "tells no format"),
+        ((HYPERFINE, "a.json", "--metric", "speed"), "metric 'speed' is unknown"),
+        (("-", "a.json"), "'-' is no path here"),
+        (("plain.csv", "a.json"), "plain.csv is of no known tool"),
+        (("nowhere.json", "a.json"), "nowhere.json is neither a file nor the id of a stored run"),
+    ],
+)
+def test_what_cannot_be_converted_is_told_and_leaves_nothing(
+    cli, tmp_path, monkeypatch, words, said
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "there.json").write_text("mine")
+    (tmp_path / "plain.csv").write_text("1\n2\n3\n")
+    result = cli("convert", *words)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"folder", "there.json", "plain.csv"}
+    assert (tmp_path / "there.json").read_text() == "mine"

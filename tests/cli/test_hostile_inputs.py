@@ -94,6 +94,7 @@ def test_ratios_of_pairs_that_no_float_holds_are_named():
         (("commands", "true {n}", "-P", "n", "1", MANY_DIGITS), 2),
         (("commands", "true {n} {m}", "-P", "n", "1", "9999", "-P", "m", "1", "9999"), 2),
         (("export", "record.json", "-o", LONG), 2),
+        (("convert", "record.json", f"{LONG}.csv"), 2),
         (("list", "\udcff"), 6),
         (("list", "--store", LONG), 6),
         (("show", "\udcff"), 6),

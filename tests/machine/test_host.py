@@ -196,3 +196,24 @@ def test_a_git_that_is_missing_or_hangs_leaves_the_commit_unknown(
 def test_a_system_without_a_load_average_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "getloadavg")
     assert load_average() is None
+
+
+def test_pyperf_and_psutil_tell_of_host_and_interpreter_without_what_is_of_a_moment() -> None:
+    found = module.environment()
+    assert found.keys() >= {"boot_time", "cpu_count", "memory", "python_executable", "perf_version"}
+    assert not {"hostname", "date", "uptime", "load_avg_1min", "mem_max_rss"} & found.keys()
+    assert provenance(full=True).environment == found
+    assert provenance().environment == {}
+
+
+def test_what_cannot_be_read_of_them_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("no")
+
+    module._environment.cache_clear()  # noqa: SLF001
+    monkeypatch.setattr("pyperf.Run", fail)
+    assert "memory" in module.environment()
+    module._environment.cache_clear()  # noqa: SLF001
+    monkeypatch.setattr("psutil.virtual_memory", fail)
+    assert module.environment() == {}
+    module._environment.cache_clear()  # noqa: SLF001

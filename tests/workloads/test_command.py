@@ -301,6 +301,16 @@ def test_a_description_makes_the_same_workload_again(tmp_path: Path) -> None:
     assert finished.readings == {"time": 5e-9, "y": 7.0}
 
 
+def test_a_warm_up_comes_once_before_all_rounds_and_is_not_recorded(tmp_path: Path) -> None:
+    file = tmp_path / "runs"
+    described = python(f"open({str(file)!r}, 'a').write('.')", warm_up=3, memory=True).describe()
+    workload = CommandWorkload.from_description(described, clock=FakeClock(cost_ns=5))
+    workload.set_up()
+    assert file.read_text() == "..."
+    assert [run(workload).readings for _ in range(2)] == [{"time": 5e-9}] * 2
+    assert len(file.read_text()) == 3 + 4  # each first round has a run for its memory
+
+
 def test_a_run_is_taken_up_in_the_directory_where_it_was_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,6 +333,7 @@ def test_the_name_is_the_command_line_quoted_and_short() -> None:
         (["a"], {"timeout_s": 0}, "timeout_s is 0, expected seconds, more than 0"),
         (["a"], {"timeout_s": float("nan")}, "timeout_s is nan"),
         (["a"], {"timeout_s": float("inf")}, "timeout_s is inf"),
+        (["a"], {"warm_up": -1}, "warm_up is -1, expected a whole number of at least 0"),
         (["a"], {"accept_exit": ()}, r"accept_exit is \(\), expected exit codes"),
         (["a"], {"accept_exit": 0}, "accept_exit is 0, expected exit codes"),
         (["a"], {"accept_exit": ["0"]}, r"accept_exit is \['0'\]"),

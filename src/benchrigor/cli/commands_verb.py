@@ -6,11 +6,9 @@ import itertools
 import math
 import re
 import shutil
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import click
@@ -21,6 +19,7 @@ from benchrigor.cli.driving import driven_in_turn
 from benchrigor.cli.exits import code_for, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, summary
+from benchrigor.cli.parameter_values import parameter_values
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
@@ -54,8 +53,6 @@ from benchrigor.workloads.worktrees import words_of
 
 _MOST_COMMANDS = 10_000  # with all values of parameters
 _PLACE = re.compile(r"(?<!\$)\{(\w+)\}")
-_COMMA = re.compile(r"(?<!\\),")
-_MOST_VALUES, _MOST_PLACES, _LARGEST = 1000, 30, Decimal("1e30")
 _CPU = tuple(
     Metric(name=name, unit="s", must_satisfy=False) for name in ("user_time", "system_time")
 )
@@ -72,8 +69,8 @@ class _Command(NamedTuple):
 
 @click.command(
     cls=Verb,
-    usual="-L -P --baseline --setup --prepare --shell --ignore-failure --memory "
-    "--target --budget --store --details --json",
+    usual="-L -P --runs --warmup --baseline --prepare --shell --ignore-failure --memory "
+    "--target --budget --details --json",
 )
 @click.argument("commands", nargs=-1, required=True, metavar="COMMAND...")
 @click.option(
@@ -99,6 +96,8 @@ class _Command(NamedTuple):
     help="From one number of -P to the next.  [default: 1; of numbers less than 1 apart, 1 in "
     "their last decimal place]",
 )
+@shared.count_option("--runs", text="Run each exactly so often, whatever that takes.")
+@shared.count_option("--warmup", text="Runs of each before, which do not count.", least=0)
 @click.option("--baseline", type=click.IntRange(min=1), metavar="N", help="Compare with the Nth.")
 @click.option(
     "--setup",
@@ -159,13 +158,15 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     \b
     Examples:
       benchrigor commands 'gzip -kfc big.log' 'zstd -kfc big.log'
-      benchrigor commands 'gzip -{n} -kfc big.log' -L n 1,6,9
+      benchrigor commands 'gzip -{n} -kfc big.log' -L n 1,6,9 --runs 20 --warmup 3
       benchrigor commands 'make -j{threads}' -P threads 1 8 --prepare 'make clean'
       benchrigor commands 'sleep {s}' -P s 0.1 0.5 -D 0.2
       benchrigor commands --baseline 1 --memory 'sort a.txt' 'sort -u a.txt'
     """  # noqa: D301  # click wants the backspace itself
     hooks = {place: given[place] for place in PLACES if given[place]}
-    chosen = _expanded(commands, hooks, _values(given["lists"], given["ranges"], given["step"]))
+    chosen = _expanded(
+        commands, hooks, parameter_values(given["lists"], given["ranges"], given["step"])
+    )
     position = given["baseline"]
     if position is not None and position > len(chosen):
         raise InvalidInput(f"--baseline is {position}, expected at most {len(chosen)}")
@@ -176,7 +177,8 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     seed = check_seed(given["seed"])
     named = ["target", "confidence", "statistic", "detector"]
     named += ["budget_s", "max_rounds", "budget_readings"]
-    options = Options(rounds="restarted", **{name: given[name] for name in named})
+    asked = {name: given[name] for name in named} | _exactly(given["runs"])
+    options = Options(rounds="restarted", **asked)
     store = None if given["no_store"] else shared.open_store(given["store"])
     workloads = {label: _workload(each, given) for label, each in chosen.items()}
 
@@ -210,66 +212,14 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     leave(max(codes))
 
 
-def _values(
-    lists: Sequence[tuple[str, str]], ranges: Sequence[tuple[str, str, str]], step: str | None
-) -> dict[str, list[str]]:
-    """Return the values of each parameter, from -L and -P."""
-    problems = []
-    values = {
-        name: [value.replace(r"\,", ",") for value in _COMMA.split(text)] for name, text in lists
-    }
-    problems += [
-        f"-L {name} has a value that is empty, expected values between commas"
-        for name, texts in values.items()
-        if not all(texts)
-    ]
-    for name, first, last in ranges:
-        place = _last_place(first, last)
-        by = step or _default_step(first, last, place)
-        values[name] = _numbers_between(first, last, by)
-        low, high = (hide_value(name, end) for end in (first, last))
-        span = f"-P {name} is {low} to {high} in steps of {by}"
-        if not values[name]:
-            problems.append(f"{span}, expected numbers that rise")
-        elif len(values[name]) > _MOST_VALUES:
-            problems.append(f"{span}, expected at most {_MOST_VALUES:,} values: give a --step")
-        elif step is None and Decimal(values[name][-1]) != Decimal(last):
-            problems.append(f"{span}, which miss {high}: give another --step, such as {place}")
-    times = Counter([*(name for name, _ in lists), *(name for name, *_ in ranges)])
-    problems += [f"parameter {name} is given {n} times" for name, n in times.items() if n > 1]
-    if step is not None and not ranges:
-        problems.append("--step is given without the -P that it is for")
-    refuse(problems)
-    return values
-
-
-def _last_place(first: str, last: str) -> str:
-    """Return 1 in the last decimal place of either number; 1 of whole ones, and of no numbers."""
-    try:
-        exponents = [int(Decimal(each).as_tuple().exponent) for each in (first, last)]
-    except (ArithmeticError, ValueError):
-        return "1"
-    return f"{Decimal(1).scaleb(max(min(0, *exponents), -_MOST_PLACES)):f}"
-
-
-def _default_step(first: str, last: str, place: str) -> str:
-    """Return 1, or 1 in the last decimal place of numbers that are less than 1 apart."""
-    try:
-        is_close = 0 < Decimal(last) - Decimal(first) < 1
-    except ArithmeticError:
-        return "1"
-    return place if is_close else "1"
-
-
-def _numbers_between(first: str, last: str, step: str) -> list[str]:
-    """Return numbers with as many decimals as they need; none unless they rise."""
-    try:
-        low, high, by = map(Decimal, (first, last, step))
-        rises = low <= high < _LARGEST and by > 0
-        steps = int((high - low) / by) if rises else -1
-    except ArithmeticError:  # no numbers, or infinite ones
-        return []
-    return [f"{low + index * by:f}" for index in range(min(steps, _MOST_VALUES) + 1)]
+def _exactly(runs: int | None) -> dict[str, Any]:
+    """Return the options for so many runs; only a budget that is asked for ends them earlier."""
+    if runs is None:
+        return {}
+    if shared.is_given("max_rounds"):
+        raise InvalidInput("--runs and --max-rounds are both given, expected one of them")
+    rounds = {"min_rounds": runs, "max_rounds": runs}
+    return rounds if shared.is_given("budget_s") else {**rounds, "budget_s": math.inf}
 
 
 def _expanded(
@@ -361,6 +311,7 @@ def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
         memory=given["memory"],
         cpu_times=True,
         timeout_s=given["timeout"],
+        warm_up=given["warmup"] or 0,
         clock=clock,
         meter=meter_for(clock),
     )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -13,12 +10,10 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import recorded_run, stored_run
 from benchrigor.cli.verb_help import Verb
+from benchrigor.cli.writing_files import force_option, refuse_those_there, write_files
 from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
-from benchrigor.files import replacing
-from benchrigor.model.checks import refuse
-from benchrigor.model.codec import is_there
-from benchrigor.report.csv_tables import TABLES
+from benchrigor.report.csv_tables import TABLES, csv_text
 
 
 @click.command(cls=Verb)
@@ -31,7 +26,7 @@ from benchrigor.report.csv_tables import TABLES
     required=True,
     help="Where to write them; made if it is not there.",
 )
-@click.option("--force", is_flag=True, help="Replace files that are there.")
+@force_option
 @shared.store_option
 @shared.json_option
 def export(
@@ -59,19 +54,7 @@ def export(
     if record is None:
         raise InvalidInput(f"{source} is no saved record, expected one that show --json printed")
     paths = {name: folder / name for name in TABLES}
-    if not force:
-        there = [path for path in paths.values() if is_there(path)]
-        refuse([f"{path} is there already: --force replaces it" for path in there])
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as replaced:
-            for name, path in paths.items():
-                text = io.StringIO(newline="")
-                csv.writer(text, lineterminator="\n").writerows(TABLES[name](record))
-                replaced.enter_context(replacing(path, text.getvalue()))
-    except OSError as error:
-        raise InvalidInput(
-            f"{error.filename or folder} cannot be written: {error.strerror or error}"
-        ) from error
+    refuse_those_there([*paths.values()], force=force)
+    write_files({path: csv_text(TABLES[name](record)) for name, path in paths.items()})
     written = [str(path) for path in paths.values()]
     print_result(lambda: page(written), as_json=as_json, run_id=record.run_id, files=written)

@@ -92,13 +92,23 @@ def recorded_run(source: str, name: str | None = None, *, store: Path | None) ->
 
     ``name`` says which benchmark of a file is meant.
     """
-    path = Path(source)
-    if source != "-" and not is_there(path):
-        if not _RUN_ID.fullmatch(source):
-            raise InvalidInput(f"{source} is neither a file nor the id of a stored run")
-        return stored_run(source, store)
-    records = recorded_runs(source)
-    return None if records is None else chosen(records, source, name)
+    records = all_runs(source, store=store)
+    if records is None or _is_stored(source):
+        return records and records[0]
+    return chosen(records, source, name)
+
+
+def all_runs(source: str, *, store: Path | None) -> list[RunRecord] | None:
+    """Read all runs of a file or folder, or one from the store; None as from `recorded_run`."""
+    if not _is_stored(source):
+        return recorded_runs(source)
+    if not _RUN_ID.fullmatch(source):
+        raise InvalidInput(f"{source} is neither a file nor the id of a stored run")
+    return [stored_run(source, store)]
+
+
+def _is_stored(source: str) -> bool:
+    return source != "-" and not is_there(Path(source))
 
 
 def chosen(records: Sequence[RunRecord], source: str, name: str | None) -> RunRecord:

@@ -31,6 +31,7 @@ TASKS = {
         "show": "What did a stored run find?",
         "explain": "How did the number of a stored run come about?",
         "export": "How do other programs read a run?",
+        "convert": "How do other benchmark tools read my results?",
         "analyze": "What is the mean or a quantile of recorded readings?",
         "changes": "When did recorded readings change, and when were they stable?",
         "replay": "When would other rules have stopped, and were they right?",

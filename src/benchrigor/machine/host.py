@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from benchrigor.machine.kernel_files import ROOT, Unavailable, cgroup_folders, read_text
 from benchrigor.machine.run_delay import open_schedstat
@@ -25,6 +26,9 @@ _ASLR = "proc/sys/kernel/randomize_va_space"
 _OFF_ON = {"0": "off", "1": "on"}
 _PACKAGES = ("benchrigor", "numpy", "scipy")
 GIT_TIMEOUT_S = 0.5
+# Of pyperf's metadata: what provenance holds anyway, and what is of a moment or of our own process.
+_LEFT_OUT = {"hostname", "date", "load_avg_1min", "runnable_threads", "uptime", "cpu_temp"}
+_LEFT_OUT |= {"mem_max_rss", "mem_peak_pagefile_usage"}
 _VIRTUAL = re.compile(
     r"kvm|qemu|vmware|virtualbox|xen|bochs|amazon ec2|google compute|hyper-v|virtual machine", re.I
 )
@@ -68,7 +72,11 @@ def capabilities(*, full: bool = False, root: Path = ROOT) -> tuple[Capability, 
 
 
 def provenance(
-    *, sources: Iterable[Path | str] = (), folder: str | None = None, root: Path = ROOT
+    *,
+    sources: Iterable[Path | str] = (),
+    folder: str | None = None,
+    full: bool = False,
+    root: Path = ROOT,
 ) -> Provenance:
     """Gather where, when and with what a run is made, in some 20 ms.
 
@@ -81,6 +89,8 @@ def provenance(
         Files that hold what is measured, and words that say where in them it is.
     folder
         Where it runs; None for the working directory.
+    full
+        Add `environment`, which takes longer.
     root
         Folder that holds ``proc`` and ``sys``.
 
@@ -101,7 +111,51 @@ def provenance(
         source=_hash_of(sources),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
         load_before=load_average(),
+        environment=environment() if full else {},
     )
+
+
+def environment() -> dict[str, str | int | float]:
+    """Return what pyperf tells of host and interpreter, and psutil where pyperf has nothing.
+
+    It is read once per process. That takes some 50 ms, most of which loads both packages: runs ask
+    for it after their last reading. What cannot be read is left out; no exception escapes.
+
+    Examples
+    --------
+    >>> found = environment()
+    >>> found["python_implementation"], "hostname" in found
+    ('cpython', False)
+    """
+    return dict(_environment())
+
+
+@cache
+def _environment() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for told in (_told_by_psutil, _told_by_pyperf):
+        # Both read files that a kernel may write as it likes; a run must not fail for it.
+        with contextlib.suppress(Exception):
+            found |= told()
+    return {name: value for name, value in found.items() if name not in _LEFT_OUT and value}
+
+
+def _told_by_psutil() -> dict[str, Any]:
+    import psutil  # type: ignore[import-untyped]  # noqa: PLC0415  # it takes 40 ms
+
+    affinity: list[int] = getattr(psutil.Process(), "cpu_affinity", list)()
+    return {
+        "cpu_affinity": ",".join(map(str, affinity)),
+        "cpu_cores": psutil.cpu_count(logical=False),
+        "memory": psutil.virtual_memory().total,
+    }
+
+
+def _told_by_pyperf() -> dict[str, Any]:
+    import pyperf  # type: ignore[import-untyped]  # noqa: PLC0415  # it loads psutil
+
+    metadata: dict[str, Any] = pyperf.Run([1.0]).get_metadata()
+    return metadata
 
 
 def _hash_of(sources: Iterable[Path | str]) -> str | None:

@@ -58,8 +58,10 @@ class Provenance(OneLine):
     load_before, load_after
         One-minute load average around the run; None if the system does not have one.
     environment
-        Whatever else the tool that wrote a file says about where it ran. Of such a file other
-        fields are None or empty, if the tool does not say.
+        What else is known of host and interpreter, by pyperf's names: "boot_time", "cpu_affinity",
+        "python_cflags" and others, read once per process, after its first run. Of the file of
+        another tool whatever it says about where it ran; its other fields are None or empty if the
+        tool does not say.
     """
 
     host: str | None = None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
 
-from benchrigor.model import Analysis, Kind, RunRecord, StablePhase
-from benchrigor.model.readings import readings_of
+from benchrigor.model import Analysis, Floats, Kind, PhaseLabel, Round, RunRecord, StablePhase
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.readings import WARM_UP, readings_of
 from benchrigor.stats.phases.trimming import measured_part
 
 Row = tuple[Any, ...]
@@ -65,21 +69,63 @@ TABLES: dict[str, Callable[[RunRecord], Iterator[Row]]] = {
 }
 
 
-def _of_metric(record: RunRecord, analysis: Analysis) -> Iterator[Row]:
+def csv_text(rows: Iterable[Row]) -> str:
+    """Return rows as CSV, numbers with all their digits."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Labelled(OneLine):
+    """The readings of a metric in a round, and what became of each.
+
+    Parameters
+    ----------
+    round
+        Their round.
+    values
+        Them, in the unit of the metric, shape (n,).
+    phases
+        The phase of each; empty where none was looked for.
+    kept
+        Whether the number is made of it, shape (n,).
+    warm_up
+        Values before them that another tool took as warm-up, shape (m,).
+    """
+
+    round: Round
+    values: Floats
+    phases: list[str]
+    kept: list[bool]
+    warm_up: Floats
+
+
+def labelled(record: RunRecord, analysis: Analysis) -> Iterator[Labelled]:
     """Yield the readings of a metric, round by round; phases go through all, or are of each."""
-    name, unit = analysis.metric.name, analysis.metric.unit
-    red = set(record.red_rounds)
+    name, red = analysis.metric.name, set(record.red_rounds)
     taken = [(each, readings_of(each, name)) for each in record.rounds]
     sizes = [values.size for each, values in taken if each.plan.index not in red]
     parts = iter(_with_disturbed(analysis, sizes))
     for each, values in taken:
         if each.plan.index in red:
-            labels, kept = ["red round"] * values.size, [False] * values.size
+            phases, kept = ["red round"] * values.size, [False] * values.size
         else:
-            labels, kept = next(parts)
-        rows = zip(values.tolist(), labels, map(_word, kept), strict=True)
+            phases, kept = next(parts)
+        warm_up = each.unit_readings.get(f"{WARM_UP}{name}", np.empty(0))
+        yield Labelled(round=each, values=values, phases=phases, kept=kept, warm_up=warm_up)
+
+
+def _of_metric(record: RunRecord, analysis: Analysis) -> Iterator[Row]:
+    """Yield the readings of a metric; those before the first have indices below 0."""
+    name, unit = analysis.metric.name, analysis.metric.unit
+    for each in labelled(record, analysis):
+        where = (name, unit, each.round.plan.index)
+        for index, value in enumerate(each.warm_up.tolist(), start=-each.warm_up.size):
+            yield (*where, index, value, str(PhaseLabel.WARM_UP), _word(False))
+        rows = zip(each.values.tolist(), each.phases, map(_word, each.kept), strict=True)
         for index, row in enumerate(rows):
-            yield (name, unit, each.plan.index, index, *row)
+            yield (*where, index, *row)
 
 
 def _with_disturbed(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:

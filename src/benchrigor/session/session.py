@@ -16,6 +16,7 @@ from benchrigor import machine
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, InvalidInput, StoreFailed, WorkTooShort
+from benchrigor.machine.host import environment
 from benchrigor.machine.host_delays import HostDelays
 from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import (
@@ -454,7 +455,11 @@ class Session(Engine):
         """Return the record of an ended session, and keep it in the store."""
         self._finished = True
         if self._provenance is not None:
-            self._provenance = replace(self._provenance, load_after=machine.load_average())
+            self._provenance = replace(
+                self._provenance,
+                load_after=machine.load_average(),
+                environment=environment(),
+            )
         self._keep_pace()
         record = self._record()
         self._final = record = with_history(record, self._store) if self._store else record

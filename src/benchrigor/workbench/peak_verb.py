@@ -225,7 +225,7 @@ def peak(
         name=f"peak of {generator['name']}",
         options={**search, "limits": codec.encode(limits)},
         generator=generator,
-        provenance=machine.provenance(),
+        provenance=machine.provenance(full=True),
         store=shared.open_store(store),
     )
     carry_out(

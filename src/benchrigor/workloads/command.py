@@ -17,12 +17,12 @@ import numpy as np
 
 from benchrigor.errors import ClockFailed, WorkloadFailed
 from benchrigor.model import Code, Notice, References, RoundPlan
-from benchrigor.model.checks import refuse, wrong_values
+from benchrigor.model.checks import refuse, wrong_values, wrong_whole
 from benchrigor.model.text import many, show_value
 from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.secret_texts import hide_values
 from benchrigor.workloads.processes import launcher
-from benchrigor.workloads.processes.command_hooks import CommandHooks
+from benchrigor.workloads.processes.command_hooks import CommandHooks, before_rounds
 from benchrigor.workloads.processes.command_line import (
     GRACE_S,
     CommandLine,
@@ -34,9 +34,11 @@ from benchrigor.workloads.processes.picking import OutputSearch, Pick, read_pick
 from benchrigor.workloads.processes.process_delay import record_process
 from benchrigor.workloads.processes.process_group import Ended
 from benchrigor.workloads.processes.reference_command import ReferenceCommand
+from benchrigor.workloads.recorder import RoundRecorder
 
 _TIME = "time"
-_ADDED = ("hooks", "stdin", "stdout", "ignore_failure", "cpu_times", "memory")
+_WARM_UP = RoundPlan(index=1)  # of no session; the run of index 0 has one more for its memory
+_ADDED = ("hooks", "stdin", "stdout", "ignore_failure", "cpu_times", "memory", "warm_up")
 _SEARCH_NS = 1_000_000_000  # for output to be searched after the budget, or as much of it as can be
 _MOST_FAILURES = 10  # in a row, of a command whose failures are ignored
 
@@ -84,6 +86,9 @@ class CommandWorkload:
     memory
         Whether its peak memory in bytes, of a run of its own, is the fact ``peak_memory``. The fact
         ``peak_memory_floor`` is the least that such a run shows, whatever the command is.
+    warm_up
+        How often it runs after the setup, before all rounds, without being recorded; this counts
+        for no round either.
     grace_s
         Seconds between SIGTERM, when the budget is spent, and SIGKILL.
     clock
@@ -132,6 +137,7 @@ class CommandWorkload:
         ignore_failure: bool = False,
         cpu_times: bool = False,
         memory: bool = False,
+        warm_up: int = 0,
         clock: Clock,
         meter: DelayMeter | None = None,
     ) -> None:
@@ -140,7 +146,8 @@ class CommandWorkload:
         )
         in_time = timeout_s is None or 0 < timeout_s <= threading.TIMEOUT_MAX
         limit = "seconds, more than 0, or None for no limit"
-        refuse(wrong_values([("timeout_s", timeout_s, in_time, limit)]))
+        wrong = wrong_values([("timeout_s", timeout_s, in_time, limit)])
+        refuse(wrong, wrong_whole("warm_up", warm_up, least=0))
         self._timeout_s = timeout_s
         self._hooks = CommandHooks(hooks or {}, self._line, clock)
         self._streams = {
@@ -148,6 +155,7 @@ class CommandWorkload:
             for name, each in {"stdin": stdin, "stdout": stdout}.items()
         }
         self._flags = {"ignore_failure": ignore_failure, "cpu_times": cpu_times, "memory": memory}
+        self._warm_up = self._left_to_warm_up = warm_up
         self._failed_ns: list[int] = []  # of runs that failed, and are ignored
         self._clock, self._now_ns = clock, clock.now_ns
         self._until_ns: float | None = None  # of the round under way
@@ -174,7 +182,8 @@ class CommandWorkload:
     def describe(self) -> dict[str, Any]:
         """Return all that `from_description` needs, ready for JSON."""
         # What is not given is left out: runs from before it could be are alike.
-        added = {"hooks": self._hooks.argvs, **self._streams, **self._flags}
+        added: dict[str, object] = {"hooks": self._hooks.argvs, **self._streams, **self._flags}
+        added["warm_up"] = self._warm_up
         return {
             "kind": "command",
             **self._line.describe(),
@@ -199,18 +208,27 @@ class CommandWorkload:
         accepted, or prints no number where one is picked.
         """
         argv = self._line.argv_for(plan)
-        self._hooks.set_up()
+        self.set_up()
         self._until_ns = None if plan.seconds is None else self._now_ns() + 1e9 * plan.seconds
-        for left in reversed(range(_MOST_FAILURES if self._flags["ignore_failure"] else 1)):
-            if self._once(argv, plan, recorder, is_last=not left):
-                break
+        self._run_until_well(argv, plan, recorder)
         if self._failed_ns:
             recorder.fact("failed_runs", len(self._failed_ns))
             recorder.fact("failed_time_s", float(np.median(self._failed_ns)) / 1e9)
 
     def set_up(self) -> None:
-        """Run the setup, as the first round does otherwise."""
+        """Run the setup and the warm-up, as the first round does otherwise."""
         self._hooks.set_up()
+        while self._left_to_warm_up:
+            self._left_to_warm_up -= 1
+            with before_rounds():
+                self._run_until_well(self._line.argv_for(_WARM_UP), _WARM_UP, RoundRecorder())
+            self._failed_ns.clear()
+
+    def _run_until_well(self, argv: Sequence[str], plan: RoundPlan, recorder: Recorder) -> None:
+        """Run the command once, and again if its failures are ignored."""
+        for left in reversed(range(_MOST_FAILURES if self._flags["ignore_failure"] else 1)):
+            if self._once(argv, plan, recorder, is_last=not left):
+                break
 
     def close(self) -> None:
         """Clean up."""

@@ -61,6 +61,8 @@ def test_what_may_differ_beside_the_readings_is_a_notice() -> None:
     found = {each.code: each for each in compare_runs(OLD, there).notices}
     assert "elsewhere" in found[Code.HOSTS_DIFFER].sentence
     assert Code.METRICS_DIFFER not in found
+    rebooted = replace(NEW, provenance=replace(OLD.provenance, environment={"boot_time": "later"}))
+    assert Code.HOSTS_DIFFER not in {each.code for each in compare_runs(OLD, rebooted).notices}
     _, notices = rank_runs({"old": OLD, "new": there, "file": READINGS})
     assert {Code.HOSTS_DIFFER, Code.THIS_PROCESS_ONLY} <= {each.code for each in notices}
 

@@ -86,7 +86,7 @@ def map_(
     read = read_map(file)
     search = search_for(read)
     opened = shared.open_store(store)
-    provenance = machine.provenance()
+    provenance = machine.provenance(full=True)
     cwd = str(Path.cwd())
     earlier = reusable(opened, read, provenance, cwd) if reuse else []
     if dry_run:

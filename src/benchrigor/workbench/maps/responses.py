@@ -225,7 +225,7 @@ class Samples:
                 options={**options, "limits": codec.encode(options["limits"])},
                 generator={**described, "cwd": self._cwd},
                 subject=self._told(sample),
-                provenance=machine.provenance(),
+                provenance=machine.provenance(full=True),
                 store=self._store,
             )
         restart = self._server[0].restart if self._server else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from subprocess import DEVNULL
 
 from benchrigor.errors import WorkloadFailed
@@ -17,6 +18,16 @@ LONGEST_S = {"cleanup": 60.0}  # of those that no round limits
 _SETUP_S = 3600.0  # a build takes long, and not for ever
 _LAST_S = 0.5  # for what concludes a round that took all of its time, and the grace behind it
 setting_up: list[str] = []  # while a setup runs: no round is under way that could be finished
+
+
+@contextmanager
+def before_rounds() -> Iterator[None]:
+    """Note that what runs belongs to no round."""
+    setting_up.append("setup")
+    try:
+        yield
+    finally:
+        setting_up.pop()
 
 
 class CommandHooks:
@@ -45,11 +56,8 @@ class CommandHooks:
         """Run the setup, if it did not run yet."""
         if not self._is_set_up:
             self._is_set_up = True
-            setting_up.append("setup")
-            try:
+            with before_rounds():
                 self._run("setup")
-            finally:
-                setting_up.pop()
 
     def prepare(self, left_s: float | None) -> bool:
         """Run what prepares a round; return whether it ended within the time that is left."""

@@ -1,0 +1,78 @@
+"""The formats in which records are written for other tools, and how a file's name tells one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePath
+
+from benchrigor.errors import InvalidInput
+from benchrigor.model import RunRecord
+from benchrigor.model.checks import attempt, refuse
+from benchrigor.report.csv_tables import Row, csv_text, reading_rows
+from benchrigor.report.writers.figures import (
+    Document,
+    for_bencher,
+    for_github,
+    with_readings,
+)
+from benchrigor.report.writers.pyperf_suite import for_pyperf
+
+_SUFFIXES = {".csv": "csv", ".bmf.json": "bencher", ".json": "pyperf"}  # the first that fits
+
+
+def for_tables(records: Sequence[RunRecord], metric: str | None) -> Document:
+    """Return all readings of all records, one a line, with their benchmark in front."""
+    known, remarks = with_readings(records)
+    return Document(text=csv_text(_rows(known, metric)), size=len(known), remarks=remarks)
+
+
+def _rows(records: Sequence[RunRecord], metric: str | None) -> Iterator[Row]:
+    for place, record in enumerate(records):
+        head, *rows = reading_rows(record)
+        if place == 0:
+            yield ("benchmark", *head)
+        yield from ((record.name, *row) for row in rows if metric in (None, row[0]))
+
+
+FORMATS: dict[str, Callable[[Sequence[RunRecord], str | None], Document]] = {
+    "pyperf": for_pyperf,
+    "csv": for_tables,
+    "bencher": for_bencher,
+    "github": for_github,
+}
+
+
+def format_of(name: str) -> str:
+    """Return the format that the name of a file tells.
+
+    >>> format_of("a.json"), format_of("a.json.gz"), format_of("a.CSV"), format_of("a.bmf.json")
+    ('pyperf', 'pyperf', 'csv', 'bencher')
+    """
+    ending = PurePath(name.lower().removesuffix(".gz")).name
+    for suffix, told in _SUFFIXES.items():
+        if ending.endswith(suffix):
+            return told
+    endings, words = ", ".join(_SUFFIXES), ", ".join(FORMATS)
+    raise InvalidInput(f"{name} tells no format, expected {endings}, or --to and one of {words}")
+
+
+def written(records: Sequence[RunRecord], to: str, metric: str | None = None) -> Document:
+    """Return records as a file of a format; of several metrics those of this name.
+
+    Raises
+    ------
+    InvalidInput
+        When the format cannot hold one of them, or two have one name.
+    NotEstimable
+        When a format of numbers is asked for, and none of them has one.
+    """
+    names = [each.name for each in records]
+    double = [name for name, times in Counter(names).items() if times > 1]
+    problems = [
+        f"there are two benchmarks named {name!r}, expected each name once" for name in double
+    ]
+    for each in records:
+        attempt(problems, each.analysis, metric)
+    refuse(problems)
+    return FORMATS[to](records, metric)
