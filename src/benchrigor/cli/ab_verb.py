@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.compare_verb import code_of, fail_on_option, reported
+from benchrigor.cli.compare_verb import fail_on_option, reported
 from benchrigor.cli.driving import gentle_interrupt
-from benchrigor.cli.exits import leave
+from benchrigor.cli.exits import code_of, leave
 from benchrigor.cli.output import live_line, print_result, remark
 from benchrigor.cli.targets import imported, names_function
 from benchrigor.cli.verb_help import Verb

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.compare_verb import code_of_family, fail_on_option
+from benchrigor.cli.compare_verb import fail_on_option
 from benchrigor.cli.driving import driven_in_turn
-from benchrigor.cli.exits import code_for, leave
+from benchrigor.cli.exits import code_for, code_of_family, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, summary
 from benchrigor.cli.verb_help import Verb

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.exits import code_of, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result
-from benchrigor.cli.recordings import Columns, recording
+from benchrigor.cli.recordings import Columns, recordings
+from benchrigor.cli.suite_files import code_of_suites, compared_files
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable
-from benchrigor.layout import Page, page, row, table, wrapped
-from benchrigor.model import Code, Comparison, Decision, Estimate, Family, RunRecord, Verdict
+from benchrigor.layout import Page, Part, page, row, table, wrapped
+from benchrigor.model import Code, Comparison, Decision, Estimate, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
-from benchrigor.model.comparison import show_difference
+from benchrigor.model.comparison import SuiteComparison, show_difference
 from benchrigor.model.options import CHOICES
 from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
@@ -33,8 +34,9 @@ from benchrigor.model.text import (
     show_estimate,
 )
 from benchrigor.report import comparison_page
-from benchrigor.report.comparison_text import show_basis, show_more
+from benchrigor.report.comparison_text import family_page, show_basis, show_more
 from benchrigor.report.notice_lines import chosen, marked, warnings
+from benchrigor.report.tables.suite_page import suite_page
 from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
 from benchrigor.session.replays.recorded_run import is_bare
@@ -42,7 +44,6 @@ from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 
 _LABEL = 11
-_CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.TARGET_MISSED}
 # Of what may differ beside the readings.
 _WARNINGS = {
     *(Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER),
@@ -56,25 +57,6 @@ fail_on_option = click.option(
     help="Which verdicts end with an exit code other than 0: worse; undecided or worse; none.  "
     "[default: undecided]",
 )
-
-
-def code_of(comparison: Comparison, fail_on: str | None) -> ExitCode:
-    """Return the exit code of a verdict, 0 where it is not failed on."""
-    if fail_on == "never":
-        return ExitCode.RESULT
-    if comparison.ratio is None and fail_on is None:
-        return ExitCode.NOTHING_MEASURED
-    verdict = comparison.verdict
-    if fail_on == "worse" and verdict is not Verdict.WORSE:
-        return ExitCode.RESULT
-    return _CODES.get(verdict, ExitCode.RESULT)
-
-
-def code_of_family(family: Family, fail_on: str | None) -> ExitCode:
-    """Return the worst exit code of the verdicts of a family."""
-    each = family.comparisons.items()
-    judged = (replace(one, verdict=family.verdicts[name]) for name, one in each)
-    return max(code_of(one, fail_on) for one in judged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -114,6 +96,12 @@ class _Side:
 @click.option(
     "--same-machine", is_flag=True, help="Compare nothing that was measured on two machines."
 )
+@click.option(
+    "--filter",
+    "pattern",
+    metavar="PATTERN",
+    help="Compare the benchmarks in whose names this regular expression is found.",
+)
 @click.option("--paired", is_flag=True, help="Compare files line by line, runs of ab in pairs.")
 @shared.column_options
 @shared.store_option
@@ -126,6 +114,7 @@ def compare(
     margin: float,
     paired: bool,
     same_machine: bool,
+    pattern: str | None,
     column: str | None,
     by: str | None,
     unit: str | None,
@@ -155,12 +144,18 @@ def compare(
       benchrigor compare 3f2a 81bc 9d07
     """  # noqa: D301  # click wants the backspace itself
     columns = Columns(column=column, by=by, unit=unit)
-    sides = [_side(source, metric, columns, store=store) for source in sources]
-    _check(sides, metric=metric, paired=paired)
-    hosts = {str(each.origin["host"]) for each in sides}
-    if same_machine and len(hosts) > 1:
-        raise NotComparable(f"the runs are of {' and '.join(sorted(hosts))}, expected one machine")
     fail_on = options.pop("fail_on")
+    read = [(source, recordings(source, columns, store=store)) for source in sources]
+    if pattern is not None or any(len(runs) > 1 for _, runs in read):
+        _check_files(sources, paired=paired)
+        if same_machine:
+            _check_machine(each for _, runs in read for each in runs)
+        options |= {"metric": metric, "margin": margin}
+        _tell_suites(compared_files(read, pattern, **options), fail_on, as_json=as_json)
+    sides = [_side(source, *runs, metric=metric) for source, runs in read]
+    _check(sides, metric=metric, paired=paired)
+    if same_machine:
+        _check_machine(each.given for each in sides)
     if len(sides) > 2:
         _rank(sides, as_json=as_json, metric=metric, **options)
         return
@@ -202,8 +197,39 @@ def _compare_two(
     leave(code_of(comparison, fail_on))
 
 
-def _side(source: str, metric: str | None, columns: Columns, *, store: Path | None) -> _Side:
-    given = recording(source, columns, store=store)
+def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool) -> NoReturn:
+    """Print the table of several files, and leave with the exit code of all verdicts."""
+
+    def shown() -> Page:
+        parts: list[Part] = [suite_page(suites)]
+        for file, family in suites.families.items() if wants_details() else ():
+            parts += ["", f"{file} against {suites.baseline}", family_page(family)]
+        return page(parts)
+
+    print_result(shown, as_json=as_json, suites=suites)
+    leave(code_of_suites(suites, fail_on))
+
+
+def _check_files(sources: Sequence[str], *, paired: bool) -> None:
+    """Raise once for files and options that do not go together."""
+    problems = []
+    if len(sources) < 2:
+        problems.append(f"{sources[0]} stands alone, expected a baseline and a candidate")
+    double = sorted({source for source in sources if sources.count(source) > 1})
+    problems += [f"{source} is given twice, expected each once" for source in double]
+    if paired:
+        problems.append("--paired is for two files of one benchmark: choose it with --column")
+    refuse(problems)
+
+
+def _check_machine(runs: Iterable[RunRecord]) -> None:
+    """Raise NotComparable if the runs are of several machines."""
+    hosts = {str(each.provenance and each.provenance.host) for each in runs}
+    if len(hosts) > 1:
+        raise NotComparable(f"the runs are of {' and '.join(sorted(hosts))}, expected one machine")
+
+
+def _side(source: str, given: RunRecord, *, metric: str | None) -> _Side:
     side = _side_of(source, given, metric)
     # Both sides have the same benchmarks: their files tell them apart.
     return replace(side, label=source) if "tool" in given.subject else side
