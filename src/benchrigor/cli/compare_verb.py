@@ -15,6 +15,7 @@ from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recordings
 from benchrigor.cli.suite_files import code_of_suites, compared_files
+from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.layout import Page, Part, page, row, table, wrapped
@@ -36,6 +37,13 @@ from benchrigor.model.text import (
 from benchrigor.report import comparison_page
 from benchrigor.report.comparison_text import family_page, show_basis, show_more
 from benchrigor.report.notice_lines import chosen, marked, warnings
+from benchrigor.report.tables.figures import (
+    Figure,
+    Figures,
+    figures_of_pair,
+    figures_of_suites,
+    notes_of,
+)
 from benchrigor.report.tables.suite_page import suite_page
 from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
@@ -106,6 +114,7 @@ class _Side:
 @shared.column_options
 @shared.store_option
 @shared.details_option
+@table_options
 @shared.json_option
 def compare(
     sources: tuple[str, ...],
@@ -186,9 +195,11 @@ def _compare_two(
 ) -> None:
     """Print the comparison of two sides, and leave with the exit code of its verdict."""
     comparison = compare_named({each.label: each.given for each in sides}, **options)
+    labels = [each.label for each in sides]
     print_result(
-        lambda: reported(comparison, [each.label for each in sides]),
+        lambda: reported(comparison, labels),
         as_json=as_json,
+        figures=lambda: figures_of_pair(comparison, labels),
         comparison=comparison,
         baseline=sides[0].origin,
         candidate=sides[1].origin,
@@ -206,7 +217,7 @@ def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool)
             parts += ["", f"{file} against {suites.baseline}", family_page(family)]
         return page(parts)
 
-    print_result(shown, as_json=as_json, suites=suites)
+    print_result(shown, as_json=as_json, figures=lambda: figures_of_suites(suites), suites=suites)
     leave(code_of_suites(suites, fail_on))
 
 
@@ -319,9 +330,20 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
                 lines += marked(notice, f"{each.name}: ")
     else:
         lines += warnings(chosen(every))
+    ranked = tuple(
+        Figure(
+            name=each.name,
+            place=f"{each.place}.",
+            statistic=options["statistic"] or "mean",
+            estimate=each.estimate,
+            unit=_unit(sides),
+        )
+        for each in places
+    )
     print_result(
         lambda: page(lines),
         as_json=as_json,
+        figures=lambda: Figures(rows=ranked, notes=notes_of(every)),
         places=places,
         sides=[each.origin for each in sides],
         warnings=[str(each) for each in notices],

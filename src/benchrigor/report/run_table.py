@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from benchrigor.errors import BenchrigorError
@@ -111,23 +111,15 @@ def _row(record: RunRecord) -> tuple[str, ...]:
 
 def _warnings(records: Sequence[RunRecord], worded: Callable[[str], str]) -> list[Part]:
     """Say once what weakens numbers, but for what their endings say, and which they are."""
-    told = (
-        (worded(sentence_of(each, reason=reason)), record.name)
-        for record in records
-        for reason in [record.decision.reason if record.decision else None]
-        for each in chosen_of_run(record)
-        if each.code is not Code.NOT_CONVERGED
-    )
-    return warnings_of(told, len(records))
-
-
-def warnings_of(told: Iterable[tuple[str, str]], total: int) -> list[Part]:
-    """Say each sentence once, with the names that it concerns unless those are all."""
     concerned: dict[str, list[str]] = {}
-    for sentence, name in told:
-        concerned.setdefault(sentence, []).append(name)
+    for record in records:
+        for each in chosen_of_run(record):
+            if each.code is not Code.NOT_CONVERGED:
+                reason = record.decision.reason if record.decision else None
+                sentence = worded(sentence_of(each, reason=reason))
+                concerned.setdefault(sentence, []).append(record.name)
     lines: list[Part] = []
     for sentence, names in concerned.items():
-        whose = "" if len(names) == total else f"{first_few(names, _LISTED)}: "
+        whose = "" if len(names) == len(records) else f"{first_few(names, _LISTED)}: "
         lines += wrapped(f"{whose}{sentence}", "! ", style="yellow")
     return lines

@@ -10,9 +10,9 @@ from benchrigor.model import Verdict
 from benchrigor.model.comparison import SuiteComparison, mean_change
 from benchrigor.model.text import first_few, many, percent, show_value
 from benchrigor.report.notice_lines import chosen, sentence_of
-from benchrigor.report.run_table import warnings_of
 
 _LISTED = 10  # names of benchmarks that a file lacks
+_SOME = 5  # names that a warning is listed with
 
 
 def suite_page(suites: SuiteComparison) -> Page:
@@ -20,39 +20,56 @@ def suite_page(suites: SuiteComparison) -> Page:
 
     Of two files the change has its interval; of more there is no room for it.
     """
-    header, rows = (
-        ["benchmark", suites.baseline],
-        [[name, _base(suites, name)] for name in suites.names],
-    )
-    files = [*suites.refused]
-    means = ["geometric mean", ""]
+    names, files = suites.names, [*suites.refused]
+    columns = [
+        ["benchmark", *names, "geometric mean"],
+        [suites.baseline, *(_base(suites, name) for name in names), ""],
+    ]
     for file in files:
-        family = suites.families.get(file)
-        cells = [_cells(suites, file, name) for name in suites.names]
-        first = next(iter(family.comparisons.values())) if family else None
-        mean = ""
-        if family and first and family.summary:
-            mean = mean_change(family.summary, first.readings_in, first.direction)
+        cells, mean = [_cells(suites, file, name) for name in names], _mean(suites, file)
         if len(files) == 1:
-            header += [file, "verdict"]
-            means += [mean, ""]
-            rows = [[*row, *cell] for row, cell in zip(rows, cells, strict=True)]
+            changes, verdicts = zip(*cells, strict=True)
+            columns += [[file, *changes, mean], ["verdict", *verdicts, ""]]
         else:
-            header.append(file)
-            means.append(mean)
             short = (", ".join((change.partition(" [")[0], verdict)) for change, verdict in cells)
-            rows = [[*row, cell.strip(", ")] for row, cell in zip(rows, short, strict=True)]
-    lines = table([header, *rows, *([means] if any(means[2:]) else [])], "<" * len(header))
+            columns.append([file, *(cell.strip(", ") for cell in short), mean])
+    rows = [*zip(*columns, strict=True)]
+    lines = table(rows if suites.families else rows[:-1], "<" * len(columns))
+    lines += [part for each in said_of(suites) for part in wrapped(each, hanging=2)]
+    for each in warnings_of(suites):
+        lines += wrapped(each, "! ", style="yellow")
+    return page(lines)
+
+
+def said_of(suites: SuiteComparison) -> Iterator[str]:
+    """Say how many verdicts of each kind there are, by what is judged, and what is missing."""
     for file, family in suites.families.items():
         counts = Counter(family.verdicts.values())
         shown = ", ".join(f"{counts[each]} {each}" for each in Verdict if counts[each])
-        lines += wrapped(f"{file}: {shown}", hanging=2)
-    lines += [line for each in _judged(suites) for line in wrapped(each, hanging=2)]
+        yield f"{file}: {shown}"
+    yield from _judged(suites)
     for file, names in suites.missing.items():
         if names:
-            lines += wrapped(f"Not in {file}: {first_few(names, _LISTED)}.", hanging=2)
-    told = [*_told(suites)]
-    return page([*lines, *warnings_of(told, len(suites.names))])
+            yield f"Not in {file}: {first_few(names, _LISTED)}."
+
+
+def warnings_of(suites: SuiteComparison) -> Iterator[str]:
+    """Say once what weakens comparisons, with the benchmarks that it concerns unless all are."""
+    concerned: dict[str, list[str]] = {}
+    for sentence, name in _told(suites):
+        concerned.setdefault(sentence, []).append(name)
+    for sentence, names in concerned.items():
+        whose = "" if len(names) == len(suites.names) else f"{first_few(names, _SOME)}: "
+        yield f"{whose}{sentence}"
+
+
+def _mean(suites: SuiteComparison, file: str) -> str:
+    """Show the geometric mean of the ratios of a file."""
+    family = suites.families.get(file)
+    if family is None or family.summary is None:
+        return ""
+    first = next(iter(family.comparisons.values()))
+    return mean_change(family.summary, first.readings_in, first.direction)
 
 
 def _base(suites: SuiteComparison, name: str) -> str:
@@ -61,10 +78,10 @@ def _base(suites: SuiteComparison, name: str) -> str:
         found = family.comparisons.get(name)
         if found is not None and found.baseline is not None:
             return show_value(found.baseline.value, found.readings_in)
-    return _held(suites, suites.baseline, name) or "no number"
+    return held_in(suites, suites.baseline, name) or "no number"
 
 
-def _held(suites: SuiteComparison, file: str, name: str) -> str:
+def held_in(suites: SuiteComparison, file: str, name: str) -> str:
     """Show the first figure that a file without raw readings has of a benchmark."""
     figures = suites.figures[file].get(name, {})
     return next((f"{figure} {value:.4g}" for figure, value in figures.items()), "")
@@ -76,7 +93,7 @@ def _cells(suites: SuiteComparison, file: str, name: str) -> tuple[str, str]:
     if family is not None and name in family.comparisons:
         return family.comparisons[name].show_change(), str(family.verdicts[name])
     if name in suites.refused[file]:
-        return _held(suites, file, name), "no verdict"
+        return held_in(suites, file, name), "no verdict"
     return "", "-"
 
 

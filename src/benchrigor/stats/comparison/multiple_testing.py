@@ -277,9 +277,9 @@ def _compare_each(
 
 
 def _benjamini_hochberg(comparisons: Mapping[str, Comparison]) -> dict[str, float]:
-    """Adjust p-values as Benjamini & Hochberg (1995): the least of m p(j) / j over the ranks j >= i.
+    """Adjust p-values: of rank i, the least m p(j) / j over the ranks j >= i, at most 1.
 
-    By itself, since `scipy.stats` takes a second to load.
+    Benjamini & Hochberg (1995), section 3.1. Not by `scipy.stats`, which takes a second to load.
     """
     ps = np.array([each.p_beyond for each in comparisons.values()])
     order = np.argsort(ps)
