@@ -56,7 +56,8 @@ def _filtered(
         for file, suite in suites.items()
     }
     if not any(kept.values()):
-        names = first_few([repr(name) for suite in suites.values() for name in suite], _SOME)
+        every = dict.fromkeys(repr(name) for suite in suites.values() for name in suite)
+        names = first_few([*every], _SOME)
         raise InvalidInput(f"--filter is {pattern!r}, which is in none of the names: {names}")
     return kept
 

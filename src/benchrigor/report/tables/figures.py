@@ -15,12 +15,13 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.run_line import headline_of
 from benchrigor.model.text import percent, show_interval
 from benchrigor.report.notice_lines import chosen, chosen_of_run, sentence_of
-from benchrigor.report.tables.suite_page import held_in, said_of, warnings_of
+from benchrigor.report.tables.suite_page import held_in, mean_of, said_of, warnings_of
 from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _TEXTS = ("name", "file", "metric", "place", "statistic")
-_SPECIAL = re.compile(r"[&<>\\`*_~|$\[\]]")
+# An underscore within a word is no markup.
+_SPECIAL = re.compile(r"[&<>\\`*~|$\[]|(?<![^\W_])_|_(?![^\W_])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,15 +73,15 @@ def markdown_of(figures: Figures) -> str:
     interval = f"{percent(levels.pop(), digits=10)} interval" if len(levels) == 1 else "Interval"
     columns: tuple[tuple[str, str, Callable[[Figure], str]], ...] = (
         ("Place", ":---", lambda each: each.place),
-        ("Name", ":---", lambda each: each.name),
-        ("File", ":---", lambda each: each.file),
-        ("Metric", ":---", lambda each: each.metric),
-        (value, "---:", lambda each: each.shown[0]),
+        ("Name", ":---", lambda each: harmless(each.name)),
+        ("File", ":---", lambda each: harmless(each.file)),
+        ("Metric", ":---", lambda each: harmless(each.metric)),
+        (value, "---:", lambda each: harmless(each.shown[0])),
         (interval, "---:", lambda each: each.shown[1]),
         ("Ratio", "---:", lambda each: show_interval(each.ratio, "") if each.ratio else ""),
         ("Verdict", ":---", lambda each: each.verdict),
     )
-    cells = [[harmless(cell(each)) for each in figures.rows] for _, _, cell in columns]
+    cells = [[cell(each) for each in figures.rows] for _, _, cell in columns]
     kept = [index for index, column in enumerate(cells) if any(column)]
     lines = [
         " | ".join(columns[index][0] for index in kept),
@@ -177,9 +178,13 @@ def figures_of_run(record: RunRecord) -> Figures:
 
 def figures_of_suites(suites: SuiteComparison) -> Figures:
     """Return each benchmark in each file, with its ratio to the first and the verdict on it."""
-    return Figures(
-        rows=tuple(_rows_of_suites(suites)), notes=(*said_of(suites), *warnings_of(suites))
+    means = (
+        f"{file}: geometric mean of the ratios: {mean}"
+        for file in suites.families
+        if (mean := mean_of(suites, file))
     )
+    notes = (*means, *said_of(suites), *warnings_of(suites))
+    return Figures(rows=tuple(_rows_of_suites(suites)), notes=notes)
 
 
 def _rows_of_suites(suites: SuiteComparison) -> Iterator[Figure]:

@@ -26,7 +26,7 @@ def suite_page(suites: SuiteComparison) -> Page:
         [suites.baseline, *(_base(suites, name) for name in names), ""],
     ]
     for file in files:
-        cells, mean = [_cells(suites, file, name) for name in names], _mean(suites, file)
+        cells, mean = [_cells(suites, file, name) for name in names], mean_of(suites, file)
         if len(files) == 1:
             changes, verdicts = zip(*cells, strict=True)
             columns += [[file, *changes, mean], ["verdict", *verdicts, ""]]
@@ -63,7 +63,7 @@ def warnings_of(suites: SuiteComparison) -> Iterator[str]:
         yield f"{whose}{sentence}"
 
 
-def _mean(suites: SuiteComparison, file: str) -> str:
+def mean_of(suites: SuiteComparison, file: str) -> str:
     """Show the geometric mean of the ratios of a file."""
     family = suites.families.get(file)
     if family is None or family.summary is None:
