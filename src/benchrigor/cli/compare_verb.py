@@ -80,7 +80,7 @@ class _Side:
 @click.command(
     cls=Verb,
     usual="--statistic --margin --confidence --direction --metric --fail-on --paired --column "
-    "--round --unit --store --details --json",
+    "--filter --round --unit --store --details --markdown --csv --json",
 )
 @click.argument("sources", nargs=-1, required=True, metavar="BASELINE CANDIDATE [MORE]...")
 @click.option(
@@ -133,7 +133,10 @@ def compare(
 ) -> None:
     """Compare a candidate with a baseline, or rank more than two.
 
-    Each is a stored run (the beginning of its id is enough) or a CSV or JSON file of readings.
+    Each is a stored run (the beginning of its id is enough), a CSV or JSON file of readings, or
+    what another tool wrote. Files of several benchmarks are compared with the first one by name,
+    in a table, and judged together (docs/formats.md); --column chooses one benchmark instead.
+
     Warm-up and cool-down are left out. Restarted rounds, and commands run once a round, count
     one by one; a single series counts for its own process only, and a warning says so. More than
     two are ranked: the best first, those that do not differ beyond chance in one place.
@@ -151,6 +154,7 @@ def compare(
       benchrigor compare old.csv new.csv --paired --statistic median --json
       benchrigor compare --paired 3f2a 81bc
       benchrigor compare 3f2a 81bc 9d07
+      benchrigor compare old.json new.json --filter '^sort' --markdown table.md
     """  # noqa: D301  # click wants the backspace itself
     columns = Columns(column=column, by=by, unit=unit)
     fail_on = options.pop("fail_on")

@@ -223,10 +223,3 @@ def test_all_problems_of_a_ranking_are_named_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
         rank({"a": []}, statistic="mode", confidence=0.0, direction="up")
     assert len(caught.value.problems) == 4
-
-
-@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30))
-def test_p_values_are_adjusted_as_by_scipy(ps: list[float]) -> None:
-    known = {str(index): SimpleNamespace(p_beyond=each) for index, each in enumerate(ps)}
-    found = multiple_testing._benjamini_hochberg(known)  # type: ignore[arg-type]
-    assert [*found.values()] == stats.false_discovery_control(ps).tolist()
