@@ -12,10 +12,11 @@ from typing import Any
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.compare_verb import code_of, fail_on_option, reported
+from benchrigor.cli.compare_verb import fail_on_option, reported
 from benchrigor.cli.driving import gentle_interrupt
-from benchrigor.cli.exits import leave
+from benchrigor.cli.exits import code_of, leave
 from benchrigor.cli.output import live_line, print_result, remark
+from benchrigor.cli.tables import table_options
 from benchrigor.cli.targets import imported, names_function
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
@@ -24,6 +25,7 @@ from benchrigor.model import Comparison, Options
 from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Workload
+from benchrigor.report.tables.figures import figures_of_pair
 from benchrigor.session import measure_pair, meter_for
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.session.pairs.pair_engine import PairEngine
@@ -85,6 +87,7 @@ from benchrigor.workloads.worktrees import Checkout, is_changed, words_of, workt
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
 @shared.details_option
+@table_options
 @shared.json_option
 def ab(words: tuple[str, ...], **given: Any) -> None:
     """Measure two functions or commands in turn, and say whether the new one is better or worse.
@@ -237,6 +240,7 @@ def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) 
     print_result(
         lambda: reported(comparison, labels),
         as_json=given["as_json"],
+        figures=lambda: figures_of_pair(comparison, labels),
         comparison=comparison,
         baseline=labels[0],
         candidate=labels[1],

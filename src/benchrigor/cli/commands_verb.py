@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.compare_verb import code_of_family, fail_on_option
+from benchrigor.cli.compare_verb import fail_on_option
 from benchrigor.cli.driving import driven_in_turn
-from benchrigor.cli.exits import code_for, leave
+from benchrigor.cli.exits import code_for, code_of_family, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, summary
 from benchrigor.cli.parameter_values import parameter_values
+from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
@@ -41,6 +42,7 @@ from benchrigor.model.text import PEAK_MEMORY, no_number, show_peak_memory, show
 from benchrigor.protocols import Workload
 from benchrigor.report import render
 from benchrigor.report.notice_lines import chosen, marked, warnings
+from benchrigor.report.tables.figures import Figure, Figures, notes_of
 from benchrigor.secret_texts import HIDDEN, Veiled, hide_value
 from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed, seed_of
@@ -141,6 +143,7 @@ class _Command(NamedTuple):
 @click.option("--no-store", is_flag=True, help="Keep nothing.")
 @shared.store_option
 @shared.details_option
+@table_options
 @shared.json_option
 def commands(commands: tuple[str, ...], **given: Any) -> None:
     """Measure commands in turn, and rank them or compare them with one.
@@ -356,8 +359,36 @@ def _tell(
         if wants_details():
             lines += [line for notice in notices for line in marked(notice)]
     lines += _of_each(records, notices)
-    print_result(lambda: page(lines), as_json=given["as_json"], **told)
+    figures = _figures(records, estimates, ratios, family, given["statistic"])
+    print_result(
+        lambda: page(lines),
+        as_json=given["as_json"],
+        figures=lambda: Figures(rows=figures, notes=notes_of(notices)),
+        **told,
+    )
     return family
+
+
+def _figures(
+    records: Mapping[str, RunRecord],
+    estimates: Mapping[str, Estimate | None],
+    ratios: Mapping[str, Comparison],
+    family: Family | None,
+    statistic: str,
+) -> tuple[Figure, ...]:
+    """Return what is told of each command, in the order of a ranking or as they were given."""
+    ordered = records if family else [*estimates, *(records.keys() - estimates.keys())]
+    return tuple(
+        Figure(
+            name=name,
+            statistic=statistic,
+            estimate=estimates.get(name),
+            unit=TIME.unit,
+            ratio=ratios[name].ratio if name in ratios else None,
+            verdict=str(family.verdicts.get(name, "")) if family else "",
+        )
+        for name in ordered
+    )
 
 
 def _shown(family: Family) -> str:

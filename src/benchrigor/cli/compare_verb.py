@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.exits import code_of, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result
-from benchrigor.cli.recordings import Columns, recording
+from benchrigor.cli.recordings import Columns, recordings
+from benchrigor.cli.suite_files import code_of_suites, compared_files
+from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable
-from benchrigor.layout import Page, page, row, table, wrapped
-from benchrigor.model import Code, Comparison, Decision, Estimate, Family, RunRecord, Verdict
+from benchrigor.layout import Page, Part, page, row, table, wrapped
+from benchrigor.model import Code, Comparison, Decision, Estimate, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
-from benchrigor.model.comparison import show_difference
+from benchrigor.model.comparison import SuiteComparison, show_difference
 from benchrigor.model.options import CHOICES
 from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
@@ -33,8 +35,16 @@ from benchrigor.model.text import (
     show_estimate,
 )
 from benchrigor.report import comparison_page
-from benchrigor.report.comparison_text import show_basis, show_more
+from benchrigor.report.comparison_text import family_page, show_basis, show_more
 from benchrigor.report.notice_lines import chosen, marked, warnings
+from benchrigor.report.tables.figures import (
+    Figure,
+    Figures,
+    figures_of_pair,
+    figures_of_suites,
+    notes_of,
+)
+from benchrigor.report.tables.suite_page import suite_page
 from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
 from benchrigor.session.replays.recorded_run import is_bare
@@ -42,7 +52,6 @@ from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 
 _LABEL = 11
-_CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.TARGET_MISSED}
 # Of what may differ beside the readings.
 _WARNINGS = {
     *(Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER),
@@ -58,25 +67,6 @@ fail_on_option = click.option(
 )
 
 
-def code_of(comparison: Comparison, fail_on: str | None) -> ExitCode:
-    """Return the exit code of a verdict, 0 where it is not failed on."""
-    if fail_on == "never":
-        return ExitCode.RESULT
-    if comparison.ratio is None and fail_on is None:
-        return ExitCode.NOTHING_MEASURED
-    verdict = comparison.verdict
-    if fail_on == "worse" and verdict is not Verdict.WORSE:
-        return ExitCode.RESULT
-    return _CODES.get(verdict, ExitCode.RESULT)
-
-
-def code_of_family(family: Family, fail_on: str | None) -> ExitCode:
-    """Return the worst exit code of the verdicts of a family."""
-    each = family.comparisons.items()
-    judged = (replace(one, verdict=family.verdicts[name]) for name, one in each)
-    return max(code_of(one, fail_on) for one in judged)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Side:
     """A run, or the readings of a file; ``origin`` says for programs where they come from."""
@@ -90,7 +80,7 @@ class _Side:
 @click.command(
     cls=Verb,
     usual="--statistic --margin --confidence --direction --metric --fail-on --paired --column "
-    "--round --unit --store --details --json",
+    "--filter --round --unit --store --details --markdown --csv --json",
 )
 @click.argument("sources", nargs=-1, required=True, metavar="BASELINE CANDIDATE [MORE]...")
 @click.option(
@@ -114,10 +104,17 @@ class _Side:
 @click.option(
     "--same-machine", is_flag=True, help="Compare nothing that was measured on two machines."
 )
+@click.option(
+    "--filter",
+    "pattern",
+    metavar="PATTERN",
+    help="Compare the benchmarks in whose names this regular expression is found.",
+)
 @click.option("--paired", is_flag=True, help="Compare files line by line, runs of ab in pairs.")
 @shared.column_options
 @shared.store_option
 @shared.details_option
+@table_options
 @shared.json_option
 def compare(
     sources: tuple[str, ...],
@@ -126,6 +123,7 @@ def compare(
     margin: float,
     paired: bool,
     same_machine: bool,
+    pattern: str | None,
     column: str | None,
     by: str | None,
     unit: str | None,
@@ -135,7 +133,10 @@ def compare(
 ) -> None:
     """Compare a candidate with a baseline, or rank more than two.
 
-    Each is a stored run (the beginning of its id is enough) or a CSV or JSON file of readings.
+    Each is a stored run (the beginning of its id is enough), a CSV or JSON file of readings, or
+    what another tool wrote. Files of several benchmarks are compared with the first one by name,
+    in a table, and judged together (docs/formats.md); --column chooses one benchmark instead.
+
     Warm-up and cool-down are left out. Restarted rounds, and commands run once a round, count
     one by one; a single series counts for its own process only, and a warning says so. More than
     two are ranked: the best first, those that do not differ beyond chance in one place.
@@ -153,14 +154,21 @@ def compare(
       benchrigor compare old.csv new.csv --paired --statistic median --json
       benchrigor compare --paired 3f2a 81bc
       benchrigor compare 3f2a 81bc 9d07
+      benchrigor compare old.json new.json --filter '^sort' --markdown table.md
     """  # noqa: D301  # click wants the backspace itself
     columns = Columns(column=column, by=by, unit=unit)
-    sides = [_side(source, metric, columns, store=store) for source in sources]
-    _check(sides, metric=metric, paired=paired)
-    hosts = {str(each.origin["host"]) for each in sides}
-    if same_machine and len(hosts) > 1:
-        raise NotComparable(f"the runs are of {' and '.join(sorted(hosts))}, expected one machine")
     fail_on = options.pop("fail_on")
+    read = [(source, recordings(source, columns, store=store)) for source in sources]
+    if pattern is not None or any(len(runs) > 1 for _, runs in read):
+        _check_files(sources, paired=paired)
+        if same_machine:
+            _check_machine(each for _, runs in read for each in runs)
+        options |= {"metric": metric, "margin": margin}
+        _tell_suites(compared_files(read, pattern, **options), fail_on, as_json=as_json)
+    sides = [_side(source, *runs, metric=metric) for source, runs in read]
+    _check(sides, metric=metric, paired=paired)
+    if same_machine:
+        _check_machine(each.given for each in sides)
     if len(sides) > 2:
         _rank(sides, as_json=as_json, metric=metric, **options)
         return
@@ -191,9 +199,11 @@ def _compare_two(
 ) -> None:
     """Print the comparison of two sides, and leave with the exit code of its verdict."""
     comparison = compare_named({each.label: each.given for each in sides}, **options)
+    labels = [each.label for each in sides]
     print_result(
-        lambda: reported(comparison, [each.label for each in sides]),
+        lambda: reported(comparison, labels),
         as_json=as_json,
+        figures=lambda: figures_of_pair(comparison, labels),
         comparison=comparison,
         baseline=sides[0].origin,
         candidate=sides[1].origin,
@@ -202,8 +212,39 @@ def _compare_two(
     leave(code_of(comparison, fail_on))
 
 
-def _side(source: str, metric: str | None, columns: Columns, *, store: Path | None) -> _Side:
-    given = recording(source, columns, store=store)
+def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool) -> NoReturn:
+    """Print the table of several files, and leave with the exit code of all verdicts."""
+
+    def shown() -> Page:
+        parts: list[Part] = [suite_page(suites)]
+        for file, family in suites.families.items() if wants_details() else ():
+            parts += ["", f"{file} against {suites.baseline}", family_page(family)]
+        return page(parts)
+
+    print_result(shown, as_json=as_json, figures=lambda: figures_of_suites(suites), suites=suites)
+    leave(code_of_suites(suites, fail_on))
+
+
+def _check_files(sources: Sequence[str], *, paired: bool) -> None:
+    """Raise once for files and options that do not go together."""
+    problems = []
+    if len(sources) < 2:
+        problems.append(f"{sources[0]} stands alone, expected a baseline and a candidate")
+    double = sorted({source for source in sources if sources.count(source) > 1})
+    problems += [f"{source} is given twice, expected each once" for source in double]
+    if paired:
+        problems.append("--paired is for two files of one benchmark: choose it with --column")
+    refuse(problems)
+
+
+def _check_machine(runs: Iterable[RunRecord]) -> None:
+    """Raise NotComparable if the runs are of several machines."""
+    hosts = {str(each.provenance and each.provenance.host) for each in runs}
+    if len(hosts) > 1:
+        raise NotComparable(f"the runs are of {' and '.join(sorted(hosts))}, expected one machine")
+
+
+def _side(source: str, given: RunRecord, *, metric: str | None) -> _Side:
     side = _side_of(source, given, metric)
     # Both sides have the same benchmarks: their files tell them apart.
     return replace(side, label=source) if "tool" in given.subject else side
@@ -293,9 +334,20 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
                 lines += marked(notice, f"{each.name}: ")
     else:
         lines += warnings(chosen(every))
+    ranked = tuple(
+        Figure(
+            name=each.name,
+            place=f"{each.place}.",
+            statistic=options["statistic"] or "mean",
+            estimate=each.estimate,
+            unit=_unit(sides),
+        )
+        for each in places
+    )
     print_result(
         lambda: page(lines),
         as_json=as_json,
+        figures=lambda: Figures(rows=ranked, notes=notes_of(every)),
         places=places,
         sides=[each.origin for each in sides],
         warnings=[str(each) for each in notices],

@@ -22,7 +22,7 @@ from benchrigor.errors import (
     WorkloadFailed,
     without_our_frames,
 )
-from benchrigor.model import Analysis, Options, RunRecord, StopReason
+from benchrigor.model import Analysis, Comparison, Family, Options, RunRecord, StopReason, Verdict
 from benchrigor.model.text import many
 from benchrigor.secret_texts import hide_in_text
 from benchrigor.session.stop_rules import wanted_half_width
@@ -52,6 +52,7 @@ _BY_ERROR: tuple[tuple[Any, ExitCode], ...] = (
     (NotComparable, ExitCode.NOT_COMPARABLE),
     (BenchrigorError, ExitCode.BAD_INPUT),
 )
+_CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.TARGET_MISSED}
 _WHOLE = {
     StopReason.SATISFIED,
     StopReason.TIME_BUDGET,
@@ -75,6 +76,25 @@ def code_for(record: RunRecord, *, target_given: bool) -> ExitCode:
     required = [each for each in record.analyses if each.metric.must_satisfy]
     missed = any(misses_width(each, asked) for each in required)
     return ExitCode.TARGET_MISSED if missed else ExitCode.RESULT
+
+
+def code_of(comparison: Comparison, fail_on: str | None) -> ExitCode:
+    """Return the exit code of a verdict, 0 where it is not failed on."""
+    if fail_on == "never":
+        return ExitCode.RESULT
+    if comparison.ratio is None and fail_on is None:
+        return ExitCode.NOTHING_MEASURED
+    verdict = comparison.verdict
+    if fail_on == "worse" and verdict is not Verdict.WORSE:
+        return ExitCode.RESULT
+    return _CODES.get(verdict, ExitCode.RESULT)
+
+
+def code_of_family(family: Family, fail_on: str | None) -> ExitCode:
+    """Return the worst exit code of the verdicts of a family."""
+    each = family.comparisons.items()
+    judged = (replace(one, verdict=family.verdicts[name]) for name, one in each)
+    return max(code_of(one, fail_on) for one in judged)
 
 
 def misses_width(analysis: Analysis, options: Options) -> bool:

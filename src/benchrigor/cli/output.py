@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from benchrigor import control_characters
+from benchrigor.cli import tables
 from benchrigor.cli.options import hint, json_printed, wants_details
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
@@ -38,6 +39,7 @@ from benchrigor.model.text import (
     show_interval,
     show_value,
 )
+from benchrigor.report.tables.figures import Figures
 from benchrigor.session.stop_rules import wanted_half_width
 
 _REDRAWN_EVERY_S = 0.1
@@ -80,14 +82,20 @@ def print_result(
     show: Callable[[], object],
     *,
     as_json: bool,
+    figures: Callable[[], Figures] | None = None,
     **fields: object,
 ) -> None:
-    """Print a result, or its fields as JSON with the versions of its layout and arithmetic."""
+    """Print a result, or its fields as JSON with the versions of its layout and arithmetic.
+
+    ``figures`` are those of `tables.table_options`.
+    """
     if as_json:
         print_json({**codec.versions(), **fields})
-    else:
+    elif figures is None or not tables.is_replaced():
         shown = show()
         say(shown if isinstance(shown, str) else str(shown))
+    if figures is not None:
+        tables.write_tables(figures, say)
 
 
 def print_record(record: RunRecord, *, as_json: bool) -> None:

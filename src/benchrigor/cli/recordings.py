@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from benchrigor.cli.options import existing_store, ignored_lines
 from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.sources import RecordedRounds, name_of, read_rounds
 from benchrigor.errors import InvalidInput, StoreFailed
-from benchrigor.formats.recognition import results_in
+from benchrigor.formats.recognition import Result, results_in
 from benchrigor.model import Metric, Options, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.session import retraced
-from benchrigor.session.replays.file_results import analysed
+from benchrigor.session.replays.file_results import analysed, arranged
 from benchrigor.session.replays.recorded_run import record_of_readings, recording_of
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.storage.project_settings import metric_named
@@ -65,6 +65,21 @@ def recording(source: str, columns: Columns, *, store: Path | None) -> RunRecord
             f"`benchrigor show {source}` tells what it found"
         )
     return record
+
+
+def recordings(source: str, columns: Columns, *, store: Path | None) -> list[RunRecord]:
+    """Read all benchmarks of a file that no column chooses from, not analysed; else as one."""
+    if source != "-" and not is_there(Path(source)):
+        return [recording(source, columns, store=store)]
+    found = _read(source, arranged)
+    if found is None:
+        return [recorded_file(source, columns, Options())]
+    if columns.column is not None:
+        found = [chosen(found, source, columns.column)]
+    if any(map(is_special, found)):
+        return [recording(source, columns, store=store)]  # which refuses it
+    columns.check(found[0], source)
+    return found
 
 
 def recorded_file(source: str, columns: Columns, options: Options) -> RunRecord:
@@ -128,12 +143,18 @@ def recorded_runs(source: str, options: Options | None = None) -> list[RunRecord
     A pipe can be read only once, so it is taken for readings, and so is an empty file, and one of
     which lines are left out.
     """
+    return _read(source, lambda found, place: analysed(found, place, options))
+
+
+def _read(
+    source: str, arrange: Callable[[Sequence[Result], str], list[RunRecord]]
+) -> list[RunRecord] | None:
     path = Path(source)
     is_full = is_there(path, Path.is_file) and path.stat().st_size > 0
     if source == "-" or not (is_full or is_there(path, Path.is_dir)) or ignored_lines():
         return None
     found = results_in(source)
-    return None if found is None else analysed(found, source, options)
+    return None if found is None else arrange(found, source)
 
 
 def stored_run(run_id: str | None, store: Path | None) -> RunRecord:

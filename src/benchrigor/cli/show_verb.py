@@ -7,12 +7,15 @@ from pathlib import Path
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.output import print_json, print_record
+from benchrigor.cli.output import print_json, print_record, say
 from benchrigor.cli.picture import plot_option, write_picture
 from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.recordings import stored_run
+from benchrigor.cli.tables import are_wanted, is_replaced, table_options, write_tables
 from benchrigor.cli.verb_help import Verb
+from benchrigor.errors import InvalidInput
 from benchrigor.report import plot_trace
+from benchrigor.report.tables.figures import figures_of_run
 
 
 @click.command(cls=Verb)
@@ -20,6 +23,7 @@ from benchrigor.report import plot_trace
 @shared.store_option
 @shared.details_option
 @plot_option
+@table_options
 @shared.json_option
 def show(run_id: str | None, store: Path | None, picture: Path | None, as_json: bool) -> None:
     """Show the report of a stored run.
@@ -36,11 +40,15 @@ def show(run_id: str | None, store: Path | None, picture: Path | None, as_json: 
     """  # noqa: D301  # click wants the backspace itself
     record = stored_run(run_id, store)
     special = module_for(record) if is_special(record) else None
+    if special is not None and are_wanted():
+        raise InvalidInput(f"--markdown and --csv are for runs, and this is {special.NOUN}")
     if as_json:
         print_json(record.to_dict())
     elif special is not None:
         special.show(record)
-    else:
+    elif not is_replaced():
         print_record(record, as_json=False)
+    if special is None:
+        write_tables(lambda: figures_of_run(record), say)
     if picture:
         write_picture(plot_trace(record) if special is None else special.draw(record), picture)

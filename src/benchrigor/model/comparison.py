@@ -195,6 +195,41 @@ class Family(Reported):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteComparison(Reported):
+    """Files of benchmarks compared with the first one, by the names of the benchmarks.
+
+    Parameters
+    ----------
+    baseline
+        Name of the first file.
+    names
+        The benchmarks that the first file and another one have, in the order of the first.
+    families
+        By the name of each further file: its comparisons, judged together with those of all files.
+        A file of which no benchmark can be compared is not among them.
+    refused
+        By file and benchmark, which both files have: why there is no comparison.
+    missing
+        By file: the benchmarks of other files that it does not have.
+    figures
+        By file and benchmark without raw readings: what the file holds instead.
+    """
+
+    _page = "benchrigor.report.tables.suite_page:suite_page"
+
+    baseline: str
+    names: tuple[str, ...]
+    families: Mapping[str, Family]
+    refused: Mapping[str, Mapping[str, Notice]]
+    missing: Mapping[str, tuple[str, ...]]
+    figures: Mapping[str, Mapping[str, Mapping[str, float]]]
+
+    def _line(self) -> str:
+        shown = (f"{file}: {family!r}" for file, family in self.families.items())
+        return f"against {self.baseline}: {'; '.join(shown) or 'nothing compared'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked(OneLine):
     """One result's place among several.
 

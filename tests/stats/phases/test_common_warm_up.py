@@ -231,3 +231,15 @@ def test_the_order_of_invocations_does_not_matter(seed: int) -> None:
     invocations = [rng.lognormal(0.0, 0.3, 40) + 2.0 * (np.arange(40) < 6) for _ in range(6)]
     phases = common_phases(invocations)
     assert common_phases(invocations[::-1])[0].start == phases[0].start
+
+
+@pytest.mark.parametrize("size", [3, 7, 60])
+def test_readings_are_scored_at_once_as_row_by_row(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    rng = np.random.default_rng(size)
+    warm_up = np.exp(-np.arange(size) / 2.0)
+    series = [(rng.normal(1.0, 0.1, size) + warm_up).round(1) for _ in range(12)]
+    at_once = common_warm_up.common_phases(series, 0.95)
+    monkeypatch.setattr(common_warm_up, "_MOST_AT_ONCE", 0)
+    assert common_warm_up.common_phases(series, 0.95) == at_once

@@ -9,7 +9,7 @@ from simulated.series import autoregressive
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code
 from benchrigor.stats import fit_level
-from benchrigor.stats.series.level import COMPLETE, TRANSIENTS, transient_basis
+from benchrigor.stats.series.level import COMPLETE, TRANSIENTS, median_of, transient_basis
 
 
 @pytest.mark.slow
@@ -91,3 +91,10 @@ def test_one_reading_has_no_level() -> None:
         fit_level(np.ones(1))
     assert caught.value.notice.code is Code.TOO_FEW_READINGS
     assert caught.value.notice.sentence == "1 reading, expected at least 2."
+
+
+def test_the_median_of_few_is_that_of_numpy() -> None:
+    rng = np.random.default_rng(1)
+    for size in range(1, 80):
+        values = rng.normal(1.0, 0.1, size)
+        assert median_of(values) == float(np.median(values))

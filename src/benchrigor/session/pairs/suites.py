@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
-from benchrigor.errors import InvalidInput, NotEstimable
+from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.model import Code, Comparison, Family, Notice, RunRecord
+from benchrigor.model.comparison import SuiteComparison
+from benchrigor.model.text import first_few
 from benchrigor.protocols import Store
 from benchrigor.session.pairs.run_comparison import compare_named
 from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.stats.estimators.estimation import notice_of
 
+T = TypeVar("T")
+
+_SOME = 5  # names that an error lists
+_Pairs = Mapping[str, tuple[RunRecord, RunRecord]]
+
 
 def compare_suite(
-    pairs: Mapping[str, tuple[RunRecord, RunRecord]],
-    *,
-    margins: Mapping[str, float],
-    store: Store | None = None,
+    pairs: _Pairs, *, margins: Mapping[str, float], store: Store | None = None
 ) -> Family:
     """Compare pairs of baseline and candidate, each as `compare_runs` does, as one family.
 
@@ -27,17 +32,106 @@ def compare_suite(
     runs of a suite share the pace of their session, and members of a group their baseline.
     """
     stored = None if store is None else StoredRuns(store)
+    found, refused = _compare_each(pairs, margins, stored=stored)
+    if not found:
+        raise NotEstimable(_named(refused)[0])
+    return family_of(found, notices=_named(refused), independent=False)
+
+
+def compare_suites(
+    suites: Mapping[str, Mapping[str, RunRecord]], *, margin: float = 0.01, **options: Any
+) -> SuiteComparison:
+    """Compare suites with the first one, benchmark by benchmark, all of them as one family.
+
+    ``suites`` are by the names of their files, their runs by the names of the benchmarks; the
+    further options are those of `compare_runs`. NotComparable when no name is in two of them.
+    """
+    first, *others = suites
+    baseline = suites[first]
+    families, refused = dict[str, Family](), dict[str, Mapping[str, Notice]]()
+    for file in others:
+        suite = suites[file]
+        pairs = {name: (run, suite[name]) for name, run in baseline.items() if name in suite}
+        found, refused[file] = _compare_each(pairs, dict.fromkeys(pairs, margin), **options)
+        if found:
+            families[file] = family_of(found, notices=_named(refused[file]), independent=False)
+    common = tuple(name for name in baseline if any(name in suites[file] for file in others))
+    if not common:
+        shown = (
+            f"{file} has {first_few([*map(repr, suite)], _SOME)}" for file, suite in suites.items()
+        )
+        raise NotComparable(f"{'; '.join(shown)}: expected benchmarks of the same names")
+    names = dict.fromkeys(name for suite in suites.values() for name in suite)
+    return SuiteComparison(
+        baseline=first,
+        names=common,
+        families=_judged_together(families),
+        refused=refused,
+        missing={
+            file: tuple(name for name in names if name not in suite)
+            for file, suite in suites.items()
+        },
+        figures={
+            file: {name: _figures(run) for name, run in suite.items() if not run.rounds}
+            for file, suite in suites.items()
+        },
+    )
+
+
+def _compare_each(
+    pairs: _Pairs, margins: Mapping[str, float], **options: Any
+) -> tuple[dict[str, Comparison], dict[str, Notice]]:
+    """Compare each pair, or say why that cannot be."""
     found: dict[str, Comparison] = {}
-    refused: list[Notice] = []
+    refused: dict[str, Notice] = {}
     for name, (baseline, candidate) in pairs.items():
         sides = {"baseline": baseline, "candidate": candidate}
         try:
-            found[name] = compare_named(sides, margin=margins[name], stored=stored)
+            found[name] = compare_named(sides, margin=margins[name], **options)
         except NotEstimable as error:
-            notice = notice_of(error)
-            refused.append(replace(notice, sentence=f"{name}: {notice.sentence}"))
+            refused[name] = notice_of(error)
         except InvalidInput as error:
-            refused.append(Notice.warning(Code.NOT_COMPARED, f"{name}: {error}"))
-    if not found:
-        raise NotEstimable(refused[0])
-    return family_of(found, notices=refused, independent=False)
+            refused[name] = Notice.warning(Code.NOT_COMPARED, str(error))
+    return found, refused
+
+
+def _named(refused: Mapping[str, Notice]) -> Sequence[Notice]:
+    named = refused.items()
+    return [replace(each, sentence=f"{name}: {each.sentence}") for name, each in named]
+
+
+def _judged_together(families: Mapping[str, Family]) -> dict[str, Family]:
+    """Judge what several files show as one family; each keeps its own geometric mean."""
+    if len(families) < 2:
+        return dict(families)
+    members = {
+        (file, name): comparison
+        for file, family in families.items()
+        for name, comparison in family.comparisons.items()
+    }
+    whole = family_of({str(index): each for index, each in enumerate(members.values())})
+    keys = {place: str(index) for index, place in enumerate(members)}
+
+    def own(values: Mapping[str, T], file: str) -> dict[str, T]:
+        return {name: values[keys[file, name]] for name in families[file].comparisons}
+
+    return {
+        file: replace(
+            family,
+            adjusted=own(whole.adjusted, file),
+            verdicts=own(whole.verdicts, file),
+            visible=own(whole.visible, file),
+        )
+        for file, family in families.items()
+    }
+
+
+def _figures(run: RunRecord) -> dict[str, float]:
+    """Return what a file holds in place of raw readings."""
+    held = (each.evidence for analysis in run.analyses for each in analysis.notices)
+    return {
+        name: value
+        for evidence in held
+        for name, value in evidence.items()
+        if isinstance(value, int | float)
+    }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ from benchrigor.errors import InvalidInput
 from benchrigor.formats.recognition import TOOLS, Result, results_in
 from benchrigor.model import Analysis, Code, Options, RunRecord
 from benchrigor.model.checks import attempt, refuse
-from benchrigor.model.recorded import RESTARTED
+from benchrigor.model.recorded import RESTARTED, Recorded
+from benchrigor.model.secret_values import hide_secrets
+from benchrigor.session.outcomes import without_readings
 from benchrigor.session.replays.recorded_run import record_of_rounds, retraced
+from benchrigor.session.traces import Traces
 
 _ANALYSIS = (  # options that do not say how the readings were taken
     *("target", "confidence", "statistic", "method", "autocorrelation_limit", "trim", "detector"),
@@ -65,22 +69,74 @@ def read_results(path: str | Path, *, options: Options | None = None) -> list[Ru
 
 def analysed(found: Sequence[Result], place: str, options: Options | None) -> list[RunRecord]:
     """Analyse the benchmarks of a file; all that is wrong with them is raised at once."""
+    return _each(_analysed, found, place, options)
+
+
+def arranged(found: Sequence[Result], place: str) -> list[RunRecord]:
+    """Return the benchmarks of a file without estimates: who compares them makes those anyway."""
+    return _each(_arranged, found, place, None)
+
+
+def _each(
+    read: Callable[[Result, Options | None], RunRecord],
+    found: Sequence[Result],
+    place: str,
+    options: Options | None,
+) -> list[RunRecord]:
     problems = list[str]()
-    records = [attempt(problems, _analysed, each, options) for each in found]
+    records = [attempt(problems, read, each, options) for each in found]
     refuse(f"{place}: {each}" for each in problems)
     return [each for each in records if each is not None]
+
+
+def _arranged(found: Result, _: Options | None = None) -> RunRecord:
+    """Check the readings of a benchmark, and say of which kind they are."""
+    if isinstance(found, RunRecord):
+        return retraced(found)
+    options = _options_of(found, None)
+    traces = Traces(options, found.metrics, None, recorded=True)
+    for each in found.rounds:
+        with _named(found.name):
+            traces.check(each)
+        traces.take(each)
+    known = {name: each.unanalysed() for name, each in traces.by_name.items()}
+    lacking = [without_readings(each, found.rounds) for each in found.metrics]
+    if not found.rounds:
+        lacking = [replace(each, notices=found.notices) for each in lacking]
+    return RunRecord(
+        name=hide_secrets(found.name),
+        options=options,
+        metrics=found.metrics,
+        seed=0,
+        rounds=found.rounds,
+        analyses=tuple(known.get(each.metric.name, each) for each in lacking),
+        session_notices=found.notices if found.rounds else (),
+        provenance=found.provenance,
+        subject=found.subject,
+    )
+
+
+def _options_of(found: Recorded, options: Options | None) -> Options:
+    rounds = "restarted" if found.unit in RESTARTED else "continuous"
+    return replace(options or Options(), rounds=rounds)
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Say in an error which benchmark it is about."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {each}" for each in error.problems) from error
 
 
 def _analysed(found: Result, options: Options | None) -> RunRecord:
     if isinstance(found, RunRecord):
         return retraced(found if options is None else _judged_by(options, found))
-    rounds = "restarted" if found.unit in RESTARTED else "continuous"
-    options = replace(options or Options(), rounds=rounds)
+    options = _options_of(found, options)
     told: dict[str, Any] = {"name": found.name, "subject": found.subject, "rules": ()}
-    try:
+    with _named(found.name):
         record = record_of_rounds(found.rounds, options, found.metrics, **told)
-    except InvalidInput as error:
-        raise InvalidInput(f"{found.name}: {each}" for each in error.problems) from error
     analyses, notices = [*map(_without_counts, record.analyses)], found.notices
     if not found.rounds:
         analyses, notices = [replace(each, notices=notices) for each in record.analyses], ()

@@ -26,7 +26,7 @@ from benchrigor.model import (
 from benchrigor.stats.phases.stationarity import MAX_POINTS
 from benchrigor.stats.phases.trimming import measured_phase
 from benchrigor.stats.series.interval import student_t
-from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+from benchrigor.stats.series.level import MIN_FOR_VARIANCE, median_of
 from benchrigor.stats.series.long_run_variance import batch_means
 
 _LEVEL = 0.05  # chance of any false cut, over all windows: a false cut costs a few readings
@@ -35,6 +35,7 @@ _MIN_FOR_SPREAD = 5  # from so many invocations on, their own spread tests what 
 _BEYOND_USUAL = 1.25
 _UNCLEAR_T = 1.0  # below this Student's t, readings behind the clearest step show no difference
 _ROUNDING = 1e-12
+_MOST_AT_ONCE = 2**16  # comparisons that are faster as one array than row by row
 
 Windows = npt.NDArray[np.intp]
 
@@ -113,7 +114,7 @@ def _cut_by_spread(series: list[Floats], typical: float, confidence: float) -> C
             start=cut.start,
             end=cut.end,
         )
-    levels = np.array([np.median(each[half * batch : each.size - cut.end]) for each in series])
+    levels = np.array([median_of(each[half * batch : each.size - cut.end]) for each in series])
     error = float(levels.std(ddof=1)) / math.sqrt(count)
     tolerance = student_t(count - 1.0, confidence) * error / 4.0
     return _still_moving(forward[:, half : points - end], half * batch, tolerance) or cut
@@ -187,15 +188,22 @@ def _scores(rows: Floats, reference: slice) -> tuple[Floats, float]:
     Also return the smallest step of the scores: one reading of the reference, or more where a
     coarse clock makes readings equal.
     """
-    scores = np.empty(rows.shape)
-    steps = []
-    for row, score in zip(rows, scores, strict=True):
-        ordered = np.sort(row[reference])
-        below = np.searchsorted(ordered, row) + np.searchsorted(ordered, row, side="right")
-        score[:] = below / (2.0 * ordered.size) - 0.5
-        gaps = np.diff(np.unique(score[reference]))
-        steps.append(float(gaps.max(initial=1.0 / ordered.size)))
-    return scores, float(np.mean(steps))
+    ordered = np.sort(rows[:, reference], axis=1)
+    size = ordered.shape[1]
+    if rows.size * size <= _MOST_AT_ONCE:
+        each, others = rows[:, :, None], ordered[:, None, :]
+        below = (others < each).sum(axis=2) + (others <= each).sum(axis=2)
+    else:
+        pairs = zip(ordered, rows, strict=True)
+        below = np.array([_both_sides(known, row) for known, row in pairs])
+    scores = below / (2.0 * size) - 0.5
+    gaps = np.diff(np.sort(scores[:, reference], axis=1), axis=1)
+    return scores, float(gaps.max(axis=1, initial=1.0 / size).mean())
+
+
+def _both_sides(ordered: Floats, values: Floats) -> npt.NDArray[np.intp]:
+    below: npt.NDArray[np.intp] = np.searchsorted(ordered, values)
+    return below + np.searchsorted(ordered, values, side="right")
 
 
 def _studentised(values: Floats, steps: Floats) -> tuple[Floats, Floats]:
@@ -298,4 +306,4 @@ def _unstable(series: Floats, notice: Notice) -> StablePhase:
 
 
 def _phase(series: Floats, start: int, stop: int, label: PhaseLabel) -> Phase:
-    return Phase(start=start, stop=stop, label=label, median=float(np.median(series[start:stop])))
+    return Phase(start=start, stop=stop, label=label, median=median_of(series[start:stop]))

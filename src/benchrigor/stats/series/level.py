@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 
 import numpy as np
 
@@ -19,6 +20,7 @@ COMPLETE = (*TRANSIENTS, -1 / 24)  # of a complete series, which may end with a 
 
 _MAX_POINTS = 4096  # longer series are averaged to this many batch means
 _NEXT = 0.1  # of the way from the median to the least or the greatest reading
+_FEW = 64  # readings that are sorted faster as a list
 _ROUNDING = 1e-24  # variance, relative to the squared largest deviation, that is rounding
 _MIN_BATCHES_FOR_SKEWNESS = 15
 # Long-run variance that each transient absorbs, over its share of the effective sample size; by
@@ -56,7 +58,8 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     shares = transients if enough else ()
     points = batch_means(deviations, max(1, n // _MAX_POINTS))
     size = n // points.size
-    shift, factor, residuals = _regress(points, transient_basis(points.size, shares))
+    basis = transient_basis(points.size, shares) if shares else np.empty((0, points.size))
+    shift, factor, residuals = _regress(points, basis)
     level = mean + shift * scale
     if shares and not (_is_among(level, ends, series) and _is_faded(series)):
         return fit_level(series)  # a few outliers at an end carry the transients
@@ -83,6 +86,13 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
         skewness=_skewness_of_mean(residuals, total / marginal / size) if enough else 0.0,
         standard_error=math.sqrt(total * factor / n) * scale,
     )
+
+
+def median_of(values: Floats) -> float:
+    """Return the median, of few readings without the overhead of an array."""
+    if values.size > _FEW:
+        return float(np.median(values))
+    return float(statistics.median(values.tolist()))
 
 
 def _is_among(level: float, ends: tuple[float, float], series: Floats) -> bool:
@@ -123,6 +133,8 @@ def _regress(points: Floats, basis: Floats) -> tuple[float, float, Floats]:
     Returns the shift from mean to level, the factor by which the transients raise the variance of
     the level, and the residuals.
     """
+    if not len(basis):
+        return 0.0, 1.0, points - points.mean()
     means = basis.mean(axis=1)
     centred = basis - means[:, None]
     residuals = points - points.mean()

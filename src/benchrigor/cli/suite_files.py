@@ -1,0 +1,94 @@
+"""Files of several benchmarks, which ``compare`` matches by name."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchrigor.cli.exits import ExitCode, code_of_family
+from benchrigor.errors import InvalidInput
+from benchrigor.model import Code, Notice, RunRecord
+from benchrigor.model.comparison import SuiteComparison
+from benchrigor.model.text import first_few
+from benchrigor.session.pairs.suites import compare_suites
+
+_SOME = 10  # names that an error lists
+
+
+def compared_files(
+    files: Sequence[tuple[str, Sequence[RunRecord]]], pattern: str | None, **options: Any
+) -> SuiteComparison:
+    """Compare files with the first one; ``pattern`` is searched for in the names."""
+    suites = dict(
+        zip(_short([file for file, _ in files]), (_named(runs) for _, runs in files), strict=True)
+    )
+    if pattern is not None:
+        suites = _filtered(suites, pattern)
+    return compare_suites(suites, **options)
+
+
+def _named(runs: Sequence[RunRecord]) -> dict[str, RunRecord]:
+    """Return runs by their names; the second of a name is "name #2", as in other tables."""
+    named, times = dict[str, RunRecord](), Counter[str]()
+    for run in runs:
+        name, times[run.name] = run.name, times[run.name] or 1
+        while name in named:
+            times[run.name] += 1
+            name = f"{run.name} #{times[run.name]}"
+        named[name] = run
+    return named
+
+
+def _filtered(
+    suites: Mapping[str, Mapping[str, RunRecord]], pattern: str
+) -> dict[str, dict[str, RunRecord]]:
+    try:
+        found = re.compile(pattern)
+    except re.error as error:
+        raise InvalidInput(
+            f"--filter is {pattern!r}, expected a regular expression: {error}"
+        ) from error
+    kept = {
+        file: {name: run for name, run in suite.items() if found.search(name)}
+        for file, suite in suites.items()
+    }
+    if not any(kept.values()):
+        every = dict.fromkeys(repr(name) for suite in suites.values() for name in suite)
+        names = first_few([*every], _SOME)
+        raise InvalidInput(f"--filter is {pattern!r}, which is in none of the names: {names}")
+    return kept
+
+
+def _short(sources: Sequence[str]) -> Sequence[str]:
+    """Return the names of files without their folders, where that tells them apart."""
+    names = [Path(source).name or source for source in sources]
+    return names if len(set(names)) == len(names) else sources
+
+
+def code_of_suites(suites: SuiteComparison, fail_on: str | None) -> ExitCode:
+    """Return the exit code of all verdicts: worse if any is, else the greatest.
+
+    Benchmarks that a file lacks are undecided: a change in them would go unseen.
+    """
+    codes = [code_of_family(each, fail_on) for each in suites.families.values()]
+    codes += [
+        _code_of_refusal(notice, fail_on)
+        for notices in suites.refused.values()
+        for notice in notices.values()
+    ]
+    if any(suites.missing.values()) and fail_on in {None, "undecided"}:
+        codes.append(ExitCode.TARGET_MISSED)
+    return ExitCode.WORSE if ExitCode.WORSE in codes else max(codes)
+
+
+def _code_of_refusal(notice: Notice, fail_on: str | None) -> ExitCode:
+    """Return the exit code of a benchmark that allows no comparison."""
+    if fail_on in {"never", "worse"}:
+        return ExitCode.RESULT
+    if fail_on == "undecided":
+        return ExitCode.TARGET_MISSED
+    is_other = notice.code is Code.NOT_COMPARED
+    return ExitCode.NOT_COMPARABLE if is_other else ExitCode.NOTHING_MEASURED

@@ -1,0 +1,1 @@
+"""Tables of many numbers: suites of benchmarks, and rows for other programs."""

@@ -1,0 +1,208 @@
+"""Numbers and verdicts as plain rows: Markdown for people, CSV for other programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from benchrigor.control_characters import escaped
+from benchrigor.model import Comparison, Estimate, Notice, RunRecord
+from benchrigor.model.comparison import SuiteComparison
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.run_line import headline_of
+from benchrigor.model.text import percent, show_interval
+from benchrigor.report.notice_lines import chosen, chosen_of_run, sentence_of
+from benchrigor.report.tables.suite_page import held_in, mean_of, said_of, warnings_of
+from benchrigor.stats.estimators.headline import AT_QUIET_PACE
+
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_TEXTS = ("name", "file", "metric", "place", "statistic")
+# An underscore within a word is no markup.
+_SPECIAL = re.compile(r"[&<>\\`*~|$\[]|(?<![^\W_])_|_(?![^\W_])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure(OneLine):
+    """A number, or what there is instead, and how it compares; ``place`` is of a ranking."""
+
+    name: str
+    file: str = ""
+    metric: str = ""
+    place: str = ""
+    statistic: str = "mean"
+    estimate: Estimate | None = None
+    instead: str = "no number"
+    unit: str = ""
+    ratio: Estimate | None = None
+    verdict: str = ""
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """The value with its unit, and the interval."""
+        if self.estimate is None:
+            return self.instead, ""
+        value, _, interval = show_interval(self.estimate, self.unit).rpartition(" [")
+        is_quiet = self.estimate.method.startswith(AT_QUIET_PACE)
+        return f"{value} {AT_QUIET_PACE}" if is_quiet else value, f"[{interval}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures(OneLine):
+    """The rows of a table, and what is to be said below it."""
+
+    rows: tuple[Figure, ...]
+    notes: tuple[str, ...] = ()
+
+
+def markdown_of(figures: Figures) -> str:
+    r"""Return a table in Markdown, of columns that are not empty, and its notes as a list.
+
+    Examples
+    --------
+    >>> print(markdown_of(Figures(rows=(Figure(name="a|b <i>", verdict="worse"),))))
+    | Name | Mean | Verdict |
+    |:---|---:|:---|
+    | a\|b &lt;i&gt; | no number | worse |
+    """
+    statistics = {each.statistic for each in figures.rows}
+    levels = {each.estimate.confidence for each in figures.rows if each.estimate is not None}
+    value = statistics.pop().capitalize() if len(statistics) == 1 else "Value"
+    interval = f"{percent(levels.pop(), digits=10)} interval" if len(levels) == 1 else "Interval"
+    columns: tuple[tuple[str, str, Callable[[Figure], str]], ...] = (
+        ("Place", ":---", lambda each: each.place),
+        ("Name", ":---", lambda each: harmless(each.name)),
+        ("File", ":---", lambda each: harmless(each.file)),
+        ("Metric", ":---", lambda each: harmless(each.metric)),
+        (value, "---:", lambda each: harmless(each.shown[0])),
+        (interval, "---:", lambda each: each.shown[1]),
+        ("Ratio", "---:", lambda each: show_interval(each.ratio, "") if each.ratio else ""),
+        ("Verdict", ":---", lambda each: each.verdict),
+    )
+    cells = [[cell(each) for each in figures.rows] for _, _, cell in columns]
+    kept = [index for index, column in enumerate(cells) if any(column)]
+    lines = [
+        " | ".join(columns[index][0] for index in kept),
+        *(" | ".join(row) for row in zip(*(cells[index] for index in kept), strict=True)),
+    ]
+    table = [f"| {line} |" for line in lines]
+    table.insert(1, f"|{'|'.join(columns[index][1] for index in kept)}|")
+    notes = [f"- {harmless(note)}" for note in figures.notes]
+    return "\n".join([*table, *([""] if notes else []), *notes])
+
+
+def harmless(text: str) -> str:
+    """Return a text that Markdown shows as it is, in a cell: no markup, HTML, or line break."""
+    return _SPECIAL.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), escaped(text))
+
+
+def csv_of(figures: Figures) -> str:
+    """Return all rows with all digits, each in a line; its columns are always the same.
+
+    Examples
+    --------
+    >>> print(csv_of(Figures(rows=(Figure(name="a, b", verdict="worse"),))).splitlines()[1])
+    "a, b",,,,mean,,,,,,,,,,,worse
+    """
+    rows = [_digits(each) for each in (*figures.rows, Figure(name=""))]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows[-1])
+    writer.writerows(each.values() for each in rows[:-1])
+    return text.getvalue().removesuffix("\n")
+
+
+def _digits(figure: Figure) -> dict[str, object]:
+    known, ratio = figure.estimate, figure.ratio
+    return {
+        **{name: escaped(getattr(figure, name)) for name in _TEXTS},
+        "value": known and known.value,
+        "low": known and known.low,
+        "high": known and known.high,
+        "confidence": known and known.confidence,
+        "unit": escaped(figure.unit),
+        "n": known and known.n,
+        "method": known and known.method,
+        "ratio": ratio and ratio.value,
+        "ratio_low": ratio and ratio.low,
+        "ratio_high": ratio and ratio.high,
+        "verdict": figure.verdict,
+    }
+
+
+def notes_of(notices: Iterable[Notice], *, of_pairs: bool = False) -> tuple[str, ...]:
+    """Say what a page says of these Notices."""
+    said = (sentence_of(each, of_pairs=of_pairs) for each in chosen(notices))
+    return tuple(dict.fromkeys(said))
+
+
+def figures_of_pair(comparison: Comparison, labels: Sequence[str]) -> Figures:
+    """Return the two sides of a comparison, with the ratio and the verdict beside the second."""
+    old, new = (
+        Figure(
+            name=label,
+            statistic=comparison.statistic,
+            estimate=each,
+            unit=comparison.readings_in,
+            ratio=ratio,
+            verdict=verdict,
+        )
+        for label, each, ratio, verdict in zip(
+            labels,
+            (comparison.baseline, comparison.candidate),
+            (None, comparison.ratio),
+            ("", str(comparison.verdict)),
+            strict=True,
+        )
+    )
+    notes = notes_of(comparison.notices, of_pairs=comparison.paired)
+    return Figures(rows=(old, new), notes=notes)
+
+
+def figures_of_run(record: RunRecord) -> Figures:
+    """Return the number of each metric of a run."""
+    rows = tuple(
+        Figure(
+            name=record.name,
+            metric=each.metric.name if len(record.analyses) > 1 else "",
+            statistic=record.options.statistic,
+            estimate=headline_of(each),
+            unit=each.metric.unit,
+        )
+        for each in record.analyses
+    )
+    return Figures(rows=rows or (Figure(name=record.name),), notes=notes_of(chosen_of_run(record)))
+
+
+def figures_of_suites(suites: SuiteComparison) -> Figures:
+    """Return each benchmark in each file, with its ratio to the first and the verdict on it."""
+    means = (
+        f"{file}: geometric mean of the ratios: {mean}"
+        for file in suites.families
+        if (mean := mean_of(suites, file))
+    )
+    notes = (*means, *said_of(suites), *warnings_of(suites))
+    return Figures(rows=tuple(_rows_of_suites(suites)), notes=notes)
+
+
+def _rows_of_suites(suites: SuiteComparison) -> Iterator[Figure]:
+    for name in suites.names:
+        families = suites.families.items()
+        found = {
+            file: each.comparisons[name] for file, each in families if name in each.comparisons
+        }
+        first = next(iter(found.values()), None)
+        usual = Figure(name=name)
+        if first is not None:
+            usual = replace(usual, statistic=first.statistic, unit=first.readings_in)
+        for file in (suites.baseline, *suites.refused):
+            row = replace(usual, file=file, instead=held_in(suites, file, name) or "no number")
+            if file == suites.baseline:
+                yield replace(row, estimate=None if first is None else first.baseline)
+            elif (each := found.get(file)) is not None:
+                verdict = str(suites.families[file].verdicts[name])
+                yield replace(row, estimate=each.candidate, ratio=each.ratio, verdict=verdict)
+            elif name in suites.refused[file]:
+                yield replace(row, verdict="no verdict")

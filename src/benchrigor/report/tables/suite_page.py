@@ -1,0 +1,124 @@
+"""Suites of benchmarks beside the first one: a row for each benchmark, a column for each file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from benchrigor.layout import Page, page, table, wrapped
+from benchrigor.model import Verdict
+from benchrigor.model.comparison import SuiteComparison, mean_change
+from benchrigor.model.text import first_few, many, percent, show_value
+from benchrigor.report.notice_lines import chosen, sentence_of
+
+_LISTED = 10  # names of benchmarks that a file lacks
+_SOME = 5  # names that a warning is listed with
+
+
+def suite_page(suites: SuiteComparison) -> Page:
+    """Return a table like that of pyperf, and below it what is judged, missing and doubtful.
+
+    Of two files the change has its interval; of more there is no room for it.
+    """
+    names, files = suites.names, [*suites.refused]
+    columns = [
+        ["benchmark", *names, "geometric mean"],
+        [suites.baseline, *(_base(suites, name) for name in names), ""],
+    ]
+    for file in files:
+        cells, mean = [_cells(suites, file, name) for name in names], mean_of(suites, file)
+        if len(files) == 1:
+            changes, verdicts = zip(*cells, strict=True)
+            columns += [[file, *changes, mean], ["verdict", *verdicts, ""]]
+        else:
+            short = (", ".join((change.partition(" [")[0], verdict)) for change, verdict in cells)
+            columns.append([file, *(cell.strip(", ") for cell in short), mean])
+    rows = [*zip(*columns, strict=True)]
+    lines = table(rows if suites.families else rows[:-1], "<" * len(columns))
+    lines += [part for each in said_of(suites) for part in wrapped(each, hanging=2)]
+    for each in warnings_of(suites):
+        lines += wrapped(each, "! ", style="yellow")
+    return page(lines)
+
+
+def said_of(suites: SuiteComparison) -> Iterator[str]:
+    """Say how many verdicts of each kind there are, by what is judged, and what is missing."""
+    for file, family in suites.families.items():
+        counts = Counter(family.verdicts.values())
+        shown = ", ".join(f"{counts[each]} {each}" for each in Verdict if counts[each])
+        yield f"{file}: {shown}"
+    yield from _judged(suites)
+    for file, names in suites.missing.items():
+        if names:
+            yield f"Not in {file}: {first_few(names, _LISTED)}."
+
+
+def warnings_of(suites: SuiteComparison) -> Iterator[str]:
+    """Say once what weakens comparisons, with the benchmarks that it concerns unless all are."""
+    concerned: dict[str, list[str]] = {}
+    for sentence, name in _told(suites):
+        concerned.setdefault(sentence, []).append(name)
+    for sentence, names in concerned.items():
+        whose = "" if len(names) == len(suites.names) else f"{first_few(names, _SOME)}: "
+        yield f"{whose}{sentence}"
+
+
+def mean_of(suites: SuiteComparison, file: str) -> str:
+    """Show the geometric mean of the ratios of a file."""
+    family = suites.families.get(file)
+    if family is None or family.summary is None:
+        return ""
+    first = next(iter(family.comparisons.values()))
+    return mean_change(family.summary, first.readings_in, first.direction)
+
+
+def _base(suites: SuiteComparison, name: str) -> str:
+    """Show what the first file has of a benchmark."""
+    for family in suites.families.values():
+        found = family.comparisons.get(name)
+        if found is not None and found.baseline is not None:
+            return show_value(found.baseline.value, found.readings_in)
+    return held_in(suites, suites.baseline, name) or "no number"
+
+
+def held_in(suites: SuiteComparison, file: str, name: str) -> str:
+    """Show the first figure that a file without raw readings has of a benchmark."""
+    figures = suites.figures[file].get(name, {})
+    return next((f"{figure} {value:.4g}" for figure, value in figures.items()), "")
+
+
+def _cells(suites: SuiteComparison, file: str, name: str) -> tuple[str, str]:
+    """Show the change of a benchmark from the first file, and the verdict on it."""
+    family = suites.families.get(file)
+    if family is not None and name in family.comparisons:
+        return family.comparisons[name].show_change(), str(family.verdicts[name])
+    if name in suites.refused[file]:
+        return held_in(suites, file, name), "no verdict"
+    return "", "-"
+
+
+def _judged(suites: SuiteComparison) -> Iterator[str]:
+    families = suites.families.values()
+    compared = [each for family in families for each in family.comparisons.values()]
+    if not compared:
+        return
+    confidence, margin = percent(compared[0].confidence, digits=10), percent(compared[0].margin)
+    rate = percent(next(iter(families)).rate)
+    yield (
+        f"{confidence} intervals, margin {margin}, false discoveries at most {rate} of "
+        f"{many(len(compared), 'comparison')}"
+    )
+
+
+def _told(suites: SuiteComparison) -> Iterator[tuple[str, str]]:
+    """Yield what weakens comparisons, or is to be done about them, with their names."""
+    for name in suites.names:
+        notices = [
+            notice
+            for family in suites.families.values()
+            if name in family.comparisons
+            for notice in family.comparisons[name].notices
+        ]
+        refused = [each[name] for each in suites.refused.values() if name in each]
+        sentences = [sentence_of(each) or each.sentence for each in (*chosen(notices), *refused)]
+        yield from ((each, name) for each in dict.fromkeys(sentences))
