@@ -77,8 +77,8 @@ class _Side:
 
 @click.command(
     cls=Verb,
-    usual="--statistic --margin --confidence --direction --metric --fail-on --paired --column "
-    "--filter --round --unit --store --details --markdown --csv --json",
+    usual="--statistic --margin --confidence --direction --fail-on --paired --column --filter "
+    "--unit --store --details --markdown --json",
 )
 @click.argument("sources", nargs=-1, required=True, metavar="BASELINE CANDIDATE [MORE]...")
 @click.option(
