@@ -15,6 +15,7 @@ from coverage_tables import Setting
 
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.map_run import samples_of
+from benchrigor.workbench.surfaces.samples import Measured
 
 __all__ = ["kills"]
 
@@ -48,7 +49,8 @@ def kills(setting: Setting) -> None:
         (folder / "map.toml").write_text(FILE)
         (folder / "answers.py").write_text(ANSWERS)
         store = folder / "runs.sqlite"
-        words, killed, kept = ["map", "map.toml"], 0, []
+        words, killed = ["map", "map.toml"], 0
+        kept: list[Measured] = []
         while True:
             argv = [sys.executable, "-m", "benchrigor", *words, "--store", str(store)]
             with subprocess.Popen(argv, cwd=folder, stdout=-3, stderr=-3) as running:

@@ -42,7 +42,7 @@ from benchrigor.model.text import PEAK_MEMORY, no_number, show_peak_memory, show
 from benchrigor.protocols import Workload
 from benchrigor.report import render
 from benchrigor.report.notice_lines import chosen, marked, warnings
-from benchrigor.report.tables.figures import Figure, Figures, notes_of
+from benchrigor.report.tables.figures import figures_of_commands
 from benchrigor.secret_texts import HIDDEN, Veiled, hide_value
 from benchrigor.session import Session, meter_for
 from benchrigor.session.controller import check_seed, seed_of
@@ -359,36 +359,13 @@ def _tell(
         if wants_details():
             lines += [line for notice in notices for line in marked(notice)]
     lines += _of_each(records, notices)
-    figures = _figures(records, estimates, ratios, family, given["statistic"])
     print_result(
         lambda: page(lines),
         as_json=given["as_json"],
-        figures=lambda: Figures(rows=figures, notes=notes_of(notices)),
+        figures=lambda: figures_of_commands(records, estimates, ratios, family, notices),
         **told,
     )
     return family
-
-
-def _figures(
-    records: Mapping[str, RunRecord],
-    estimates: Mapping[str, Estimate | None],
-    ratios: Mapping[str, Comparison],
-    family: Family | None,
-    statistic: str,
-) -> tuple[Figure, ...]:
-    """Return what is told of each command, in the order of a ranking or as they were given."""
-    ordered = records if family else [*estimates, *(records.keys() - estimates.keys())]
-    return tuple(
-        Figure(
-            name=name,
-            statistic=statistic,
-            estimate=estimates.get(name),
-            unit=TIME.unit,
-            ratio=ratios[name].ratio if name in ratios else None,
-            verdict=str(family.verdicts.get(name, "")) if family else "",
-        )
-        for name in ordered
-    )
 
 
 def _shown(family: Family) -> str:

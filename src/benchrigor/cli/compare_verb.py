@@ -38,11 +38,9 @@ from benchrigor.report import comparison_page
 from benchrigor.report.comparison_text import family_page, show_basis, show_more
 from benchrigor.report.notice_lines import chosen, marked, warnings
 from benchrigor.report.tables.figures import (
-    Figure,
-    Figures,
     figures_of_pair,
+    figures_of_ranking,
     figures_of_suites,
-    notes_of,
 )
 from benchrigor.report.tables.suite_page import suite_page
 from benchrigor.session.pairs.against import Against
@@ -79,8 +77,8 @@ class _Side:
 
 @click.command(
     cls=Verb,
-    usual="--statistic --margin --confidence --direction --metric --fail-on --paired --column "
-    "--filter --round --unit --store --details --markdown --csv --json",
+    usual="--statistic --margin --confidence --direction --fail-on --paired --column --filter "
+    "--unit --store --details --markdown --json",
 )
 @click.argument("sources", nargs=-1, required=True, metavar="BASELINE CANDIDATE [MORE]...")
 @click.option(
@@ -160,7 +158,10 @@ def compare(
     fail_on = options.pop("fail_on")
     read = [(source, recordings(source, columns, store=store)) for source in sources]
     if pattern is not None or any(len(runs) > 1 for _, runs in read):
-        _check_files(sources, paired=paired)
+        problems = _wrong(sources)
+        if paired:
+            problems.append("--paired is for two files of one benchmark: choose it with --column")
+        refuse(problems)
         if same_machine:
             _check_machine(each for _, runs in read for each in runs)
         options |= {"metric": metric, "margin": margin}
@@ -225,18 +226,6 @@ def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool)
     leave(code_of_suites(suites, fail_on))
 
 
-def _check_files(sources: Sequence[str], *, paired: bool) -> None:
-    """Raise once for files and options that do not go together."""
-    problems = []
-    if len(sources) < 2:
-        problems.append(f"{sources[0]} stands alone, expected a baseline and a candidate")
-    double = sorted({source for source in sources if sources.count(source) > 1})
-    problems += [f"{source} is given twice, expected each once" for source in double]
-    if paired:
-        problems.append("--paired is for two files of one benchmark: choose it with --column")
-    refuse(problems)
-
-
 def _check_machine(runs: Iterable[RunRecord]) -> None:
     """Raise NotComparable if the runs are of several machines."""
     hosts = {str(each.provenance and each.provenance.host) for each in runs}
@@ -263,18 +252,21 @@ def _side_of(source: str, given: RunRecord, metric: str | None = None) -> _Side:
 
 def _check(sides: Sequence[_Side], *, metric: str | None, paired: bool) -> None:
     """Raise once for all options and sources that do not go together."""
-    problems = []
     runs = [each for each in sides if not each.is_file]
-    if len(sides) < 2:
-        problems.append(f"{sides[0].label} stands alone, expected a baseline and a candidate")
-    labels = [each.label for each in sides]
-    double = sorted({label for label in labels if labels.count(label) > 1})
-    problems += [f"{label} is given twice, expected each once" for label in double]
+    problems = _wrong([each.label for each in sides])
     if paired and (len(runs) == 1 or len(sides) != 2):
         problems.append("--paired is for two files, taken line by line, or both runs of ab")
     if metric and not runs:
         problems.append("--metric is for runs, and there are files only: --column names theirs")
     refuse(problems)
+
+
+def _wrong(labels: Sequence[str]) -> list[str]:
+    """Say that there is nothing to compare with, or that something is given twice."""
+    alone = [f"{labels[0]} stands alone, expected a baseline and a candidate"]
+    double = sorted({label for label in labels if labels.count(label) > 1})
+    twice = [f"{label} is given twice, expected each once" for label in double]
+    return [*(alone if len(labels) < 2 else ()), *twice]
 
 
 def _unit(sides: Sequence[_Side]) -> str:
@@ -334,20 +326,12 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
                 lines += marked(notice, f"{each.name}: ")
     else:
         lines += warnings(chosen(every))
-    ranked = tuple(
-        Figure(
-            name=each.name,
-            place=f"{each.place}.",
-            statistic=options["statistic"] or "mean",
-            estimate=each.estimate,
-            unit=_unit(sides),
-        )
-        for each in places
-    )
     print_result(
         lambda: page(lines),
         as_json=as_json,
-        figures=lambda: Figures(rows=ranked, notes=notes_of(every)),
+        figures=lambda: figures_of_ranking(
+            places, every, statistic=options["statistic"], unit=_unit(sides)
+        ),
         places=places,
         sides=[each.origin for each in sides],
         warnings=[str(each) for each in notices],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -75,7 +76,7 @@ def convert(
     for each in document.remarks:
         remark(each)
     done = f"{output}: {many(document.size, 'benchmark')} for {to}"
-    told = {"file": str(output), "format": to, "remarks": document.remarks}
+    told: dict[str, Any] = {"file": str(output), "format": to, "remarks": document.remarks}
     print_result(lambda: page([done]), as_json=as_json, **told)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchrigor.control_characters import escaped
-from benchrigor.model import Comparison, Estimate, Notice, RunRecord
+from benchrigor.model import Comparison, Estimate, Family, Notice, Ranked, RunRecord
 from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.run_line import headline_of
@@ -132,48 +132,71 @@ def _digits(figure: Figure) -> dict[str, object]:
     }
 
 
-def notes_of(notices: Iterable[Notice], *, of_pairs: bool = False) -> tuple[str, ...]:
-    """Say what a page says of these Notices."""
-    said = (sentence_of(each, of_pairs=of_pairs) for each in chosen(notices))
-    return tuple(dict.fromkeys(said))
+def _below(rows: Iterable[Figure], notices: Iterable[Notice], *, of_pairs: bool = False) -> Figures:
+    """Return rows, and below them what a page says of its Notices."""
+    said = (sentence_of(each, of_pairs=of_pairs) for each in notices)
+    return Figures(rows=tuple(rows), notes=tuple(dict.fromkeys(said)))
 
 
 def figures_of_pair(comparison: Comparison, labels: Sequence[str]) -> Figures:
     """Return the two sides of a comparison, with the ratio and the verdict beside the second."""
-    old, new = (
-        Figure(
-            name=label,
-            statistic=comparison.statistic,
-            estimate=each,
-            unit=comparison.readings_in,
-            ratio=ratio,
-            verdict=verdict,
-        )
-        for label, each, ratio, verdict in zip(
-            labels,
-            (comparison.baseline, comparison.candidate),
-            (None, comparison.ratio),
-            ("", str(comparison.verdict)),
-            strict=True,
-        )
+    side = Figure(name=labels[0], statistic=comparison.statistic, unit=comparison.readings_in)
+    new = replace(side, name=labels[1], ratio=comparison.ratio, verdict=str(comparison.verdict))
+    rows = (
+        replace(side, estimate=comparison.baseline),
+        replace(new, estimate=comparison.candidate),
     )
-    notes = notes_of(comparison.notices, of_pairs=comparison.paired)
-    return Figures(rows=(old, new), notes=notes)
+    return _below(rows, chosen(comparison.notices), of_pairs=comparison.paired)
+
+
+def figures_of_ranking(
+    places: Iterable[Ranked], notices: Iterable[Notice], *, statistic: str | None, unit: str
+) -> Figures:
+    """Return the places of a ranking."""
+    row = Figure(name="", statistic=statistic or "mean", unit=unit)
+    rows = (
+        replace(row, name=each.name, place=f"{each.place}.", estimate=each.estimate)
+        for each in places
+    )
+    return _below(rows, chosen(notices))
+
+
+def figures_of_commands(
+    records: Mapping[str, RunRecord],
+    estimates: Mapping[str, Estimate | None],
+    ratios: Mapping[str, Comparison],
+    family: Family | None,
+    notices: Iterable[Notice],
+) -> Figures:
+    """Return commands as they were given where one is the baseline, else the fastest first."""
+    ordered = dict.fromkeys([*(() if family else estimates), *records])
+    rows = (
+        Figure(
+            name=name,
+            statistic=records[name].options.statistic,
+            estimate=estimates.get(name),
+            unit="s",
+            ratio=ratios[name].ratio if name in ratios else None,
+            verdict=str(family.verdicts.get(name, "")) if family else "",
+        )
+        for name in ordered
+    )
+    return _below(rows, chosen(notices))
 
 
 def figures_of_run(record: RunRecord) -> Figures:
     """Return the number of each metric of a run."""
-    rows = tuple(
-        Figure(
-            name=record.name,
+    row = Figure(name=record.name, statistic=record.options.statistic)
+    rows = [
+        replace(
+            row,
             metric=each.metric.name if len(record.analyses) > 1 else "",
-            statistic=record.options.statistic,
             estimate=headline_of(each),
             unit=each.metric.unit,
         )
         for each in record.analyses
-    )
-    return Figures(rows=rows or (Figure(name=record.name),), notes=notes_of(chosen_of_run(record)))
+    ]
+    return _below(rows or [row], chosen_of_run(record))
 
 
 def figures_of_suites(suites: SuiteComparison) -> Figures:

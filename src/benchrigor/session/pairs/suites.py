@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.model import Code, Comparison, Family, Notice, RunRecord
@@ -15,8 +15,6 @@ from benchrigor.session.pairs.run_comparison import compare_named
 from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.stats.estimators.estimation import notice_of
-
-T = TypeVar("T")
 
 _SOME = 5  # names that an error lists
 _Pairs = Mapping[str, tuple[RunRecord, RunRecord]]
@@ -48,13 +46,12 @@ def compare_suites(
     """
     first, *others = suites
     baseline = suites[first]
-    families, refused = dict[str, Family](), dict[str, Mapping[str, Notice]]()
+    found, refused = dict[str, dict[str, Comparison]](), dict[str, dict[str, Notice]]()
     for file in others:
         suite = suites[file]
         pairs = {name: (run, suite[name]) for name, run in baseline.items() if name in suite}
-        found, refused[file] = _compare_each(pairs, dict.fromkeys(pairs, margin), **options)
-        if found:
-            families[file] = family_of(found, notices=_named(refused[file]), independent=False)
+        margins = dict.fromkeys(pairs, margin)
+        found[file], refused[file] = _compare_each(pairs, margins, **options)
     common = tuple(name for name in baseline if any(name in suites[file] for file in others))
     if not common:
         shown = (
@@ -65,7 +62,16 @@ def compare_suites(
     return SuiteComparison(
         baseline=first,
         names=common,
-        families=_judged_together(families),
+        families={
+            file: family_of(
+                own,
+                notices=_named(refused[file]),
+                independent=False,
+                beside=[one for other in others if other != file for one in found[other].values()],
+            )
+            for file, own in found.items()
+            if own
+        },
         refused=refused,
         missing={
             file: tuple(name for name in names if name not in suite)
@@ -98,32 +104,6 @@ def _compare_each(
 def _named(refused: Mapping[str, Notice]) -> Sequence[Notice]:
     named = refused.items()
     return [replace(each, sentence=f"{name}: {each.sentence}") for name, each in named]
-
-
-def _judged_together(families: Mapping[str, Family]) -> dict[str, Family]:
-    """Judge what several files show as one family; each keeps its own geometric mean."""
-    if len(families) < 2:
-        return dict(families)
-    members = {
-        (file, name): comparison
-        for file, family in families.items()
-        for name, comparison in family.comparisons.items()
-    }
-    whole = family_of({str(index): each for index, each in enumerate(members.values())})
-    keys = {place: str(index) for index, place in enumerate(members)}
-
-    def own(values: Mapping[str, T], file: str) -> dict[str, T]:
-        return {name: values[keys[file, name]] for name in families[file].comparisons}
-
-    return {
-        file: replace(
-            family,
-            adjusted=own(whole.adjusted, file),
-            verdicts=own(whole.verdicts, file),
-            visible=own(whole.visible, file),
-        )
-        for file, family in families.items()
-    }
 
 
 def _figures(run: RunRecord) -> dict[str, float]:

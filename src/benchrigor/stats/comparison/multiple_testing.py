@@ -112,13 +112,17 @@ def family_of(
     rate: float = 0.05,
     notices: Sequence[Notice] = (),
     independent: bool = True,
+    beside: Sequence[Comparison] = (),
 ) -> Family:
     """Judge comparisons, at least one, together, as `compare_family` does.
+
+    Those ``beside`` them are judged with them, and have families of their own.
 
     Of ratios that are not ``independent`` the summary is a value alone: what they share, such as
     the pace of the machine in one session, does not average out.
     """
-    adjusted = _benjamini_hochberg(comparisons)
+    judged = [*comparisons.values(), *beside]
+    adjusted = dict(zip(comparisons, _benjamini_hochberg(judged), strict=False))
     verdicts = {name: each.verdict for name, each in comparisons.items()}
     for name, verdict in verdicts.items():
         if verdict not in (Verdict.EQUIVALENT, Verdict.UNDECIDED) and adjusted[name] > rate:
@@ -133,9 +137,7 @@ def family_of(
         adjusted=adjusted,
         verdicts=verdicts,
         rate=float(rate),
-        visible={
-            name: _visible(each, rate / len(comparisons)) for name, each in comparisons.items()
-        },
+        visible={name: _visible(each, rate / len(judged)) for name, each in comparisons.items()},
         summary=summary,
         notices=(*notices, *left_out),
     )
@@ -276,17 +278,17 @@ def _compare_each(
     return comparisons, refused
 
 
-def _benjamini_hochberg(comparisons: Mapping[str, Comparison]) -> dict[str, float]:
+def _benjamini_hochberg(comparisons: Sequence[Comparison]) -> list[float]:
     """Adjust p-values: of rank i, the least m p(j) / j over the ranks j >= i, at most 1.
 
     Benjamini & Hochberg (1995), section 3.1. Not by `scipy.stats`, which takes a second to load.
     """
-    ps = np.array([each.p_beyond for each in comparisons.values()])
+    ps = np.array([each.p_beyond for each in comparisons])
     order = np.argsort(ps)
     scaled = ps[order] * (ps.size / np.arange(1, ps.size + 1))
     adjusted = np.empty(ps.size)
     adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
-    return dict(zip(comparisons, np.minimum(adjusted, 1.0).tolist(), strict=True))
+    return [*map(float, np.minimum(adjusted, 1.0))]
 
 
 def _summarise(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, tuple[Notice, ...]]:
