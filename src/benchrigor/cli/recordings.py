@@ -93,9 +93,9 @@ def recorded_run(source: str, name: str | None = None, *, store: Path | None) ->
     ``name`` says which benchmark of a file is meant.
     """
     records = all_runs(source, store=store)
-    if records is None or _is_stored(source):
-        return records and records[0]
-    return chosen(records, source, name)
+    if records is None:
+        return None
+    return records[0] if _is_stored(source) else chosen(records, source, name)
 
 
 def all_runs(source: str, *, store: Path | None) -> list[RunRecord] | None:
