@@ -110,9 +110,7 @@ def recorded_run(source: str, name: str | None = None, *, store: Path | None) ->
     records = all_runs(source, store=store)
     if records is None:
         return None
-    if _is_stored(source):
-        return records[0]
-    return chosen(records, source, name)
+    return records[0] if _is_stored(source) else chosen(records, source, name)
 
 
 def all_runs(source: str, *, store: Path | None) -> list[RunRecord] | None:
