@@ -120,6 +120,10 @@ def test_means_are_shown_and_refused_with_the_option_that_keeps_readings(cli, tm
     assert result.exit_code == 4
     assert re.search(r"^sort -n a.txt +mean 0.105 +no verdict$", result.stdout, re.MULTILINE)
     assert "! To keep the readings, run hyperfine with --export-json FILE." in result.stdout
+    whole = " ".join(
+        cli("compare", "means.csv", DATA / "hyperfine.json", "--details").stdout.split()
+    )
+    assert "sort -n a.txt in hyperfine.json: The file has no raw readings, only mean 0.105" in whole
     assert cli("compare", "means.csv", DATA / "hyperfine.json", "--fail-on", "worse").exit_code == 0
 
 

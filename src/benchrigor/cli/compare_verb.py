@@ -220,6 +220,9 @@ def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool)
         parts: list[Part] = [suite_page(suites)]
         for file, family in suites.families.items() if wants_details() else ():
             parts += ["", f"{file} against {suites.baseline}", family_page(family)]
+        for file in suites.refused.keys() - suites.families.keys() if wants_details() else ():
+            for name, notice in suites.refused[file].items():
+                parts += marked(notice, f"{name} in {file}: ")
         return page(parts)
 
     print_result(shown, as_json=as_json, figures=lambda: figures_of_suites(suites), suites=suites)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,8 +39,10 @@ from benchrigor.model.text import (
     show_interval,
     show_value,
 )
-from benchrigor.report.tables.figures import Figures
 from benchrigor.session.stop_rules import wanted_half_width
+
+if TYPE_CHECKING:
+    from benchrigor.report.tables.figures import Figures
 
 _REDRAWN_EVERY_S = 0.1
 _FEWEST_COLUMNS = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,11 +12,12 @@ from benchrigor.cli.options import Decorator, awaits_json
 from benchrigor.errors import InvalidInput
 from benchrigor.files import write_whole
 from benchrigor.model.codec import is_there
-from benchrigor.report.tables.figures import Figures, csv_of, markdown_of
+
+if TYPE_CHECKING:
+    from benchrigor.report.tables.figures import Figures
 
 _TABLES = "benchrigor.tables"
 _STDOUT = "-"
-_FORMS: dict[str, Callable[[Figures], str]] = {"markdown": markdown_of, "csv": csv_of}
 
 
 def _remember(context: click.Context, option: click.Parameter, target: str | None) -> None:
@@ -63,8 +64,12 @@ def is_replaced() -> bool:
 
 def write_tables(figures: Callable[[], Figures], say: Callable[[str], object]) -> None:
     """Write the tables that were asked for; comes last, so that a failure loses nothing."""
-    for form, target in click.get_current_context().meta.get(_TABLES, {}).items():
-        text = _FORMS[form](figures())
+    if not are_wanted():
+        return
+    from benchrigor.report.tables.figures import csv_of, markdown_of  # noqa: PLC0415  # slow to load
+
+    for form, target in click.get_current_context().meta[_TABLES].items():
+        text = (csv_of if form == "csv" else markdown_of)(figures())
         if target == _STDOUT:
             say(text)
             continue
