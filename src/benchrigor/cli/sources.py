@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import numpy as np
 
 from benchrigor.cli.options import ignored_lines
 from benchrigor.cli.output import remark
+from benchrigor.cli.plain_columns import columns_of
 from benchrigor.errors import InvalidInput
 from benchrigor.files import decoded, readable
 from benchrigor.formats.json_text import parsed
@@ -33,6 +35,7 @@ _MANY = 20  # lines of which a whole one is seldom the shortest
 # One number with a comma, or whole numbers in several cells.
 _ONE_OR_SEVERAL = re.compile(r"[-+]?(\d+,\d+(e[-+]?\d+)?|\d{1,3}(,\d{3})+)", re.IGNORECASE)
 _SAMPLE = 100  # lines that show what separates the cells
+_HEAD = 1 << 16  # bytes that show how a long table is written
 
 
 def name_of(source: str) -> str:
@@ -65,6 +68,8 @@ def read_rounds(source: str, column: str | None, by: str | None = None) -> Recor
     """
     name = name_of(source)
     cells, *labels = _cells(source, [column], by)
+    if isinstance(cells, np.ndarray):
+        return RecordedRounds(series=(as_series(cells, name=name),))
     rounds: dict[str, list[Any]] = {} if labels else {"": cells}
     for label, cell in zip(*labels, cells, strict=True) if labels else ():
         rounds.setdefault(str(label), []).append(cell)
@@ -92,22 +97,56 @@ def _of_counts(cells: Sequence[str], name: str) -> RecordedRounds:
     )
 
 
-def _cells(source: str, columns: Sequence[str | None], by: str | None = None) -> list[list[Any]]:
+def _cells(source: str, columns: Sequence[str | None], by: str | None = None) -> list[Any]:
     """Read columns of figures from a file, and the labels in the column ``by`` after them."""
     name = name_of(source)
-    text = _text(source, name)
+    raw = _bytes(source, name)
+    if by is None and not ignored_lines() and (plain := _plain(raw, columns, name)):
+        return plain
+    text = _text(raw, name)
     if not text.strip():
         raise InvalidInput(f"{name} is empty, expected readings")
     read = _from_json if text.lstrip()[0] in "[{" else _from_csv
     return read(text, columns, by, name)
 
 
-def _text(source: str, name: str) -> str:
+def _plain(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
+    """Read columns of a long table whose rows are proved plain; empty if the table is not."""
+    head = raw[:_HEAD].removeprefix(BOM_UTF8)
+    lines = head[: head.rfind(b"\n") + 1].split(b"\n")[:-1]
+    if (
+        len(raw) <= _HEAD
+        or len(lines) <= 2 * _SAMPLE
+        or not head.isascii()
+        or head.lstrip()[:1] in b"[{"
+    ):
+        return []
+    text = b"\n".join([*lines, b""]).decode().replace("\r\n", "\n")
+    if "\0" in text or len(text.splitlines()) != len(lines):
+        return []
     try:
-        raw = sys.stdin.buffer.read() if source == "-" else readable(source).read_bytes()
-        text = decoded(raw)
+        table = _table(text, wanted, None, name)
+    except InvalidInput:  # the careful reader says what is wrong, of the whole file
+        return []
+    start, row = table.rows[0]
+    beside = [row[index + 1].strip() for index in table.indices if index + 1 < len(row)]
+    has_units = any(quantity_of(cell) is Quantity.TIME for cell in beside)
+    if has_units or table.is_narrowed or (table.mark == " " and len(row) > 1):
+        return []
+    first = len(raw[:_HEAD]) - len(head) + sum(len(line) + 1 for line in lines[: start - 1])
+    return columns_of(memoryview(raw)[first:], table.indices, width=len(row), mark=table.mark)
+
+
+def _bytes(source: str, name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if source == "-" else readable(source).read_bytes()
     except OSError as error:
         raise InvalidInput(f"{name} cannot be read: {error.strerror}") from error
+
+
+def _text(raw: bytes, name: str) -> str:
+    try:
+        text = decoded(raw)
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{name} is no text: {error}") from error
     if "\0" in text:
@@ -170,10 +209,19 @@ def report_unfinished(name: str, number: int, line: str, *, is_used: bool) -> No
     remark(f"{name} line {number} {how}: {short(line)}")
 
 
-def _from_csv(
-    text: str, wanted: Sequence[str | None], by: str | None, name: str
-) -> list[list[Any]]:
-    rows = _rows(text, name)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """Rows of cells below the header, with the numbers of their lines, and the columns meant."""
+
+    rows: list[tuple[int, list[str]]]
+    indices: list[int]
+    mark: str
+    is_narrowed: bool  # Whether an empty last column is left out
+
+
+def _table(text: str, wanted: Sequence[str | None], by: str | None, name: str) -> _Table:
+    """Return the table in a text, and which of its columns are wanted."""
+    rows, mark, is_narrowed = _rows(text, name)
     first = [cell.strip() for cell in rows[0][1]]
     has_header = _is_header(first)
     if has_header and len(rows) == 1:
@@ -200,8 +248,15 @@ def _from_csv(
     chosen = _chosen(names, columns, name, "columns", by)
     indices = [columns.index(each) for each in chosen]
     rows = rows[1:] if has_header else rows
-    cells: list[list[Any]] = []
-    for number, index in enumerate(indices):
+    return _Table(rows=rows, indices=indices, mark=mark, is_narrowed=is_narrowed)
+
+
+def _from_csv(
+    text: str, wanted: Sequence[str | None], by: str | None, name: str
+) -> list[list[Any]]:
+    table = _table(text, wanted, by, name)
+    rows, cells = table.rows, list[list[Any]]()
+    for number, index in enumerate(table.indices):
         column = [(line, row[index].strip()) for line, row in rows]
         if number < len(wanted):
             _check_units(rows, index, name)
@@ -256,10 +311,11 @@ def _check_units(rows: Sequence[tuple[int, list[str]]], index: int, name: str) -
             )
 
 
-def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:
+def _rows(text: str, name: str) -> tuple[list[tuple[int, list[str]]], str, bool]:
     """Return the rows that are not blank, each with the number of its line.
 
-    All have the same width.
+    All have the same width. After them: what separates cells, and whether an empty last column is
+    left out.
     """
     lines = [line.strip(" ") for line in text.splitlines()]
     delimiter = _delimiter(lines, name)
@@ -277,9 +333,10 @@ def _rows(text: str, name: str) -> list[tuple[int, list[str]]]:
         report_unfinished(name, number, delimiter.join(row), is_used=not is_cut)
         kept = kept[:-1] if is_cut else kept
     _check_width(kept, delimiter, name)
-    if len(kept[0][1]) > 1 and not any(row[-1].strip() for _, row in kept):
+    is_narrowed = len(kept[0][1]) > 1 and not any(row[-1].strip() for _, row in kept)
+    if is_narrowed:
         kept = [(line, row[:-1]) for line, row in kept]  # each line ends in a delimiter
-    return kept
+    return kept, delimiter, is_narrowed
 
 
 def _is_cut(rows: Sequence[list[str]]) -> bool:

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from benchrigor.cli import sources
+from benchrigor.cli.plain_columns import columns_of
+from benchrigor.errors import InvalidInput
+
+ROWS = [f"{index},{index / 7!r},a b" for index in range(12_000)]
+TEXT = "\n".join(["n,time,who", *ROWS, ""])
+
+
+def long_file(tmp_path, text: str, **how) -> str:
+    path = tmp_path / "long.csv"
+    path.write_bytes(text.encode(**how))
+    return str(path)
+
+
+def both(path: str, monkeypatch, column: str | None = "time"):
+    """Read a file as it is read, and carefully."""
+    found = []
+    for head in (1 << 16, 10**9):
+        monkeypatch.setattr(sources, "_HEAD", head)
+        try:
+            found.append(sources.read_rounds(path, column).series[0].tolist())
+        except InvalidInput as error:
+            found.append(str(error))
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        TEXT.replace("\n", "\r\n"),
+        "\ufeff" + TEXT,
+        "\n\n" + TEXT,
+        TEXT.replace(",", ";"),
+        TEXT.replace(",", "\t"),
+        TEXT[len("n,time,who\n") :].replace("a b", "0"),
+    ],
+    ids=["plain", "windows", "mark", "blank", "semicolon", "tab", "no header"],
+)
+def test_a_plain_table_is_read_without_the_careful_reader(text, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(sources, "_text", None)
+    column = "1" if "time" not in text else "time"
+    (series,) = sources.read_rounds(long_file(tmp_path, text), column).series
+    assert series.tolist() == [index / 7 for index in range(12_000)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        *("1,2", "1,2,3,4", "1,,a", "1,nan,a", "1,-inf,a", "1,0x10,a", "1,1_0,a", "1,1e999,a"),
+        *('1,"2",a', "", " ", ",,", "1, 2.5 ,a", "1,2;3,a", "1,2\t,a", "1,2,\u00e9", "1,2,a\x0bb"),
+        *("1,1e,a", "1,+-1,a", "1,1-2,a", "1,.,a", "1,1 2,a", "1,2,a\rb", "1,2,\0", "1,.5e-3,a"),
+        *("1,1/2,a", "1,12ms,a", '1,"2,a', "1,-1.e+2,a", "1,1d5,a", "1,١,a", "1,1e-400,a"),
+    ],
+)
+def test_any_row_in_a_long_table_is_what_the_careful_reader_says(
+    row, tmp_path, monkeypatch
+) -> None:
+    text = "\n".join(["n,time,who", *ROWS[:9_000], row, *ROWS[9_000:], ""])
+    quick, careful = both(long_file(tmp_path, text), monkeypatch)
+    assert quick == careful
+
+
+@pytest.mark.parametrize("end", ["12000,1.5,a", "12000,1.", "12000", "\n", "12000,1.5,a\r"])
+def test_the_end_of_a_long_table_is_what_the_careful_reader_says(
+    end, tmp_path, monkeypatch
+) -> None:
+    quick, careful = both(long_file(tmp_path, TEXT + end), monkeypatch)
+    assert quick == careful
+
+
+@pytest.mark.parametrize("at_once", [20, 64, 1 << 20])
+def test_where_a_part_ends_does_not_matter(at_once, monkeypatch) -> None:
+    monkeypatch.setattr("benchrigor.cli.plain_columns._AT_ONCE", at_once)
+    raw = memoryview("".join(f"{n},{n / 3!r}\n" for n in range(500)).encode())[:-4]
+    assert columns_of(raw, [0], width=2, mark=",") == []
+    whole = memoryview("".join(f"{n},{n / 3:.3f}\n" for n in range(500)).encode())
+    first, second = columns_of(whole, [0, 1], width=2, mark=",")
+    assert first.tolist() == [*range(500)]
+    assert second.tolist() == [round(n / 3, 3) for n in range(500)]
+
+
+def test_a_column_alone_may_have_blank_lines_only_for_the_careful_reader() -> None:
+    assert np.array_equal(columns_of(memoryview(b"1\n2\n"), [0], width=1, mark=" ")[0], [1, 2])
+    assert columns_of(memoryview(b"1\n\n2\n"), [0], width=1, mark=" ") == []
