@@ -52,7 +52,7 @@ class Turn(OneLine):
 
     id: int
     host: str
-    points: Sequence[Point]
+    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
