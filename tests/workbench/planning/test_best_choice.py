@@ -379,3 +379,13 @@ def test_predictions_hold_what_a_new_host_finds():
         )
     low, high = stats.binom.ppf([0.0005, 0.9995], runs, 0.95)
     assert low <= held <= high
+
+
+def test_turns_that_were_under_way_when_a_process_ended_are_asked_again():
+    """Each host has its turn before the first look, whichever ones were finished, in any order."""
+    first = BestChoice(POINTS, HOSTS)
+    turns = [first.ask() for _ in HOSTS]
+    again = BestChoice(POINTS, HOSTS)
+    for index in (3, 0):
+        again.recall(turns[index], [(1.0, 0.9, 1.1)] * len(POINTS))
+    assert [again.ask(), again.ask(), again.ask()] == [turns[1], turns[2], None]

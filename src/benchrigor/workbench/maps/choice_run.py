@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
 from typing import Any
@@ -140,6 +140,8 @@ class ChoiceRun:
     ) -> Choice:
         """Have turns measured until one is chosen, or all that may be spent is.
 
+        A host has one turn at a time; a further one of it waits, and costs nothing meanwhile.
+
         Parameters
         ----------
         take
@@ -155,16 +157,20 @@ class ChoiceRun:
             What ends it; the error has what is finished as ``record``.
         """
         self.begin()
-        running: dict[Future[TurnDone], int] = {}
+        running: dict[Future[TurnDone], tuple[str, int]] = {}
+        waiting: list[Turn] = []
         try:
             while True:
-                while len(running) < hosts and (turn := self._choice.ask()) is not None:
+                while len(running) < hosts:
+                    turn = self._next(waiting, {host for host, _ in running.values()})
+                    if turn is None:
+                        break
                     begun_ns = self._now_ns()
-                    running[take(turn)] = begun_ns
+                    running[take(turn)] = turn.host, begun_ns
                 if not running:
                     break
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    cost_s = (self._now_ns() - running.pop(future)) / 1e9
+                    cost_s = (self._now_ns() - running.pop(future)[1]) / 1e9
                     done = replace(future.result(), cost_s=cost_s)
                     self._keep(done)
                     after(done)
@@ -178,6 +184,16 @@ class ChoiceRun:
         if self._store is not None and self.run_id is not None:
             self._store.finish(self.run_id, self.record())
         return found
+
+    def _next(self, waiting: list[Turn], busy: Collection[str]) -> Turn | None:
+        """Return a turn of a host that is free; those of others are added to ``waiting``."""
+        for turn in waiting:
+            if turn.host not in busy:
+                waiting.remove(turn)
+                return turn
+        while (asked := self._choice.ask()) is not None and asked.host in busy:
+            waiting.append(asked)
+        return asked
 
     def _keep(self, done: TurnDone) -> None:
         told(self._choice, done)

@@ -171,6 +171,7 @@ class BestChoice:
         self._failed: set[int] = set()
         self._pending: dict[int, Turn] = {}
         self._asked = 0
+        self._unfinished: set[int] = set()  # turns that an earlier process had asked for
         self._where: list[str] = []  # the host of each turn that was told
         self._logs: list[Floats] = []  # by configuration, the greater the better; NaN where none
         self._errors: list[Floats] = []
@@ -182,19 +183,22 @@ class BestChoice:
 
     def ask(self) -> Turn | None:
         """Return the next turn; None when nothing more is to be asked, as far as is known."""
-        if self._verdict != UNDECIDED or (self._pending and self._asked >= self._next):
+        if self._verdict != UNDECIDED or (
+            self._pending and self._asked - len(self._unfinished) >= self._next
+        ):
             return None
         if not self._may_go_on():
             if not self._pending and self._seen < len(self._where):
                 self._look()
             return None
-        order = np.random.default_rng([self._seed, self._asked]).permutation(self._race)
+        number = min(self._unfinished, default=self._asked)
+        order = np.random.default_rng([self._seed, number]).permutation(self._race)
         turn = Turn(
-            id=self._asked,
-            host=self._hosts[self._asked % len(self._hosts)],
+            id=number,
+            host=self._hosts[number % len(self._hosts)],
             points=tuple(self._points[index] for index in order),
         )
-        self._asked += 1
+        self._count(turn)
         self._pending[turn.id] = turn
         return turn
 
@@ -254,15 +258,25 @@ class BestChoice:
     def recall(
         self, turn: Turn, estimates: Sequence[Answer | None], *, cost_s: float = 0.0
     ) -> None:
-        """Take in a turn that an earlier process was told; in the order in which it was."""
-        self._asked = max(self._asked, turn.id + 1)
+        """Take in a turn that an earlier process was told; in the order in which it was.
+
+        Those with smaller numbers that it was not told are asked again.
+        """
+        self._count(turn)
         self._pending[turn.id] = turn
         self.tell(turn, estimates, cost_s=cost_s)
 
     def withdraw(self, turn: Turn) -> None:
         """Forget a turn whose host was lost; no further one is asked of that host."""
+        self._count(turn)
         self._pending.pop(turn.id, None)
         self._hosts = [host for host in self._hosts if host != turn.host]
+
+    def _count(self, turn: Turn) -> None:
+        """Ask for this turn no more, but for all others up to it that were not asked for."""
+        self._unfinished |= {*range(self._asked, turn.id)}
+        self._unfinished.discard(turn.id)
+        self._asked = max(self._asked, turn.id + 1)
 
     @property
     def spent_s(self) -> float:
@@ -303,7 +317,7 @@ class BestChoice:
         if len(self._race) < 2 or not self._hosts:
             return False
         if self._budget_s is None or self._spent_s == 0.0:
-            return self._asked < _MOST_TURNS * len(self._hosts)
+            return self._asked - len(self._unfinished) < _MOST_TURNS * len(self._hosts)
         each_s = self._spent_s / sum(np.isfinite(logs).sum() for logs in self._logs)
         more = len(self._race) + sum(len(turn.points) for turn in self._pending.values())
         return bool(self._spent_s + more * each_s <= self._budget_s)
