@@ -232,7 +232,6 @@ def peak(
     }
     generator = {name: given[name] for name in _OFFERED} | _target(words, given)
     generator |= {"load": load, "cwd": str(Path.cwd()), "accuracy_given": accuracy_given}
-    generator |= _hosts(given)
     planned = PeakSearch(**search)
     offering = generator_of(generator, planned.limits)
     if dry_run:
@@ -327,6 +326,7 @@ def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "http",
         "requests": [asdict(each) for each in kinds],
         "name": url or click.format_filename(mix, shorten=True),
+        **_hosts(given),
     }
 
 
@@ -371,6 +371,10 @@ def _hosts(given: Mapping[str, Any]) -> dict[str, Any]:
     told = {name: value for name, value in told.items() if value not in (None, [])}
     if not told:
         return {}
+    if not {*told} & {"names", "scheduler"}:
+        raise InvalidInput(
+            f"{' '.join(told)} of hosts is given, expected --host or --scheduler, too"
+        )
     problems = [problem.replace("names", "--host", 1) for problem in wrong_names(given["hosts"])]
     refuse(problems, (f"--{problem}" for _, problem in wrong_ways(told)))
     return {

@@ -97,7 +97,7 @@ def wrong_names(names: Sequence[object]) -> Iterator[str]:
 
 
 def wrong_ways(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield what is wrong with the ways to hosts, and which option it is of."""
+    """Yield what is wrong with the ways to hosts, each with the key that it is of."""
     if not given.get("names") and "scheduler" not in given:
         yield (), "hosts has neither names nor a scheduler, expected one of them"
     if "scheduler" in given and {*given} & {"prefix", "python"}:
