@@ -137,6 +137,7 @@ class Code(enum.StrEnum):
     LACK_OF_FIT = "lack-of-fit"
     PREDICTIONS_WIDENED = "predictions-widened"
     FEW_HOSTS = "few-hosts"
+    HOSTS_UNKNOWN = "hosts-unknown"
     HOSTS_DISAGREE = "hosts-disagree"
 
 

@@ -23,6 +23,7 @@ from benchrigor.report.notice_lines import marked_all
 from benchrigor.workbench.planning.surface_map import ADAPTIVE, SurfaceMap
 from benchrigor.workbench.surfaces.designs import snake
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
+from benchrigor.workbench.surfaces.host_effects import show_hosts
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 from benchrigor.workbench.surfaces.surface import Surface
 
@@ -98,6 +99,9 @@ def _response_rows(surface: Surface, response: str, unit: str, *, whole: bool) -
         shown = _few([_show_effect(*each) for each in effects], most)
         yield from row("matters", [f"from worst to best level: {shown}"])
         yield from row("swap", [_few([*_swaps(surface, best.point, response)], most)])
+        hosts = surface.hosts(response)
+        if hosts:
+            yield from row("hosts", [show_hosts(hosts)])
         misses = f"it misses points left out by {percent(missed, digits=2)} on average"
         yield from row("model", [_MODELS[best.estimate.method], misses])
     first = [

@@ -45,6 +45,7 @@ def surface_of(record: RunRecord) -> Surface:
         Space(file.factors),
         [*reused_in(record), *samples_of(record)],
         direction=str(record.metrics[0].direction),
+        interchangeable=file.hosts is not None and file.hosts.interchangeable,
         **{name: file.design[name] for name in ("confidence", "seed") if name in file.design},
     )
 
@@ -58,6 +59,7 @@ def search_for(file: MapFile) -> SurfaceMap:
         **options,
         budget_s=file.budget_s,
         direction=str(metric.direction),
+        interchangeable=file.hosts is not None and file.hosts.interchangeable,
         responses=[metric.name],
     )
 

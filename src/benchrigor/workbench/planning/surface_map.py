@@ -70,6 +70,9 @@ class SurfaceMap:
         Names of several answers, the first of which steers; None for those that are told first.
     seed
         Of designs and draws.
+    interchangeable
+        Whether it does not matter which host a sample is told from. Else several hosts have effects
+        of their own, and what is predicted is the mean over them.
 
     Raises
     ------
@@ -100,6 +103,7 @@ class SurfaceMap:
         direction: str = "higher",
         responses: Sequence[str] | None = None,
         seed: int = 1,
+        interchangeable: bool = False,
     ) -> None:
         self.space = Space(factors)
         refuse(
@@ -117,6 +121,7 @@ class SurfaceMap:
         self.design, self.samples, self.budget_s = design, samples, budget_s
         self._target, self._confidence = target, confidence
         self._direction, self._seed = direction, seed
+        self._interchangeable = interchangeable
         self._responses = tuple(responses or ())
         self._grid = self.space.grid()
         self._first = snake(self.space, self._first_design())
@@ -309,6 +314,7 @@ class SurfaceMap:
             confidence=self._confidence,
             direction=self._direction,
             seed=self._seed,
+            interchangeable=self._interchangeable,
         )
 
     def _checked(self, estimate: Answer | Mapping[str, Answer] | None) -> dict[str, Estimate]:

@@ -47,7 +47,13 @@ class _Fit:
     process: GaussianProcess | None = None
     error: float = 0.0  # relative standard error of a typical sample
     scale: float = 1.0
+    hosts: tuple[str, ...] = ()  # each of which has an effect
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of predictions."""
+        return float(len(self.points) - max(len(self.hosts), 1))
 
     @property
     def loo_error(self) -> float | None:
@@ -61,7 +67,7 @@ class _Fit:
         mean, covariance = moments
         values, vectors = scipy.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        freedom = len(self.points) - 1
+        freedom = self.freedom
         widths = self.scale * np.sqrt(freedom / rng.chisquare(freedom, count))
         drawn: Floats = mean + widths[:, None] * (rng.standard_normal((count, mean.size)) @ root.T)
         return drawn
@@ -107,6 +113,17 @@ class Surface(OneLine):
         """Return ``loo_error`` of a response; None where samples are too few."""
         return self._fit(response).loo_error
 
+    def hosts(self, response: str | None = None) -> dict[str, Estimate]:
+        """Return how many times their mean each host gives; empty without effects of hosts."""
+        fit = self._fit(response)
+        if not fit.hosts or fit.process is None:
+            return {}
+        means, sds = fit.process.host_effects(fit.points[0])
+        return {
+            host: self._estimate(response, mean, fit.scale * sd)
+            for host, mean, sd in zip(fit.hosts, means.tolist(), sds.tolist(), strict=True)
+        }
+
     def predict(self, point: Point, response: str | None = None) -> Estimate:
         """Predict the true answer at a point.
 
@@ -147,7 +164,7 @@ class Surface(OneLine):
     def intervals(self, points: Sequence[Point], response: str | None = None) -> Floats:
         """Return what is predicted at points, low and high ends, as `predict` does; a row each."""
         mean, sd = self.predictions(points, response)
-        freedom = len(self._fit(response).points) - 1.0
+        freedom = self._fit(response).freedom
         half = student_t(freedom, self._confidence) * sd
         logs: Floats = np.stack([mean, mean - half, mean + half])
         return np.exp(np.minimum(logs, _LARGEST_LOG))
@@ -252,13 +269,10 @@ class Surface(OneLine):
             sd = fit.scale * math.sqrt(max(float(contrast @ covariance @ contrast), 0.0))
             pairs = math.comb(len(factor.levels), 2) if factor.is_category else 1
             sure = 1.0 - (1.0 - self._confidence) / pairs
-            wide = student_t(len(fit.points) - 1.0, sure) / self._quantile(len(fit.points))
+            wide = student_t(fit.freedom, sure) / student_t(fit.freedom, self._confidence)
             found = self._estimate(response, float(contrast @ mean), sd * wide)
             ratios[factor.name] = replace(found, standard_error=sd * found.value)
         return ratios
-
-    def _quantile(self, points: int) -> float:
-        return student_t(points - 1.0, self._confidence)
 
     def crossovers(
         self, point_a: Point, point_b: Point, response: str | None = None
@@ -305,7 +319,13 @@ class Surface(OneLine):
     def ranking(self, response: str | None = None) -> tuple[Ranked, ...]:
         """Rank the points measured, by what was measured there, as `benchrigor.stats.rank` does."""
         fit = self._fit(response)
-        results = dict(zip(map(show_point, fit.points), fit.estimates, strict=True))
+        several: dict[str, list[Estimate]] = {}
+        for point, estimate in zip(fit.points, fit.estimates, strict=True):
+            several.setdefault(show_point(point), []).append(estimate)
+        results = {
+            name: _together(each, *_averaged(each), self._confidence)
+            for name, each in several.items()
+        }
         direction = Direction.HIGHER if self._sign > 0.0 else Direction.LOWER
         return rank(results, confidence=self._confidence, direction=str(direction))
 
@@ -347,7 +367,7 @@ class Surface(OneLine):
     def _estimate(self, response: str | None, mean: float, sd: float) -> Estimate:
         fit, model = self._fitted(response)
         n = len(fit.points)
-        return _of_logarithm(mean, StandardError(sd, n - 1.0), self._confidence, n, model.name)
+        return _of_logarithm(mean, StandardError(sd, fit.freedom), self._confidence, n, model.name)
 
     def _drawn(self, response: str | None, value: float, low: float, high: float) -> Estimate:
         fit, model = self._fitted(response)
@@ -382,6 +402,7 @@ def fit_surface(
     confidence: float = 0.95,
     direction: str = "higher",
     seed: int = 1,
+    interchangeable: bool = False,
 ) -> Surface:
     """Fit a surface to what samples found.
 
@@ -405,6 +426,9 @@ def fit_surface(
         Which answers are better: "higher" or "lower".
     seed
         Of draws from the posterior.
+    interchangeable
+        Whether it does not matter which host measured what. Else each of several hosts has an
+        effect of its own, and what is predicted is the mean over them.
 
     Raises
     ------
@@ -439,7 +463,10 @@ def fit_surface(
     refuse(problems)
     found_names = dict.fromkeys(name for each in samples for name in each.estimates)
     names = found_names if responses is None else dict.fromkeys(responses)
-    fits = {name: _fit_response(space, samples, name, confidence) for name in names}
+    fits = {
+        name: _fit_response(space, samples, name, confidence, interchangeable=interchangeable)
+        for name in names
+    }
     if len(names) > 1:
         fits = {name: replace(fit, notices=_named(name, fit.notices)) for name, fit in fits.items()}
     first = next(iter(fits.values()), _Fit(points=(), estimates=()))
@@ -505,30 +532,39 @@ def _least_points(space: Space) -> int:
 
 
 def _fit_response(
-    space: Space, samples: Sequence[Measured], response: str, confidence: float
+    space: Space,
+    samples: Sequence[Measured],
+    response: str,
+    confidence: float,
+    *,
+    interchangeable: bool,
 ) -> _Fit:
-    together: dict[object, list[tuple[Point, Estimate]]] = {}
-    for each in samples:
-        if response in each.estimates:
-            point = each.sample.point
-            together.setdefault(space.key(point), []).append((point, each.estimates[response]))
+    together: dict[tuple[object, str], list[tuple[Point, Estimate]]] = {}
+    known = [each for each in samples if response in each.estimates]
+    hosts = sorted({str(each.host) for each in known if each.host})
+    wanted = _least_points(space) + len(hosts) - 1
+    n_points = len({space.key(each.sample.point) for each in known})
+    are_blocks = len(hosts) > 1 and not interchangeable and n_points >= wanted
+    for each in known:
+        point, host = each.sample.point, str(each.host) if are_blocks else ""
+        key = (space.key(point), host)
+        together.setdefault(key, []).append((point, each.estimates[response]))
     points = [pairs[0][0] for pairs in together.values()]
     several = [[estimate for _, estimate in pairs] for pairs in together.values()]
     logs, errors = np.reshape([_averaged(each) for each in several], (-1, 2)).T
     estimates = [
-        each[0]
-        if len(each) == 1
-        else _of_logarithm(
-            log, StandardError(error, math.inf), confidence, sum(one.n for one in each), "average"
-        )
+        _together(each, log, error, confidence)
         for each, log, error in zip(several, logs.tolist(), errors.tolist(), strict=True)
     ]
-    if len(points) < _least_points(space):
-        too_few = _too_few(space, len(points))
+    if n_points < _least_points(space):
+        too_few = _too_few(space, n_points)
         return _Fit(points=points, estimates=estimates, notices=(too_few,))
-    process = fit_gaussian_process(space, points, logs, errors)
-    model = _chosen(process, fit_quadratic(space, points, logs, errors))
+    blocks = [host for _, host in together] if are_blocks else []
+    process = fit_gaussian_process(space, points, logs, errors, blocks)
+    quadratic = None if are_blocks else fit_quadratic(space, points, logs, errors)
+    model = _chosen(process, quadratic)
     rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
+    untold = len(hosts) > 1 and not interchangeable and not are_blocks
     return _Fit(
         points=points,
         estimates=estimates,
@@ -536,8 +572,27 @@ def _fit_response(
         process=process,
         error=float(np.median(errors)),
         scale=max(1.0, rms),
-        notices=tuple(_doubts(model, rms)),
+        hosts=tuple(hosts) if are_blocks else (),
+        notices=(*_doubts(model, rms), *([_hosts_unknown(n_points, wanted)] if untold else [])),
     )
+
+
+def _hosts_unknown(n: int, wanted: int) -> Notice:
+    sentence = (
+        f"{many(n, 'point')} do not tell hosts from configurations, which takes {wanted}: what "
+        "differs between hosts counts as error."
+    )
+    return Notice.warning(Code.HOSTS_UNKNOWN, sentence, n=n, wanted=wanted)
+
+
+def _together(
+    estimates: Sequence[Estimate], log: float, error: float, confidence: float
+) -> Estimate:
+    """Return the estimate of several of one point, whose average has this logarithm."""
+    if len(estimates) == 1:
+        return estimates[0]
+    n = sum(each.n for each in estimates)
+    return _of_logarithm(log, StandardError(error, math.inf), confidence, n, "average")
 
 
 def _averaged(estimates: Sequence[Estimate]) -> tuple[float, float]:
