@@ -111,13 +111,13 @@ def test_a_lost_host_spoils_one_trial_and_is_left_out_of_later_ones():
     at_s = np.arange(10.0)
     hosts.send(at_s)
     hosts.instead = lambda job: Outcome(kind=LOST, failure="no") if job.host == "oak" else None
-    with pytest.raises(PartLost, match=r"oak was lost \(no\)"):
+    with pytest.raises(PartLost, match="oak was lost: no"):
         hosts.send(at_s)
     assert set(hosts.senders.clocks) == {"elm", "oak", "fir"}
     np.testing.assert_array_equal(hosts.send(at_s).at_s, at_s)
     assert set(hosts.parts) == set(hosts.senders.clocks) == {"elm", "fir"}
     hosts.instead = lambda _: Outcome(kind=LOST, failure="no")
-    with pytest.raises(PartLost, match=r"elm was lost .*; fir was lost"):
+    with pytest.raises(PartLost, match="elm and fir were lost: no"):
         hosts.send(at_s)
     with pytest.raises(WorkloadFailed, match="no host is left"):
         hosts.send(at_s)
@@ -140,7 +140,7 @@ def test_a_trial_of_a_lost_host_is_repeated_and_never_saturation(monkeypatch):
     search.tell(again, generator.offer(again))
     generator.close()
     lost, kept = search.result().trials
-    assert lost.invalid == "oak was lost (no)"
+    assert lost.invalid == "oak was lost: no"
     assert not lost.counts
     assert kept.counts
     assert kept.ratio is not None

@@ -102,7 +102,10 @@ class HostSenders:
         for host in lost:
             self._pool.table.drop(host)
         if lost:
-            raise PartLost("; ".join(f"{host} was lost ({found[host].failure})" for host in lost))
+            why = "; ".join(found[host].failure for host in lost)
+            raise PartLost(
+                f"{' and '.join(lost)} {'was' if len(lost) == 1 else 'were'} lost: {why}"
+            )
         if failed := [f"{host}: {done.failure}" for host, done in found.items() if done.failure]:
             raise WorkloadFailed("; ".join(failed))
         return self._together({host: done.value for host, done in found.items()})
