@@ -82,7 +82,7 @@ def generator(setting: Setting) -> None:
         greatest = 0.0
         for load in (500.0, 1000.0, 2000.0, 3000.0, 4000.0, 6000.0, 8000.0, 10_000.0):
             offering = open_loop(url, setting.seed)
-            offering._most_processes = 1  # noqa: SLF001  # it is asked what one can do
+            offering._senders._most_processes = 1  # type: ignore[attr-defined]  # noqa: SLF001  # it is asked what one can do
             result = offering.offer(br.LoadTrial(id=0, load=load, duration_s=duration_s / 4.0))
             lag_s = result.lag_p99_s or 0.0
             print(

@@ -213,6 +213,10 @@ class LoadResult(OneLine):
         Seconds that the trial took by what they were spent on, such as "decision" (where to go
         next), "set-up", "warm-up", "run" and "teardown"; none for the set-up and the duration that
         the search reckons with.
+    invalid
+        Why it says nothing of the server, where the generator knows that itself; else empty.
+    clock_offset_s, clock_error_s
+        By how much the clock of each host that sent is ahead, and by how much that may be wrong.
 
     Raises
     ------
@@ -235,9 +239,13 @@ class LoadResult(OneLine):
     cpu_share: float | None = None
     failures: Mapping[str, int] = field(default_factory=dict)
     spent_s: Mapping[str, float] = field(default_factory=dict)
+    invalid: str = ""
+    clock_offset_s: Mapping[str, float] = field(default_factory=dict)
+    clock_error_s: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        by_name = {name: getattr(self, name) for name in ("metrics", "failures", "spent_s")}
+        names = ("metrics", "failures", "spent_s", "clock_offset_s", "clock_error_s")
+        by_name = {name: getattr(self, name) for name in names}
         refuse(
             f"{name} is {short(each)}, expected values by name"
             for name, each in by_name.items()
@@ -248,7 +256,11 @@ class LoadResult(OneLine):
             for name in ("mean_response_s", "p95_response_s", "lag_p99_s", "cpu_share")
         }
         for name, values in by_name.items():
-            numbers |= {f"{name}[{key!r}]": each for key, each in values.items()}
+            signed = name == "clock_offset_s"  # a clock may be behind
+            numbers |= {
+                f"{name}[{key!r}]": abs(each) if signed and is_number(each) else each
+                for key, each in values.items()
+            }
         counts = {
             name: getattr(self, name)
             for name in ("scheduled", "sent", "completed", "within_limits")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import platform
 import shlex
 import tomllib
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -29,6 +31,7 @@ from benchrigor.workbench.loadgen.http_requests import HttpRequest
 from benchrigor.workbench.loadgen.limit_texts import limit_of
 from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.planning.search import ADAPTIVE, POLICIES, PeakSearch
+from benchrigor.workbench.pool.host_table import HostTable, wrong_names, wrong_ways
 from benchrigor.workbench.searches import (
     BUDGET_S,
     LOADS,
@@ -136,6 +139,21 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
     "limit]",
 )
 @click.option("--processes", type=int, metavar="N", help="Send from so many, at least.")
+@click.option("--host", "hosts", multiple=True, metavar="NAME", help="Send from this host, too.")
+@click.option(
+    "--prefix",
+    metavar="COMMAND",
+    help="What runs a command on a host, such as 'ssh {host}'; without it, hosts are processes of "
+    "this machine.",
+)
+@click.option(
+    "--host-python", metavar="PATH", help="The interpreter on the hosts.  [default: as here]"
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Hosts are workers of this Dask scheduler: all, or those that --host names.",
+)
 @click.option("--prepare", metavar="COMMAND", help="Run this before each trial.")
 @click.option("--recover", metavar="COMMAND", help="Run this when the server broke down.")
 @click.option("--read", multiple=True, metavar="PICK", help="A value that COMMAND prints.")
@@ -196,6 +214,8 @@ def peak(
       benchrigor peak --p95 50ms --load connections \\
         --read 'p95:s=regex:95% in (.+) secs' -- hey -c {load} -z {seconds}s URL
       benchrigor peak --mean 40ms my_client:request
+      benchrigor peak --host elm --host oak --prefix 'ssh {host}' \\
+        --url http://server:8000/ --p95 200ms
     """  # noqa: D301  # click wants the backspace itself
     limits = _limits(mean_s, p95_s, failed, others, given["read"]) + _shares(slos)
     limits = _checked(words, limits)
@@ -306,20 +326,61 @@ def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "http",
         "requests": [asdict(each) for each in kinds],
         "name": url or click.format_filename(mix, shorten=True),
+        **_hosts(given),
     }
 
 
 def _check_unused(words: Sequence[str], mix: Path | None) -> None:
     """Refuse options that belong to another way of offering load."""
     unused: tuple[str, ...] = ("method", "header", "body", "status") if words or mix else ()
+    hosts = ("hosts", "prefix", "host_python", "scheduler")
+    if words:
+        unused += hosts
+    elif any(map(shared.is_given, hosts)) and shared.is_given("processes"):
+        raise InvalidInput("--processes is given, expected none with hosts: each sends from one")
     if words and not _is_target(words):
         unused += ("arrivals", "timeout_s", "processes", "slos")
     options = [each for each in click.get_current_context().command.params if each.name in unused]
     refuse(
-        f"{each.opts[0]} is given, expected none with {'COMMAND' if words else '--requests'}"
+        f"{each.opts[0]} is given, expected none with "
+        + (
+            "--requests"
+            if not words
+            else "MODULE:COROUTINE: hosts send HTTP requests alone"
+            if _is_target(words) and each.name in hosts
+            else "COMMAND"
+        )
         for each in options
         if shared.is_given(str(each.name))
     )
+
+
+def _hosts(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the hosts that send, and who holds them, as `generator_of` needs it; else nothing."""
+    prefix = None
+    try:
+        prefix = None if given["prefix"] is None else shlex.split(given["prefix"])
+    except ValueError as error:
+        raise InvalidInput(f"--prefix {given['prefix']!r}: {error}") from None
+    told = {
+        "names": list(given["hosts"]),
+        "prefix": prefix,
+        "python": given["host_python"],
+        "scheduler": given["scheduler"],
+    }
+    told = {name: value for name, value in told.items() if value not in (None, [])}
+    if not told:
+        return {}
+    if not {*told} & {"names", "scheduler"}:
+        raise InvalidInput(
+            f"{' '.join(told)} of hosts is given, expected --host or --scheduler, too"
+        )
+    problems = [problem.replace("names", "--host", 1) for problem in wrong_names(given["hosts"])]
+    refuse(problems, (f"--{problem}" for _, problem in wrong_ways(told)))
+    return {
+        "hosts": codec.encode(HostTable(**told)),
+        "owner": f"{uuid.uuid4().hex[:8]}, a search for a peak by {platform.node()}",
+    }
 
 
 def _is_target(words: Sequence[str]) -> bool:

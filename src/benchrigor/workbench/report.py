@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from benchrigor.control_characters import escaped
 from benchrigor.layout import Page, Part, page, row, table, wrapped
 from benchrigor.model.text import many, percent, show_duration
 from benchrigor.report.notice_lines import marked_all
@@ -56,11 +57,27 @@ def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
     lines += row("limits", [kept, f"{show_metric(peak.binding)} binds" if peak.binding else ""])
     if peak.goodput is not None:
         lines += row("goodput", [f"{peak.goodput:.4g}/s within the limits"])
+    lines += row("hosts", _clocks(peak))
     if peak.trials and whole:
         cells = [_cells(trial) for trial in peak.trials]
         head = ("load", "seconds", "of the limit", "by", "why")
         lines += ["", *table([head, *cells], ">>><<", indent=2)]
     return [*lines, *marked_all(peak.notices, whole=whole)]
+
+
+def _clocks(peak: PeakRate) -> list[str]:
+    """Say by how much the clocks of hosts that sent are ahead, and which of them were lost."""
+    clocks = {host: each.result for each in peak.trials for host in each.result.clock_offset_s}
+    told = []
+    for host, result in clocks.items():
+        offset_s, error_s = result.clock_offset_s[host], result.clock_error_s[host]
+        ahead = "ahead" if offset_s >= 0.0 else "behind"
+        lost = "" if host in peak.trials[-1].result.clock_offset_s else ", left out: it was lost"
+        told.append(
+            f"{escaped(host)} {show_duration(abs(offset_s))} {ahead} "
+            f"± {show_duration(error_s)}{lost}"
+        )
+    return told
 
 
 def _cells(trial: Trial) -> tuple[str, ...]:

@@ -34,12 +34,20 @@ from benchrigor.workbench.data import (
     PeakStatus,
     Trial,
 )
-from benchrigor.workbench.loadgen import HttpRequest, HttpRequests, LoadCommand, OpenLoop
+from benchrigor.workbench.loadgen import (
+    HostSenders,
+    HttpRequest,
+    HttpRequests,
+    LoadCommand,
+    OpenLoop,
+)
 from benchrigor.workbench.loadgen.overtime import ended_with_budget
 from benchrigor.workbench.peak_run import PeakRun, search_of
 from benchrigor.workbench.picture import plot_peak
 from benchrigor.workbench.planning.expected_cost import expected_costs
 from benchrigor.workbench.planning.search import PeakSearch
+from benchrigor.workbench.pool.host_table import HostTable, executor_for
+from benchrigor.workbench.pool.pool import Pool
 from benchrigor.workbench.report import explain_peak, peak_lines, show_metric, show_ratio
 from benchrigor.workloads import Pick
 from benchrigor.workloads.processes.command_hooks import run_hook
@@ -342,6 +350,12 @@ class Prepared:
         self._generator.close()
 
 
+def _pool(described: Mapping[str, Any]) -> Pool:
+    """Return the hosts that send, held for the search: one that goes on holds them at once."""
+    executor = executor_for(HostTable(**described["hosts"]))
+    return Pool(executor, owner=described["owner"], timed=True)
+
+
 def _run_command(command: str | None, option: str, cwd: str | None) -> None:
     if command is not None:
         words = _words(command, option)
@@ -389,6 +403,7 @@ def generator_of(
             arrivals=described["arrivals"],
             timeout_s=described["timeout_s"],
             processes=described["processes"],
+            senders=HostSenders(partial(_pool, described)) if described.get("hosts") else None,
         )
     return Prepared(
         made,

@@ -125,7 +125,7 @@ def test_a_process_that_was_killed_is_an_error():
     generator = OpenLoop(alone, MEAN, processes=2)
     try:
         generator.offer(LoadTrial(id=0, load=100.0, duration_s=0.1))
-        for pid in generator._pool._processes:  # type: ignore[union-attr]  # noqa: SLF001
+        for pid in generator._senders._pool._processes:  # type: ignore[attr-defined]  # noqa: SLF001
             os.kill(pid, signal.SIGKILL)
         with pytest.raises(WorkloadFailed, match="was killed"):
             generator.offer(LoadTrial(id=1, load=100.0, duration_s=0.1))

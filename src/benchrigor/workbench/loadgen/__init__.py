@@ -1,5 +1,6 @@
 """Offers load to a server: requests at given times, whatever becomes of earlier ones."""
 
+from benchrigor.workbench.loadgen.host_senders import HostSenders as HostSenders
 from benchrigor.workbench.loadgen.http_requests import HttpRequest as HttpRequest
 from benchrigor.workbench.loadgen.http_requests import HttpRequests as HttpRequests
 from benchrigor.workbench.loadgen.load_command import LoadCommand as LoadCommand

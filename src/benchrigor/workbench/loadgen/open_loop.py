@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import math
-import os
-import pickle
-import signal
 import time
 from collections.abc import Sequence
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
-from functools import partial
-from multiprocessing import active_children, get_context, parent_process
-from multiprocessing.process import BaseProcess
+from dataclasses import replace
 
 import numpy as np
 
-from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.errors import WorkloadFailed
 from benchrigor.model.checks import is_number, refuse, wrong_choice, wrong_number, wrong_whole
 from benchrigor.model.series import short
 from benchrigor.workbench.data import FAILED, Limit, LoadResult, LoadTrial
 from benchrigor.workbench.loadgen.arrivals import ARRIVALS, arrival_times
 from benchrigor.workbench.loadgen.judging import judged
-from benchrigor.workbench.loadgen.sending import Requests, Send, Sent, merged, sent
-from benchrigor.workloads.processes.kinship import kill_when_closed
+from benchrigor.workbench.loadgen.senders import PartLost, ProcessSenders, Senders
+from benchrigor.workbench.loadgen.sending import Requests, Send, sent
 
-_LEAD_S = 0.1  # until the first time, once several processes are ready
-_FILES_LEFT = 64  # descriptors for what is no connection
-_MOST_WAITING = 20_000
 _MOST_REQUESTS = 2e7  # of a trial
 _TIMEOUT_S, _LIMITS = 10.0, 3.0  # of requests: seconds, or times the greatest limit
 _HOPELESS = 20.0  # times the limit: a trial whose requests wait so long need not go on
-_BUSY = 0.8  # of its processors: a generator that uses more takes further processes
 _RECOVERY_S, _LOOK_S = 30.0, 0.2  # until a server answers again, and from look to look
 
 
@@ -57,6 +47,8 @@ class OpenLoop:
         How many at least; None begins with one.
     seed
         Of the times.
+    senders
+        What sends them instead of ``processes`` of this machine: see `HostSenders`.
 
     Raises
     ------
@@ -73,6 +65,7 @@ class OpenLoop:
         timeout_s: float | None = None,
         processes: int | None = None,
         seed: int = 1,
+        senders: Senders | None = None,
     ) -> None:
         seconds = [most for each in limits for most in each.times.values()]
         if timeout_s is None:
@@ -96,17 +89,7 @@ class OpenLoop:
         )
         self._requests, self._limits = requests, tuple(limits)
         self._arrivals, self._timeout_s, self._seed = arrivals, timeout_s, seed
-        self._processes = processes or 1
-        alone = not _is_picklable(requests)  # then no further process can have them
-        self._most_processes = 1 if alone else max(self._processes, os.cpu_count() or 1)
-        if alone and self._processes > 1:
-            raise InvalidInput(
-                f"processes is {processes}, and {short(requests)} cannot be sent to others: "
-                "expected a coroutine function of a module, or 1"
-            )
-        self._pool: ProcessPoolExecutor | None = None
-        self._pooled = 0
-        self._workers: set[BaseProcess] = set()
+        self._senders = senders or ProcessSenders(requests, processes)
         self._idle_s = math.inf  # the fastest single request so far
         self._slowest_s = max(seconds, default=math.inf)
 
@@ -115,6 +98,7 @@ class OpenLoop:
         _, failure = self._probe()
         if failure is not None:
             raise WorkloadFailed(f"a single request failed: {failure}")
+        self._senders.check(self._requests)
 
     def offer(self, trial: LoadTrial) -> LoadResult:
         """Offer the load of a trial.
@@ -131,54 +115,36 @@ class OpenLoop:
             )
         rng = np.random.default_rng([self._seed, trial.id])
         at_s = arrival_times(trial.load, duration_s, arrivals=self._arrivals, rng=rng)
-        found = self._sent(at_s)
+        asked_s, lost, found = time.monotonic(), "", None
+        try:
+            found = self._senders.send(
+                self._requests,
+                at_s,
+                timeout_s=self._timeout_s,
+                give_up_s=_HOPELESS * self._slowest_s,
+            )
+        except PartLost as error:
+            lost = str(error)
         begun_s = time.monotonic()
         crashed = not self._recovered()
-        spent_s = {"run": found.elapsed_s, "teardown": time.monotonic() - begun_s}
-        if found.cpu_s > _BUSY * self._processes * found.elapsed_s:
-            self._processes = min(2 * self._processes, self._most_processes)
-        if crashed:
-            return LoadResult(crashed=True, spent_s=spent_s, failures=dict(found.failures))
-        return judged(found, duration_s=duration_s, limits=self._limits, spent_s=spent_s)
+        run_s = begun_s - asked_s if found is None else found.elapsed_s
+        spent_s = {"run": run_s, "teardown": time.monotonic() - begun_s}
+        if found is None:
+            result = LoadResult(invalid=lost, spent_s=spent_s)
+        elif crashed:
+            result = LoadResult(crashed=True, spent_s=spent_s, failures=dict(found.failures))
+        else:
+            result = judged(found, duration_s=duration_s, limits=self._limits, spent_s=spent_s)
+        clocks = self._senders.clocks
+        return replace(
+            result,
+            clock_offset_s={host: each.offset_s for host, each in clocks.items()},
+            clock_error_s={host: each.error_s for host, each in clocks.items()},
+        )
 
     def close(self) -> None:
-        """End the further processes."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
-
-    def _sent(self, at_s: np.ndarray) -> Sent:
-        n = self._processes
-        send = partial(
-            sent,
-            self._requests,
-            timeout_s=self._timeout_s,
-            most_waiting=max(_most_files() // n, 1),
-            give_up_s=_HOPELESS * self._slowest_s,
-        )
-        if n == 1:
-            return send(at_s)
-        try:  # a process may be killed at any moment, also before it is given anything
-            if self._pool is None or self._pooled < n:
-                self.close()
-                self._pooled, before = n, set(active_children())
-                self._pool = ProcessPoolExecutor(
-                    n, mp_context=get_context("spawn"), initializer=_end_with_parent
-                )
-                try:
-                    list(self._pool.map(partial(_ready, self._requests), range(n)))
-                finally:
-                    self._workers = set(active_children()) - before
-            start_s = time.monotonic() + _LEAD_S
-            parts = [self._pool.submit(send, at_s[i::n], start_s=start_s) for i in range(n)]
-            return merged([each.result() for each in parts])
-        except BaseException as error:  # nothing waits for what they are sending
-            for each in self._workers:
-                each.kill()
-            self.close()
-            if isinstance(error, BrokenExecutor):
-                raise WorkloadFailed("a process of the load generator was killed") from error
-            raise
+        """Let go of what sends."""
+        self._senders.close()
 
     def _probe(self) -> tuple[float, str | None]:
         """Send one request; return its response time, and what it failed of, or None."""
@@ -209,41 +175,3 @@ class OpenLoop:
             if is_well or time.monotonic() > until_s:
                 return failure is None
             time.sleep(_LOOK_S)
-
-
-def _is_picklable(requests: object) -> bool:
-    try:
-        pickle.dumps(requests)
-    except (pickle.PicklingError, AttributeError, TypeError):
-        return False
-    return True
-
-
-def _end_with_parent() -> None:
-    """Let this process end when its parent does, and by nothing that a terminal sends."""
-    for name in ("SIGINT", "SIGHUP", "SIGQUIT"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
-    parent = parent_process()
-    if parent is not None:
-        kill_when_closed(parent.sentinel, os.getpid())
-
-
-def _ready(requests: Requests | Send, _index: int) -> None:
-    """Import and open what requests need, in a process that has just begun."""
-    sent(requests, np.zeros(0), timeout_s=1.0, most_waiting=1)
-    time.sleep(_LEAD_S)  # so that each process gets one
-
-
-def _most_files() -> int:
-    """Return how many connections may be open, after asking for as many as are allowed."""
-    try:
-        import resource  # noqa: PLC0415  # of POSIX
-    except ImportError:
-        return _MOST_WAITING
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_WAITING + _FILES_LEFT if hard == resource.RLIM_INFINITY else hard
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
-    return min(max(soft - _FILES_LEFT, 1), _MOST_WAITING)

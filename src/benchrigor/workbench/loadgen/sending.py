@@ -115,12 +115,12 @@ class Sent:
         }
 
 
-_ARRAYS = ("at_s", "lag_s", "response_s", "first_byte_s", "chunk_gap_s", "failed")
+ARRAYS = ("at_s", "lag_s", "response_s", "first_byte_s", "chunk_gap_s", "failed")
 
 
 def merged(parts: Sequence[Sent]) -> Sent:
     """Return what several processes sent as if it was one, in the order of times."""
-    together = {name: np.concatenate([getattr(each, name) for each in parts]) for name in _ARRAYS}
+    together = {name: np.concatenate([getattr(each, name) for each in parts]) for name in ARRAYS}
     order = np.argsort(together["at_s"], kind="stable")
     return Sent(
         **{name: each[order] for name, each in together.items()},

@@ -390,8 +390,8 @@ class PeakSearch:
         A server that is overloaded makes the generator late, too, when it opens connections by the
         hundred: where a response is above its limit whatever the lag adds, it is saturated.
         """
-        if result.crashed:
-            return ""
+        if result.crashed or result.invalid:
+            return result.invalid
         seconds = {
             metric: most
             for each in self.limits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from benchrigor.control_characters import escaped
 from benchrigor.model.checks import wrong_values
@@ -76,14 +77,8 @@ def read_hosts(tables: TomlTables) -> HostTable | None:
     names = given.get("names", [])
     for problem in wrong_names(names):
         tables.note(("hosts", "names"), problem)
-    if not names and "scheduler" not in given:
-        tables.note(("hosts",), "hosts has neither names nor a scheduler, expected one of them")
-    if "scheduler" in given and {*given} & {"prefix", "python"}:
-        said = "scheduler goes with neither prefix nor python: its workers run already"
-        tables.note(("hosts", "scheduler"), said)
-    if "prefix" in given and not any("{host}" in word for word in given["prefix"]):
-        said = f"prefix is {short(given['prefix'])}, expected a place for the name: {{host}}"
-        tables.note(("hosts", "prefix"), said)
+    for at, problem in wrong_ways(given):
+        tables.note(("hosts", *at), problem)
     return HostTable(**{_RENAMED.get(name, name): value for name, value in given.items()})
 
 
@@ -99,6 +94,20 @@ def wrong_names(names: Sequence[object]) -> Iterator[str]:
     for name in dict.fromkeys(map(str, names)):
         if list(map(str, names)).count(name) > 1:
             yield f"names has {short(name)} twice, expected each host once"
+
+
+def wrong_ways(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what is wrong with the ways to hosts, each with the key that it is of."""
+    if not given.get("names") and "scheduler" not in given:
+        yield (), "hosts has neither names nor a scheduler, expected one of them"
+    if "scheduler" in given and {*given} & {"prefix", "python"}:
+        yield (
+            ("scheduler",),
+            "scheduler goes with neither prefix nor python: its workers run already",
+        )
+    if "prefix" in given and not any("{host}" in word for word in given["prefix"]):
+        said = f"prefix is {short(given['prefix'])}, expected a place for the name: {{host}}"
+        yield ("prefix",), said
 
 
 def _is_name(name: object) -> bool:

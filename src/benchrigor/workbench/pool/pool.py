@@ -90,6 +90,8 @@ class Pool:
         The run that they are of, which holds the hosts.
     lock_folder
         Of the locks of hosts; None for their data folders.
+    timed
+        Whether jobs are for a certain time: none is repeated, nor waits until others are quiet.
     began
         Called with the host and the arguments of each attempt that begins.
 
@@ -108,10 +110,11 @@ class Pool:
         *,
         owner: str,
         lock_folder: str | None = None,
+        timed: bool = False,
         began: Callable[[str, Mapping[str, Any]], object] = lambda *_: None,
     ) -> None:
         self._executor, self._owner, self._lock_folder = executor, owner, lock_folder
-        self._began = began
+        self._began, self._timed = began, timed
         self.table = LeaseTable(executor.hosts, owner=owner)
         self._lost_in_a_row = dict.fromkeys(executor.hosts, 0)
         self._used: set[str] = set()
@@ -171,7 +174,7 @@ class Pool:
             if outcome.kind == LATE:
                 raise WorkloadFailed(f"{outcome.failure}: another process goes on with this run")
             is_again = outcome.kind == LOST or (outcome.kind == DONE and outcome.disturbed)
-            if not is_again or len(attempts) > 1 or self._is_closed:
+            if not is_again or len(attempts) > 1 or self._timed or self._is_closed:
                 failure = "" if outcome.kind == DONE else outcome.failure or outcome.kind
                 host = attempts[-1].host
                 told = tuple(attempts)
@@ -213,7 +216,7 @@ class Pool:
             host=host,
             token=token,
             lock_folder=self._lock_folder,
-            alone=self._executor.alone,
+            alone=self._executor.alone and not self._timed,
         )
 
     def _count_lost(self, host: str, *, is_lost: bool) -> None:

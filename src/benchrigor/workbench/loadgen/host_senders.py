@@ -1,0 +1,202 @@
+"""Hosts that send the requests of a trial together, from one start by clocks that are compared."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict, fields
+from typing import Any
+
+import numpy as np
+
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model import Floats
+from benchrigor.model.series import short
+from benchrigor.model.text import show_duration
+from benchrigor.workbench.loadgen.http_requests import HttpRequest, HttpRequests
+from benchrigor.workbench.loadgen.senders import ClockOffset, PartLost, most_connections
+from benchrigor.workbench.loadgen.sending import ARRAYS, Requests, Send, Sent, merged, sent
+from benchrigor.workbench.pool.on_host import LOST
+from benchrigor.workbench.pool.pool import JobDone, Pool
+
+_SPARE_S, _TIMES = 0.3, 1.5  # until the start: the slowest host so far, times this, and a bit
+
+
+class HostSenders:
+    """Sends from hosts of a pool, each of which has every n-th request of one schedule.
+
+    Before a trial all hosts are told when it starts, by their own clocks, with a lead that is
+    enough for the slowest. A host that is lost spoils the trial, and later ones go on without it.
+    All hosts are held from the check until the end.
+
+    Parameters
+    ----------
+    begin
+        Makes the pool, with jobs that are ``timed``; called when it is needed.
+    """
+
+    def __init__(self, begin: Callable[[], Pool]) -> None:
+        self._begin = begin
+        self._pool: Pool | None = None
+        self._measured: dict[str, ClockOffset] = {}
+        self._sending: tuple[str, ...] = ()
+        self._lead_s = 0.0
+
+    @property
+    def clocks(self) -> Mapping[str, ClockOffset]:
+        """The clocks of the hosts of the last trial."""
+        return {host: self._measured[host] for host in self._sending}
+
+    def check(self, requests: Requests | Send) -> None:
+        """Take all hosts, open there what requests need, and compare clocks.
+
+        Raises
+        ------
+        InvalidInput
+            When requests are none that another host can be told.
+        HostBusy
+            When a host works for somebody else.
+        WorkloadFailed
+            When a host cannot send.
+        """
+        if not isinstance(requests, HttpRequests):
+            raise InvalidInput(f"requests is {short(requests)}, expected HttpRequests with hosts")
+        if self._pool is not None:
+            return
+        self._pool = self._begin()
+        self._sending = self._pool.table.hosts
+        for host, done in self._all_done("get_ready", {host: {} for host in self._sending}).items():
+            if done.failure:
+                raise WorkloadFailed(f"{host} cannot send: {done.failure}")
+            self._lead_s = max(self._lead_s, _lead_for(done.attempts[-1].elapsed_s))
+
+    def send(
+        self, requests: Requests | Send, at_s: Floats, *, timeout_s: float, give_up_s: float
+    ) -> Sent:
+        """Send requests at their times, each from one host; PartLost where a host did not."""
+        self.check(requests)
+        assert isinstance(requests, HttpRequests)  # noqa: S101  # it was checked
+        assert self._pool is not None  # noqa: S101  # it is there now
+        self._sending = hosts = self._pool.table.hosts
+        if not hosts:
+            raise WorkloadFailed("no host is left that sends")
+        shared = {
+            "requests": {**asdict(requests), "kinds": [asdict(kind) for kind in requests.kinds]},
+            "timeout_s": timeout_s,
+            "give_up_s": min(give_up_s, 1e9),
+        }
+        start_s = time.time() + self._lead_s
+        given = {
+            host: shared
+            | {
+                "at_s": _packed(at_s[index :: len(hosts)]),
+                "start_s": start_s + self._measured[host].corrected_s,
+            }
+            for index, host in enumerate(hosts)
+        }
+        found = self._all_done("send_part", given)
+        lost = [host for host, done in found.items() if done.attempts[-1].outcome.kind == LOST]
+        for host in lost:
+            self._pool.table.drop(host)
+        if lost:
+            why = "; ".join(found[host].failure for host in lost)
+            raise PartLost(
+                f"{' and '.join(lost)} {'was' if len(lost) == 1 else 'were'} lost: {why}"
+            )
+        if failed := [f"{host}: {done.failure}" for host, done in found.items() if done.failure]:
+            raise WorkloadFailed("; ".join(failed))
+        return self._together({host: done.value for host, done in found.items()})
+
+    def _together(self, values: Mapping[str, Mapping[str, Any]]) -> Sent:
+        """Return what all hosts sent, and learn how much time they need before a start."""
+        spare_s = {host: value["spare_s"] for host, value in values.items()}
+        host, least_s = min(spare_s.items(), key=lambda each: each[1])
+        self._lead_s = _lead_for(self._lead_s - least_s)
+        if least_s < 0.0:
+            raise PartLost(f"{host} was ready {show_duration(-least_s)} after the start")
+        return merged([_unpacked(value["sent"]) for value in values.values()])
+
+    def _all_done(self, name: str, given: Mapping[str, Mapping[str, Any]]) -> dict[str, JobDone]:
+        """Have a function of this module called on hosts at the same time."""
+        assert self._pool is not None  # noqa: S101  # whoever calls has begun it
+        jobs: dict[str, Future[JobDone]] = {
+            host: self._pool.submit(f"{__name__}:{name}", arguments, among=[host])
+            for host, arguments in given.items()
+        }
+        found = {host: job.result() for host, job in jobs.items()}
+        for host, done in found.items():
+            last = done.attempts[-1]
+            if last.offset_s is not None and last.offset_error_s is not None:
+                low_s, high_s = (last.offset_s + sign * last.offset_error_s for sign in (-1, 1))
+                clock = ClockOffset(low_s=low_s, high_s=high_s)
+                self._measured[host] = self._measured.get(host, clock).narrowed(clock)
+        return found
+
+    def close(self) -> None:
+        """Let go of the hosts."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+
+def _lead_for(needed_s: float) -> float:
+    return _SPARE_S + _TIMES * max(needed_s, 0.0)
+
+
+def get_ready() -> int:
+    """Open what requests need; return how many connections this host may have."""
+    nothing = HttpRequests(kinds=[HttpRequest(url="http://127.0.0.1/")])
+    sent(nothing, np.zeros(0), timeout_s=1.0, most_waiting=1)
+    return most_connections()
+
+
+def send_part(
+    *,
+    requests: Mapping[str, Any],
+    at_s: str,
+    start_s: float,
+    timeout_s: float,
+    give_up_s: float,
+) -> dict[str, Any]:
+    """Send requests on this host, from ``start_s`` by its calendar clock on.
+
+    Returns
+    -------
+    dict
+        How many seconds before the start it was ready, and what it sent: nothing if too late.
+    """
+    kinds = [HttpRequest(**kind) for kind in requests["kinds"]]
+    most = get_ready()
+    times, spare_s = _floats(at_s), start_s - time.time()
+    if spare_s < 0.0:
+        return {"spare_s": spare_s}
+    found = sent(
+        HttpRequests(kinds=kinds, seed=requests["seed"]),
+        times,
+        start_s=time.monotonic() + spare_s,
+        timeout_s=timeout_s,
+        most_waiting=most,
+        give_up_s=give_up_s,
+    )
+    names = [field.name for field in fields(found)]
+    values = {name: getattr(found, name) for name in names}
+    packed = {name: _packed(values[name]) for name in ARRAYS}
+    return {"spare_s": spare_s, "sent": values | packed}
+
+
+def _packed(numbers: Sequence[float] | np.ndarray) -> str:
+    """Return numbers as text: as lists 10^5 of them would take JSON ten times as long."""
+    return base64.b64encode(np.asarray(numbers, dtype="<f8").tobytes()).decode()
+
+
+def _floats(packed: str) -> Floats:
+    return np.frombuffer(base64.b64decode(packed), dtype="<f8").astype(np.float64)
+
+
+def _unpacked(told: Mapping[str, Any]) -> Sent:
+    arrays: dict[str, Any] = {name: _floats(told[name]) for name in ARRAYS}
+    arrays["failed"] = arrays["failed"] > 0.0
+    return Sent(**{**told, **arrays, "failures": Counter(told["failures"])})

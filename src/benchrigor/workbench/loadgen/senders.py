@@ -1,0 +1,220 @@
+"""What sends the requests of a trial: processes of this machine, or others in their place."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import time
+from collections.abc import Mapping
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.process import BaseProcess
+from typing import Protocol
+
+import numpy as np
+
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.model import Floats
+from benchrigor.model.one_line import OneLine
+from benchrigor.model.series import short
+from benchrigor.workbench.loadgen.sending import Requests, Send, Sent, merged, sent
+from benchrigor.workloads.processes.kinship import kill_when_closed
+
+_LEAD_S = 0.1  # until the first time, once several processes are ready
+_FILES_LEFT = 64  # descriptors for what is no connection
+_MOST_WAITING = 20_000
+_BUSY = 0.8  # of its processors: a generator that uses more takes further processes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockOffset(OneLine):
+    """By how much the clock of a host is ahead of this one.
+
+    What goes there and back has waited on either way: the offset is at most that which the way
+    there shows, and at least that of the way back (Cristian 1989). In between the midpoint is taken
+    (Mills 1991).
+
+    Parameters
+    ----------
+    low_s, high_s
+        Seconds between which it is.
+
+    Examples
+    --------
+    >>> clock = ClockOffset(low_s=-0.1, high_s=0.5)
+    >>> clock.offset_s, clock.error_s, clock.corrected_s
+    (0.2, 0.3, 0.0)
+    """
+
+    low_s: float
+    high_s: float
+
+    @property
+    def offset_s(self) -> float:
+        """The midpoint."""
+        return (self.low_s + self.high_s) / 2.0
+
+    @property
+    def error_s(self) -> float:
+        """By how much the midpoint may be wrong."""
+        return (self.high_s - self.low_s) / 2.0
+
+    @property
+    def corrected_s(self) -> float:
+        """What a time of this clock needs to be one of that host; 0 where both may be alike."""
+        return 0.0 if self.low_s <= 0.0 <= self.high_s else self.offset_s
+
+    def narrowed(self, other: ClockOffset) -> ClockOffset:
+        """Return what both say; the other alone where they differ: the clock was set."""
+        low_s, high_s = max(self.low_s, other.low_s), min(self.high_s, other.high_s)
+        return ClockOffset(low_s=low_s, high_s=high_s) if low_s <= high_s else other
+
+
+class PartLost(WorkloadFailed):
+    """A part of the requests was not sent: the trial says nothing of the server."""
+
+
+class Senders(Protocol):
+    """Sends requests at times that were drawn beforehand: each once, from any of its places."""
+
+    @property
+    def clocks(self) -> Mapping[str, ClockOffset]:
+        """By how much the clock of each host that sends is ahead; none of this machine."""
+
+    def check(self, requests: Requests | Send) -> None:
+        """Begin what sends; WorkloadFailed where it cannot."""
+
+    def send(
+        self, requests: Requests | Send, at_s: Floats, *, timeout_s: float, give_up_s: float
+    ) -> Sent:
+        """Send requests at their times, ascending, and wait for what becomes of them.
+
+        PartLost where some were not sent through no fault of the server; see also `sent`.
+        """
+
+    def close(self) -> None:
+        """Let go of what sends."""
+
+
+class ProcessSenders:
+    """Sends from this process, or from several of this machine as soon as one is busy.
+
+    Parameters
+    ----------
+    requests
+        What is sent.
+    processes
+        How many at least; None begins with one.
+
+    Raises
+    ------
+    InvalidInput
+        For several processes where requests cannot be sent to others.
+    """
+
+    def __init__(self, requests: Requests | Send, processes: int | None = None) -> None:
+        self.clocks: Mapping[str, ClockOffset] = {}
+        self._processes = processes or 1
+        alone = not _is_picklable(requests)  # then no further process can have them
+        self._most_processes = 1 if alone else max(self._processes, os.cpu_count() or 1)
+        if alone and self._processes > 1:
+            raise InvalidInput(
+                f"processes is {processes}, and {short(requests)} cannot be sent to others: "
+                "expected a coroutine function of a module, or 1"
+            )
+        self._pool: ProcessPoolExecutor | None = None
+        self._pooled = 0
+        self._workers: set[BaseProcess] = set()
+
+    def check(self, requests: Requests | Send) -> None:
+        """Begin nothing: processes begin with the first trial that needs them."""
+
+    def send(
+        self, requests: Requests | Send, at_s: Floats, *, timeout_s: float, give_up_s: float
+    ) -> Sent:
+        """Send requests at their times; if processes were busy, later from twice as many."""
+        n = self._processes
+        send = partial(
+            sent,
+            requests,
+            timeout_s=timeout_s,
+            most_waiting=max(most_connections() // n, 1),
+            give_up_s=give_up_s,
+        )
+        found = send(at_s) if n == 1 else self._sent_by_several(requests, send, at_s)
+        if found.cpu_s > _BUSY * n * found.elapsed_s:
+            self._processes = min(2 * n, self._most_processes)
+        return found
+
+    def _sent_by_several(
+        self, requests: Requests | Send, send: partial[Sent], at_s: Floats
+    ) -> Sent:
+        n = self._processes
+        try:  # a process may be killed at any moment, also before it is given anything
+            if self._pool is None or self._pooled < n:
+                self.close()
+                self._pooled, before = n, set(active_children())
+                self._pool = ProcessPoolExecutor(
+                    n, mp_context=get_context("spawn"), initializer=_end_with_parent
+                )
+                try:
+                    list(self._pool.map(partial(_ready, requests), range(n)))
+                finally:
+                    self._workers = set(active_children()) - before
+            start_s = time.monotonic() + _LEAD_S
+            parts = [self._pool.submit(send, at_s[i::n], start_s=start_s) for i in range(n)]
+            return merged([each.result() for each in parts])
+        except BaseException as error:  # nothing waits for what they are sending
+            for each in self._workers:
+                each.kill()
+            self.close()
+            if isinstance(error, BrokenExecutor):
+                raise WorkloadFailed("a process of the load generator was killed") from error
+            raise
+
+    def close(self) -> None:
+        """End the further processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+
+def _is_picklable(requests: object) -> bool:
+    try:
+        pickle.dumps(requests)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return True
+
+
+def _end_with_parent() -> None:
+    """Let this process end when its parent does, and by nothing that a terminal sends."""
+    for name in ("SIGINT", "SIGHUP", "SIGQUIT"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        kill_when_closed(parent.sentinel, os.getpid())
+
+
+def _ready(requests: Requests | Send, _index: int) -> None:
+    """Import and open what requests need, in a process that has just begun."""
+    sent(requests, np.zeros(0), timeout_s=1.0, most_waiting=1)
+    time.sleep(_LEAD_S)  # so that each process gets one
+
+
+def most_connections() -> int:
+    """Return how many connections may be open, after asking for as many as are allowed."""
+    try:
+        import resource  # noqa: PLC0415  # of POSIX
+    except ImportError:
+        return _MOST_WAITING
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_WAITING + _FILES_LEFT if hard == resource.RLIM_INFINITY else hard
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return min(max(soft - _FILES_LEFT, 1), _MOST_WAITING)

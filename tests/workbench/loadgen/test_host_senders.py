@@ -1,0 +1,181 @@
+"""Hosts that send together: one schedule, split by index, from one start by clocks that differ."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchrigor.errors import InvalidInput, WorkloadFailed
+from benchrigor.testing import FakeExecutor
+from benchrigor.workbench import PeakSearch
+from benchrigor.workbench.loadgen import HostSenders, HttpRequest, HttpRequests, OpenLoop
+from benchrigor.workbench.loadgen import host_senders as module
+from benchrigor.workbench.loadgen.senders import ClockOffset, PartLost
+from benchrigor.workbench.loadgen.sending import ARRAYS, Sent
+from benchrigor.workbench.pool.host_lock import HostBusy
+from benchrigor.workbench.pool.on_host import BUSY, FAILED, FREE, LOST, Job, Outcome
+from benchrigor.workbench.pool.pool import Pool
+
+REQUESTS = HttpRequests(kinds=[HttpRequest(url="http://127.0.0.1:9/")])
+HOUR_S = 3600.0
+
+
+class Hosts:
+    """Hosts whose clocks are ahead, and that answer each request after 10 ms, by words alone."""
+
+    def __init__(self, ahead_s: dict[str, float], *, delay_s: float = 0.0) -> None:
+        self.ahead_s, self.delay_s, self.spare_s = ahead_s, delay_s, 1.0
+        self.parts: dict[str, dict[str, Any]] = {}
+        self.instead: Callable[[Job], Outcome | None] = lambda _: None
+        self.senders = HostSenders(self.pool)
+
+    def pool(self) -> Pool:
+        executor = FakeExecutor([*self.ahead_s], instead=self.outcome)
+        return Pool(executor, owner="a", timed=True)
+
+    def outcome(self, job: Job) -> Outcome:
+        if job.call == FREE:
+            return Outcome()
+        time.sleep(self.delay_s)
+        now_s = time.time() + self.ahead_s[job.host]
+        value: object = 100
+        if job.call.endswith(":send_part"):
+            self.parts[job.host] = dict(job.arguments)
+            value = json.loads(json.dumps(self.answer(job.arguments), allow_nan=False))
+        told = self.instead(job)
+        time.sleep(self.delay_s)
+        return replace(told or Outcome(value=value), received_s=now_s, sent_s=now_s)
+
+    def answer(self, given: Mapping[str, Any]) -> dict[str, object]:
+        at_s = module._floats(given["at_s"])  # noqa: SLF001
+        if self.spare_s < 0.0:
+            return {"spare_s": self.spare_s}
+        lost = {"first_byte_s": np.full(at_s.size, np.nan), "lag_s": np.zeros(at_s.size)}
+        arrays = dict.fromkeys(ARRAYS, np.full(at_s.size, 0.01)) | lost
+        arrays |= {"at_s": at_s, "failed": at_s == at_s.min(initial=np.inf)}
+        packed = {name: module._packed(each) for name, each in arrays.items()}  # noqa: SLF001
+        rest = {"failures": {"status 500": 1}, "cpu_s": 0.1, "elapsed_s": 2.0, "gave_up": False}
+        return {"spare_s": self.spare_s, "sent": packed | rest}
+
+    def send(self, at_s: np.ndarray) -> Sent:
+        self.parts = {}
+        return self.senders.send(REQUESTS, at_s, timeout_s=1.0, give_up_s=np.inf)
+
+
+@pytest.mark.parametrize(("n", "requests"), [*product(range(1, 6), (1, 7, 500)), (2, 100_000)])
+def test_each_request_is_sent_once_whatever_the_number_of_hosts(n, requests):
+    hosts = Hosts({f"host{index}": 0.0 for index in range(n)})
+    at_s = np.sort(np.random.default_rng(n).uniform(0.0, 9.0, requests))
+    found = hosts.send(at_s)
+    hosts.senders.close()
+    np.testing.assert_array_equal(found.at_s, at_s)
+    assert found.failures.total() == n
+    assert found.failed.sum() == min(n, requests)
+    assert found.failed.dtype == np.bool_
+    assert np.isnan(found.first_byte_s).all()
+    sizes = [module._floats(each["at_s"]).size for each in hosts.parts.values()]  # noqa: SLF001
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_all_hosts_start_at_the_same_moment_whatever_their_clocks_say():
+    ahead_s = {"elm": 0.0, "oak": HOUR_S, "fir": -2.0 * HOUR_S, "ash": 0.01}
+    hosts = Hosts(ahead_s, delay_s=0.05)
+    hosts.send(np.arange(9.0))
+    start_s = {host: each["start_s"] for host, each in hosts.parts.items()}
+    hosts.senders.close()
+    clocks = hosts.senders.clocks
+    assert start_s["elm"] == start_s["ash"]  # both within their uncertainty
+    for host, clock in clocks.items():
+        assert clock.low_s <= ahead_s[host] <= clock.high_s
+        assert abs(start_s[host] - ahead_s[host] - start_s["elm"]) <= clock.error_s + 1e-6
+    assert clocks["oak"].corrected_s == clocks["oak"].offset_s
+    assert clocks["ash"].corrected_s == 0.0
+
+
+def test_a_clock_that_was_set_is_believed_anew():
+    clock = ClockOffset(low_s=-0.1, high_s=0.5)
+    assert clock.narrowed(ClockOffset(low_s=0.0, high_s=0.9)) == ClockOffset(low_s=0.0, high_s=0.5)
+    moved = ClockOffset(low_s=7.0, high_s=8.0)
+    assert clock.narrowed(moved) == moved
+
+
+def test_a_lost_host_spoils_one_trial_and_is_left_out_of_later_ones():
+    hosts = Hosts({"elm": 0.0, "oak": 0.0, "fir": 0.0})
+    at_s = np.arange(10.0)
+    hosts.send(at_s)
+    hosts.instead = lambda job: Outcome(kind=LOST, failure="no") if job.host == "oak" else None
+    with pytest.raises(PartLost, match="oak was lost: no"):
+        hosts.send(at_s)
+    assert set(hosts.senders.clocks) == {"elm", "oak", "fir"}
+    np.testing.assert_array_equal(hosts.send(at_s).at_s, at_s)
+    assert set(hosts.parts) == set(hosts.senders.clocks) == {"elm", "fir"}
+    hosts.instead = lambda _: Outcome(kind=LOST, failure="no")
+    with pytest.raises(PartLost, match="elm and fir were lost: no"):
+        hosts.send(at_s)
+    with pytest.raises(WorkloadFailed, match="no host is left"):
+        hosts.send(at_s)
+    hosts.senders.close()
+
+
+def test_a_trial_of_a_lost_host_is_repeated_and_never_saturation(monkeypatch):
+    hosts = Hosts({"elm": 0.0, "oak": 0.0})
+    search = PeakSearch(threshold_s=0.5)
+    generator = OpenLoop(REQUESTS, search.limits, senders=hosts.senders)
+    monkeypatch.setattr(generator, "_recovered", lambda: True)
+    hosts.senders.check(REQUESTS)
+    hosts.instead = lambda job: Outcome(kind=LOST, failure="no") if job.host == "oak" else None
+    first = search.ask()
+    assert first is not None
+    search.tell(first, generator.offer(first))
+    again = search.ask()
+    assert again is not None
+    assert (again.load, again.duration_s) == (first.load, first.duration_s)
+    search.tell(again, generator.offer(again))
+    generator.close()
+    lost, kept = search.result().trials
+    assert lost.invalid == "oak was lost: no"
+    assert not lost.counts
+    assert kept.counts
+    assert kept.ratio is not None
+    assert kept.ratio < 0.5
+    assert [set(each.result.clock_offset_s) for each in (lost, kept)] == [{"elm", "oak"}, {"elm"}]
+
+
+def test_a_host_that_is_ready_too_late_is_given_more_time():
+    hosts = Hosts({"elm": 0.0, "oak": 0.0})
+    hosts.senders.check(REQUESTS)
+    hosts.spare_s, before_s = -20.0, time.time()
+    with pytest.raises(PartLost, match=r"was ready .* after the start"):
+        hosts.send(np.arange(3.0))
+    assert hosts.parts["elm"]["start_s"] < before_s + 20.0  # unless this machine hung
+    hosts.spare_s, before_s = 1.0, time.time()
+    assert hosts.send(np.arange(3.0)).at_s.size == 3
+    assert hosts.parts["elm"]["start_s"] > before_s + 30.0
+    hosts.senders.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "said"),
+    [(BUSY, HostBusy, "oak works for b"), (FAILED, WorkloadFailed, "oak works for b")],
+)
+def test_a_host_that_cannot_send_is_an_error_before_any_trial(kind, error, said):
+    hosts = Hosts({"elm": 0.0, "oak": 0.0})
+    hosts.instead = lambda job: Outcome(kind=kind, failure=said) if job.host == "oak" else None
+    with pytest.raises(error, match=said):
+        hosts.senders.check(REQUESTS)
+    hosts.senders.close()
+
+
+def test_a_function_cannot_be_sent_from_other_hosts():
+    async def alone() -> None:
+        """Send nothing."""
+
+    with pytest.raises(InvalidInput, match="expected HttpRequests with hosts"):
+        Hosts({"elm": 0.0}).senders.check(alone)

@@ -1,0 +1,94 @@
+"""peak, with hosts that send: processes of this machine, of which one has another clock."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchrigor.storage import Journal
+from benchrigor.workbench.pool.host_lock import HostLock
+from benchrigor.workbench.pool.leases import Token
+
+SIMULATIONS = Path(__file__).parents[1] / "simulations"
+AHEAD = f"{sys.executable} {SIMULATIONS / 'clock_ahead.py'} {{host}}"
+URL = ("--mean", "9s", "--url", "http://127.0.0.1:9/")
+
+
+@pytest.fixture
+def queue() -> Iterator[str]:
+    """The address of a server that serves 200 a second, one after the other."""
+    command = [sys.executable, str(SIMULATIONS / "queue_server.py"), "200"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{server.stdout.readline().strip()}/"
+        server.kill()
+
+
+@pytest.mark.slow
+def test_hosts_send_together_and_their_clocks_are_told(cli, store, strict, queue):
+    words = ("--mean", "9s", "--url", queue, "--seed-load", "30", "--min-load", "30")
+    words += ("--max-load", "30", "--trial-time", "0.5", "--budget", "500")
+    result = cli("peak", *words, "--host", "elm", "--host", "oak", "--prefix", AHEAD)
+    assert result.exit_code == 0, result.stderr
+    assert "hosts     elm " in result.stdout
+    assert "; oak 60 min ahead ± " in result.stdout
+    (kept,) = Journal(store).runs()
+    record = Journal(store).load(kept["run_id"])
+    assert record.subject["generator"]["hosts"]["names"] == ["elm", "oak"]
+    for words in (("show", kept["run_id"]), ("resume", kept["run_id"])):
+        assert cli(*words).stdout == result.stdout
+    assert "; oak 60 min ahead" in cli("explain", kept["run_id"]).stdout
+    document = strict(cli("resume", kept["run_id"], "--json").stdout)
+    told = document["trials"][-1]["result"]
+    assert abs(told["clock_offset_s"]["oak"] - 3600.0) <= told["clock_error_s"]["oak"]
+    assert told["sent"] == told["scheduled"]
+    locks = Path(os.environ["XDG_DATA_HOME"], "benchrigor", "hosts")
+    assert [(locks / f"{host}.lock").read_text() for host in ("elm", "oak")] == ["", ""]
+
+
+@pytest.mark.slow
+def test_a_host_that_works_for_somebody_else_is_an_error(cli, queue):
+    lock = HostLock("elm", Token(owner="somebody else", number=1))
+    lock.take()
+    try:
+        result = cli("peak", "--mean", "9s", "--url", queue, "--host", "elm")
+    finally:
+        lock.free()
+    assert result.exit_code == 5
+    assert "elm works for somebody else" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((*URL, "--host", "elm", "--host", "elm"), "--host has 'elm' twice"),
+        ((*URL, "--host", "-oProxyCommand=x"), "expected a name of a host"),
+        ((*URL, "--host", "elm", "--prefix", "ssh elm"), "expected a place for the name: {host}"),
+        ((*URL, "--host", "elm", "--prefix", "ssh '{host}"), "No closing quotation"),
+        ((*URL, "--prefix", "ssh {host}"), "expected --host or --scheduler, too"),
+        (
+            (*URL, "--scheduler", "tcp://a:1", "--prefix", "ssh {host}"),
+            "--scheduler goes with neither prefix nor",
+        ),
+        ((*URL, "--host", "elm", "--processes", "2"), "--processes is given, expected none with"),
+        (("--mean", "9s", "--host", "elm", "m:f"), "hosts send HTTP requests alone"),
+        (("--mean", "9s", "--host", "elm", "--", "true"), "--host is given, expected none with"),
+    ],
+)
+def test_what_is_wrong_with_hosts_is_named(cli, words, said):
+    result = cli("peak", *words)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+
+
+def test_a_dry_run_asks_no_host(cli, store):
+    words = ("--host", "elm", "--prefix", "false {host}", "--accuracy", "20%", "--dry-run")
+    result = cli("peak", *URL, *words, "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["first"]["load"] == 50.0
