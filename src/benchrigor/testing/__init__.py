@@ -13,7 +13,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "benchrigor.queues.fakes": "StagePeriods SyntheticStage",
-        "benchrigor.workbench.fakes": "SimulatedServer",
+        "benchrigor.workbench.fakes": "FakeExecutor SimulatedServer",
         "clock": "FakeClock",
         "injector": "Injector cpu_hog memory_hog",
         "meter": "FakeMeter",

@@ -86,7 +86,12 @@ class LocalExecutor:
 
     def _run(self, host: str, job: Job) -> Outcome:
         prefix = [word.replace("{host}", host) for word in self._prefix]
-        return run_job([*prefix, self._python, "-m", _MODULE], job, began=self._running.add)
+        begun: list[subprocess.Popen[str]] = []
+        try:
+            argv = [*prefix, self._python, "-m", _MODULE]
+            return run_job(argv, job, began=lambda it: (begun.append(it), self._running.add(it)))
+        finally:
+            self._running.difference_update(begun)
 
     def stop(self) -> None:
         """End what is under way."""
