@@ -87,9 +87,13 @@ class LocalExecutor:
     def _run(self, host: str, job: Job) -> Outcome:
         prefix = [word.replace("{host}", host) for word in self._prefix]
         begun: list[subprocess.Popen[str]] = []
+
+        def note(process: subprocess.Popen[str]) -> None:
+            begun.append(process)
+            self._running.add(process)
+
         try:
-            argv = [*prefix, self._python, "-m", _MODULE]
-            return run_job(argv, job, began=lambda it: (begun.append(it), self._running.add(it)))
+            return run_job([*prefix, self._python, "-m", _MODULE], job, began=note)
         finally:
             self._running.difference_update(begun)
 

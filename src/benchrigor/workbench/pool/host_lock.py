@@ -25,6 +25,7 @@ except ImportError:  # Windows
 
 BEAT_S = 10.0  # from one sign of life to the next
 STALE_S = 60.0  # without one: who held the lock has died
+_MOST = 10_000  # characters of a lock
 _FIELDS = {"owner": str, "number": int, "at_s": float, "boot": str}
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -166,7 +167,7 @@ def _read(file: IO[str]) -> dict[str, Any]:
     """Return who holds the lock; empty if nobody does, or the file was cut off."""
     file.seek(0)
     try:
-        held: dict[str, Any] = json.loads(file.read() or "{}")
+        held: dict[str, Any] = json.loads(file.read(_MOST) or "{}")
     except ValueError:
         return {}
     is_whole = isinstance(held, dict) and all(

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from benchrigor.errors import WorkloadFailed
+from benchrigor.workbench.pool.host_lock import STALE_S, HostBusy, HostLock, LateToken
+from benchrigor.workbench.pool.leases import Token
+
+MakeLock = Callable[..., HostLock]
+
+
+class Clock:
+    now_s = 1000.0
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def lock_of(tmp_path: Path, clock: Clock) -> MakeLock:
+    def make(owner: str, number: int = 1, *, boot: str = "today", host: str = "elm") -> HostLock:
+        token = Token(owner=owner, number=number)
+        return HostLock(host, token, folder=tmp_path, now_s=lambda: clock.now_s, boot=boot)
+
+    return make
+
+
+def test_a_live_lock_of_another_owner_is_refused_also_between_jobs(
+    lock_of: MakeLock, clock: Clock
+) -> None:
+    lock_of("a").take()
+    clock.now_s += STALE_S - 1.0
+    with pytest.raises(HostBusy, match=r"elm works for a: .* 59.* s ago.*take another host"):
+        lock_of("b").take()
+
+
+def test_signs_of_life_keep_a_lock_alive(lock_of: MakeLock, clock: Clock) -> None:
+    held = lock_of("a")
+    held.take()
+    clock.now_s += STALE_S - 1.0
+    assert held.beat()
+    clock.now_s += STALE_S - 1.0
+    with pytest.raises(HostBusy):
+        lock_of("b").take()
+
+
+def test_a_stale_lock_is_taken_over_and_told(lock_of: MakeLock, clock: Clock) -> None:
+    dead = lock_of("a")
+    dead.take()
+    clock.now_s += STALE_S
+    new = lock_of("b")
+    new.take()
+    assert new.taken_over_from == "a"
+    assert not dead.beat()  # and the dead one does not get it back
+    dead.free()
+    with pytest.raises(HostBusy):
+        lock_of("c").take()
+
+
+@pytest.mark.parametrize("boot", ["yesterday", "today"])
+def test_a_lock_of_an_earlier_start_is_stale(lock_of: MakeLock, clock: Clock, boot: str) -> None:
+    lock_of("a", boot=boot).take()
+    clock.now_s = 5.0  # where the system does not tell its start, its clock does
+    new = lock_of("b")
+    new.take()
+    assert new.taken_over_from == "a"
+
+
+def test_an_old_token_of_the_same_owner_is_refused(lock_of: MakeLock) -> None:
+    lock_of("a", 2).take()
+    with pytest.raises(LateToken, match="later job of a"):
+        lock_of("a", 1).take()
+    lock_of("a", 3).take()
+
+
+def test_a_host_that_was_freed_is_anyones(lock_of: MakeLock) -> None:
+    first = lock_of("a")
+    first.take()
+    first.free()
+    second = lock_of("b")
+    second.take()
+    assert second.taken_over_from == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "3", '{"owner": "a"}', '{"owner":"a","number":1,"at_s":"x","boot":""}']
+)
+def test_a_damaged_lock_is_nobodys(lock_of: MakeLock, tmp_path: Path, text: str) -> None:
+    (tmp_path / "elm.lock").write_text(text)
+    lock_of("b").take()
+    with pytest.raises(HostBusy):
+        lock_of("c").take()
+
+
+def test_names_of_hosts_stay_in_the_folder(lock_of: MakeLock, tmp_path: Path) -> None:
+    lock_of("a", host="../elm/1").take()
+    assert [path.parent for path in tmp_path.rglob("*.lock")] == [tmp_path]
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    lock = HostLock("elm", Token(owner="a", number=1), folder=tmp_path / "file")
+    with pytest.raises(WorkloadFailed, match=r"lock of elm cannot be written.*space left"):
+        lock.take()
+
+
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    (tmp_path / "elm.lock").symlink_to("/dev/full")
+    lock = HostLock("elm", Token(owner="a", number=1), folder=tmp_path)
+    with pytest.raises(WorkloadFailed, match="cannot be written"):
+        lock.take()
