@@ -9,7 +9,7 @@ from benchrigor.workbench.pool.leases import LeaseTable, Token
 
 
 def test_a_host_given_twice_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="elm.* twice"):
+    with pytest.raises(InvalidInput, match=r"elm.* twice"):
         LeaseTable(["elm", "oak", "elm"], owner="a")
 
 
@@ -100,9 +100,7 @@ def test_gangs_of_two_of_three_hosts_never_lock_each_other_out() -> None:
                 in_use -= {*lease.hosts}
                 table.release(lease)
 
-        threads = [
-            threading.Thread(target=use, args=(table, in_use, overlaps)) for _ in range(4)
-        ]
+        threads = [threading.Thread(target=use, args=(table, in_use, overlaps)) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

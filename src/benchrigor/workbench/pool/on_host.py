@@ -30,6 +30,7 @@ from benchrigor.workbench.pool.host_lock import BEAT_S, HostBusy, HostLock, Late
 from benchrigor.workbench.pool.leases import Token
 
 DONE, FAILED, LOST, BUSY, LATE = "done", "failed", "lost", "busy", "late"
+KINDS = (DONE, FAILED, LOST, BUSY, LATE)
 FREE = "benchrigor.workbench.pool.on_host:free"
 HOLD = "benchrigor.workbench.pool.on_host:hold"
 _FOREIGN = 0.5  # of a processor that others may use while a job runs
