@@ -1,0 +1,152 @@
+"""Jobs on real workers of Dask; the cluster is shared, so each test leaves three workers."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchrigor.errors import InvalidInput, MissingExtra
+from benchrigor.workbench.pool.dask_executor import DaskExecutor
+from benchrigor.workbench.pool.host_lock import HostBusy
+from benchrigor.workbench.pool.leases import Token
+from benchrigor.workbench.pool.on_host import FAILED, LOST, Job, Outcome
+from benchrigor.workbench.pool.pool import Pool
+
+distributed = pytest.importorskip("distributed")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+SHELL = "subprocess:getoutput"
+STAMPS = "date +%s.%N; sleep 0.5; date +%s.%N"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with distributed.LocalCluster(
+        n_workers=3,
+        threads_per_worker=2,
+        processes=True,
+        resources={"host": 1},
+        dashboard_address=None,
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def executor(cluster: Any) -> Iterator[DaskExecutor]:
+    executor = DaskExecutor(cluster.scheduler_address)
+    yield executor
+    executor.close()
+
+
+def job_of(folder: Path, cmd: str = STAMPS, host: str = "0") -> Job:
+    return Job(
+        call=SHELL,
+        arguments={"cmd": cmd},
+        host=host,
+        token=Token(owner="a", number=1),
+        lock_folder=str(folder),
+        alone=False,
+    )
+
+
+def overlaps(futures: list[Future[Outcome]]) -> int:
+    spans = sorted([float(t) for t in future.result(120.0).value.split()] for future in futures)
+    return sum(next_[0] < span[1] for span, next_ in itertools.pairwise(spans))
+
+
+def test_jobs_of_a_worker_never_overlap(executor: DaskExecutor, tmp_path: Path) -> None:
+    assert executor.hosts == ("0", "1", "2")
+    assert not executor.alone  # one machine cannot tell what others use it for
+    assert overlaps([executor.submit("0", job_of(tmp_path)) for _ in range(3)]) == 0
+
+
+def test_without_the_resource_they_would(
+    executor: DaskExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit, meet = executor._client.submit, tmp_path / "meet"  # noqa: SLF001
+
+    def without(*given: Any, resources: object, **named: Any) -> Any:
+        return submit(*given, **named)
+
+    monkeypatch.setattr(executor._client, "submit", without)  # noqa: SLF001
+    # Each job waits until both are there, which they are on a worker that runs two at once.
+    cmd = f"mkdir -p {meet}; touch {meet}/$$; until [ $(ls {meet} | wc -l) = 2 ]; do sleep .1; done"
+    jobs = [executor.submit("0", job_of(tmp_path, cmd)) for _ in range(2)]
+    assert [job.result(120.0).failure for job in jobs] == ["", ""]
+
+
+def test_a_job_whose_worker_is_killed_is_repeated_once_and_its_process_dies(
+    executor: DaskExecutor, tmp_path: Path
+) -> None:
+    first = tmp_path / "first"
+    cmd = f"[ -e {first} ] || (echo $PPID > {first}.part; mv {first}.part {first}; exec sleep 600)"
+    with Pool(executor, owner="a", lock_folder=str(tmp_path)) as pool:
+        job = pool.submit(SHELL, {"cmd": cmd}, among=["0", "1"])
+        wait_for(first)
+        parents = executor._client.run(os.getpid)  # noqa: SLF001
+        (lost,) = [host for host in ("0", "1") if host not in pool.table.free()]
+        os.kill(parents[executor._workers()[lost]["address"]], signal.SIGKILL)  # noqa: SLF001
+        done = job.result(120.0)
+    assert done.failure == ""
+    assert [attempt.outcome.kind for attempt in done.attempts] == [LOST, "done"]
+    assert done.host != lost
+
+
+def wait_for(path: Path) -> None:
+    until_s = time.monotonic() + 120.0
+    while not path.exists():
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
+
+
+def test_a_second_controller_is_refused(cluster: Any, tmp_path: Path) -> None:
+    given = {"lock_folder": str(tmp_path)}
+    with Pool(DaskExecutor(cluster.scheduler_address), owner="a", **given) as first:  # type: ignore[arg-type]
+        assert first.submit("builtins:dict", {}, among=["2"]).result(120.0).failure == ""
+        second = Pool(DaskExecutor(cluster.scheduler_address), owner="b", **given)  # type: ignore[arg-type]
+        with second, pytest.raises(HostBusy, match="works for a"):
+            second.submit("builtins:dict", {}, among=["2"]).result(120.0)
+
+
+def test_closing_ends_what_is_under_way(cluster: Any, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    pool = Pool(DaskExecutor(cluster.scheduler_address), owner="a", lock_folder=str(tmp_path))
+    job = pool.submit(SHELL, {"cmd": f"touch {begun}; exec sleep 600"}, among=["2"])
+    wait_for(begun)
+    pool.close()
+    assert wait([job], timeout=120.0).done
+    assert job.result().failure
+
+
+def test_other_versions_are_refused(executor: DaskExecutor, tmp_path: Path) -> None:
+    job = replace(job_of(tmp_path), version="99.0")
+    outcome = executor.submit("1", job).result(120.0)
+    assert outcome.kind == FAILED
+    assert "99.0" in outcome.failure
+
+
+def test_hosts_without_a_worker_are_refused_all_at_once(cluster: Any) -> None:
+    with pytest.raises(InvalidInput) as error:
+        DaskExecutor(cluster.scheduler_address, hosts=["elm", "0", "oak"])
+    assert "elm has no worker" in str(error.value)
+    assert "oak has no worker" in str(error.value)
+
+
+def test_without_a_scheduler_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchrigor.workbench.pool.dask_executor._ANSWER_S", 0.5)
+    with pytest.raises(InvalidInput, match="no scheduler of Dask answers"):
+        DaskExecutor("tcp://127.0.0.1:9")
+
+
+def test_without_the_extra_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(MissingExtra, match="cluster"):
+        DaskExecutor("tcp://127.0.0.1:9")
