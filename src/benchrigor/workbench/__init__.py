@@ -1,9 +1,20 @@
-"""MANY RUNS: the greatest load at which a server keeps its limits, and what it depends on."""
+"""MANY RUNS: the greatest load at which a server keeps its limits, and what it depends on.
+
+Names are resolved on first use: a process that runs one job on a host pays only for that.
+"""
 
 from __future__ import annotations
 
-from benchrigor.workbench.peak_run import PeakRun as PeakRun
-from benchrigor.workbench.planning.best_choice import BestChoice as BestChoice
-from benchrigor.workbench.planning.search import PeakSearch as PeakSearch
-from benchrigor.workbench.planning.surface_map import SurfaceMap as SurfaceMap
-from benchrigor.workbench.surfaces.factors import Factor as Factor
+from benchrigor.lazy_names import lazy_names
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "peak_run": "PeakRun",
+        "planning.best_choice": "BestChoice",
+        "planning.search": "PeakSearch",
+        "planning.surface_map": "SurfaceMap",
+        "surfaces.factors": "Factor",
+    },
+)
+__all__ = list(__dir__())

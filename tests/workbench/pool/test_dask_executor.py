@@ -58,7 +58,9 @@ def job_of(folder: Path, cmd: str = STAMPS, host: str = "0") -> Job:
 
 
 def overlaps(futures: list[Future[Outcome]]) -> int:
-    spans = sorted([float(t) for t in future.result(120.0).value.split()] for future in futures)
+    outcomes = [future.result(120.0) for future in futures]
+    assert [outcome.failure for outcome in outcomes] == [""] * len(futures)
+    spans = sorted([float(stamp) for stamp in outcome.value.split()] for outcome in outcomes)
     return sum(next_[0] < span[1] for span, next_ in itertools.pairwise(spans))
 
 
