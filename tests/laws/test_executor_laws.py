@@ -1,4 +1,4 @@
-"""What holds of each executor: jobs run on their host, failures are outcomes, nothing hangs."""
+"""Laws of executors of pools, over every implementation."""
 
 from __future__ import annotations
 
@@ -7,36 +7,47 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from clusters import cluster_of
 
 from benchrigor.testing import FakeExecutor
 from benchrigor.workbench.pool.dask_executor import DaskExecutor
 from benchrigor.workbench.pool.executors import Executor, LocalExecutor
 from benchrigor.workbench.pool.leases import Token
-from benchrigor.workbench.pool.on_host import DONE, FAILED, Job
+from benchrigor.workbench.pool.on_host import DONE, FAILED, FREE, HOLD, LOST, Job
 
-HOSTS = ["elm", "oak"]
-Make = Callable[..., Job]
+HOSTS = ("elm", "oak")
+Ask = Callable[..., Job]
 
 
-@pytest.fixture(params=["fake", "local", pytest.param("dask", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module",
+    params=["fake", *(pytest.param(name, marks=pytest.mark.slow) for name in ("local", "dask"))],
+)
 def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
     with ExitStack() as stack:
-        if request.param == "fake":
-            made: Executor = FakeExecutor(HOSTS)
-        elif request.param == "local":
-            made = LocalExecutor(HOSTS, prefix=["env", "REACHED={host}"])
+        made: Executor
+        if request.param == "dask":
+            distributed = pytest.importorskip("distributed")
+            workers = {
+                name: {
+                    "cls": distributed.Nanny,
+                    "options": {"nthreads": 2, "resources": {"host": 1}, "dashboard": False},
+                }
+                for name in HOSTS
+            }
+            scheduler = {"cls": distributed.Scheduler, "options": {"dashboard": False}}
+            cluster = distributed.SpecCluster(workers=workers, scheduler=scheduler)
+            stack.enter_context(cluster)
+            made = DaskExecutor(cluster.scheduler_address)
         else:
-            made = DaskExecutor(stack.enter_context(cluster_of(HOSTS)).scheduler_address)
+            made = FakeExecutor(HOSTS) if request.param == "fake" else LocalExecutor(HOSTS)
+        stack.callback(made.close)
         yield made
-        made.close()
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Make:
-    def make(call: str, host: str = "elm", number: int = 1, **arguments: object) -> Job:
-        token = Token(owner="a run", number=number)
-        folder = str(tmp_path)
+def ask(tmp_path: Path) -> Ask:
+    def make(call: str, *, host: str = "elm", **arguments: object) -> Job:
+        token, folder = Token(owner="a", number=1), str(tmp_path)
         return Job(
             call=call, arguments=arguments, host=host, token=token, lock_folder=folder, alone=False
         )
@@ -44,24 +55,39 @@ def job(tmp_path: Path) -> Make:
     return make
 
 
-def test_jobs_run_on_their_hosts_and_failures_are_outcomes(executor: Executor, job: Make) -> None:
-    """One test of all laws, since some executors take long to begin."""
-    assert executor.hosts == ("elm", "oak")
-    submitted = [
-        executor.submit("elm", job("builtins:dict", a=[1, 2.5, "ü"])),
-        executor.submit("oak", job("builtins:dict", "oak", b=None)),
-        executor.submit("elm", job("builtins:dict", number=2)),
-    ]
-    outcomes = [each.result(60) for each in submitted]
-    assert [each.value for each in outcomes] == [{"a": [1, 2.5, "ü"]}, {"b": None}, {}]
-    assert {each.kind for each in outcomes} == {DONE}
-    failing = {
-        "builtins:int": "TypeError",
-        "no_such_module:f": "No module named 'no_such_module'",
-    }
-    arguments: dict[str, dict[str, object]] = {"builtins:int": {"bass": 7}}
-    for number, (call, said) in enumerate(failing.items(), 3):
-        submitted = [executor.submit("elm", job(call, number=number, **arguments.get(call, {})))]
-        outcome = submitted[0].result(60)
-        assert outcome.kind == FAILED
-        assert said in outcome.failure
+def test_it_names_its_hosts(executor: Executor) -> None:
+    assert executor.hosts == HOSTS
+    assert isinstance(executor.alone, bool)
+
+
+def test_each_host_returns_what_a_function_does(executor: Executor, ask: Ask) -> None:
+    value = {"text": "µ\n\x00", "numbers": [1, 2.5, None, True], "deep": {"a": []}}
+    asked = [executor.submit(host, ask("builtins:dict", host=host, **value)) for host in HOSTS]
+    for future in asked:
+        outcome = future.result(120.0)
+        assert (outcome.kind, outcome.value, outcome.failure) == (DONE, value, "")
+
+
+def test_what_a_function_raises_is_an_outcome(executor: Executor, ask: Ask) -> None:
+    outcome = executor.submit("elm", ask("math:sqrt")).result(120.0)
+    assert (outcome.kind, outcome.value) == (FAILED, None)
+    assert "TypeError" in outcome.failure
+
+
+@pytest.mark.parametrize("call", ["no_such_module:f", "math:no_such_name", ""])
+def test_a_function_that_is_not_there_is_an_outcome(
+    executor: Executor, ask: Ask, call: str
+) -> None:
+    outcome = executor.submit("elm", ask(call)).result(120.0)
+    assert outcome.kind in {FAILED, LOST}
+    assert outcome.failure
+
+
+def test_holding_and_freeing_a_host_find_nothing(executor: Executor, ask: Ask) -> None:
+    for job in (ask(HOLD), ask(FREE, host="elm", owner="a", folder=None)):
+        assert executor.submit("elm", job).result(120.0).value is None
+
+
+def test_a_stop_without_anything_under_way_harms_nothing(executor: Executor, ask: Ask) -> None:
+    executor.stop()
+    assert executor.submit("oak", ask("builtins:dict", host="oak")).result(120.0).kind == DONE

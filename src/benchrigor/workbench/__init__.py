@@ -1,4 +1,7 @@
-"""MANY RUNS: the greatest load at which a server keeps its limits, and what it depends on."""
+"""MANY RUNS: the greatest load at which a server keeps its limits, and what it depends on.
+
+Names are resolved on first use: a process that runs one job on a host pays only for that.
+"""
 
 from __future__ import annotations
 

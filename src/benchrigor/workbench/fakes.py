@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 
 from benchrigor.workbench.data import LoadResult, LoadTrial
-from benchrigor.workbench.pool.on_host import FREE, Job, Outcome, called
+from benchrigor.workbench.pool.on_host import FREE, HOLD, Job, Outcome, called
 
 _CAPPED = 0.5  # of the duration: behind the capacity a queue grows for as long as a trial lasts
 
@@ -98,7 +98,7 @@ class FakeExecutor:
         return self._threads.submit(self._run, host, job)
 
     def _run(self, host: str, job: Job) -> Outcome:
-        if job.call == FREE:
+        if job.call in {FREE, HOLD}:
             return Outcome()
         begun_s = time.monotonic()
         outcome = self._instead(job) or called(job)

@@ -1,134 +1,154 @@
-"""A pool on workers of Dask: one cluster for all tests, in which each worker is a host."""
+"""Jobs on real workers of Dask; the cluster is shared, so each test leaves three workers."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, wait
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from clusters import cluster_of
-from distributed import Client, get_worker
 
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.workbench.pool.dask_executor import DaskExecutor
+from benchrigor.workbench.pool.host_lock import HostBusy
 from benchrigor.workbench.pool.leases import Token
-from benchrigor.workbench.pool.on_host import LOST, Job
+from benchrigor.workbench.pool.on_host import FAILED, LOST, Job, Outcome
 from benchrigor.workbench.pool.pool import Pool
 
-pytestmark = pytest.mark.slow
-HOSTS = ["elm", "fir", "oak"]
+distributed = pytest.importorskip("distributed")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+SHELL = "subprocess:getoutput"
+STAMPS = "date +%s.%N; sleep 0.5; date +%s.%N"
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    with cluster_of(HOSTS) as made:
-        yield made
+    with distributed.LocalCluster(
+        n_workers=3,
+        threads_per_worker=2,
+        processes=True,
+        resources={"host": 1},
+        dashboard_address=None,
+    ) as cluster:
+        yield cluster
 
 
 @pytest.fixture
 def executor(cluster: Any) -> Iterator[DaskExecutor]:
-    made = DaskExecutor(cluster.scheduler_address)
-    yield made
-    made.close()
-
-
-def span(seconds: float) -> tuple[str, float, float]:
-    """Sleep on a worker; return which one, since when and until when."""
-    begun_s = time.monotonic()
-    time.sleep(seconds)
-    return str(get_worker().name), begun_s, time.monotonic()
-
-
-def overlaps(spans: list[tuple[str, float, float]]) -> int:
-    """Count pairs of tasks that ran on a worker at the same time."""
-    ordered = sorted(spans)
-    return sum(
-        one[0] == other[0] and other[1] < one[2]
-        for place, one in enumerate(ordered)
-        for other in ordered[place + 1 :]
-    )
-
-
-@pytest.mark.parametrize("resources", [{"host": 1}, {}], ids=["annotated", "control"])
-def test_the_resource_keeps_trials_apart(cluster: Any, resources: dict[str, int]) -> None:
-    """Without it tasks overlap, which shows that this test would see it."""
-    with Client(cluster.scheduler_address, set_as_default=False) as client:
-        options = {"resources": resources} if resources else {}
-        tasks = client.map(span, [0.2] * 12, pure=False, **options)
-        found = overlaps(client.gather(tasks))
-    assert (found > 0) == (not resources)
-
-
-def test_jobs_of_a_pool_never_overlap_on_a_host(executor: DaskExecutor, tmp_path: Path) -> None:
-    assert executor.hosts == ("elm", "fir", "oak")
-    assert not executor.alone  # all of them are this machine
-    spans = []
-    call = "benchrigor.workbench.fakes:sleep"
-    with Pool(executor, owner="a", lock_folder=str(tmp_path)) as pool:
-        jobs = [pool.submit(call, {"seconds": 0.1}) for _ in range(6)]
-        for job in jobs:
-            done = job.result()
-            spans.append((done.host, *done.value))
-    assert overlaps(spans) == 0
-    assert {host for host, *_ in spans} == set(HOSTS)
-
-
-def test_the_job_of_a_worker_that_is_killed_is_done_again(
-    executor: DaskExecutor, cluster: Any, tmp_path: Path
-) -> None:
-    before = {name: worker.process.process.pid for name, worker in cluster.workers.items()}
-    with Pool(executor, owner="a", lock_folder=str(tmp_path)) as pool:
-        job = pool.submit("benchrigor.workbench.fakes:sleep", {"seconds": 6.0}, among=["fir"])
-        while not (tmp_path / "fir.lock").exists():
-            time.sleep(0.05)
-        os.kill(before["fir"], signal.SIGKILL)
-        done = job.result(120)
-    assert done.failure == ""
-    assert [each.outcome.kind for each in done.attempts] == [LOST, "done"]
-
-
-def test_a_host_without_a_worker_is_refused(cluster: Any) -> None:
-    with pytest.raises(InvalidInput, match="ash has no worker, expected one of elm, fir, oak"):
-        DaskExecutor(cluster.scheduler_address, ["elm", "ash"])
-
-
-def test_a_worker_without_the_resource_is_refused() -> None:
-    with (
-        cluster_of(["elm"], resources={}) as bare,
-        pytest.raises(InvalidInput, match="--name elm --resources host=1"),
-    ):
-        DaskExecutor(bare.scheduler_address)
-
-
-def test_a_scheduler_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchrigor.workbench.pool.dask_executor._ANSWER_S", 1.0)
-    with pytest.raises(InvalidInput, match=r"no scheduler of Dask answers at tcp://127.0.0.1:9"):
-        DaskExecutor("tcp://127.0.0.1:9")
-
-
-def test_a_scheduler_that_goes_away_loses_jobs_and_hangs_none(tmp_path: Path) -> None:
-    with cluster_of(["elm"]) as brief:
-        executor = DaskExecutor(brief.scheduler_address)
-        job = Job(
-            call="benchrigor.workbench.fakes:sleep",
-            arguments={"seconds": 30.0},
-            host="elm",
-            token=Token(owner="a", number=1),
-            lock_folder=str(tmp_path),
-            alone=False,
-        )
-        under_way = executor.submit("elm", job)
-        while not (tmp_path / "elm.lock").exists():
-            time.sleep(0.05)
-    assert under_way.result(120).kind == LOST
+    executor = DaskExecutor(cluster.scheduler_address)
+    yield executor
     executor.close()
 
 
-def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def job_of(folder: Path, cmd: str = STAMPS, host: str = "0") -> Job:
+    return Job(
+        call=SHELL,
+        arguments={"cmd": cmd},
+        host=host,
+        token=Token(owner="a", number=1),
+        lock_folder=str(folder),
+        alone=False,
+    )
+
+
+def overlaps(futures: list[Future[Outcome]]) -> int:
+    outcomes = [future.result(120.0) for future in futures]
+    assert [outcome.failure for outcome in outcomes] == [""] * len(futures)
+    spans = sorted([float(stamp) for stamp in outcome.value.split()] for outcome in outcomes)
+    return sum(next_[0] < span[1] for span, next_ in itertools.pairwise(spans))
+
+
+def test_jobs_of_a_worker_never_overlap(executor: DaskExecutor, tmp_path: Path) -> None:
+    assert executor.hosts == ("0", "1", "2")
+    assert not executor.alone  # one machine cannot tell what others use it for
+    assert overlaps([executor.submit("0", job_of(tmp_path)) for _ in range(3)]) == 0
+
+
+def test_without_the_resource_they_would(
+    executor: DaskExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit, meet = executor._client.submit, tmp_path / "meet"  # noqa: SLF001
+
+    def without(*given: Any, resources: object, **named: Any) -> Any:
+        return submit(*given, **named)
+
+    monkeypatch.setattr(executor._client, "submit", without)  # noqa: SLF001
+    # Each job waits until both are there, which they are on a worker that runs two at once.
+    cmd = f"mkdir -p {meet}; touch {meet}/$$; until [ $(ls {meet} | wc -l) = 2 ]; do sleep .1; done"
+    jobs = [executor.submit("0", job_of(tmp_path, cmd)) for _ in range(2)]
+    assert [job.result(120.0).failure for job in jobs] == ["", ""]
+
+
+def test_a_job_whose_worker_is_killed_is_repeated_once_and_its_process_dies(
+    executor: DaskExecutor, tmp_path: Path
+) -> None:
+    first = tmp_path / "first"
+    cmd = f"[ -e {first} ] || (echo $PPID > {first}.part; mv {first}.part {first}; exec sleep 600)"
+    with Pool(executor, owner="a", lock_folder=str(tmp_path)) as pool:
+        job = pool.submit(SHELL, {"cmd": cmd}, among=["0", "1"])
+        wait_for(first)
+        parents = executor._client.run(os.getpid)  # noqa: SLF001
+        (lost,) = [host for host in ("0", "1") if host not in pool.table.free()]
+        os.kill(parents[executor._workers()[lost]["address"]], signal.SIGKILL)  # noqa: SLF001
+        done = job.result(120.0)
+    assert done.failure == ""
+    assert [attempt.outcome.kind for attempt in done.attempts] == [LOST, "done"]
+    assert done.host != lost
+
+
+def wait_for(path: Path) -> None:
+    until_s = time.monotonic() + 120.0
+    while not path.exists():
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
+
+
+def test_a_second_controller_is_refused(cluster: Any, tmp_path: Path) -> None:
+    given = {"lock_folder": str(tmp_path)}
+    with Pool(DaskExecutor(cluster.scheduler_address), owner="a", **given) as first:  # type: ignore[arg-type]
+        assert first.submit("builtins:dict", {}, among=["2"]).result(120.0).failure == ""
+        second = Pool(DaskExecutor(cluster.scheduler_address), owner="b", **given)  # type: ignore[arg-type]
+        with second, pytest.raises(HostBusy, match="works for a"):
+            second.submit("builtins:dict", {}, among=["2"]).result(120.0)
+
+
+def test_closing_ends_what_is_under_way(cluster: Any, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    pool = Pool(DaskExecutor(cluster.scheduler_address), owner="a", lock_folder=str(tmp_path))
+    job = pool.submit(SHELL, {"cmd": f"touch {begun}; exec sleep 600"}, among=["2"])
+    wait_for(begun)
+    pool.close()
+    assert wait([job], timeout=120.0).done
+    assert job.result().failure
+
+
+def test_other_versions_are_refused(executor: DaskExecutor, tmp_path: Path) -> None:
+    job = replace(job_of(tmp_path), version="99.0")
+    outcome = executor.submit("1", job).result(120.0)
+    assert outcome.kind == FAILED
+    assert "99.0" in outcome.failure
+
+
+def test_hosts_without_a_worker_are_refused_all_at_once(cluster: Any) -> None:
+    with pytest.raises(InvalidInput) as error:
+        DaskExecutor(cluster.scheduler_address, hosts=["elm", "0", "oak"])
+    assert "elm has no worker" in str(error.value)
+    assert "oak has no worker" in str(error.value)
+
+
+def test_without_a_scheduler_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchrigor.workbench.pool.dask_executor._ANSWER_S", 0.5)
+    with pytest.raises(InvalidInput, match="no scheduler of Dask answers"):
+        DaskExecutor("tcp://127.0.0.1:9")
+
+
+def test_without_the_extra_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'benchrigor\[cluster\]'"):
+    with pytest.raises(MissingExtra, match="cluster"):
         DaskExecutor("tcp://127.0.0.1:9")

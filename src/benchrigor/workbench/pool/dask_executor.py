@@ -113,11 +113,18 @@ class DaskExecutor:
 
     def _awaited(self, host: str, address: str, future: Any) -> Outcome:
         """Wait for a task, as long as its worker is there: Dask would wait for it forever."""
+        seen_s = time.monotonic()
         while True:
             try:
                 return codec.decode(Outcome, future.result(timeout=_LOOK_S))
             except (TimeoutError, self._distributed.TimeoutError):
-                worker = self._workers().get(host)
+                try:
+                    worker = self._workers().get(host)
+                except (OSError, RuntimeError):  # the scheduler is away, or busy
+                    if time.monotonic() > seen_s + _GONE_S:
+                        raise
+                    continue
+                seen_s = time.monotonic()
                 if worker is None or worker["address"] != address:
                     future.cancel()
                     return Outcome(kind=LOST, failure=f"the worker of {host} has gone")

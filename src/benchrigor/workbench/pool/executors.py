@@ -16,8 +16,9 @@ from typing import Protocol
 
 from benchrigor.control_characters import escaped
 from benchrigor.model import codec
+from benchrigor.model.series import short
 from benchrigor.workbench.pool.host_lock import STALE_S
-from benchrigor.workbench.pool.on_host import LOST, Job, Outcome
+from benchrigor.workbench.pool.on_host import KINDS, LOST, Job, Outcome
 
 _MODULE = "benchrigor.workbench.pool.on_host"
 _END = 500  # characters of what a lost process printed last
@@ -88,12 +89,12 @@ class LocalExecutor:
         prefix = [word.replace("{host}", host) for word in self._prefix]
         begun: list[subprocess.Popen[str]] = []
 
-        def began(process: subprocess.Popen[str]) -> None:
+        def note(process: subprocess.Popen[str]) -> None:
             begun.append(process)
             self._running.add(process)
 
         try:
-            return run_job([*prefix, self._python, "-m", _MODULE], job, began=began)
+            return run_job([*prefix, self._python, "-m", _MODULE], job, began=note)
         finally:
             self._running.difference_update(begun)
 
@@ -147,7 +148,10 @@ def run_job(
             process.stdin.flush()
         line = _awaited(lines, is_wanted)
         if line:
-            return codec.decode(Outcome, json.loads(line))
+            outcome = codec.decode(Outcome, json.loads(line))
+            if outcome.kind not in KINDS:
+                raise ValueError(f"its kind is {short(outcome.kind)}")  # noqa: TRY301
+            return outcome
         code = process.wait()
         readers[1].join(_GRACE_S)
         said = escaped("".join(ends).strip()[-_END:]) or "nothing was said"
@@ -158,10 +162,8 @@ def run_job(
         return Outcome(kind=LOST, failure=f"{job.host} sent no outcome: {error}")
     finally:
         end(process)
-        for reader, pipe in zip(readers, (process.stdout, process.stderr), strict=True):
-            reader.join(_GRACE_S)  # what the job has left running may hold a pipe
-            if pipe is not None and not reader.is_alive():
-                pipe.close()
+        for reader in readers:  # which close what they read
+            reader.join(_LOOK_S)
 
 
 def _awaited(lines: queue.Queue[str], is_wanted: Callable[[], bool]) -> str:
@@ -184,15 +186,17 @@ def here(job: Job, is_wanted: Callable[[], bool]) -> Outcome:
 
 
 def _read_lines(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
-    with suppress(ValueError, OSError):  # it was closed
-        for line in process.stdout or ():
+    assert process.stdout is not None  # noqa: S101  # it is a pipe
+    with suppress(OSError), process.stdout as said:
+        for line in said:
             lines.put(line)
     lines.put("")
 
 
 def _keep_end(process: subprocess.Popen[str], ends: list[str]) -> None:
-    with suppress(ValueError, OSError):
-        for line in process.stderr or ():
+    assert process.stderr is not None  # noqa: S101  # it is a pipe
+    with suppress(OSError), process.stderr as said:
+        for line in said:
             ends[:] = [*ends, line][-20:]
 
 

@@ -25,6 +25,8 @@ except ImportError:  # Windows
 
 BEAT_S = 10.0  # from one sign of life to the next
 STALE_S = 60.0  # without one: who held the lock has died
+_MOST = 10_000  # characters of a lock
+_FIELDS = {"owner": str, "number": int, "at_s": float, "boot": str}
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -107,10 +109,10 @@ class HostLock:
 
     def _refuse_or_take_over(self, held: dict[str, Any]) -> None:
         silent_s = self._now_s() - held["at_s"]
-        if held["boot"] == self._boot and silent_s < STALE_S:
+        if held["boot"] == self._boot and 0.0 <= silent_s < STALE_S:
             raise HostBusy(
                 f"{self._host} works for {escaped(held['owner'])}: a sign of life "
-                f"{show_duration(max(silent_s, 0.0))} ago, expected none for "
+                f"{show_duration(silent_s)} ago, expected none for "
                 f"{show_duration(STALE_S)}: wait for it, or take another host"
             )
         self.taken_over_from = str(held["owner"])
@@ -165,8 +167,10 @@ def _read(file: IO[str]) -> dict[str, Any]:
     """Return who holds the lock; empty if nobody does, or the file was cut off."""
     file.seek(0)
     try:
-        held = json.loads(file.read())
+        held: dict[str, Any] = json.loads(file.read(_MOST) or "{}")
     except ValueError:
         return {}
-    is_whole = isinstance(held, dict) and {"owner", "number", "at_s", "boot"} <= {*held}
+    is_whole = isinstance(held, dict) and all(
+        isinstance(held.get(name), kind) for name, kind in _FIELDS.items()
+    )
     return held if is_whole else {}

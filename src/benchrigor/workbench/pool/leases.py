@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from threading import Condition
 
 from benchrigor.model.checks import refuse
@@ -48,8 +48,7 @@ class Lease(OneLine):
 class LeaseTable:
     """Gives out hosts, all that a job needs at once, so that two jobs never wait for each other.
 
-    Who waits longest is first served: where a job that needs several waits, later ones do not
-    take the hosts that it needs.
+    Who waits longest is first served: later ones do not take hosts that it may need.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ class LeaseTable:
         self._hosts = list(hosts)
         self._owner, self._number = owner, time.time_ns() // 1_000  # beyond those of before
         self._used: dict[str, Token] = {}
-        self._waiting: deque[object] = deque()
+        self._waiting: dict[object, Collection[str] | None] = {}  # among which, in order
         self._changed = Condition()
 
     @property
@@ -96,22 +95,29 @@ class LeaseTable:
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
         me = object()
         with self._changed:
-            self._waiting.append(me)
+            self._waiting[me] = among
             try:
                 while True:
                     wanted = [name for name in self._hosts if among is None or name in among]
-                    free = [name for name in wanted if name not in self._used]
                     if len(wanted) < n:
                         return None
-                    if len(free) >= n and (self._waiting[0] is me or among is not None):
+                    free = [name for name in wanted if self._is_free_for(name, me)]
+                    if len(free) >= n:
                         return self._leased(tuple(free[:n]))
                     left_s = None if until_s is None else until_s - time.monotonic()
                     if left_s is not None and left_s <= 0.0:
                         return None
                     self._changed.wait(left_s)
             finally:
-                self._waiting.remove(me)
+                del self._waiting[me]
                 self._changed.notify_all()
+
+    def _is_free_for(self, name: str, me: object) -> bool:
+        """Whether nothing uses a host, and nobody who waits longer may need it."""
+        before_me = takewhile(lambda waiting: waiting[0] is not me, self._waiting.items())
+        return name not in self._used and not any(
+            among is None or name in among for _, among in before_me
+        )
 
     def _leased(self, names: tuple[str, ...]) -> Lease:
         self._number += 1

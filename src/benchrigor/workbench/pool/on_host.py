@@ -22,6 +22,7 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from benchrigor import __version__
+from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model import codec
 from benchrigor.model.one_line import OneLine
@@ -29,11 +30,13 @@ from benchrigor.workbench.pool.host_lock import BEAT_S, HostBusy, HostLock, Late
 from benchrigor.workbench.pool.leases import Token
 
 DONE, FAILED, LOST, BUSY, LATE = "done", "failed", "lost", "busy", "late"
+KINDS = (DONE, FAILED, LOST, BUSY, LATE)
 FREE = "benchrigor.workbench.pool.on_host:free"
+HOLD = "benchrigor.workbench.pool.on_host:hold"
 _FOREIGN = 0.5  # of a processor that others may use while a job runs
 _LOOK_S = 0.2  # for which is looked at what others use, before and after
 _PATIENCE_S = 10.0  # for others to end before a job
-_GRACE_S = 30.0  # for the children of a job whose asker has died
+_GRACE_S = 5.0  # for the children of a job whose asker has died
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +107,13 @@ def main() -> None:
     told = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the job prints is no outcome
     received_s = time.time()
-    job = codec.decode(Job, json.loads(sys.stdin.readline()))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background of a shell
+    asked = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_asker, daemon=True).start()
-    outcome = carried_out(job, lambda: print(file=told, flush=True))
+    try:
+        outcome = _outcome_of(asked, lambda: print(file=told, flush=True))
+    except KeyboardInterrupt:
+        os.killpg(0, signal.SIGKILL)  # with what the job has started
     outcome = replace(outcome, received_s=received_s, sent_s=time.time())
     print(json.dumps(codec.encode(outcome)), file=told, flush=True)
     os._exit(0)  # whatever threads a job has left
@@ -118,14 +125,20 @@ def _end_with_asker() -> None:
         pass
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(_GRACE_S)
-    os._exit(1)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _outcome_of(asked: Mapping[str, Any], alive: Any) -> Outcome:
+    """Do a job of this version; those of others may have other fields."""
+    if asked.get("version") != __version__:
+        host, version = (escaped(str(asked.get(name))) for name in ("host", "version"))
+        said = f"{host} has benchrigor {__version__}, expected {version} as here"
+        return Outcome(kind=FAILED, failure=said)
+    return carried_out(codec.decode(Job, asked), alive)
 
 
 def carried_out(job: Job, alive: Any) -> Outcome:
     """Do a job while its host is held; ``alive`` is called now and then meanwhile."""
-    if job.version != __version__:
-        said = f"{job.host} has benchrigor {__version__}, expected {job.version} as here"
-        return Outcome(kind=FAILED, failure=said)
     lock = HostLock(job.host, job.token, folder=job.lock_folder)
     try:
         lock.take()
@@ -227,6 +240,10 @@ def _own_s() -> float:
 def free(*, host: str, owner: str, folder: str | None) -> None:
     """Let go of a host; nothing happens if another owner holds it."""
     HostLock(host, Token(owner=owner, number=0), folder=folder).free()
+
+
+def hold() -> None:
+    """Do nothing: the lock of the host that this job leaves is what is wanted."""
 
 
 if __name__ == "__main__":

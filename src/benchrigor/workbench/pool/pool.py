@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any, Self
 
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.pool.executors import Executor
-from benchrigor.workbench.pool.host_lock import HostBusy
+from benchrigor.workbench.pool.host_lock import STALE_S, HostBusy
 from benchrigor.workbench.pool.leases import Lease, LeaseTable, Token
-from benchrigor.workbench.pool.on_host import BUSY, DONE, FREE, LATE, LOST, Job, Outcome
+from benchrigor.workbench.pool.on_host import BUSY, DONE, FREE, HOLD, LATE, LOST, Job, Outcome
 
+_LOOK_S = 1.0  # from one time that jobs are ended to the next
 _FREED_S = 30.0  # for the locks of all hosts
 
 
@@ -92,6 +95,10 @@ class Pool:
         Of the locks of hosts; None for their data folders.
     timed
         Whether jobs are for a certain time: none is repeated, nor waits until others are quiet.
+    budget_host_s
+        Seconds of hosts, all together, after which no attempt begins; None for no limit.
+    deadline_s
+        Seconds from now on after which none does; None for no limit.
     began
         Called with the host and the arguments of each attempt that begins.
 
@@ -111,14 +118,20 @@ class Pool:
         owner: str,
         lock_folder: str | None = None,
         timed: bool = False,
+        budget_host_s: float | None = None,
+        deadline_s: float | None = None,
         began: Callable[[str, Mapping[str, Any]], object] = lambda *_: None,
     ) -> None:
         self._executor, self._owner, self._lock_folder = executor, owner, lock_folder
         self._began, self._timed = began, timed
+        self._left_host_s = math.inf if budget_host_s is None else budget_host_s
+        self._until_s = time.monotonic() + (math.inf if deadline_s is None else deadline_s)
         self.table = LeaseTable(executor.hosts, owner=owner)
         self._lost_in_a_row = dict.fromkeys(executor.hosts, 0)
         self._used: set[str] = set()
         self._is_closed = False
+        self._lock = Lock()  # of what is left, and of what is lost
+        self._under_way: set[Future[JobDone]] = set()
         workers = max(len(executor.hosts), 1)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="pool")
 
@@ -154,7 +167,10 @@ class Pool:
             Of a `JobDone`. It raises HostBusy where a host works for somebody else, and
             WorkloadFailed where not enough hosts are left.
         """
-        return self._threads.submit(self._done, call, arguments, n_hosts, among)
+        done = self._threads.submit(self._done, call, arguments, n_hosts, among)
+        self._under_way.add(done)
+        done.add_done_callback(self._under_way.discard)
+        return done
 
     def _done(
         self, call: str, arguments: Mapping[str, Any], n_hosts: int, among: Collection[str] | None
@@ -165,6 +181,8 @@ class Pool:
             if lease is None:
                 raise WorkloadFailed(_no_host(attempts))
             try:
+                if over := self._over():
+                    return JobDone(failure=over, attempts=tuple(attempts))
                 attempts.append(self._tried(lease, call, arguments))
             finally:
                 self.table.release(lease)
@@ -179,6 +197,14 @@ class Pool:
                 host = attempts[-1].host
                 told = tuple(attempts)
                 return JobDone(value=outcome.value, failure=failure, host=host, attempts=told)
+
+    def _over(self) -> str:
+        """Return why no attempt begins any more; empty while they do."""
+        if self._is_closed:
+            return "the pool is closed"
+        if time.monotonic() >= self._until_s:
+            return "the deadline is over, and no attempt begins after it"
+        return "" if self._left_host_s > 0.0 else "the budget of host seconds is spent"
 
     def _lease(
         self, n_hosts: int, among: Collection[str] | None, before: Collection[str]
@@ -197,17 +223,37 @@ class Pool:
         self._used.update(lease.hosts)
         job = self._job(call, given, host, lease.token)
         begun_s, sent_s = time.monotonic(), time.time()
-        outcome = self._executor.submit(host, job).result()
+        held = self._held(lease, job)
+        outcome = held or self._outcome(lease, job)
         got_s, elapsed_s = time.time(), time.monotonic() - begun_s
+        with self._lock:
+            self._left_host_s -= elapsed_s * len(lease.hosts)
         if not self.table.is_current(lease.token):
             outcome = Outcome(kind=LATE, failure="it came after its lease had ended")
-        self._count_lost(host, is_lost=outcome.kind == LOST)
+        if held is None:
+            self._count_lost(host, is_lost=outcome.kind == LOST)
         attempt = Attempt(host=host, outcome=outcome, elapsed_s=elapsed_s)
         if not outcome.received_s:
             return attempt
         there = outcome.received_s - sent_s, outcome.sent_s - got_s
         round_trip_s = (got_s - sent_s) - (outcome.sent_s - outcome.received_s)
         return replace(attempt, offset_s=sum(there) / 2, offset_error_s=round_trip_s / 2)
+
+    def _outcome(self, lease: Lease, job: Job) -> Outcome:
+        """Wait for a job, and hold the other hosts of its gang meanwhile."""
+        future = self._executor.submit(job.host, job)
+        while wait([future], timeout=STALE_S / 3).not_done:
+            self._held(lease, job)
+        return future.result()
+
+    def _held(self, lease: Lease, job: Job) -> Outcome | None:
+        """Lock the other hosts of a gang; return what became of the first that is not held."""
+        holds = [replace(job, call=HOLD, arguments={}, host=name) for name in lease.hosts[1:]]
+        asked = [self._executor.submit(hold.host, replace(hold, alone=False)) for hold in holds]
+        outcomes = [future.result() for future in asked]
+        for hold, outcome in zip(holds, outcomes, strict=True):
+            self._count_lost(hold.host, is_lost=outcome.kind == LOST)
+        return next((outcome for outcome in outcomes if outcome.kind != DONE), None)
 
     def _job(self, call: str, arguments: Mapping[str, Any], host: str, token: Token) -> Job:
         return Job(
@@ -220,15 +266,20 @@ class Pool:
         )
 
     def _count_lost(self, host: str, *, is_lost: bool) -> None:
-        self._lost_in_a_row[host] = self._lost_in_a_row[host] + 1 if is_lost else 0
-        if self._lost_in_a_row[host] > 1:
+        with self._lock:
+            self._lost_in_a_row[host] = self._lost_in_a_row[host] + 1 if is_lost else 0
+            is_gone = self._lost_in_a_row[host] > 1
+        if is_gone:
             self.table.drop(host)
 
     def close(self) -> None:
         """End what is under way, and let go of the hosts."""
         self._is_closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._executor.stop()
+        while True:  # one may be about to begin
+            self._executor.stop()
+            if not wait([*self._under_way], timeout=_LOOK_S).not_done:
+                break
         self._threads.shutdown(wait=True)
         self._free()
         self._executor.close()

@@ -1,0 +1,194 @@
+"""Jobs in processes of their own, as hosts run them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from benchrigor.model import codec
+from benchrigor.workbench.pool import on_host
+from benchrigor.workbench.pool.executors import LocalExecutor
+from benchrigor.workbench.pool.host_lock import HostBusy, HostLock
+from benchrigor.workbench.pool.leases import Token
+from benchrigor.workbench.pool.on_host import BUSY, DONE, FAILED, LATE, LOST, Job, Outcome
+from benchrigor.workbench.pool.pool import Pool
+
+SHELL = "subprocess:getoutput"
+MINE = Token(owner="a", number=5)
+
+
+def job_of(call: str, folder: Path, **arguments: object) -> Job:
+    return Job(
+        call=call, arguments=arguments, host="elm", token=MINE, lock_folder=str(folder), alone=False
+    )
+
+
+def asked(text: str) -> Outcome:
+    done = subprocess.run(
+        [sys.executable, "-m", on_host.__name__],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+        start_new_session=True,
+    )
+    return codec.decode(Outcome, json.loads(done.stdout.strip()))
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    until_s = time.monotonic() + 60.0
+    while not is_so():
+        assert time.monotonic() < until_s
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_what_a_job_prints_is_no_outcome(tmp_path: Path) -> None:
+    outcome = on_host.called(job_of("math:nothing", tmp_path))
+    assert "AttributeError" in outcome.failure
+    with LocalPool(tmp_path) as pool:
+        done = pool.submit("builtins:print", {"sep": "x"}).result()
+    assert (done.failure, done.value) == ("", None)
+
+
+class LocalPool(Pool):
+    def __init__(self, folder: Path, owner: str = "a") -> None:
+        super().__init__(LocalExecutor(["elm", "oak"]), owner=owner, lock_folder=str(folder))
+
+
+def test_other_versions_are_refused_whatever_fields_they_send() -> None:
+    outcome = asked(json.dumps({"version": "99.0", "host": "elm", "new": 1}) + "\n")
+    assert outcome.kind == FAILED
+    assert outcome.failure.startswith("elm has benchrigor ")
+    assert "99.0" in outcome.failure
+
+
+@pytest.mark.parametrize(
+    ("owner", "number", "kind"), [("b", 1, BUSY), ("a", 9, LATE), ("a", 5, DONE), ("a", 1, DONE)]
+)
+def test_a_host_is_held_or_the_job_is_refused(
+    tmp_path: Path, owner: str, number: int, kind: str
+) -> None:
+    HostLock("elm", Token(owner=owner, number=number), folder=tmp_path).take()
+    outcome = on_host.carried_out(job_of("builtins:dict", tmp_path, x=1), lambda: None)
+    assert (outcome.kind, outcome.value) == (kind, {"x": 1} if kind == DONE else None)
+
+
+def test_who_was_taken_over_is_told(tmp_path: Path) -> None:
+    HostLock("elm", Token(owner="b", number=1), folder=tmp_path, boot="before").take()
+    outcome = on_host.carried_out(job_of("builtins:dict", tmp_path), lambda: None)
+    assert (outcome.kind, outcome.taken_over_from) == (DONE, "b")
+
+
+def test_a_folder_of_locks_that_cannot_be_written_fails_the_attempt(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    outcome = on_host.carried_out(job_of("builtins:dict", tmp_path / "file"), lambda: None)
+    assert outcome.kind == FAILED
+    assert "cannot be written" in outcome.failure
+
+
+def test_what_is_no_json_fails(tmp_path: Path) -> None:
+    outcome = on_host.called(job_of("builtins:complex", tmp_path, real=1))
+    assert "TypeError" in outcome.failure
+
+
+@pytest.mark.parametrize(("others", "is_disturbed"), [(0.0, False), (0.4, False), (0.9, True)])
+def test_what_others_use_disturbs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: float, is_disturbed: bool
+) -> None:
+    begun_s = time.monotonic()
+    monkeypatch.setattr(on_host, "_busy_s", lambda: others * (time.monotonic() - begun_s))
+    monkeypatch.setattr(on_host, "_own_s", lambda: 0.0)
+    monkeypatch.setattr(on_host, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(on_host, "_LOOK_S", 0.01)
+    job = Job(call="time:monotonic", host="elm", token=MINE)
+    outcome = on_host._watched(job)  # noqa: SLF001
+    assert (outcome.disturbed != "") == is_disturbed
+    assert outcome.before == pytest.approx(others, abs=0.05)
+
+
+@pytest.mark.slow
+def test_a_second_controller_is_refused_and_after_the_first_it_is_not(tmp_path: Path) -> None:
+    with LocalPool(tmp_path) as first:
+        first.submit("builtins:dict", {}, among=["elm"]).result()
+        with LocalPool(tmp_path, "b") as second, pytest.raises(HostBusy, match="works for a"):
+            second.submit("builtins:dict", {}, among=["elm"]).result()
+    with LocalPool(tmp_path, "b") as second:
+        done = second.submit("builtins:dict", {}, among=["elm"]).result()
+    assert (done.failure, done.attempts[0].outcome.taken_over_from) == ("", "")
+
+
+@pytest.mark.slow
+def test_real_gangs_hold_each_of_their_hosts(tmp_path: Path) -> None:
+    with LocalPool(tmp_path) as pool:
+        pool.submit("builtins:dict", {"hosts": []}, n_hosts=2).result()
+        for host in ("elm", "oak"):
+            with pytest.raises(HostBusy):
+                HostLock(host, Token(owner="b", number=1), folder=tmp_path).take()
+    for host in ("elm", "oak"):
+        HostLock(host, Token(owner="b", number=1), folder=tmp_path).take()
+
+
+@pytest.mark.slow
+def test_a_job_ends_with_who_asked_and_so_does_what_it_started(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    cmd = f"sleep 600 & echo $! > {child}.part; mv {child}.part {child}; wait"
+    process = subprocess.Popen(
+        [sys.executable, "-m", on_host.__name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert process.stdin is not None
+    job = job_of(SHELL, tmp_path, cmd=cmd)
+    process.stdin.write(json.dumps(codec.encode(job)).encode() + b"\n")
+    process.stdin.flush()
+    wait_until(child.exists)
+    process.stdin.close()
+    process.wait(60.0)
+    pid = int(child.read_text())
+    wait_until(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
+    lock = HostLock("elm", Token(owner="b", number=1), folder=tmp_path)
+    lock.take()  # nobody holds it
+    assert lock.taken_over_from == ""
+
+
+def test_a_process_that_dies_is_lost_with_its_last_words(tmp_path: Path) -> None:
+    executor = LocalExecutor(["elm"], prefix=["sh", "-c", "echo {host} is away >&2; exit 3"])
+    outcome = executor.submit("elm", job_of("builtins:dict", tmp_path)).result(60.0)
+    executor.close()
+    assert (outcome.kind, outcome.failure) == (LOST, "elm: the process ended with 3: elm is away")
+
+
+@pytest.mark.parametrize("said", ["nonsense", "[]", '{"kind": 3}'])
+def test_what_is_no_outcome_is_lost(tmp_path: Path, said: str) -> None:
+    executor = LocalExecutor(["elm"], prefix=["sh", "-c", f"echo '{said}'; cat > /dev/null"])
+    outcome = executor.submit("elm", job_of("builtins:dict", tmp_path)).result(60.0)
+    executor.close()
+    assert outcome.kind == LOST
+
+
+def test_a_command_that_is_not_there_is_lost(tmp_path: Path) -> None:
+    executor = LocalExecutor(["elm"], prefix=["/nowhere/ssh", "{host}"])
+    outcome = executor.submit("elm", job_of("builtins:dict", tmp_path)).result(60.0)
+    executor.close()
+    assert outcome.kind == LOST
+    assert "cannot be started" in outcome.failure
+
+
+@pytest.mark.slow
+def test_closing_ends_what_is_under_way(tmp_path: Path) -> None:
+    pool = LocalPool(tmp_path)
+    begun = tmp_path / "begun"
+    job = pool.submit(SHELL, {"cmd": f"touch {begun}; exec sleep 600"})
+    wait_until(begun.exists)
+    pool.close()
+    assert job.result(60.0).failure
