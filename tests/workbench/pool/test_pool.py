@@ -8,7 +8,6 @@ from collections.abc import Callable
 import pytest
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
-from benchrigor.errors import WorkloadFailed
 from benchrigor.testing import FakeExecutor
 from benchrigor.workbench.pool.host_lock import HostBusy
 from benchrigor.workbench.pool.on_host import BUSY, HOLD, LATE, LOST, Job, Outcome
