@@ -77,26 +77,38 @@ def ours(series: rivals.Floats, truth: float, confidence: float, *, trim: bool) 
         return None
 
 
-def intervals(seed: int, name: str, repetition: int) -> tuple[Interval | None, ...]:
-    """Return the intervals of all methods on one series."""
-    process = ZOO[name]
-    series = process.draw(np.random.default_rng([seed, FIXED, ROWS[name], repetition]), N)
-    truth = process.mean
+def intervals(seed: int, name: str, repetition: int) -> tuple[Interval | None, Interval | None]:
+    """Return our intervals of one series, without and with trimming."""
+    series, truth = drawn(seed, name, repetition)
+    return ours(series, truth, 0.95, trim=False), ours(series, truth, 0.95, trim=True)
+
+
+def beside(seed: int, name: str, repetition: int) -> tuple[Interval | None, ...]:
+    """Return the intervals of the other methods on the same series."""
+    series, truth = drawn(seed, name, repetition)
     merged = rivals.merging(series)
     rng = np.random.default_rng([seed, FIXED, ROWS[name], repetition, 1])
     return (
-        ours(series, truth, 0.95, trim=False),
-        ours(series, truth, 0.95, trim=True),
         interval(*rivals.plain_t(series), truth),
         None if merged is None else interval(*merged, truth),
         interval(*rivals.bootstrap(rng, series), truth),
     )
 
 
+def drawn(seed: int, name: str, repetition: int) -> tuple[rivals.Floats, float]:
+    """Return a series and its true mean."""
+    process = ZOO[name]
+    return process.draw(
+        np.random.default_rng([seed, FIXED, ROWS[name], repetition]), N
+    ), process.mean
+
+
 def fixed(setting: Setting) -> None:
     """Print one table per group of processes."""
-    runs = setting.runs(1_000, 100)
+    runs, other_runs = setting.runs(1_000, 100), setting.runs(1_000, 10)
     print(f"{runs} series of {N} readings a row; in brackets the half-width in % of the truth.")
+    if other_runs < runs:
+        print(f"The other methods, which no bar judges, have the first {other_runs} of them.")
     for group in Group:
         names = [name for name in ZOO if ZOO[name].group is group]
         names = [name for name in names if not setting.quick or name in QUICK]
@@ -106,7 +118,9 @@ def fixed(setting: Setting) -> None:
         heading(["process", "no trim", "bar", "trim", "bar", *METHODS[2:]])
         for name in names:
             found = setting.repeated(partial(intervals, setting.seed, name), runs)
-            plain, trimmed, *others = map(tally, zip(*found, strict=True))
+            plain, trimmed = map(tally, zip(*found, strict=True))
+            other = setting.repeated(partial(beside, setting.seed, name), other_runs)
+            others = map(tally, zip(*other, strict=True))
             untrimmed_bar, trimmed_bar = bars(name)
             row(
                 name,
