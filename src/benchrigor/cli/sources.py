@@ -283,9 +283,9 @@ def _from_csv(
 ) -> list[list[Any]]:
     table = _table(text, wanted, by, name)
     rows, cells = table.rows, list[list[Any]]()
-    for column, value in rows_wanted():
+    for key, value in rows_wanted():
         at = table.columns.index(
-            _chosen([column], table.columns, name, "columns", None, flag="--where")[0]
+            _chosen([key], table.columns, name, "columns", None, flag="--where")[0]
         )
         rows = [(line, row) for line, row in rows if row[at].strip() == value]
     if skips_missing():
