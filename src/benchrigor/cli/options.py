@@ -21,6 +21,7 @@ from benchrigor.units import positive_seconds_of, share_of, time_limit_of
 
 _STORE = "benchrigor.store"
 _IGNORED = "benchrigor.ignored_lines"
+_MISSING, _WHERE = "benchrigor.missing", "benchrigor.where"
 _JSON = "benchrigor.json"
 _DETAILS = "benchrigor.details"
 
@@ -181,6 +182,32 @@ def ignored_lines() -> int:
     return 0 if context is None else int(context.meta.get(_IGNORED, 0))
 
 
+def _remember_missing(context: click.Context, _option: click.Parameter, how: str) -> None:
+    context.meta[_MISSING] = how
+
+
+def skips_missing() -> bool:
+    """Return whether rows whose reading is missing are left out."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.meta.get(_MISSING) == "skip"
+
+
+def _remember_where(
+    context: click.Context, _option: click.Parameter, wanted: Sequence[str]
+) -> None:
+    pairs = [tuple(text.split("=", 1)) for text in wanted]
+    for pair, text in zip(pairs, wanted, strict=True):
+        if len(pair) == 1 or not pair[0]:
+            raise click.BadParameter(f"{text!r} selects no rows, expected COLUMN=VALUE")
+    context.meta[_WHERE] = pairs
+
+
+def rows_wanted() -> Sequence[tuple[str, str]]:
+    """Return the columns, and what must stand in them in each row that is read."""
+    context = click.get_current_context(silent=True)
+    return () if context is None else context.meta.get(_WHERE, ())
+
+
 column_option = _together(
     click.option(
         "--column",
@@ -195,6 +222,23 @@ column_option = _together(
         expose_value=False,  # whoever reads a file asks for it
         callback=_remember_ignored,
         help="Do not read the first N lines of a file.",
+    ),
+    click.option(
+        "--missing",
+        type=click.Choice(["fail", "skip"]),
+        default="fail",
+        show_default=True,
+        expose_value=False,
+        callback=_remember_missing,
+        help="What to do with a row whose reading is empty or N/A.",
+    ),
+    click.option(
+        "--where",
+        multiple=True,
+        metavar="COLUMN=VALUE",
+        expose_value=False,
+        callback=_remember_where,
+        help="Read only rows with this value in this column; repeat it to narrow further.",
     ),
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchrigor.cli.options import existing_store, ignored_lines
+from benchrigor.cli.options import existing_store, ignored_lines, rows_wanted, skips_missing
 from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.sources import RecordedRounds, name_of, read_rounds
 from benchrigor.errors import InvalidInput, StoreFailed
@@ -141,7 +141,7 @@ def recorded_runs(source: str, options: Options | None = None) -> list[RunRecord
     """Read all runs of a file or folder; None if no tool that is known wrote it.
 
     A pipe can be read only once, so it is taken for readings, and so is an empty file, and one of
-    which lines are left out.
+    which lines or rows are left out.
     """
     return _read(source, lambda found, place: analysed(found, place, options))
 
@@ -151,7 +151,8 @@ def _read(
 ) -> list[RunRecord] | None:
     path = Path(source)
     is_full = is_there(path, Path.is_file) and path.stat().st_size > 0
-    if source == "-" or not (is_full or is_there(path, Path.is_dir)) or ignored_lines():
+    are_rows = ignored_lines() or rows_wanted() or skips_missing()
+    if source == "-" or not (is_full or is_there(path, Path.is_dir)) or are_rows:
         return None
     found = results_in(source)
     return None if found is None else arrange(found, source)

@@ -7,14 +7,14 @@ import re
 import sys
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from benchrigor.cli.options import ignored_lines
+from benchrigor.cli.options import ignored_lines, rows_wanted, skips_missing
 from benchrigor.cli.output import remark
 from benchrigor.cli.plain_columns import columns_of
 from benchrigor.errors import InvalidInput
@@ -101,7 +101,11 @@ def _cells(source: str, columns: Sequence[str | None], by: str | None = None) ->
     """Read columns of figures from a file, and the labels in the column ``by`` after them."""
     name = name_of(source)
     raw = _bytes(source, name)
-    if by is None and not ignored_lines() and (plain := _plain(raw, columns, name)):
+    if (
+        by is None
+        and not (ignored_lines() or rows_wanted())
+        and (plain := _plain(raw, columns, name))
+    ):
         return plain
     text = _text(raw, name)
     if not text.strip():
@@ -180,14 +184,21 @@ def _lists_in(
     data: Any, columns: Sequence[str | None], by: str | None, name: str
 ) -> list[list[Any]]:
     keys = [*columns, *([] if by is None else [by])]
+    is_table = isinstance(data, list) and bool(data) and all(isinstance(r, dict) for r in data)
+    if not is_table and (rows_wanted() or skips_missing()):
+        raise InvalidInput(
+            f"{name} holds plain lists, which --where and --missing skip do not select from: "
+            "expected a list of objects, or CSV"
+        )
     if isinstance(data, dict):
         lists = [each for each, value in data.items() if isinstance(value, list)]
         chosen = [data[key] for key in _chosen(keys, lists, name, "lists", by)]
         if len(set(map(len, chosen))) > 1:
             raise InvalidInput(f"{name} has lists of different length, expected as many of each")
         return chosen
-    if data and all(isinstance(row, dict) for row in data):
+    if is_table:
         named = _chosen(keys, list(data[0]), name, "keys", by)
+        data = _objects_wanted(data, named[: len(columns)], name)
         for index, row in enumerate(data):
             for key in named:
                 if key not in row:
@@ -197,6 +208,21 @@ def _lists_in(
     if unknown is not None:
         raise InvalidInput(f"{name} is a plain list, which has no column {unknown!r}")
     return [data]
+
+
+def _objects_wanted(
+    rows: Sequence[Mapping[str, Any]], readings: Sequence[str], name: str
+) -> Sequence[Mapping[str, Any]]:
+    """Return the objects that --where and --missing leave, one at least."""
+    kept = rows
+    for key, value in rows_wanted():
+        _chosen([key], list(rows[0]), name, "keys", None, flag="--where")
+        kept = [row for row in kept if str(row.get(key)) == value]
+    if skips_missing():
+        kept = [row for row in kept if not any(_is_missing(row.get(key)) for key in readings)]
+    if not kept:
+        raise InvalidInput(f"{name} has no row left by --where and --missing, expected one")
+    return kept
 
 
 def report_unfinished(name: str, number: int, line: str, *, is_used: bool) -> None:
@@ -214,6 +240,7 @@ class _Table:
     """Rows of cells below the header, with the numbers of their lines, and the columns meant."""
 
     rows: list[tuple[int, list[str]]]
+    columns: list[str]
     indices: list[int]
     mark: str
     is_narrowed: bool  # Whether an empty last column is left out
@@ -248,7 +275,7 @@ def _table(text: str, wanted: Sequence[str | None], by: str | None, name: str) -
     chosen = _chosen(names, columns, name, "columns", by)
     indices = [columns.index(each) for each in chosen]
     rows = rows[1:] if has_header else rows
-    return _Table(rows=rows, indices=indices, mark=mark, is_narrowed=is_narrowed)
+    return _Table(rows=rows, columns=columns, indices=indices, mark=mark, is_narrowed=is_narrowed)
 
 
 def _from_csv(
@@ -256,6 +283,18 @@ def _from_csv(
 ) -> list[list[Any]]:
     table = _table(text, wanted, by, name)
     rows, cells = table.rows, list[list[Any]]()
+    for key, value in rows_wanted():
+        at = table.columns.index(
+            _chosen([key], table.columns, name, "columns", None, flag="--where")[0]
+        )
+        rows = [(line, row) for line, row in rows if row[at].strip() == value]
+    if skips_missing():
+        readings = table.indices[: len(wanted)]
+        rows = [
+            (line, row) for line, row in rows if not any(_is_missing(row[at]) for at in readings)
+        ]
+    if not rows:
+        raise InvalidInput(f"{name} has no row left by --where and --missing, expected one")
     for number, index in enumerate(table.indices):
         column = [(line, row[index].strip()) for line, row in rows]
         if number < len(wanted):
@@ -286,7 +325,7 @@ def _figure(cell: str, place: str) -> float | str:
     """Return the number in a cell, or its counts as they are."""
     if _COUNT.fullmatch(cell):
         return cell
-    expected = "a number"
+    expected = "a number; --missing skip leaves it out" if _is_missing(cell) else "a number"
     if is_number(cell):
         if math.isfinite(number := float(cell)):
             return number
@@ -294,6 +333,11 @@ def _figure(cell: str, place: str) -> float | str:
     elif _BEGINS_LIKE_NUMBER.match(cell):
         expected = "a number of digits and a decimal point, such as 1234.5"
     raise InvalidInput(f"{place} has {short(cell)}, expected {expected}")
+
+
+def _is_missing(cell: object) -> bool:
+    """Return whether a cell says that there is no reading."""
+    return cell is None or (isinstance(cell, str) and cell.strip().lower() in {"", "n/a", "na"})
 
 
 def _check_units(rows: Sequence[tuple[int, list[str]]], index: int, name: str) -> None:
@@ -408,6 +452,8 @@ def _chosen(
     name: str,
     kind: str,
     by: str | None,
+    *,
+    flag: str = "--column",
 ) -> list[str]:
     """Return the columns that are meant: those asked for, and the only other one for None."""
     others = [each for each in names if each not in wanted]
@@ -417,8 +463,8 @@ def _chosen(
     if unknown is not None or (None in wanted and len(others) != 1):
         some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         found = "" if unknown is None else f", found {unknown!r}"
-        flag = "--column" if unknown is None or unknown != by else "--round"
-        raise InvalidInput(f"{name} has the {kind} {some}: choose one with {flag}{found}")
+        option = flag if unknown is None or unknown != by else "--round"
+        raise InvalidInput(f"{name} has the {kind} {some}: choose one with {option}{found}")
     chosen = [others[0] if each is None else each for each in wanted]
     if by is not None and chosen[-1] in chosen[:-1]:
         raise InvalidInput(
