@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.checks import refuse, wrong_quantity
+from benchrigor.model.checks import refuse, wrong_choice, wrong_quantity, wrong_values
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
@@ -15,6 +15,7 @@ from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.surfaces.factors import Level
 
 Answer = Estimate | tuple[float, float, float]
+_WAYS = ("higher", "lower")
 _LEAST_ERROR = 1e-4  # what is told as exact is known no better
 
 
@@ -37,6 +38,26 @@ def read_answer(name: str, answer: object, confidence: float) -> Estimate:
     if answer.low <= 0.0:
         raise InvalidInput(f"{name} is {answer.value!r} from {answer.low!r}, expected more than 0")
     return answer
+
+
+def direction_of(response: str, direction: str | Mapping[str, str]) -> str:
+    """Return which answers are better: of one response, where each has its own."""
+    return direction if isinstance(direction, str) else direction.get(response, "higher")
+
+
+def wrong_directions(direction: object, responses: object) -> list[str]:
+    """Return what is wrong with directions: one for all, or by response."""
+    if not isinstance(direction, Mapping):
+        return wrong_choice("direction", direction, _WAYS)
+    known = responses if isinstance(responses, Sequence) else [*direction]
+    unknown = [name for name in direction if name not in known]
+    problems = [
+        problem
+        for name, way in direction.items()
+        for problem in wrong_choice(f"direction of {name}", way, _WAYS)
+    ]
+    expected = f"names of responses: {', '.join(map(str, known))}"
+    return problems + wrong_values([("direction", unknown, not unknown, expected)])
 
 
 def relative_error(estimate: Estimate) -> float:
