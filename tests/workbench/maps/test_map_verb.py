@@ -191,6 +191,21 @@ def test_a_dry_run_measures_nothing(cli, store):
     assert Journal(store).runs() == []
 
 
+def test_a_dry_run_as_json_has_the_price_of_everything(cli, folder):
+    text = f"""{FACTORS}change = "10s"
+[design]
+kind = "d-optimal"
+samples = 7
+[response]
+command = "true {{threads}} {{page}}"
+budget = "60s"
+"""
+    told = json.loads(cli("map", written(folder, text), "--dry-run", "--json").stdout)
+    assert (told["sample_s"], told["configurations"]) == (60.0, 8)
+    assert told["expected_s"] == 7 * 60.0 + 10.0
+    assert told["all_configurations_s"] == 8 * 60.0 + 10.0
+
+
 def calls(folder: Path) -> int:
     """Return how often the function was called that counts its calls."""
     file = folder / "calls"

@@ -16,7 +16,7 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.model import Provenance, codec
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse, read_map
-from benchrigor.workbench.maps.map_report import plan_page
+from benchrigor.workbench.maps.map_report import plan_page, plan_seconds
 from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of
 from benchrigor.workbench.maps.responses import metrics_of, name_of, search_options
 from benchrigor.workbench.maps.stored_choices import choose
@@ -121,6 +121,7 @@ def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
         samples=codec.encode(samples),
         sample_s=expected_s,
         configurations=len(search.space.grid()),
+        **plan_seconds(search, samples, expected_s),
     )
 
 
