@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import refuse, wrong_choice, wrong_quantity, wrong_values
 from benchrigor.model.estimate import Estimate
+from benchrigor.model.notice import Code, Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
+from benchrigor.model.text import many
 from benchrigor.stats.series.interval import student_t
-from benchrigor.workbench.surfaces.factors import Level
+from benchrigor.workbench.surfaces.factors import Level, Space
 
 Answer = Estimate | tuple[float, float, float]
 _WAYS = ("higher", "lower")
@@ -125,3 +127,27 @@ class Measured(OneLine):
     def failed(self) -> bool:
         """Whether nothing at all is known of its answer."""
         return not self.estimates and self.at_least is None and self.at_most is None
+
+
+def without_number(samples: Sequence[Measured]) -> Iterable[Notice]:
+    """Say how many samples have no number, which no model counts."""
+    lost = [each for each in samples if not each.estimates]
+    beyond = sum(each.at_least is not None or each.at_most is not None for each in lost)
+    if lost:
+        has = "has" if len(lost) == 1 else "have"
+        since = f", {beyond} of them since the answer is beyond a limit" if beyond else ""
+        sentence = (
+            f"{len(lost)} of {many(len(samples), 'sample')} {has} no number{since}; no model "
+            "counts them."
+        )
+        yield Notice.warning(
+            Code.SAMPLES_WITHOUT_NUMBER, sentence, samples=len(samples), beyond=beyond
+        )
+
+
+def wrong_sample(space: Space, measured: Measured) -> Iterable[str]:
+    """Yield what is wrong with a sample of a space of factors."""
+    name = f"sample {measured.sample.id}"
+    yield from (f"{name}: {each}" for each in space.wrong_point(measured.sample.point))
+    for response, estimate in measured.estimates.items():
+        yield from wrong_quantity(f"{response} of {name}", estimate)

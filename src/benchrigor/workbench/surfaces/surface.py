@@ -11,7 +11,7 @@ import scipy
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice, Ranked
-from benchrigor.model.checks import attempt, listed, refuse, wrong_quantity
+from benchrigor.model.checks import attempt, listed, refuse
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.text import many
@@ -31,7 +31,9 @@ from benchrigor.workbench.surfaces.samples import (
     Measured,
     direction_of,
     relative_error,
+    without_number,
     wrong_directions,
+    wrong_sample,
 )
 
 _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
@@ -467,7 +469,7 @@ def fit_surface(
     found = None if is_empty else attempt(problems, listed, measured, "measured", "Measured")
     samples: list[Measured] = found or []
     for each in samples:
-        problems += _wrong_sample(space, each)
+        problems += wrong_sample(space, each)
     refuse(problems)
     found_names = dict.fromkeys(name for each in samples for name in each.estimates)
     names = found_names if responses is None else dict.fromkeys(responses)
@@ -481,7 +483,7 @@ def fit_surface(
     if len(names) > 1:
         fits = {name: replace(fit, notices=_named(name, fit.notices)) for name, fit in fits.items()}
     first = next(iter(fits.values()), _Fit(points=(), estimates=()))
-    notices = [*_without_number(samples), *(one for fit in fits.values() for one in fit.notices)]
+    notices = [*without_number(samples), *(one for fit in fits.values() for one in fit.notices)]
     if not fits:
         notices = [_too_few(space, 0), *notices]
     return Surface(
@@ -506,28 +508,6 @@ def _named(response: str, notices: Sequence[Notice]) -> tuple[Notice, ...]:
         )
         for each in notices
     )
-
-
-def _wrong_sample(space: Space, measured: Measured) -> Iterable[str]:
-    name = f"sample {measured.sample.id}"
-    yield from (f"{name}: {each}" for each in space.wrong_point(measured.sample.point))
-    for response, estimate in measured.estimates.items():
-        yield from wrong_quantity(f"{response} of {name}", estimate)
-
-
-def _without_number(samples: Sequence[Measured]) -> Iterable[Notice]:
-    lost = [each for each in samples if not each.estimates]
-    beyond = sum(each.at_least is not None or each.at_most is not None for each in lost)
-    if lost:
-        has = "has" if len(lost) == 1 else "have"
-        since = f", {beyond} of them since the answer is beyond a limit" if beyond else ""
-        sentence = (
-            f"{len(lost)} of {many(len(samples), 'sample')} {has} no number{since}; no model "
-            "counts them."
-        )
-        yield Notice.warning(
-            Code.SAMPLES_WITHOUT_NUMBER, sentence, samples=len(samples), beyond=beyond
-        )
 
 
 def _too_few(space: Space, n: int) -> Notice:
