@@ -31,6 +31,9 @@ from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.stats.changepoints.edm import detect_by_medians
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock
+from benchrigor.workbench.maps.map_file import read_map
+from benchrigor.workbench.planning.surface_map import SurfaceMap
+from benchrigor.workbench.surfaces.factors import Factor
 from benchrigor.workloads import CallableWorkload, CommandWorkload, Pick, StreamWorkload
 
 Notices = Sequence[Notice]
@@ -498,6 +501,45 @@ def test_bad_readings_are_named_by_every_function(
 ) -> None:
     with np.errstate(all="raise"):
         check_row(lambda: FUNCTIONS[function](values), InvalidInput, phrase)  # type: ignore[operator]
+
+
+def told(*answer: float) -> object:
+    """Tell the first sample of a map an answer."""
+    search = SurfaceMap([Factor("a", levels=[1, 2, 4])], design="full")
+    return search.tell(search.ask(), answer)  # type: ignore[arg-type]
+
+
+def map_file(folder: Path, text: str) -> object:
+    """Read the file of a map."""
+    (folder / "map.toml").write_text(text)
+    return read_map(folder / "map.toml")
+
+
+MAPS = [
+    ("a factor without levels", lambda _: Factor("a", levels=[]), "levels of a are"),
+    ("a factor with one level", lambda _: Factor("a", levels=[4]), "expected at least two"),
+    ("the log of 0", lambda _: Factor("a", levels=[0, 1], scale="log2"), "a level of a is 0"),
+    ("equal levels", lambda _: Factor("a", levels=[1, 1.0]), "levels of a are"),
+    ("an answer below 0", lambda _: told(-1.0, -2.0, 1.0), "response.value is -1.0"),
+    ("an infinite answer", lambda _: told(np.inf, 1.0, np.inf), "inf"),
+    ("low above high", lambda _: told(5.0, 6.0, 4.0), "6.0"),
+    (
+        "a place of no factor",
+        lambda folder: map_file(
+            folder, '[factors.a]\nlevels = [1, 2]\n[response]\ncommand = "x {b}"'
+        ),
+        r"map.toml:4: response.command.1 has a place for b(.|\n)*map.toml:1: a is unused|"
+        r"map.toml:1: a is unused(.|\n)*map.toml:4: response.command",
+    ),
+]
+
+
+@pytest.mark.parametrize(("action", "phrase"), [row[1:] for row in MAPS], ids=[r[0] for r in MAPS])
+def test_bad_input_of_maps_is_named(
+    action: Callable[[Path], object], phrase: str, tmp_path: Path
+) -> None:
+    with np.errstate(all="raise"):
+        check_row(lambda: action(tmp_path), InvalidInput, phrase)
 
 
 DEAR = {"a command that prints 10 MB of junk"}

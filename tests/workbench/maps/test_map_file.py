@@ -130,6 +130,9 @@ def test_several_kinds_of_requests_and_a_generator_of_ones_own_may_be_offered(re
     assert generator_of(offered, response.limits_at({"a": 1}))
 
 
+HIGHER, TWO_WAYS = 'direction = "higher"', 'direction = {cost = "lower", rate = "higher"}'
+
+
 @pytest.mark.parametrize(
     ("more", "direction"),
     [
@@ -140,9 +143,36 @@ def test_several_kinds_of_requests_and_a_generator_of_ones_own_may_be_offered(re
 )
 def test_a_metric_of_a_command_knows_which_way_is_better(read, more, direction):
     response = read(f'{COMMAND}{more}\naccuracy = 0.02\nbudget = "none"').response
-    assert str(response.direction) == direction
+    assert [str(each) for each in response.directions.values()] == [direction]
     assert response.options == {"accuracy": 0.02, "budget_s": None}
     assert response.command == ["my-program", "--threads", "{threads}"]
+
+
+def test_each_of_several_responses_has_its_own_direction(read):
+    several = "read = ['rate:op/s=regex:(.+)', 'p99:ms=json:p99', 'score=json:score']\n"
+    ways = read(f"{COMMAND}{several}direction = {{score = 'higher'}}").response.directions
+    assert {name: str(way) for name, way in ways.items()} == {
+        "rate": "higher",
+        "p99": "lower",
+        "score": "higher",
+    }
+    of_function = read(f"{FUNCTION.replace(HIGHER, TWO_WAYS)}").response
+    assert [*of_function.directions] == ["cost", "rate"]
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ("read = ['score=json:a', 'p99:ms=json:b']", "no direction for score, expected"),
+        ("read = ['a:ms=json:a', 'a:ms=json:b']", "read has a, a, expected different names"),
+        ("read = 'a:ms=json:a'\ndirection = {b = 'lower'}", "direction is of 'b', expected a"),
+        ("read = 'a:ms=json:a'\ndirection = {a = 'up'}", "response.direction is 'up'"),
+        ("direction = 7", "response.direction is 7"),
+    ],
+)
+def test_what_is_wrong_with_several_responses_is_told(read, more, problem):
+    with pytest.raises(InvalidInput, match=problem):
+        read(f"{COMMAND}{more}")
 
 
 def test_a_function_uses_all_factors(read):

@@ -53,6 +53,9 @@ def word(threads, page):
 def beyond(threads, page):
     return 5, 6, 7
 
+def several(threads, page):
+    return {"rate": rate(threads, page), "delay": 3.0 * threads}
+
 def counted(threads, page):
     with open("calls", "a") as calls:
         calls.write("x")
@@ -142,6 +145,43 @@ def test_a_map_as_json_has_samples_and_predictions(cli, folder):
     assert len(told["samples"]) < 8
 
 
+def test_each_of_several_responses_is_told_by_its_own_direction(cli, folder):
+    ways = 'direction = {rate = "higher", delay = "lower"}'
+    text = FUNCTION.replace("answers:rate", "answers:several").replace('direction = "higher"', ways)
+    result = cli("map", written(folder, text))
+    assert result.exit_code == 0, result.stderr
+    rate, delay = result.stdout.split("rate:\n")[1].split("delay:\n")
+    assert "best      threads 8, page small" in rate
+    assert "best      threads 1" in delay
+    assert "delay" in cli("explain").stdout
+    told = json.loads(cli("explain", "--json").stdout)["responses"]
+    assert [told[name]["best"]["point"]["threads"] for name in ("rate", "delay")] == [8, 1]
+
+
+def test_the_output_of_a_command_may_have_several_responses(cli, folder):
+    printing = "import sys; n = int(sys.argv[1]); print(f'rate {n * 100} p99 {n}')"
+    (folder / "printing.py").write_text(printing)
+    text = f"""
+[factors.threads]
+levels = [1, 2, 4]
+[design]
+kind = "full"
+[response]
+command = "{sys.executable} printing.py {{threads}}"
+read = ["rate:op/s=regex:rate (\\\\d+)", "p99:ms=regex:p99 (\\\\d+)"]
+budget = "1s"
+"""
+    result = cli("map", written(folder, text), "--json")
+    told = json.loads(result.stdout)
+    found = [
+        {name: each["value"] for name, each in sample["estimates"].items()}
+        for sample in told["samples"]
+    ]
+    assert sorted(found, key=str) == [{"rate": 100.0 * n, "p99": float(n)} for n in (1, 2, 4)], (
+        result.stderr
+    )
+
+
 @pytest.mark.slow
 def test_a_dry_run_measures_nothing(cli, store):
     """The page shows that of the example, whose server is not started."""
@@ -149,6 +189,21 @@ def test_a_dry_run_measures_nothing(cli, store):
     result = cli("map", ROOT / "examples" / "map.toml", "--dry-run")
     assert result.stdout == shown
     assert Journal(store).runs() == []
+
+
+def test_a_dry_run_as_json_has_the_price_of_everything(cli, folder):
+    text = f"""{FACTORS}change = "10s"
+[design]
+kind = "d-optimal"
+samples = 7
+[response]
+command = "true {{threads}} {{page}}"
+budget = "60s"
+"""
+    told = json.loads(cli("map", written(folder, text), "--dry-run", "--json").stdout)
+    assert (told["sample_s"], told["configurations"]) == (60.0, 8)
+    assert told["expected_s"] == 7 * 60.0 + 10.0
+    assert told["all_configurations_s"] == 8 * 60.0 + 10.0
 
 
 def calls(folder: Path) -> int:

@@ -15,7 +15,7 @@ from benchrigor.workbench.maps.responses import (
     metric_of,
     search_options,
     unfinished_samples,
-    value_of,
+    values_of,
 )
 from benchrigor.workbench.maps.stored_maps import search_for
 from benchrigor.workbench.peak_run import PeakRun
@@ -79,12 +79,12 @@ def test_what_a_function_returns_is_an_estimate(tmp_path):
         "def ends(threads):\n    return 5, 4, 6\n"
         "def wrong(threads):\n    return None\n"
     )
-    told = value_of("answering:number", POINT, str(tmp_path))
+    told = values_of("answering:number", POINT, str(tmp_path))["value"]
     assert (told.value, told.low, told.high) == (20.0, 20.0, 20.0)
-    told = value_of("answering:ends", POINT, str(tmp_path))
+    told = values_of("answering:ends", POINT, str(tmp_path))["value"]
     assert (told.value, told.low, told.high) == (5.0, 4.0, 6.0)
     with pytest.raises(WorkloadFailed, match="answering:wrong returned None, expected"):
-        value_of("answering:wrong", POINT, str(tmp_path))
+        values_of("answering:wrong", POINT, str(tmp_path))
 
 
 class Queue:
@@ -187,7 +187,7 @@ def test_another_server_is_started_where_the_one_that_was_kept_fails(tmp_path, m
         return Estimate(value=9.0, low=8.0, high=10.0, **ONE)
 
     monkeypatch.setattr(responses, "Server", Kept)
-    monkeypatch.setattr(responses, "value_of", lambda _name, point, _cwd: rate(**point))
+    monkeypatch.setattr(responses, "values_of", lambda _name, point, *_: {"value": rate(**point)})
     (tmp_path / "map.toml").write_text(SERVED.replace("{page}", ""))
     with Samples(read_map(tmp_path / "map.toml"), cwd=str(tmp_path)) as samples:
         found = [

@@ -259,3 +259,29 @@ def test_a_sample_that_was_not_asked_for_is_refused():
     search.tell(sample, (1.0, 0.9, 1.1))
     with pytest.raises(PlanMismatch, match="has been told already"):
         search.tell(sample, (1.0, 0.9, 1.1))
+
+
+def test_each_response_may_have_its_own_direction():
+    factors = [Factor("disks", levels=[1, 2, 3, 4, 5])]
+    search = SurfaceMap(
+        factors, design="full", responses=["rate", "delay"], direction={"delay": "lower"}
+    )
+    while (sample := search.ask()) is not None:
+        disks = float(sample.point["disks"])
+        search.tell(sample, dict.fromkeys(("rate", "delay"), (disks, 0.99 * disks, 1.01 * disks)))
+    surface = search.result()
+    assert (surface.best("rate").point, surface.best("delay").point) == ({"disks": 5}, {"disks": 1})
+    assert surface.ranking("delay")[0].name == "disks 1"
+
+
+@pytest.mark.parametrize(
+    ("direction", "problem"),
+    [
+        ("up", "direction is 'up'"),
+        ({"rate": "up"}, "direction of rate is 'up'"),
+        ({"speed": "lower"}, r"direction is \['speed'\], expected names of responses: rate"),
+    ],
+)
+def test_wrong_directions_are_refused(direction, problem):
+    with pytest.raises(InvalidInput, match=problem):
+        SurfaceMap([Factor("a", levels=[1, 2])], responses=["rate"], direction=direction)

@@ -14,6 +14,7 @@ from benchrigor.cli.targets import names_function
 from benchrigor.model.checks import refuse, wrong_choice, wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
+from benchrigor.session.measuring import TIME
 from benchrigor.storage.toml_tables import (
     Keys,
     Reader,
@@ -47,6 +48,7 @@ _SECONDS |= {"timeout": "timeout_s"}
 _OFFERED = ("load", "seconds")  # places of a load generator's command, beside those of factors
 _FIXED = {*COMMANDS, "ready", "port"} - {"warm_up", "ramp"}  # of a server that is started once
 _PEAK = ("response", "peak")
+VALUE = "value"  # the name of a response that has none of its own
 HOST = "host"  # the place for the name of the host on which a sample is measured
 
 
@@ -86,6 +88,13 @@ def _choice(*words: str) -> Reader:
     return read
 
 
+def _directions(name: str, value: Any) -> Any:
+    """Take a direction, or a table of them by response."""
+    for each in value.values() if isinstance(value, dict) and value else [value]:
+        refuse(wrong_choice(name, each, [*map(str, Direction)]))
+    return value
+
+
 _FACTOR = {"levels": list_of, "scale": as_it_is, "change": seconds_of, "workload": flag_of}
 _DESIGN = {
     "kind": _choice("adaptive", "d-optimal", "full"),
@@ -121,11 +130,11 @@ _GENERATOR = {
     "arrivals": ARRIVALS[0],
     **dict.fromkeys(("timeout_s", "processes", "prepare", "recover")),
 }
-_WAY = {"direction": _choice(*map(str, Direction))}
+_WAY = {"direction": _directions}
 _TAKES = {"accuracy": share_of, "budget": seconds_of, "timeout": seconds_of}
 _RESPONSES: dict[str, Mapping[str, Reader]] = {
     "peak": {"peak": table_of},
-    "command": {"command": words_of, "read": _pick, **_TAKES, **_WAY},
+    "command": {"command": words_of, "read": _picks, **_TAKES, **_WAY},
     "function": {"function": _function, **_WAY},
 }
 
@@ -185,26 +194,26 @@ class PeakResponse(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricResponse(OneLine):
-    """A metric of a command or the value of a function, at a point.
+    """Metrics of a command or values of a function, at a point; the first of them steers.
 
     Parameters
     ----------
     command
         Program and arguments, with places for factors.
-    read
-        Where its output has the metric; None for its wall time.
+    reads
+        Where its output has each metric; empty for its wall time.
     function
         "module:function", called with the factors by name; empty for a command.
-    direction
-        Which way it is better.
+    directions
+        Which way each response is better, by its name; of a function "value" where it has one.
     options
         What each sample takes: accuracy, budget_s, timeout_s.
     """
 
     command: Sequence[str] = ()
-    read: Pick | None = None
+    reads: tuple[Pick, ...] = ()
     function: str = ""
-    direction: Direction
+    directions: Mapping[str, Direction]
     options: Mapping[str, float | None] = field(default_factory=dict)
 
 
@@ -304,6 +313,12 @@ def map_of(document: Mapping[str, Any]) -> MapFile:
         function = "my_module:my_function"      # instead of a command
         direction = "higher"                    # where no unit tells
 
+    A command has several responses where ``read`` is a list, a function where it returns a mapping;
+    the first one steers. Each has a direction of its own::
+
+        read = ["rate:op/s=json:rate", "p99:ms=json:p99"]
+        direction = {rate = "higher", p99 = "lower"}    # needed of a function, in its order
+
     Raises
     ------
     InvalidInput
@@ -378,13 +393,33 @@ def _response(tables: TomlTables, space: Space | None) -> PeakResponse | MetricR
     given = tables.table(("response",), _RESPONSES[kind])
     if kind == "peak":
         return _peak(tables, space)
-    pick = given.get("read")
-    way = pick.measured.direction if pick else Direction.LOWER if kind == "command" else None
-    way = given.pop("direction", way)
-    if way is None:
-        tables.note(("response",), "response has no direction, expected 'higher' or 'lower'")
+    reads = tuple(map(Pick.parse, given.pop("read", ())))
+    directions = _directions_of(tables, reads, given.pop("direction", None), kind)
     options = _seconds({name: given.pop(name) for name in _TAKES if name in given})
-    return MetricResponse(direction=Direction(way or "higher"), options=options, **given)
+    return MetricResponse(reads=reads, directions=directions, options=options, **given)
+
+
+def _directions_of(
+    tables: TomlTables, reads: Sequence[Pick], given: Any, kind: str
+) -> dict[str, Direction]:
+    """Return which way each response is better, by its name, the steering one first."""
+    names = [each.metric for each in reads] or [TIME.name if kind == "command" else VALUE]
+    if len({*names}) < len(names):
+        tables.note(("response", "read"), f"read has {', '.join(names)}, expected different names")
+    if isinstance(given, Mapping) and kind == "function":
+        names = [*given]
+    ways = given if isinstance(given, Mapping) else dict.fromkeys(names, given) if given else {}
+    for name in (each for each in ways if each not in names):
+        said = f"direction is of {name!r}, expected {' or '.join(names)}"
+        tables.note(("response", "direction"), said)
+    own = {each.metric: each.measured.direction for each in reads}
+    if kind == "command" and not reads:
+        own = {TIME.name: Direction.LOWER}
+    found = {name: ways.get(name) or own.get(name) for name in names}
+    for name in (each for each, way in found.items() if way is None):
+        of = f" for {name}" * (len(names) > 1)
+        tables.note(("response",), f"response has no direction{of}, expected 'higher' or 'lower'")
+    return {name: Direction(way or Direction.HIGHER) for name, way in found.items()}
 
 
 def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:

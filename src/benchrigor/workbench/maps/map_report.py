@@ -316,6 +316,29 @@ def plan_page(
     return page([*lines, *([f"  and {many(rest, 'more sample')}"] if rest > 0 else [])])
 
 
+def plan_seconds(
+    search: SurfaceMap, samples: Sequence[Sample], expected_s: float | None
+) -> dict[str, float | None]:
+    """Return what samples take together, and what all configurations would, as a plan has them.
+
+    Changes of factors are included; None where nothing tells how long a sample takes.
+
+    Examples
+    --------
+    >>> from benchrigor.workbench.surfaces.factors import Factor
+    >>> disks = Factor("disks", levels=[1, 2, 3, 4], change_s=10.0)
+    >>> search = SurfaceMap([disks], design="d-optimal", samples=3)
+    >>> plan_seconds(search, search.planned(), 60.0)
+    {'expected_s': 200.0, 'all_configurations_s': 270.0}
+    """
+    several = {
+        "expected_s": [each.point for each in samples],
+        "all_configurations_s": snake(search.space, search.space.grid()),
+    }
+    every = {name: _ends(search.space, points, expected_s) for name, points in several.items()}
+    return {name: ends_s[-1] if ends_s else None for name, ends_s in every.items()}
+
+
 def _ends(space: Space, points: Sequence[Point], sample_s: float | None) -> list[float]:
     """Return when each of these samples is over, changes of factors included."""
     if sample_s is None:

@@ -271,7 +271,9 @@ class MapRun:
                 metric=metric,
                 kind=Kind.READINGS,
                 n=n,
-                estimate=None if surface.model is None else surface.best(metric.name).estimate,
+                estimate=surface.best(metric.name).estimate
+                if metric.name in surface.responses and surface.missed(metric.name) is not None
+                else None,
             )
             for metric in self._header.metrics
         )

@@ -16,9 +16,9 @@ from benchrigor.cli.verb_help import Verb
 from benchrigor.model import Provenance, codec
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse, read_map
-from benchrigor.workbench.maps.map_report import plan_page
+from benchrigor.workbench.maps.map_report import plan_page, plan_seconds
 from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of
-from benchrigor.workbench.maps.responses import metric_of, name_of, search_options
+from benchrigor.workbench.maps.responses import metrics_of, name_of, search_options
 from benchrigor.workbench.maps.stored_choices import choose
 from benchrigor.workbench.maps.stored_maps import carry_out, count_hosts, search_for
 from benchrigor.workbench.planning.expected_cost import expected_costs
@@ -97,7 +97,7 @@ def map_(
     run = MapRun(
         search,
         name=name_of(read.response),
-        metrics=(metric_of(read.response),),
+        metrics=metrics_of(read.response),
         subject={"file": read.document, "cwd": cwd, **({"best": True} if best else {})},
         reused=earlier,
         provenance=provenance,
@@ -121,6 +121,7 @@ def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
         samples=codec.encode(samples),
         sample_s=expected_s,
         configurations=len(search.space.grid()),
+        **plan_seconds(search, samples, expected_s),
     )
 
 

@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from benchrigor.session import Session, meter_for
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial
 from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
-from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse
+from benchrigor.workbench.maps.map_file import VALUE, MapFile, MetricResponse, PeakResponse
 from benchrigor.workbench.maps.map_run import Found, samples_of
 from benchrigor.workbench.peak_run import PeakRun, search_of
 from benchrigor.workbench.planning.search import ADAPTIVE, PeakSearch
@@ -43,7 +43,7 @@ from benchrigor.workbench.surfaces.samples import Sample, read_answer
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.own_signals import measuring
 
-PEAK, VALUE = "peak", "value"  # names of responses that have none of their own
+PEAK = "peak"  # the name of such a response
 _ENDS = r"; its \w+ ends:$"  # of a sentence that lines of output follow
 _CUT_SHORT = {StopReason.INTERRUPTED, StopReason.STOP_REQUESTED}  # such a run goes on
 _CONFIDENCE = 0.95  # of the low and high that a function returns
@@ -59,13 +59,20 @@ def name_of(response: PeakResponse | MetricResponse) -> str:
 
 
 def metric_of(response: PeakResponse | MetricResponse) -> Metric:
-    """Return the metric of a response."""
+    """Return the metric that steers."""
+    return metrics_of(response)[0]
+
+
+def metrics_of(response: PeakResponse | MetricResponse) -> tuple[Metric, ...]:
+    """Return the metrics of all responses, of which the first steers."""
     if isinstance(response, PeakResponse):
-        return describe_metric(PEAK, LOADS[response.generator.get("load", "rate")] + ",higher")
+        unit = LOADS[response.generator.get("load", "rate")]
+        return (describe_metric(PEAK, f"{unit},higher"),)
+    ways = response.directions
     if response.function:
-        return describe_metric(VALUE, response.direction)
-    picks = [response.read] if response.read else []
-    return replace(metrics_for(picks)[0], direction=response.direction)
+        return tuple(describe_metric(name, way) for name, way in ways.items())
+    found = {each.name: each for each in metrics_for(response.reads)}
+    return tuple(replace(found[name], direction=way) for name, way in ways.items())
 
 
 def search_options(response: PeakResponse, sample: Sample) -> dict[str, Any]:
@@ -195,7 +202,8 @@ class Samples:
         if isinstance(response, PeakResponse):
             return self._peak(response, sample, earlier)
         if response.function:
-            return Found(estimates={VALUE: value_of(response.function, sample.point, self._cwd)})
+            names = [*response.directions]
+            return Found(estimates=values_of(response.function, sample.point, self._cwd, names))
         return self._metric(response, sample, earlier)
 
     def _told(self, sample: Sample) -> dict[str, Any]:
@@ -234,25 +242,27 @@ class Samples:
         return replace(found, before_s=_spent_s(earlier))
 
     def _metric(self, response: MetricResponse, sample: Sample, earlier: RunRecord | None) -> Found:
-        metric, record = metric_of(response), earlier
+        metrics, record = metrics_of(response), earlier
         if earlier is None or earlier.decision is None or earlier.decision.reason in _CUT_SHORT:
             record = self._measured(response, sample, earlier)
         assert record is not None  # noqa: S101  # one or the other
         told: dict[str, Any] = {"run_id": record.run_id, "before_s": _spent_s(earlier)}
-        estimate = record.headline(metric.name) or record.estimate(metric.name)
-        if estimate is None:
+        found = {
+            each.name: record.headline(each.name) or record.estimate(each.name) for each in metrics
+        }
+        estimates = {name: estimate for name, estimate in found.items() if estimate is not None}
+        if metrics[0].name not in estimates:
             notices = [each.sentence for each in record.notices]
             return Found(reason=" ".join(notices) or "no number", **told)
-        return Found(estimates={metric.name: estimate}, **told)
+        return Found(estimates=estimates, **told)
 
     def _measured(
         self, response: MetricResponse, sample: Sample, earlier: RunRecord | None
     ) -> RunRecord:
         given, clock = response.options, WallClock()
-        picks = [] if response.read is None else [response.read]
         workload = CommandWorkload(
             filled(list(response.command), sample.point),
-            picks=picks,
+            picks=response.reads,
             timeout_s=given.get("timeout_s"),
             cwd=self._cwd,
             clock=clock,
@@ -263,10 +273,12 @@ class Samples:
         options = Options(target=given.get("accuracy") or sample.accuracy)
         if "budget_s" in given:
             options = replace(options, budget_s=given["budget_s"] or math.inf)
-        beside = (replace(each, must_satisfy=False) for each in metrics_for(picks)[1:])
+        steering, *others = metrics_of(response)
+        own = {each.name for each in (steering, *others)}
+        others += [each for each in metrics_for(response.reads) if each.name not in own]
         session = Session(
             options,
-            (metric_of(response), *beside),
+            (steering, *(replace(each, must_satisfy=False) for each in others)),
             name=self._name(sample),
             subject={**workload.describe(), "name": self._name(sample), **self._told(sample)},
             store=self._store,
@@ -274,14 +286,16 @@ class Samples:
         return session.run(workload)
 
 
-def value_of(target: str, point: Point, cwd: str) -> Estimate:
-    """Call a function with the levels of a point.
+def values_of(
+    target: str, point: Point, cwd: str, names: Sequence[str] = (VALUE,)
+) -> dict[str, Estimate]:
+    """Call a function with the levels of a point; return its answers by response.
 
     Raises
     ------
     WorkloadFailed
         When it raises, or returns neither an Estimate, nor value, low and high, nor a number, which
-        is taken for exact.
+        is taken for exact; nor, of several names, a mapping of these.
     """
     function = imported(target, cwd)
     try:
@@ -291,8 +305,16 @@ def value_of(target: str, point: Point, cwd: str) -> Estimate:
         raise
     except BaseException as error:
         raise failed(target, error) from error
+    answers = answer if isinstance(answer, Mapping) else {names[0]: answer}
+    if {*answers} != {*names}:
+        has = ", ".join(map(str, answers)) if isinstance(answer, Mapping) else short(answer)
+        raise WorkloadFailed(f"{target} returned {has}, expected a mapping of {', '.join(names)}")
+    return {name: _value_of(target, name, answers[name]) for name in names}
+
+
+def _value_of(target: str, name: str, answer: object) -> Estimate:
     try:
-        return read_answer(VALUE, (answer,) * 3 if is_number(answer) else answer, _CONFIDENCE)
+        return read_answer(name, (answer,) * 3 if is_number(answer) else answer, _CONFIDENCE)
     except InvalidInput as error:
         said = f"{target} returned {short(answer)}, expected an Estimate, value, low and high, or"
         raise WorkloadFailed(f"{said} a number: {error}") from error

@@ -24,7 +24,7 @@ from benchrigor.workbench.maps.map_hosts import carry_out_on_hosts
 from benchrigor.workbench.maps.map_picture import plot_map
 from benchrigor.workbench.maps.map_report import progress_line, surface_page
 from benchrigor.workbench.maps.map_run import MapRun, reused_in, samples_of, steps_of
-from benchrigor.workbench.maps.responses import Samples, metric_of, unfinished_samples
+from benchrigor.workbench.maps.responses import Samples, metric_of, metrics_of, unfinished_samples
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.searches import refuse_other_limits, say_trial
 from benchrigor.workbench.surfaces.factors import Point, Space
@@ -44,7 +44,7 @@ def surface_of(record: RunRecord) -> Surface:
     return fit_surface(
         Space(file.factors),
         [*reused_in(record), *samples_of(record)],
-        direction=str(record.metrics[0].direction),
+        direction={each.name: str(each.direction) for each in record.metrics},
         interchangeable=file.hosts is not None and file.hosts.interchangeable,
         **{name: file.design[name] for name in ("confidence", "seed") if name in file.design},
     )
@@ -53,14 +53,14 @@ def surface_of(record: RunRecord) -> Surface:
 def search_for(file: MapFile) -> SurfaceMap:
     """Return what asks for the samples of a map."""
     options = {("design" if name == "kind" else name): each for name, each in file.design.items()}
-    metric = metric_of(file.response)
+    metrics = metrics_of(file.response)
     return SurfaceMap(
         file.factors,
         **options,
         budget_s=file.budget_s,
-        direction=str(metric.direction),
+        direction={each.name: str(each.direction) for each in metrics},
         interchangeable=file.hosts is not None and file.hosts.interchangeable,
-        responses=[metric.name],
+        responses=[each.name for each in metrics],
     )
 
 
@@ -211,6 +211,7 @@ def _fields(surface: Surface, responses: Sequence[str], grid: Sequence[Point]) -
             ],
         }
         for name in responses
+        if surface.missed(name) is not None
     }
     return {**fields, "responses": answers}
 

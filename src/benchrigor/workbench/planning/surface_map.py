@@ -24,7 +24,13 @@ from benchrigor.model.series import short
 from benchrigor.stats.series.interval import student_t
 from benchrigor.workbench.surfaces.designs import d_optimal, far_apart, seed_of, snake
 from benchrigor.workbench.surfaces.factors import Factor, Level, Point, Space
-from benchrigor.workbench.surfaces.samples import Answer, Measured, Sample, read_answer
+from benchrigor.workbench.surfaces.samples import (
+    Answer,
+    Measured,
+    Sample,
+    read_answer,
+    wrong_directions,
+)
 from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 
 ADAPTIVE, D_OPTIMAL, FULL = "adaptive", "d-optimal", "full"
@@ -65,7 +71,7 @@ class SurfaceMap:
     budget_s
         What all samples may cost; None for no limit.
     direction
-        "higher" or "lower": which answers are better.
+        "higher" or "lower": which answers are better; or one of these by response.
     responses
         Names of several answers, the first of which steers; None for those that are told first.
     seed
@@ -100,7 +106,7 @@ class SurfaceMap:
         target: float = 0.05,
         confidence: float = 0.95,
         budget_s: float | None = None,
-        direction: str = "higher",
+        direction: str | Mapping[str, str] = "higher",
         responses: Sequence[str] | None = None,
         seed: int = 1,
         interchangeable: bool = False,
@@ -112,7 +118,7 @@ class SurfaceMap:
             wrong_share("target", target),
             wrong_share("confidence", confidence),
             [] if budget_s is None else wrong_number("budget_s", budget_s),
-            wrong_choice("direction", direction, ("higher", "lower")),
+            wrong_directions(direction, responses),
             wrong_whole("seed", seed, least=0),
             [] if responses is None else _wrong_responses(responses),
             ["samples is None, expected a number for a d-optimal design"]

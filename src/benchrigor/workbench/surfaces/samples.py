@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model.checks import refuse, wrong_quantity
+from benchrigor.model.checks import refuse, wrong_choice, wrong_quantity, wrong_values
 from benchrigor.model.estimate import Estimate
+from benchrigor.model.notice import Code, Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
+from benchrigor.model.text import many
 from benchrigor.stats.series.interval import student_t
-from benchrigor.workbench.surfaces.factors import Level
+from benchrigor.workbench.surfaces.factors import Level, Space
 
 Answer = Estimate | tuple[float, float, float]
+_WAYS = ("higher", "lower")
 _LEAST_ERROR = 1e-4  # what is told as exact is known no better
 
 
@@ -37,6 +40,26 @@ def read_answer(name: str, answer: object, confidence: float) -> Estimate:
     if answer.low <= 0.0:
         raise InvalidInput(f"{name} is {answer.value!r} from {answer.low!r}, expected more than 0")
     return answer
+
+
+def direction_of(response: str, direction: str | Mapping[str, str]) -> str:
+    """Return which answers are better: of one response, where each has its own."""
+    return direction if isinstance(direction, str) else direction.get(response, "higher")
+
+
+def wrong_directions(direction: object, responses: object) -> list[str]:
+    """Return what is wrong with directions: one for all, or by response."""
+    if not isinstance(direction, Mapping):
+        return wrong_choice("direction", direction, _WAYS)
+    known = responses if isinstance(responses, Sequence) else [*direction]
+    unknown = [name for name in direction if name not in known]
+    problems = [
+        problem
+        for name, way in direction.items()
+        for problem in wrong_choice(f"direction of {name}", way, _WAYS)
+    ]
+    expected = f"names of responses: {', '.join(map(str, known))}"
+    return problems + wrong_values([("direction", unknown, not unknown, expected)])
 
 
 def relative_error(estimate: Estimate) -> float:
@@ -104,3 +127,27 @@ class Measured(OneLine):
     def failed(self) -> bool:
         """Whether nothing at all is known of its answer."""
         return not self.estimates and self.at_least is None and self.at_most is None
+
+
+def without_number(samples: Sequence[Measured]) -> Iterable[Notice]:
+    """Say how many samples have no number, which no model counts."""
+    lost = [each for each in samples if not each.estimates]
+    beyond = sum(each.at_least is not None or each.at_most is not None for each in lost)
+    if lost:
+        has = "has" if len(lost) == 1 else "have"
+        since = f", {beyond} of them since the answer is beyond a limit" if beyond else ""
+        sentence = (
+            f"{len(lost)} of {many(len(samples), 'sample')} {has} no number{since}; no model "
+            "counts them."
+        )
+        yield Notice.warning(
+            Code.SAMPLES_WITHOUT_NUMBER, sentence, samples=len(samples), beyond=beyond
+        )
+
+
+def wrong_sample(space: Space, measured: Measured) -> Iterable[str]:
+    """Yield what is wrong with a sample of a space of factors."""
+    name = f"sample {measured.sample.id}"
+    yield from (f"{name}: {each}" for each in space.wrong_point(measured.sample.point))
+    for response, estimate in measured.estimates.items():
+        yield from wrong_quantity(f"{response} of {name}", estimate)

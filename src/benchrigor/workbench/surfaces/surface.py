@@ -11,7 +11,7 @@ import scipy
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice, Ranked
-from benchrigor.model.checks import attempt, listed, refuse, wrong_choice, wrong_quantity
+from benchrigor.model.checks import attempt, listed, refuse
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.model.text import many
@@ -27,7 +27,14 @@ from benchrigor.workbench.surfaces.answers import Best, Crossover, LeftOut, chan
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point, spread
 from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess, fit_gaussian_process
 from benchrigor.workbench.surfaces.quadratic import Quadratic, fit_quadratic, width_of_plane
-from benchrigor.workbench.surfaces.samples import Measured, relative_error
+from benchrigor.workbench.surfaces.samples import (
+    Measured,
+    direction_of,
+    relative_error,
+    without_number,
+    wrong_directions,
+    wrong_sample,
+)
 
 _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
 _LARGEST_LOG = 700.0  # whose exponential is a double
@@ -47,6 +54,7 @@ class _Fit:
     process: GaussianProcess | None = None
     error: float = 0.0  # relative standard error of a typical sample
     scale: float = 1.0
+    sign: float = 1.0  # -1 where lower answers are better
     hosts: tuple[str, ...] = ()  # each of which has an effect
     notices: tuple[Notice, ...] = ()
 
@@ -96,7 +104,6 @@ class Surface(OneLine):
     _space: Space = field(repr=False)
     _fits: Mapping[str, _Fit] = field(repr=False)
     _confidence: float = field(repr=False)
-    _sign: float = field(repr=False)
     _seed: int = field(repr=False)
 
     @property
@@ -228,10 +235,11 @@ class Surface(OneLine):
         """
         points = self._likely(response)
         mean, _ = self.predictions(points, response)
-        chosen = int(np.argmax(self._sign * mean))
-        drawn = self._sign * self.draws(points, _DRAWS, self._rng(), response)
+        sign = self._fit(response).sign
+        chosen = int(np.argmax(sign * mean))
+        drawn = sign * self.draws(points, _DRAWS, self._rng(), response)
         behind = np.max(drawn, axis=1) - drawn[:, chosen]
-        losses = -np.expm1(-behind) if self._sign > 0.0 else np.expm1(behind)
+        losses = -np.expm1(-behind) if sign > 0.0 else np.expm1(behind)
         high = float(np.quantile(losses, self._confidence))
         regret = self._drawn(response, min(float(np.mean(losses)), high), 0.0, high)
         point = points[chosen]
@@ -243,10 +251,11 @@ class Surface(OneLine):
         Those that are the best of all points in 1 % of the joint draws or more; two at least.
         """
         grid = self._likely(response)
-        drawn = self._sign * self.draws(grid, _DRAWS, self._rng(), response)
+        sign = self._fit(response).sign
+        drawn = sign * self.draws(grid, _DRAWS, self._rng(), response)
         times = np.bincount(np.argmax(drawn, axis=1), minlength=len(grid))
         mean, _ = self.predictions(grid, response)
-        order = np.lexsort((-self._sign * mean, -times))
+        order = np.lexsort((-sign * mean, -times))
         n = max(2, min(most, int(np.sum(times >= _LIKELY * _DRAWS))))
         return [grid[index] for index in order[:n]]
 
@@ -299,7 +308,7 @@ class Surface(OneLine):
             levels = spread(factor, _STEPS)
             pairs = [{**each, factor.name: at} for each in (point_a, point_b) for at in levels]
             mean, covariance = model.joint(pairs)
-            apart = self._sign * np.kron([1.0, -1.0], np.eye(len(levels)))
+            apart = fit.sign * np.kron([1.0, -1.0], np.eye(len(levels)))
             moments = apart @ mean, apart @ covariance @ apart.T
             drawn = fit.draws(moments, _DRAWS, self._rng())
             for at, probability, is_a_below in changes_of_sign(moments[0], drawn, self._confidence):
@@ -326,7 +335,7 @@ class Surface(OneLine):
             name: _together(each, *_averaged(each), self._confidence)
             for name, each in several.items()
         }
-        direction = Direction.HIGHER if self._sign > 0.0 else Direction.LOWER
+        direction = Direction.HIGHER if fit.sign > 0.0 else Direction.LOWER
         return rank(results, confidence=self._confidence, direction=str(direction))
 
     def _likely(self, response: str | None) -> list[Point]:
@@ -339,7 +348,7 @@ class Surface(OneLine):
         every = self._space.grid()
         grid = [point for point in every if self._space.key(point) not in without] or every
         mean, sd = self.predictions(grid, response)
-        promise = self._sign * mean + 3.0 * sd
+        promise = self._fit(response).sign * mean + 3.0 * sd
         kept = np.argsort(-promise, kind="stable")[:_MOST_POINTS]
         return [grid[index] for index in kept]
 
@@ -400,7 +409,7 @@ def fit_surface(
     *,
     responses: Sequence[str] | None = None,
     confidence: float = 0.95,
-    direction: str = "higher",
+    direction: str | Mapping[str, str] = "higher",
     seed: int = 1,
     interchangeable: bool = False,
 ) -> Surface:
@@ -423,7 +432,8 @@ def fit_surface(
     confidence
         Of all intervals.
     direction
-        Which answers are better: "higher" or "lower".
+        Which answers are better: "higher" or "lower"; or one of these by response, "higher" where
+        it has none.
     seed
         Of draws from the posterior.
     interchangeable
@@ -454,23 +464,26 @@ def fit_surface(
     """
     problems: list[str] = []
     attempt(problems, check_confidence, confidence)
-    problems += wrong_choice("direction", direction, ("higher", "lower"))
+    problems += wrong_directions(direction, responses)
     is_empty = isinstance(measured, Sequence) and len(measured) == 0
     found = None if is_empty else attempt(problems, listed, measured, "measured", "Measured")
     samples: list[Measured] = found or []
     for each in samples:
-        problems += _wrong_sample(space, each)
+        problems += wrong_sample(space, each)
     refuse(problems)
     found_names = dict.fromkeys(name for each in samples for name in each.estimates)
     names = found_names if responses is None else dict.fromkeys(responses)
     fits = {
-        name: _fit_response(space, samples, name, confidence, interchangeable=interchangeable)
+        name: replace(
+            _fit_response(space, samples, name, confidence, interchangeable=interchangeable),
+            sign=1.0 if direction_of(name, direction) == "higher" else -1.0,
+        )
         for name in names
     }
     if len(names) > 1:
         fits = {name: replace(fit, notices=_named(name, fit.notices)) for name, fit in fits.items()}
     first = next(iter(fits.values()), _Fit(points=(), estimates=()))
-    notices = [*_without_number(samples), *(one for fit in fits.values() for one in fit.notices)]
+    notices = [*without_number(samples), *(one for fit in fits.values() for one in fit.notices)]
     if not fits:
         notices = [_too_few(space, 0), *notices]
     return Surface(
@@ -481,7 +494,6 @@ def fit_surface(
         _space=space,
         _fits=fits,
         _confidence=confidence,
-        _sign=1.0 if direction == "higher" else -1.0,
         _seed=seed,
     )
 
@@ -496,28 +508,6 @@ def _named(response: str, notices: Sequence[Notice]) -> tuple[Notice, ...]:
         )
         for each in notices
     )
-
-
-def _wrong_sample(space: Space, measured: Measured) -> Iterable[str]:
-    name = f"sample {measured.sample.id}"
-    yield from (f"{name}: {each}" for each in space.wrong_point(measured.sample.point))
-    for response, estimate in measured.estimates.items():
-        yield from wrong_quantity(f"{response} of {name}", estimate)
-
-
-def _without_number(samples: Sequence[Measured]) -> Iterable[Notice]:
-    lost = [each for each in samples if not each.estimates]
-    beyond = sum(each.at_least is not None or each.at_most is not None for each in lost)
-    if lost:
-        has = "has" if len(lost) == 1 else "have"
-        since = f", {beyond} of them since the answer is beyond a limit" if beyond else ""
-        sentence = (
-            f"{len(lost)} of {many(len(samples), 'sample')} {has} no number{since}; no model "
-            "counts them."
-        )
-        yield Notice.warning(
-            Code.SAMPLES_WITHOUT_NUMBER, sentence, samples=len(samples), beyond=beyond
-        )
 
 
 def _too_few(space: Space, n: int) -> Notice:
