@@ -11,4 +11,5 @@ from benchrigor.testing.workloads import ExponentialWarmUp as ExponentialWarmUp
 from benchrigor.testing.workloads import StepWarmUp as StepWarmUp
 from benchrigor.testing.workloads import SyntheticJob as SyntheticJob
 from benchrigor.testing.workloads import SyntheticWorkload as SyntheticWorkload
+from benchrigor.workbench.fakes import FakeExecutor as FakeExecutor
 from benchrigor.workbench.fakes import SimulatedServer as SimulatedServer
