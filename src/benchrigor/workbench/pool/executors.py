@@ -148,10 +148,7 @@ def run_job(
             process.stdin.flush()
         line = _awaited(lines, is_wanted)
         if line:
-            outcome = codec.decode(Outcome, json.loads(line))
-            if outcome.kind not in KINDS:
-                raise ValueError(f"its kind is {short(outcome.kind)}")  # noqa: TRY301
-            return outcome
+            return _outcome_of(line)
         code = process.wait()
         readers[1].join(_GRACE_S)
         said = escaped("".join(ends).strip()[-_END:]) or "nothing was said"
@@ -164,6 +161,13 @@ def run_job(
         end(process)
         for reader in readers:  # which close what they read
             reader.join(_LOOK_S)
+
+
+def _outcome_of(line: str) -> Outcome:
+    outcome = codec.decode(Outcome, json.loads(line))
+    if outcome.kind not in KINDS:
+        raise ValueError(f"its kind is {short(outcome.kind)}")
+    return outcome
 
 
 def _awaited(lines: queue.Queue[str], is_wanted: Callable[[], bool]) -> str:
