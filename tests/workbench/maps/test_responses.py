@@ -17,7 +17,7 @@ from benchrigor.workbench.maps.responses import (
     unfinished_samples,
     values_of,
 )
-from benchrigor.workbench.maps.stored_maps import search_for
+from benchrigor.workbench.maps.surfaces_of_maps import search_for
 from benchrigor.workbench.peak_run import PeakRun
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workbench.surfaces.samples import Measured, Sample

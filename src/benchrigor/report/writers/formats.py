@@ -10,7 +10,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import RunRecord
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.report.csv_tables import Row, csv_text, reading_rows
-from benchrigor.report.writers.figures import (
+from benchrigor.report.writers.histories import (
     Document,
     for_bencher,
     for_github,

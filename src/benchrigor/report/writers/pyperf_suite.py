@@ -16,7 +16,7 @@ from benchrigor.formats.fields import in_base_unit
 from benchrigor.model import Analysis, Kind, Provenance, RunRecord
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.report.csv_tables import Labelled, labelled
-from benchrigor.report.writers.figures import Document, with_readings
+from benchrigor.report.writers.histories import Document, with_readings
 from benchrigor.units import Direction, Quantity
 
 _UNITS = {"s": "second", "B": "byte", "": "integer"}

@@ -91,7 +91,7 @@ def _choice(*words: str) -> Reader:
 def _directions(name: str, value: Any) -> Any:
     """Take a direction, or a table of them by response."""
     for each in value.values() if isinstance(value, dict) and value else [value]:
-        refuse(wrong_choice(name, each, [*map(str, Direction)]))
+        refuse(wrong_choice(name, each, tuple(map(str, Direction))))
     return value
 
 

@@ -24,7 +24,7 @@ from benchrigor.workbench.maps.choice_run import ChoiceRun, Take, TurnDone, reca
 from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
 from benchrigor.workbench.maps.map_hosts import changed, measure_points
 from benchrigor.workbench.maps.responses import metric_of
-from benchrigor.workbench.maps.stored_maps import surface_of
+from benchrigor.workbench.maps.surfaces_of_maps import surface_of
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, BestChoice, Choice, Turn
 from benchrigor.workbench.pool.host_table import executor_for
 from benchrigor.workbench.pool.pool import JobDone, Pool

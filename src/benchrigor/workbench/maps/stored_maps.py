@@ -24,44 +24,20 @@ from benchrigor.workbench.maps.map_hosts import carry_out_on_hosts
 from benchrigor.workbench.maps.map_picture import plot_map
 from benchrigor.workbench.maps.map_report import progress_line, surface_page
 from benchrigor.workbench.maps.map_run import MapRun, reused_in, samples_of, steps_of
-from benchrigor.workbench.maps.responses import Samples, metric_of, metrics_of, unfinished_samples
+from benchrigor.workbench.maps.responses import Samples, metric_of, unfinished_samples
+from benchrigor.workbench.maps.stored_choices import choose
+from benchrigor.workbench.maps.surfaces_of_maps import search_for, surface_of
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.searches import refuse_other_limits, say_trial
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.samples import Measured
-from benchrigor.workbench.surfaces.surface import Surface, fit_surface
+from benchrigor.workbench.surfaces.surface import Surface
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NOUN = "a map"
 _MOST_PREDICTED = 1_000  # points whose predictions are told as JSON
-
-
-def surface_of(record: RunRecord) -> Surface:
-    """Return the surface of a stored map; of one that was cut off, by then."""
-    file = map_of(record.subject["file"])
-    return fit_surface(
-        Space(file.factors),
-        [*reused_in(record), *samples_of(record)],
-        direction={each.name: str(each.direction) for each in record.metrics},
-        interchangeable=file.hosts is not None and file.hosts.interchangeable,
-        **{name: file.design[name] for name in ("confidence", "seed") if name in file.design},
-    )
-
-
-def search_for(file: MapFile) -> SurfaceMap:
-    """Return what asks for the samples of a map."""
-    options = {("design" if name == "kind" else name): each for name, each in file.design.items()}
-    metrics = metrics_of(file.response)
-    return SurfaceMap(
-        file.factors,
-        **options,
-        budget_s=file.budget_s,
-        direction={each.name: str(each.direction) for each in metrics},
-        interchangeable=file.hosts is not None and file.hosts.interchangeable,
-        responses=[each.name for each in metrics],
-    )
 
 
 def show(record: RunRecord) -> None:
@@ -99,8 +75,6 @@ def resume(
     cwd, silent = record.subject["cwd"], is_best and as_json
     code = carry_out(run, search, file, cwd, store, earlier=earlier, as_json=as_json, silent=silent)
     if is_best and code is not ExitCode.NOTHING_MEASURED:
-        from benchrigor.workbench.maps.stored_choices import choose  # noqa: PLC0415  # it shows maps
-
         code = choose(run.record(), file, store, as_json=as_json)
     leave(code)
 

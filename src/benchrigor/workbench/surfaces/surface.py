@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import scipy
 
 from benchrigor.errors import InvalidInput, NotEstimable
-from benchrigor.model import Code, Estimate, Floats, Notice, Ranked
+from benchrigor.model import Estimate, Floats, Notice, Ranked
 from benchrigor.model.checks import attempt, listed, refuse
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
-from benchrigor.model.text import many
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.series.interval import (
     StandardError,
     check_confidence,
     student_t,
-    t_interval,
 )
 from benchrigor.units import Direction
 from benchrigor.workbench.surfaces.answers import Best, Crossover, LeftOut, changes_of_sign
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space, show_point, spread
-from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess, fit_gaussian_process
-from benchrigor.workbench.surfaces.quadratic import Quadratic, fit_quadratic, width_of_plane
+from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess
+from benchrigor.workbench.surfaces.quadratic import Quadratic
+from benchrigor.workbench.surfaces.response_fit import (
+    ResponseFit,
+    averaged,
+    fit_response,
+    of_logarithm,
+    together_of,
+    too_few,
+)
 from benchrigor.workbench.surfaces.samples import (
     Measured,
     direction_of,
-    relative_error,
     without_number,
     wrong_directions,
     wrong_sample,
@@ -39,46 +43,6 @@ from benchrigor.workbench.surfaces.samples import (
 _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
 _LARGEST_LOG = 700.0  # whose exponential is a double
 _LIKELY = 0.01  # of draws in which a point is the best, for it to be measured again
-_WIDE = 2.0  # from such a factor on predictions were far off
-_LACK = 0.01
-_SURE = 0.99  # of the limit of a quadratic's leave-one-out error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fit:
-    """The model of one response."""
-
-    points: Sequence[Point]
-    estimates: Sequence[Estimate]
-    model: Quadratic | GaussianProcess | None = None
-    process: GaussianProcess | None = None
-    error: float = 0.0  # relative standard error of a typical sample
-    scale: float = 1.0
-    sign: float = 1.0  # -1 where lower answers are better
-    hosts: tuple[str, ...] = ()  # each of which has an effect
-    notices: tuple[Notice, ...] = ()
-
-    @property
-    def freedom(self) -> float:
-        """Degrees of freedom of predictions."""
-        return float(len(self.points) - max(len(self.hosts), 1))
-
-    @property
-    def loo_error(self) -> float | None:
-        """Mean absolute relative error of what the other samples predict of each."""
-        if self.model is None:
-            return None
-        return float(np.mean(np.abs(np.expm1(-self.model.left_out))))
-
-    def draws(self, moments: tuple[Floats, Floats], count: int, rng: np.random.Generator) -> Floats:
-        """Draw from the multivariate t distribution of mean and covariance, a row for each."""
-        mean, covariance = moments
-        values, vectors = scipy.linalg.eigh(covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        freedom = self.freedom
-        widths = self.scale * np.sqrt(freedom / rng.chisquare(freedom, count))
-        drawn: Floats = mean + widths[:, None] * (rng.standard_normal((count, mean.size)) @ root.T)
-        return drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +66,7 @@ class Surface(OneLine):
     loo_error: float | None
     notices: tuple[Notice, ...]
     _space: Space = field(repr=False)
-    _fits: Mapping[str, _Fit] = field(repr=False)
+    _fits: Mapping[str, ResponseFit] = field(repr=False)
     _confidence: float = field(repr=False)
     _seed: int = field(repr=False)
 
@@ -332,7 +296,7 @@ class Surface(OneLine):
         for point, estimate in zip(fit.points, fit.estimates, strict=True):
             several.setdefault(show_point(point), []).append(estimate)
         results = {
-            name: _together(each, *_averaged(each), self._confidence)
+            name: together_of(each, *averaged(each), self._confidence)
             for name, each in several.items()
         }
         direction = Direction.HIGHER if fit.sign > 0.0 else Direction.LOWER
@@ -357,7 +321,7 @@ class Surface(OneLine):
         known = {self._space.key(each) for fit in self._fits.values() for each in fit.points}
         return [each for each in self.samples if self._space.key(each.sample.point) not in known]
 
-    def _fit(self, response: str | None) -> _Fit:
+    def _fit(self, response: str | None) -> ResponseFit:
         known = " or ".join(map(repr, self._fits))
         if not self._fits:
             raise NotEstimable(self.notices[0])
@@ -367,7 +331,7 @@ class Surface(OneLine):
             raise InvalidInput(f"response is {short(response)}, expected {known}")
         return self._fits[str(response)]
 
-    def _fitted(self, response: str | None) -> tuple[_Fit, Quadratic | GaussianProcess]:
+    def _fitted(self, response: str | None) -> tuple[ResponseFit, Quadratic | GaussianProcess]:
         fit = self._fit(response)
         if fit.model is None:
             raise NotEstimable(fit.notices[0])
@@ -376,7 +340,7 @@ class Surface(OneLine):
     def _estimate(self, response: str | None, mean: float, sd: float) -> Estimate:
         fit, model = self._fitted(response)
         n = len(fit.points)
-        return _of_logarithm(mean, StandardError(sd, fit.freedom), self._confidence, n, model.name)
+        return of_logarithm(mean, StandardError(sd, fit.freedom), self._confidence, n, model.name)
 
     def _drawn(self, response: str | None, value: float, low: float, high: float) -> Estimate:
         fit, model = self._fitted(response)
@@ -475,17 +439,17 @@ def fit_surface(
     names = found_names if responses is None else dict.fromkeys(responses)
     fits = {
         name: replace(
-            _fit_response(space, samples, name, confidence, interchangeable=interchangeable),
+            fit_response(space, samples, name, confidence, interchangeable=interchangeable),
             sign=1.0 if direction_of(name, direction) == "higher" else -1.0,
         )
         for name in names
     }
     if len(names) > 1:
         fits = {name: replace(fit, notices=_named(name, fit.notices)) for name, fit in fits.items()}
-    first = next(iter(fits.values()), _Fit(points=(), estimates=()))
+    first = next(iter(fits.values()), ResponseFit(points=(), estimates=()))
     notices = [*without_number(samples), *(one for fit in fits.values() for one in fit.notices)]
     if not fits:
-        notices = [_too_few(space, 0), *notices]
+        notices = [too_few(space, 0), *notices]
     return Surface(
         samples=tuple(samples),
         model=None if first.model is None else first.model.name,
@@ -508,129 +472,3 @@ def _named(response: str, notices: Sequence[Notice]) -> tuple[Notice, ...]:
         )
         for each in notices
     )
-
-
-def _too_few(space: Space, n: int) -> Notice:
-    wanted = _least_points(space)
-    sentence = f"Only {many(n, 'point')} measured: a model of these factors takes {wanted}."
-    return Notice.refusal(Code.TOO_FEW_SAMPLES, sentence, n=n, wanted=wanted)
-
-
-def _least_points(space: Space) -> int:
-    """Return of how many points a model is made: a plane and two degrees of freedom."""
-    return width_of_plane(space) + 2
-
-
-def _fit_response(
-    space: Space,
-    samples: Sequence[Measured],
-    response: str,
-    confidence: float,
-    *,
-    interchangeable: bool,
-) -> _Fit:
-    together: dict[tuple[object, str], list[tuple[Point, Estimate]]] = {}
-    known = [each for each in samples if response in each.estimates]
-    hosts = sorted({str(each.host) for each in known if each.host})
-    wanted = _least_points(space) + len(hosts) - 1
-    n_points = len({space.key(each.sample.point) for each in known})
-    are_blocks = len(hosts) > 1 and not interchangeable and n_points >= wanted
-    for each in known:
-        point, host = each.sample.point, str(each.host) if are_blocks else ""
-        key = (space.key(point), host)
-        together.setdefault(key, []).append((point, each.estimates[response]))
-    points = [pairs[0][0] for pairs in together.values()]
-    several = [[estimate for _, estimate in pairs] for pairs in together.values()]
-    logs, errors = np.reshape([_averaged(each) for each in several], (-1, 2)).T
-    estimates = [
-        _together(each, log, error, confidence)
-        for each, log, error in zip(several, logs.tolist(), errors.tolist(), strict=True)
-    ]
-    if n_points < _least_points(space):
-        too_few = _too_few(space, n_points)
-        return _Fit(points=points, estimates=estimates, notices=(too_few,))
-    blocks = [host for _, host in together] if are_blocks else []
-    process = fit_gaussian_process(space, points, logs, errors, blocks)
-    quadratic = None if are_blocks else fit_quadratic(space, points, logs, errors)
-    model = _chosen(process, quadratic)
-    rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
-    untold = len(hosts) > 1 and not interchangeable and not are_blocks
-    return _Fit(
-        points=points,
-        estimates=estimates,
-        model=model,
-        process=process,
-        error=float(np.median(errors)),
-        scale=max(1.0, rms),
-        hosts=tuple(hosts) if are_blocks else (),
-        notices=(*_doubts(model, rms), *([_hosts_unknown(n_points, wanted)] if untold else [])),
-    )
-
-
-def _hosts_unknown(n: int, wanted: int) -> Notice:
-    sentence = (
-        f"{many(n, 'point')} do not tell hosts from configurations, which takes {wanted}: what "
-        "differs between hosts counts as error."
-    )
-    return Notice.warning(Code.HOSTS_UNKNOWN, sentence, n=n, wanted=wanted)
-
-
-def _together(
-    estimates: Sequence[Estimate], log: float, error: float, confidence: float
-) -> Estimate:
-    """Return the estimate of several of one point, whose average has this logarithm."""
-    if len(estimates) == 1:
-        return estimates[0]
-    n = sum(each.n for each in estimates)
-    return _of_logarithm(log, StandardError(error, math.inf), confidence, n, "average")
-
-
-def _averaged(estimates: Sequence[Estimate]) -> tuple[float, float]:
-    """Return the logarithm of the average of one point's estimates, and its standard error.
-
-    Where they differ by more than their errors the error grows with them (Birge 1932).
-    """
-    if len(estimates) == 1:
-        (one,) = estimates
-        return math.log(one.value), relative_error(one)
-    logs = np.log([each.value for each in estimates])
-    errors = np.array([relative_error(each) for each in estimates])
-    weights = errors**-2.0
-    mean = float(np.average(logs, weights=weights))
-    ratio = float(weights @ (logs - mean) ** 2) / max(len(estimates) - 1, 1)
-    return mean, math.sqrt(max(1.0, ratio) / float(weights.sum()))
-
-
-def _chosen(process: GaussianProcess, quadratic: Quadratic | None) -> Quadratic | GaussianProcess:
-    """Return the model of the lower leave-one-out error, that of the quadratic at its limit."""
-    if quadratic is None:
-        return process
-    own, other = (float(np.mean(np.abs(each.left_out))) for each in (process, quadratic))
-    lowest = float(scipy.special.chdtri(quadratic.freedom, _SURE))
-    return quadratic if other * math.sqrt(quadratic.freedom / lowest) < own else process
-
-
-def _doubts(model: Quadratic | GaussianProcess, rms: float) -> Iterable[Notice]:
-    if isinstance(model, Quadratic) and model.p_fit < _LACK:
-        sentence = (
-            f"The surface is no quadratic: it is {model.misfit_sd:.2g} (relative standard "
-            "deviation) away from it, beyond the errors of the samples. Intervals count that."
-        )
-        yield Notice.note(Code.LACK_OF_FIT, sentence, p=model.p_fit, misfit=model.misfit_sd)
-    if rms > _WIDE:
-        sentence = (
-            f"Samples differ from what the others predict {rms:.2g} times as much as the model "
-            "expects: intervals are wider by that. Measure more points."
-        )
-        yield Notice.warning(Code.PREDICTIONS_WIDENED, sentence, factor=rms)
-
-
-def _of_logarithm(
-    mean: float, error: StandardError, confidence: float, n: int, method: str
-) -> Estimate:
-    """Return the estimate of what a logarithm is of."""
-    log = t_interval(mean, error, confidence, n=n, n_effective=float(n), method=method)
-    value, low, high = (
-        math.exp(min(each, _LARGEST_LOG)) for each in (log.value, log.low, log.high)
-    )
-    return replace(log, value=value, low=low, high=high, standard_error=error.value * value)

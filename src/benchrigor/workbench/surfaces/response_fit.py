@@ -1,0 +1,194 @@
+"""The model of one response of a map: what its samples say, and how sure they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy
+
+from benchrigor.model import Code, Estimate, Floats, Notice
+from benchrigor.model.text import many
+from benchrigor.stats.series.interval import (
+    StandardError,
+    t_interval,
+)
+from benchrigor.workbench.surfaces.factors import Point, Space
+from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess, fit_gaussian_process
+from benchrigor.workbench.surfaces.quadratic import Quadratic, fit_quadratic, width_of_plane
+from benchrigor.workbench.surfaces.samples import (
+    Measured,
+    relative_error,
+)
+
+_LARGEST_LOG = 700.0  # whose exponential is a double
+_WIDE = 2.0  # from such a factor on predictions were far off
+_LACK = 0.01
+_SURE = 0.99  # of the limit of a quadratic's leave-one-out error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseFit:
+    """The model of one response."""
+
+    points: Sequence[Point]
+    estimates: Sequence[Estimate]
+    model: Quadratic | GaussianProcess | None = None
+    process: GaussianProcess | None = None
+    error: float = 0.0  # relative standard error of a typical sample
+    scale: float = 1.0
+    sign: float = 1.0  # -1 where lower answers are better
+    hosts: tuple[str, ...] = ()  # each of which has an effect
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of predictions."""
+        return float(len(self.points) - max(len(self.hosts), 1))
+
+    @property
+    def loo_error(self) -> float | None:
+        """Mean absolute relative error of what the other samples predict of each."""
+        if self.model is None:
+            return None
+        return float(np.mean(np.abs(np.expm1(-self.model.left_out))))
+
+    def draws(self, moments: tuple[Floats, Floats], count: int, rng: np.random.Generator) -> Floats:
+        """Draw from the multivariate t distribution of mean and covariance, a row for each."""
+        mean, covariance = moments
+        values, vectors = scipy.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        freedom = self.freedom
+        widths = self.scale * np.sqrt(freedom / rng.chisquare(freedom, count))
+        drawn: Floats = mean + widths[:, None] * (rng.standard_normal((count, mean.size)) @ root.T)
+        return drawn
+
+
+def too_few(space: Space, n: int) -> Notice:
+    """Return that so many points are too few for a model."""
+    wanted = _least_points(space)
+    sentence = f"Only {many(n, 'point')} measured: a model of these factors takes {wanted}."
+    return Notice.refusal(Code.TOO_FEW_SAMPLES, sentence, n=n, wanted=wanted)
+
+
+def _least_points(space: Space) -> int:
+    """Return of how many points a model is made: a plane and two degrees of freedom."""
+    return width_of_plane(space) + 2
+
+
+def fit_response(
+    space: Space,
+    samples: Sequence[Measured],
+    response: str,
+    confidence: float,
+    *,
+    interchangeable: bool,
+) -> ResponseFit:
+    """Fit the models of a response, and choose between them; see `fit_surface`."""
+    together: dict[tuple[object, str], list[tuple[Point, Estimate]]] = {}
+    known = [each for each in samples if response in each.estimates]
+    hosts = sorted({str(each.host) for each in known if each.host})
+    wanted = _least_points(space) + len(hosts) - 1
+    n_points = len({space.key(each.sample.point) for each in known})
+    are_blocks = len(hosts) > 1 and not interchangeable and n_points >= wanted
+    for each in known:
+        point, host = each.sample.point, str(each.host) if are_blocks else ""
+        key = (space.key(point), host)
+        together.setdefault(key, []).append((point, each.estimates[response]))
+    points = [pairs[0][0] for pairs in together.values()]
+    several = [[estimate for _, estimate in pairs] for pairs in together.values()]
+    logs, errors = np.reshape([averaged(each) for each in several], (-1, 2)).T
+    estimates = [
+        together_of(each, log, error, confidence)
+        for each, log, error in zip(several, logs.tolist(), errors.tolist(), strict=True)
+    ]
+    if n_points < _least_points(space):
+        notices = (too_few(space, n_points),)
+        return ResponseFit(points=points, estimates=estimates, notices=notices)
+    blocks = [host for _, host in together] if are_blocks else []
+    process = fit_gaussian_process(space, points, logs, errors, blocks)
+    quadratic = None if are_blocks else fit_quadratic(space, points, logs, errors)
+    model = _chosen(process, quadratic)
+    rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
+    untold = len(hosts) > 1 and not interchangeable and not are_blocks
+    return ResponseFit(
+        points=points,
+        estimates=estimates,
+        model=model,
+        process=process,
+        error=float(np.median(errors)),
+        scale=max(1.0, rms),
+        hosts=tuple(hosts) if are_blocks else (),
+        notices=(*_doubts(model, rms), *([_hosts_unknown(n_points, wanted)] if untold else [])),
+    )
+
+
+def _hosts_unknown(n: int, wanted: int) -> Notice:
+    sentence = (
+        f"{many(n, 'point')} do not tell hosts from configurations, which takes {wanted}: what "
+        "differs between hosts counts as error."
+    )
+    return Notice.warning(Code.HOSTS_UNKNOWN, sentence, n=n, wanted=wanted)
+
+
+def together_of(
+    estimates: Sequence[Estimate], log: float, error: float, confidence: float
+) -> Estimate:
+    """Return the estimate of several of one point, whose average has this logarithm."""
+    if len(estimates) == 1:
+        return estimates[0]
+    n = sum(each.n for each in estimates)
+    return of_logarithm(log, StandardError(error, math.inf), confidence, n, "average")
+
+
+def averaged(estimates: Sequence[Estimate]) -> tuple[float, float]:
+    """Return the logarithm of the average of one point's estimates, and its standard error.
+
+    Where they differ by more than their errors the error grows with them (Birge 1932).
+    """
+    if len(estimates) == 1:
+        (one,) = estimates
+        return math.log(one.value), relative_error(one)
+    logs = np.log([each.value for each in estimates])
+    errors = np.array([relative_error(each) for each in estimates])
+    weights = errors**-2.0
+    mean = float(np.average(logs, weights=weights))
+    ratio = float(weights @ (logs - mean) ** 2) / max(len(estimates) - 1, 1)
+    return mean, math.sqrt(max(1.0, ratio) / float(weights.sum()))
+
+
+def _chosen(process: GaussianProcess, quadratic: Quadratic | None) -> Quadratic | GaussianProcess:
+    """Return the model of the lower leave-one-out error, that of the quadratic at its limit."""
+    if quadratic is None:
+        return process
+    own, other = (float(np.mean(np.abs(each.left_out))) for each in (process, quadratic))
+    lowest = float(scipy.special.chdtri(quadratic.freedom, _SURE))
+    return quadratic if other * math.sqrt(quadratic.freedom / lowest) < own else process
+
+
+def _doubts(model: Quadratic | GaussianProcess, rms: float) -> Iterable[Notice]:
+    if isinstance(model, Quadratic) and model.p_fit < _LACK:
+        sentence = (
+            f"The surface is no quadratic: it is {model.misfit_sd:.2g} (relative standard "
+            "deviation) away from it, beyond the errors of the samples. Intervals count that."
+        )
+        yield Notice.note(Code.LACK_OF_FIT, sentence, p=model.p_fit, misfit=model.misfit_sd)
+    if rms > _WIDE:
+        sentence = (
+            f"Samples differ from what the others predict {rms:.2g} times as much as the model "
+            "expects: intervals are wider by that. Measure more points."
+        )
+        yield Notice.warning(Code.PREDICTIONS_WIDENED, sentence, factor=rms)
+
+
+def of_logarithm(
+    mean: float, error: StandardError, confidence: float, n: int, method: str
+) -> Estimate:
+    """Return the estimate of what a logarithm is of."""
+    log = t_interval(mean, error, confidence, n=n, n_effective=float(n), method=method)
+    value, low, high = (
+        math.exp(min(each, _LARGEST_LOG)) for each in (log.value, log.low, log.high)
+    )
+    return replace(log, value=value, low=low, high=high, standard_error=error.value * value)
