@@ -78,7 +78,7 @@ def test_a_sample_that_was_under_way_is_measured_first(store):
         seen.append(sample)
         return measure(sample)
 
-    again = MapRun.resumed(full_map(), store.load(run.run_id), store, begun=asked[2])
+    again = MapRun.resumed(full_map(), store.load(run.run_id), store, begun=[asked[2]])
     again.carry_out(seeing)
     assert seen[0] == asked[2]
     assert sorted(each.point["size"] for each in seen) == [1, 2, 4, 8]

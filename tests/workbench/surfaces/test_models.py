@@ -9,7 +9,7 @@ from benchrigor.model import Floats
 from benchrigor.workbench.surfaces.factors import Factor, Space
 from benchrigor.workbench.surfaces.gaussian_process import fit_gaussian_process
 from benchrigor.workbench.surfaces.quadratic import fit_quadratic
-from benchrigor.workbench.surfaces.surface import _chosen
+from benchrigor.workbench.surfaces.response_fit import _chosen
 
 SPACE = Space([Factor("x", levels=range(6)), Factor("y", levels=range(4))])
 GRID = SPACE.grid()
