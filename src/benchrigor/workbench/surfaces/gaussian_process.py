@@ -21,7 +21,7 @@ _VARIANCE, _LENGTH = (0.7, 0.5), (np.log(1.7), 0.6)
 _BOUNDS = (1e-3, 1e2)
 _STARTS = (0.5, 1.7, 5.0)  # length scales
 _MOST_POINTS = 100  # that choose variance and length scales, since the time grows with their cube
-_HOSTS = (0.02, 0.1, 0.5)  # standard deviations of the effects of hosts that are tried
+_HOSTS = (0.05, 0.2)  # standard deviations of the effects of hosts that are tried
 _LEVEL_SD = 3.0  # of the constant, over that of the samples; that of slopes is 1
 
 
