@@ -18,7 +18,7 @@ def surface_of(record: RunRecord) -> Surface:
         Space(file.factors),
         [*reused_in(record), *samples_of(record)],
         direction={each.name: str(each.direction) for each in record.metrics},
-        interchangeable=file.hosts is not None and file.hosts.interchangeable,
+        interchangeable=file.hosts is None or file.hosts.are_alike,
         **{name: file.design[name] for name in ("confidence", "seed") if name in file.design},
     )
 
@@ -32,6 +32,6 @@ def search_for(file: MapFile) -> SurfaceMap:
         **options,
         budget_s=file.budget_s,
         direction={each.name: str(each.direction) for each in metrics},
-        interchangeable=file.hosts is not None and file.hosts.interchangeable,
+        interchangeable=file.hosts is None or file.hosts.are_alike,
         responses=[each.name for each in metrics],
     )

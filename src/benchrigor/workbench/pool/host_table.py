@@ -53,6 +53,11 @@ class HostTable(OneLine):
     deadline_s: float | None = None
 
     @property
+    def are_alike(self) -> bool:
+        """Whether hosts have no effects of their own: as told, or since all are this machine."""
+        return self.interchangeable or self.is_here
+
+    @property
     def is_here(self) -> bool:
         """Whether all hosts are this machine, and keep what they measure in its store."""
         return not self.prefix and self.scheduler is None
