@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model import Estimate, codec
 from benchrigor.storage import Journal
+from benchrigor.testing import FakeExecutor
 from benchrigor.workbench.maps.map_file import read_map
-from benchrigor.workbench.maps.map_run import samples_of
+from benchrigor.workbench.maps.map_run import Found, samples_of
+from benchrigor.workbench.pool.on_host import Outcome
 
 FACTOR = "[factors.size]\nlevels = [1, 2, 4, 8]\n"
 RESPONSE = '[response]\nfunction = "answers:rate"\ndirection = "higher"\n'
@@ -29,6 +32,9 @@ def rate(size):
     time.sleep({seconds})
     return 100.0 * size, 99.0 * size, 101.0 * size
 """
+
+KNOWN = {"confidence": 0.95, "n": 9, "n_effective": 9.0, "method": "told"}
+FOUND = Found(estimates={"value": Estimate(value=9.0, low=8.9, high=9.1, **KNOWN)})
 
 
 @pytest.fixture
@@ -112,3 +118,17 @@ def test_nothing_finished_is_repeated_when_the_controller_is_killed(
     samples = samples_of(journal.load(whole["run_id"]))
     assert all(each in samples for each in kept)
     assert sorted(each.sample.point["size"] for each in samples) == [1, 2, 4, 8]
+
+
+def test_attempts_are_kept_and_explained(cli, store, folder: Path, monkeypatch) -> None:
+    """A host that others use, whose lock was stale: `explain` tells it."""
+    taken = {"value": {"found": codec.encode(FOUND), "runs": []}, "taken_over_from": "a1b2"}
+    outcomes = [Outcome(disturbed="others used 1.5 processors"), *[Outcome(**taken)] * 4]
+    executor = FakeExecutor(["elm"], instead=lambda _: outcomes.pop(0))
+    monkeypatch.setattr("benchrigor.workbench.maps.map_hosts.executor_for", lambda _hosts: executor)
+    (folder / "map.toml").write_text(FACTOR + FULL + RESPONSE + '[hosts]\nnames = ["elm"]')
+    assert cli("map", "map.toml").exit_code == 0
+    said = cli("explain").stdout
+    assert "sample 0: elm: disturbed after" in said
+    assert "others used 1.5 processors" in said
+    assert "taken over from a1b2" in said

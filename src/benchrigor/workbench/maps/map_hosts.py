@@ -91,7 +91,7 @@ def _say_begun(host: str, given: Mapping[str, Any]) -> None:
 
 def found_by(job: JobDone, store: Store) -> Found:
     """Return what a host found for a sample, and keep the run of it."""
-    tries = tuple(str(attempt) for attempt in job.attempts[:-1])
+    tries = job.remarks()
     if job.failure:
         return Found(reason=job.failure, host=job.host, attempts=tries)
     found = codec.decode(Found, job.value["found"])

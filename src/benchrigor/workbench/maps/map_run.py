@@ -319,6 +319,15 @@ def reused_in(record: RunRecord) -> list[Measured]:
     return [codec.decode(Measured, each) for each in record.subject.get(_REUSED, ())]
 
 
+def attempts_of(record: RunRecord) -> list[tuple[Sample, str]]:
+    """Return what did not go as it should on hosts, in a stored map, with the sample meanwhile."""
+    return [
+        (sample_in(finished).sample, attempt)
+        for finished in record.rounds
+        for attempt in json.loads(str(finished.facts.get(_ATTEMPTS, "[]")))
+    ]
+
+
 def steps_of(record: RunRecord) -> list[tuple[Sample, StepDone]]:
     """Return the steps of the lives of servers in a stored map, with the sample meanwhile."""
     return [

@@ -158,11 +158,10 @@ def _taking(
 
 def _done(turn: Turn) -> Callable[[JobDone], TurnDone]:
     def done(job: JobDone) -> TurnDone:
-        attempts = tuple(str(each) for each in job.attempts[:-1])
         if job.failure and job.attempts and job.attempts[-1].outcome.kind == "failed":
             raise WorkloadFailed(f"{turn.host}: {job.failure}")
         estimates = () if job.failure else _estimates(job.value)
-        return TurnDone(turn=turn, estimates=estimates, lost=job.failure, attempts=attempts)
+        return TurnDone(turn=turn, estimates=estimates, lost=job.failure, attempts=job.remarks())
 
     return done
 

@@ -23,7 +23,13 @@ from benchrigor.workbench.maps.map_file import MapFile, map_of
 from benchrigor.workbench.maps.map_hosts import carry_out_on_hosts
 from benchrigor.workbench.maps.map_picture import plot_map
 from benchrigor.workbench.maps.map_report import progress_line, surface_page
-from benchrigor.workbench.maps.map_run import MapRun, reused_in, samples_of, steps_of
+from benchrigor.workbench.maps.map_run import (
+    MapRun,
+    attempts_of,
+    reused_in,
+    samples_of,
+    steps_of,
+)
 from benchrigor.workbench.maps.responses import Samples, metric_of, unfinished_samples
 from benchrigor.workbench.maps.stored_choices import choose
 from benchrigor.workbench.maps.surfaces_of_maps import search_for, surface_of
@@ -164,7 +170,9 @@ def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
 
 
 def _steps(record: RunRecord) -> Iterator[Part]:
-    """Yield the steps of servers that did not end as they should, with what they printed last."""
+    """Yield what did not go as it should: on hosts, and of servers, with what they printed last."""
+    for sample, attempt in attempts_of(record):
+        yield from wrapped(f"sample {sample.id}: {attempt}", "  ", hanging=4)
     for sample, step in steps_of(record):
         if step.went_wrong:
             yield from wrapped(f"sample {sample.id}: {step}", "  ", hanging=4)

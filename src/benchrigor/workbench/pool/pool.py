@@ -77,6 +77,16 @@ class JobDone(OneLine):
     host: str | None = None
     attempts: tuple[Attempt, ...] = ()
 
+    def remarks(self) -> tuple[str, ...]:
+        """Say what did not go as it should: attempts but the last, and that if it was disturbed."""
+        return tuple(
+            str(attempt)
+            for attempt in self.attempts
+            if attempt is not self.attempts[-1]
+            or attempt.outcome.disturbed
+            or attempt.outcome.taken_over_from
+        )
+
 
 class Pool:
     """Has jobs done on hosts, as many at the same time as there are hosts; ``with`` frees them.
