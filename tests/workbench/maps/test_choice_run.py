@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +99,8 @@ def test_a_host_has_one_turn_at_a_time_and_waiting_costs_nothing(
     def wait(running: object, **_: object) -> Done:
         future = min(ends, key=lambda each: ends[each][0])
         now[0], turn = ends.pop(future)
-        future.set_result(done(turn, equal=True))
+        cost_s = 5.0 if turn.host == "ash" else 1.0
+        future.set_result(replace(done(turn, equal=True), cost_s=cost_s))
         return Done([future])
 
     monkeypatch.setattr("benchrigor.workbench.maps.choice_run.wait", wait)

@@ -132,3 +132,44 @@ def test_attempts_are_kept_and_explained(cli, store, folder: Path, monkeypatch) 
     assert "sample 0: elm: disturbed after" in said
     assert "others used 1.5 processors" in said
     assert "taken over from a1b2" in said
+
+
+@pytest.mark.slow
+def test_what_other_hosts_measured_is_kept_here(cli, store, folder: Path) -> None:
+    """Behind a prefix hosts have a store of their own, and a folder of that name."""
+    command = '[response]\ncommand = "echo {size}"\nread = "rate:op/s=regex:(.+)"\nbudget = "1s"\n'
+    hosts = f'{HOSTS}prefix = "env REACHED={{host}}"\ncwd = "{folder}"\ninterchangeable = true\n'
+    (folder / "map.toml").write_text(FACTOR + FULL + command + hosts)
+    assert cli("map", "map.toml").exit_code == 0
+    runs = [each for each in Journal(store).runs() if "of map" in each["name"]]
+    (whole,) = (each for each in Journal(store).runs() if "of map" not in each["name"])
+    assert len(runs) == 4
+    told = Journal(store).load(whole["run_id"]).rounds
+    assert {each.facts["run"] for each in told} == {each["run_id"] for each in runs}
+    assert all(each["rounds"] for each in runs)
+
+
+def test_a_host_that_is_not_fit_ends_the_map(cli, folder: Path, monkeypatch) -> None:
+    """Its samples are not failures of their configurations: they are measured later."""
+    refused = Outcome(kind="refused", failure="elm has benchrigor 9.9, expected 0.1.0 as here")
+    executor = FakeExecutor(["elm"], instead=lambda _: refused)
+    monkeypatch.setattr("benchrigor.workbench.maps.map_hosts.executor_for", lambda _hosts: executor)
+    (folder / "map.toml").write_text(FACTOR + FULL + RESPONSE + '[hosts]\nnames = ["elm"]')
+    result = cli("map", "map.toml")
+    assert result.exit_code == 5
+    assert "elm has benchrigor 9.9" in result.stderr
+    (whole,) = Journal(folder / "runs.sqlite").runs()
+    assert whole["rounds"] == 0
+
+
+def test_samples_of_other_hosts_are_not_reused(cli, store, folder: Path, monkeypatch) -> None:
+    outcome = Outcome(value={"found": codec.encode(FOUND), "runs": []})
+    executor = FakeExecutor(["elm"], instead=lambda _: outcome)
+    monkeypatch.setattr("benchrigor.workbench.maps.map_hosts.executor_for", lambda _hosts: executor)
+    (folder / "map.toml").write_text(FACTOR + FULL + RESPONSE + '[hosts]\nnames = ["elm"]')
+    assert cli("map", "map.toml").exit_code == 0
+    again = json.loads(cli("map", "map.toml", "--reuse", "--dry-run", "--json").stdout)
+    assert again["samples"] == []
+    (folder / "map.toml").write_text(FACTOR + FULL + RESPONSE)
+    alone = json.loads(cli("map", "map.toml", "--reuse", "--dry-run", "--json").stdout)
+    assert len(alone["samples"]) == 4

@@ -18,7 +18,7 @@ from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.workbench.pool.dask_executor import DaskExecutor
 from benchrigor.workbench.pool.host_lock import HostBusy
 from benchrigor.workbench.pool.leases import Token
-from benchrigor.workbench.pool.on_host import FAILED, LOST, Job, Outcome
+from benchrigor.workbench.pool.on_host import LOST, REFUSED, Job, Outcome
 from benchrigor.workbench.pool.pool import Pool
 
 distributed = pytest.importorskip("distributed")
@@ -131,7 +131,7 @@ def test_closing_ends_what_is_under_way(cluster: Any, tmp_path: Path) -> None:
 def test_other_versions_are_refused(executor: DaskExecutor, tmp_path: Path) -> None:
     job = replace(job_of(tmp_path), version="99.0")
     outcome = executor.submit("1", job).result(120.0)
-    assert outcome.kind == FAILED
+    assert outcome.kind == REFUSED
     assert "99.0" in outcome.failure
 
 

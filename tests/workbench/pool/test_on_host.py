@@ -17,7 +17,7 @@ from benchrigor.workbench.pool import on_host
 from benchrigor.workbench.pool.executors import LocalExecutor
 from benchrigor.workbench.pool.host_lock import HostBusy, HostLock
 from benchrigor.workbench.pool.leases import Token
-from benchrigor.workbench.pool.on_host import BUSY, DONE, FAILED, LATE, LOST, Job, Outcome
+from benchrigor.workbench.pool.on_host import BUSY, DONE, LATE, LOST, REFUSED, Job, Outcome
 from benchrigor.workbench.pool.pool import Pool
 
 SHELL = "subprocess:getoutput"
@@ -65,7 +65,7 @@ class LocalPool(Pool):
 
 def test_other_versions_are_refused_whatever_fields_they_send() -> None:
     outcome = asked(json.dumps({"version": "99.0", "host": "elm", "new": 1}) + "\n")
-    assert outcome.kind == FAILED
+    assert outcome.kind == REFUSED
     assert outcome.failure.startswith("elm has benchrigor ")
     assert "99.0" in outcome.failure
 
@@ -90,7 +90,7 @@ def test_who_was_taken_over_is_told(tmp_path: Path) -> None:
 def test_a_folder_of_locks_that_cannot_be_written_fails_the_attempt(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     outcome = on_host.carried_out(job_of("builtins:dict", tmp_path / "file"), lambda: None)
-    assert outcome.kind == FAILED
+    assert outcome.kind == REFUSED
     assert "cannot be written" in outcome.failure
 
 

@@ -27,6 +27,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.one_line import OneLine
 from benchrigor.protocols import Store
+from benchrigor.workbench.maps.map_run import has_failed
 from benchrigor.workbench.planning.best_choice import UNDECIDED, BestChoice, Choice, Turn
 
 KIND = "choice"  # of the subject of such a run
@@ -77,7 +78,7 @@ class ChoiceRun:
     store
         Where turns are kept; None for nowhere.
     now_ns
-        A clock, for what a turn costs.
+        A clock, for the deadline.
 
     Examples
     --------
@@ -136,7 +137,12 @@ class ChoiceRun:
         return self.run_id
 
     def carry_out(
-        self, take: Take, *, hosts: int, after: Callable[[TurnDone], object] = lambda _: None
+        self,
+        take: Take,
+        *,
+        hosts: int,
+        deadline_s: float = math.inf,
+        after: Callable[[TurnDone], object] = lambda _: None,
     ) -> Choice:
         """Have turns measured until one is chosen, or all that may be spent is.
 
@@ -148,6 +154,8 @@ class ChoiceRun:
             Begins to measure a turn, on its host.
         hosts
             How many turns are measured at the same time.
+        deadline_s
+            After so many seconds no turn is begun.
         after
             Called with each turn that is over.
 
@@ -157,22 +165,25 @@ class ChoiceRun:
             What ends it; the error has what is finished as ``record``.
         """
         self.begin()
-        running: dict[Future[TurnDone], tuple[str, int]] = {}
+        running: dict[Future[TurnDone], str] = {}
         waiting: list[Turn] = []
+        late_ns = self._now_ns() + 1e9 * deadline_s
         try:
             while True:
-                while len(running) < hosts:
-                    turn = self._next(waiting, {host for host, _ in running.values()})
+                while len(running) < hosts and self._now_ns() < late_ns:
+                    turn = self._next(waiting, running.values())
                     if turn is None:
                         break
-                    begun_ns = self._now_ns()
-                    running[take(turn)] = turn.host, begun_ns
+                    running[take(turn)] = turn.host
                 if not running:
                     break
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    cost_s = (self._now_ns() - running.pop(future)[1]) / 1e9
-                    done = replace(future.result(), cost_s=cost_s)
+                over = wait(running, return_when=FIRST_COMPLETED).done
+                for future in sorted(over, key=has_failed):
+                    del running[future]
+                    done = future.result()
                     self._keep(done)
+                    if done.lost:
+                        self._withdraw(waiting, done.turn.host)
                     after(done)
         except (BenchrigorError, KeyboardInterrupt) as error:
             error.record = self.record()  # type: ignore[union-attr]
@@ -194,6 +205,12 @@ class ChoiceRun:
         while (asked := self._choice.ask()) is not None and asked.host in busy:
             waiting.append(asked)
         return asked
+
+    def _withdraw(self, waiting: list[Turn], host: str) -> None:
+        """Forget the turns that wait for a host which was lost."""
+        for turn in [each for each in waiting if each.host == host]:
+            waiting.remove(turn)
+            self._choice.withdraw(turn)
 
     def _keep(self, done: TurnDone) -> None:
         told(self._choice, done)

@@ -22,6 +22,7 @@ from benchrigor.workbench.maps.map_file import MapFile, map_of
 from benchrigor.workbench.maps.map_run import Found, MapRun
 from benchrigor.workbench.maps.responses import Samples
 from benchrigor.workbench.pool.host_table import HostTable, executor_for
+from benchrigor.workbench.pool.on_host import Refused
 from benchrigor.workbench.pool.pool import JobDone, Pool
 from benchrigor.workbench.surfaces.factors import show_point
 from benchrigor.workbench.surfaces.placeholders import filled
@@ -92,13 +93,14 @@ def _say_begun(host: str, given: Mapping[str, Any]) -> None:
 def found_by(job: JobDone, store: Store) -> Found:
     """Return what a host found for a sample, and keep the run of it."""
     tries = job.remarks()
+    spent_s = sum(attempt.elapsed_s for attempt in job.attempts)
     if job.failure:
-        return Found(reason=job.failure, host=job.host, attempts=tries)
+        return Found(reason=job.failure, host=job.host, attempts=tries, spent_s=spent_s)
     found = codec.decode(Found, job.value["found"])
     for run in job.value["runs"]:
         record = codec.decode(RunRecord, run)
         found = replace(found, run_id=_keep(record, store))
-    return replace(found, host=job.host, attempts=tries)
+    return replace(found, host=job.host, attempts=tries, spent_s=spent_s)
 
 
 def _keep(record: RunRecord, store: Store) -> str:
@@ -138,7 +140,7 @@ def measure_sample(
     asked = codec.decode(Sample, sample)
     with _journal(store) as journal:
         samples = Samples(
-            map_of(filled(document, {"host": hosts[0]}, again=True)),
+            _file_on(hosts[0], document),
             cwd=_folder(cwd),
             store=journal,
             earlier={asked.id: journal.load(earlier)} if earlier and store else {},
@@ -163,19 +165,31 @@ def measure_points(
 ) -> list[Any]:
     """Measure points on this host, one after the other; return the answers, None for none."""
     asked = [codec.decode(Sample, sample) for sample in samples]
-    file = map_of(filled(document, {"host": hosts[0]}, again=True))
+    file = _file_on(hosts[0], document)
     with (
         _journal(store) as journal,
         Samples(file, cwd=_folder(cwd), store=journal, map_id=map_id) as measured,
     ):
-        found = [measured.measure(sample).estimates.get(response) for sample in asked]
-    return [codec.encode(each) for each in found]
+        found = [measured.measure(sample) for sample in asked]
+    for sample, each in zip(asked, found, strict=True):
+        if each.at_least is not None:
+            raise WorkloadFailed(
+                f"{show_point(sample.point)} was not brought to its limits, expected a peak to "
+                f"compare: {each.reason}"
+            )
+    return [codec.encode(each.estimates.get(response)) for each in found]
+
+
+def _file_on(host: str, document: Mapping[str, Any]) -> MapFile:
+    """Return what a file says on a host, whose name is in its places."""
+    rest = {name: each for name, each in document.items() if name != "hosts"}
+    return map_of(filled(rest, {"host": host}, again=True))
 
 
 def _folder(cwd: str) -> str:
-    """Return a folder that is there; WorkloadFailed else."""
+    """Return a folder that is there; Refused else."""
     if not Path(cwd).is_dir():
-        raise WorkloadFailed(f"there is no folder {cwd} on this host, expected that of the map")
+        raise Refused(f"there is no folder {cwd} on this host, expected that of the map")
     return cwd
 
 

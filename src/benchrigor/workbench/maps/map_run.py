@@ -55,6 +55,8 @@ class Found:
         Where it was measured; None where there is no pool of hosts.
     attempts
         Why it was measured again, by attempt.
+    spent_s
+        For how long hosts worked on it; None where it was measured at once.
     """
 
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
@@ -66,10 +68,16 @@ class Found:
     before_s: float = 0.0
     host: str | None = None
     attempts: tuple[str, ...] = ()
+    spent_s: float | None = None
 
 
 Measure = Callable[[Sample], Found]
 Submit = Callable[[Sample], Future[Found]]
+
+
+def has_failed(future: Future[Any]) -> bool:
+    """Return whether a future that is over raises: what others found is kept first."""
+    return future.exception() is not None
 
 
 def at_once(measure: Measure) -> Submit:
@@ -222,7 +230,8 @@ class MapRun:
                     running[submit(sample)] = sample, begun_ns
                 if not running:
                     break
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                over = wait(running, return_when=FIRST_COMPLETED).done
+                for future in sorted(over, key=has_failed):
                     sample, begun_ns = running.pop(future)
                     self._tell(sample, future.result(), self._now_ns() - begun_ns)
                     after(self._search.last)
@@ -249,7 +258,7 @@ class MapRun:
             at_least=found.at_least,
             at_most=found.at_most,
             host=found.host,
-            cost_s=elapsed_ns / 1e9 + found.before_s,
+            cost_s=(elapsed_ns / 1e9 if found.spent_s is None else found.spent_s) + found.before_s,
             reason=found.reason,
         )
         self._rounds.append(round_of(self._search.last, found))

@@ -153,7 +153,7 @@ def reusable(store: Journal, file: MapFile, provenance: Provenance, cwd: str) ->
             continue
         same = all(
             record.subject["file"].get(name) == file.document.get(name)
-            for name in ("factors", "server", "response")
+            for name in ("factors", "server", "response", "hosts")
         )
         same &= record.subject["cwd"] == cwd and record.provenance.host == provenance.host
         found += [each for each in samples_of(record) if same and not each.failed]

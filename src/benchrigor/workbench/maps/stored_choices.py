@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -70,6 +71,12 @@ def choose(record: RunRecord, file: MapFile, store: Journal, *, as_json: bool) -
     return _carry_out(run, choice, file, subject, store, as_json=as_json)
 
 
+def is_begun(record: RunRecord, store: Journal) -> bool:
+    """Return whether there is a choice of a map already."""
+    listed = store.runs(f"best of {record.name}")
+    return any(store.load(each["run_id"]).subject.get(MAP) == record.run_id for each in listed)
+
+
 def _hosts_of(file: MapFile) -> list[str]:
     if file.hosts is None:
         return [platform.node() or "this machine"]
@@ -102,7 +109,9 @@ def _carry_out(
 ) -> ExitCode:
     try:
         with _taking(run, file, subject, store) as take:
-            run.carry_out(take, hosts=len(subject["hosts"]), after=_say_turn)
+            deadline_s = math.inf if file.hosts is None else file.hosts.deadline_s or math.inf
+            hosts = len(subject["hosts"])
+            run.carry_out(take, hosts=hosts, deadline_s=deadline_s, after=_say_turn)
     except (BenchrigorError, KeyboardInterrupt):
         if run.record().rounds:
             _print(run.record(), choice.result(), as_json=as_json)
@@ -140,7 +149,10 @@ def _taking(
         def take_here(turn: Turn) -> Future[TurnDone]:
             given = {**shared, "samples": samples_of(turn), "hosts": [turn.host]}
             future: Future[TurnDone] = Future()
-            future.set_result(TurnDone(turn=turn, estimates=_estimates(measure_points(**given))))
+            begun_s = time.monotonic()
+            found = _estimates(measure_points(**given))
+            cost_s, lost = time.monotonic() - begun_s, _nothing_works(found)
+            future.set_result(TurnDone(turn=turn, estimates=found, cost_s=cost_s, lost=lost))
             return future
 
         yield take_here
@@ -161,9 +173,21 @@ def _done(turn: Turn) -> Callable[[JobDone], TurnDone]:
         if job.failure and job.attempts and job.attempts[-1].outcome.kind == "failed":
             raise WorkloadFailed(f"{turn.host}: {job.failure}")
         estimates = () if job.failure else _estimates(job.value)
-        return TurnDone(turn=turn, estimates=estimates, lost=job.failure, attempts=job.remarks())
+        spent_s = sum(attempt.elapsed_s for attempt in job.attempts)
+        return TurnDone(
+            turn=turn,
+            estimates=estimates,
+            cost_s=spent_s,
+            lost=job.failure or _nothing_works(estimates),
+            attempts=job.remarks(),
+        )
 
     return done
+
+
+def _nothing_works(estimates: Sequence[Estimate | None]) -> str:
+    """Say that no configuration works on a host, which says nothing of them; empty else."""
+    return "" if any(estimates) else "no configuration has an answer on this host"
 
 
 def _estimates(told: Sequence[Any]) -> tuple[Estimate | None, ...]:

@@ -31,7 +31,7 @@ from benchrigor.workbench.maps.map_run import (
     steps_of,
 )
 from benchrigor.workbench.maps.responses import Samples, metric_of, unfinished_samples
-from benchrigor.workbench.maps.stored_choices import choose
+from benchrigor.workbench.maps.stored_choices import choose, is_begun
 from benchrigor.workbench.maps.surfaces_of_maps import search_for, surface_of
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.searches import refuse_other_limits, say_trial
@@ -69,9 +69,14 @@ def resume(
     file, budget_s = map_of(record.subject["file"]), limits["budget_s"]
     if budget_s is not None:
         file = replace(file, budget_s=None if budget_s == math.inf else budget_s)
-    elif record.decision is not None:  # it is over: nothing is measured
-        print_map(record, as_json=as_json)
-        leave(_code(record, file))
+    elif record.decision is not None:  # it is over: nothing is measured, but for a choice
+        is_next = record.subject.get("best", False) and not is_begun(record, store)
+        if not (is_next and as_json):
+            print_map(record, as_json=as_json)
+        code = _code(record, file)
+        if is_next and code is not ExitCode.NOTHING_MEASURED:
+            code = choose(record, file, store, as_json=as_json)
+        leave(code)
     refuse_hidden(record)
     begun = unfinished_samples(store, record)
     search = search_for(file)

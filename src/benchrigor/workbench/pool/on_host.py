@@ -30,13 +30,18 @@ from benchrigor.workbench.pool.host_lock import BEAT_S, HostBusy, HostLock, Late
 from benchrigor.workbench.pool.leases import Token
 
 DONE, FAILED, LOST, BUSY, LATE = "done", "failed", "lost", "busy", "late"
-KINDS = (DONE, FAILED, LOST, BUSY, LATE)
+REFUSED = "refused"
+KINDS = (DONE, FAILED, REFUSED, LOST, BUSY, LATE)
 FREE = "benchrigor.workbench.pool.on_host:free"
 HOLD = "benchrigor.workbench.pool.on_host:hold"
 _FOREIGN = 0.5  # of a processor that others may use while a job runs
 _LOOK_S = 0.2  # for which is looked at what others use, before and after
 _PATIENCE_S = 10.0  # for others to end before a job
 _GRACE_S = 5.0  # for the children of a job whose asker has died
+
+
+class Refused(WorkloadFailed):
+    """A host is not fit for any job of this pool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +80,8 @@ class Outcome(OneLine):
     Parameters
     ----------
     kind
-        "done"; "failed" by itself; "lost", with its host or connection; "busy" for a host that
+        "done"; "failed" by itself; "refused", where the host is not fit for any job;
+        "lost", with its host or connection; "busy" for a host that
         works for others; "late", where a later job of the same owner was there.
     value
         What the function returned.
@@ -109,11 +115,11 @@ def main() -> None:
     received_s = time.time()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background of a shell
     asked = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_asker, daemon=True).start()
     try:
         outcome = _outcome_of(asked, lambda: print(file=told, flush=True))
     except KeyboardInterrupt:
         os.killpg(0, signal.SIGKILL)  # with what the job has started
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over
     outcome = replace(outcome, received_s=received_s, sent_s=time.time())
     print(json.dumps(codec.encode(outcome)), file=told, flush=True)
     os._exit(0)  # whatever threads a job has left
@@ -133,8 +139,10 @@ def _outcome_of(asked: Mapping[str, Any], alive: Any) -> Outcome:
     if asked.get("version") != __version__:
         host, version = (escaped(str(asked.get(name))) for name in ("host", "version"))
         said = f"{host} has benchrigor {__version__}, expected {version} as here"
-        return Outcome(kind=FAILED, failure=said)
-    return carried_out(codec.decode(Job, asked), alive)
+        return Outcome(kind=REFUSED, failure=said)
+    job = codec.decode(Job, asked)
+    threading.Thread(target=_end_with_asker, daemon=True).start()
+    return carried_out(job, alive)
 
 
 def carried_out(job: Job, alive: Any) -> Outcome:
@@ -147,7 +155,7 @@ def carried_out(job: Job, alive: Any) -> Outcome:
     except LateToken as error:
         return Outcome(kind=LATE, failure=str(error))
     except WorkloadFailed as error:
-        return Outcome(kind=FAILED, failure=str(error))
+        return Outcome(kind=REFUSED, failure=str(error))
     over = threading.Event()
     beats = threading.Thread(target=_beat, args=(lock, over, alive), daemon=True)
     beats.start()
@@ -200,6 +208,8 @@ def called(job: Job) -> Outcome:
         value = getattr(import_module(module), name)(**job.arguments)
         json.dumps(value, allow_nan=False)
         return Outcome(value=value)
+    except Refused as error:
+        return Outcome(kind=REFUSED, failure=f"{job.host}: {error}")
     except BenchrigorError as error:
         return Outcome(kind=FAILED, failure=str(error))
     except Exception as error:  # noqa: BLE001  # it is told

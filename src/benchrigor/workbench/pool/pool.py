@@ -10,13 +10,24 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, Self
 
+from benchrigor.control_characters import escaped
 from benchrigor.errors import WorkloadFailed
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.pool.executors import Executor
 from benchrigor.workbench.pool.host_lock import STALE_S, HostBusy
 from benchrigor.workbench.pool.leases import Lease, LeaseTable, Token
-from benchrigor.workbench.pool.on_host import BUSY, DONE, FREE, HOLD, LATE, LOST, Job, Outcome
+from benchrigor.workbench.pool.on_host import (
+    BUSY,
+    DONE,
+    FREE,
+    HOLD,
+    LATE,
+    LOST,
+    REFUSED,
+    Job,
+    Outcome,
+)
 
 _LOOK_S = 1.0  # from one time that jobs are ended to the next
 _FREED_S = 30.0  # for the locks of all hosts
@@ -51,9 +62,9 @@ class Attempt(OneLine):
         kind = "disturbed" if outcome.kind == DONE and outcome.disturbed else outcome.kind
         taken = outcome.taken_over_from
         took_over = f", taken over from {taken}, which gave no sign of life" if taken else ""
-        return f"{self.host}: {kind} after {show_duration(self.elapsed_s)}{took_over}" + (
-            f": {why}" if why else ""
-        )
+        why = f": {why}" if why else ""
+        took = show_duration(self.elapsed_s)
+        return escaped(f"{self.host}: {kind} after {took}{took_over}{why}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +210,8 @@ class Pool:
             outcome = attempts[-1].outcome
             if outcome.kind == BUSY:
                 raise HostBusy(outcome.failure)
+            if outcome.kind == REFUSED:
+                raise WorkloadFailed(outcome.failure)
             if outcome.kind == LATE:
                 raise WorkloadFailed(f"{outcome.failure}: another process goes on with this run")
             is_again = outcome.kind == LOST or (outcome.kind == DONE and outcome.disturbed)
