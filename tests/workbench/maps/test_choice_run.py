@@ -120,6 +120,25 @@ class Done:
         self.done = futures
 
 
+def test_turns_that_wait_for_a_lost_host_are_forgotten() -> None:
+    """While ash works on its first turn, a second one of it waits."""
+    lost: Future[TurnDone] = Future()
+    taken: list[Turn] = []
+
+    def take(turn: Turn) -> Future[TurnDone]:
+        taken.append(turn)
+        if turn.host != "ash":
+            if len(taken) > 2:  # by now the second one of ash waits
+                lost.set_result(TurnDone(turn=taken[0], lost="ash is gone"))
+            return finished(done(turn))
+        assert len(taken) == 1
+        return lost
+
+    found = a_run(a_choice(["ash", "elm"])).carry_out(take, hosts=2)
+    assert {turn.host for turn in taken[1:]} == {"elm"}
+    assert found.point == {"threads": 16}
+
+
 def test_no_further_turn_is_asked_of_a_lost_host(store: Journal) -> None:
     asked: list[str] = []
 
