@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 
 from benchrigor.workbench.data import LoadResult, LoadTrial
-from benchrigor.workbench.pool.on_host import FREE, HOLD, Job, Outcome, called
+from benchrigor.workbench.pool.on_host import FREE, HOLD, Job, Outcome, call_function
 
 _CAPPED = 0.5  # of the duration: behind the capacity a queue grows for as long as a trial lasts
 
@@ -101,7 +101,7 @@ class FakeExecutor:
         if job.call in {FREE, HOLD}:
             return Outcome()
         begun_s = time.monotonic()
-        outcome = self._instead(job) or called(job)
+        outcome = self._instead(job) or call_function(job)
         self.log.append((host, job, begun_s, time.monotonic()))
         return outcome
 

@@ -60,7 +60,7 @@ class Hosts:
         lost = {"first_byte_s": np.full(at_s.size, np.nan), "lag_s": np.zeros(at_s.size)}
         arrays = dict.fromkeys(ARRAYS, np.full(at_s.size, 0.01)) | lost
         arrays |= {"at_s": at_s, "failed": at_s == at_s.min(initial=np.inf)}
-        packed = {name: module._packed(each) for name, each in arrays.items()}  # noqa: SLF001
+        packed = {name: module._pack(each) for name, each in arrays.items()}  # noqa: SLF001
         rest = {"failures": {"status 500": 1}, "cpu_s": 0.1, "elapsed_s": 2.0, "gave_up": False}
         return {"spare_s": self.spare_s, "sent": packed | rest}
 

@@ -103,7 +103,7 @@ def test_a_host_has_one_turn_at_a_time_and_waiting_costs_nothing(
         future.set_result(replace(done(turn, equal=True), cost_s=cost_s))
         return Done([future])
 
-    monkeypatch.setattr("benchrigor.workbench.maps.choice_run.wait", wait)
+    monkeypatch.setattr("benchrigor.workbench.maps.map_run.wait", wait)
     costs: list[tuple[str, float]] = []
     run = ChoiceRun(
         a_choice(["ash", "elm"]), name="x", metric=METRIC, now_ns=lambda: round(now[0] * 1e9)

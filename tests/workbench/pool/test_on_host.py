@@ -51,7 +51,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 @pytest.mark.slow
 def test_what_a_job_prints_is_no_outcome(tmp_path: Path) -> None:
-    outcome = on_host.called(job_of("math:nothing", tmp_path))
+    outcome = on_host.call_function(job_of("math:nothing", tmp_path))
     assert "AttributeError" in outcome.failure
     with LocalPool(tmp_path) as pool:
         done = pool.submit("builtins:print", {"sep": "x"}).result()
@@ -95,7 +95,7 @@ def test_a_folder_of_locks_that_cannot_be_written_fails_the_attempt(tmp_path: Pa
 
 
 def test_what_is_no_json_fails(tmp_path: Path) -> None:
-    outcome = on_host.called(job_of("builtins:complex", tmp_path, real=1))
+    outcome = on_host.call_function(job_of("builtins:complex", tmp_path, real=1))
     assert "TypeError" in outcome.failure
 
 
@@ -109,7 +109,7 @@ def test_what_others_use_disturbs(
     monkeypatch.setattr(on_host, "_PATIENCE_S", 0.0)
     monkeypatch.setattr(on_host, "_LOOK_S", 0.01)
     job = Job(call="time:monotonic", host="elm", token=MINE)
-    outcome = on_host._watched(job)  # noqa: SLF001
+    outcome = on_host._watch(job)  # noqa: SLF001
     assert (outcome.disturbed != "") == is_disturbed
     assert outcome.before == pytest.approx(others, abs=0.05)
 

@@ -92,7 +92,7 @@ class HostSenders:
         given = {
             host: shared
             | {
-                "at_s": _packed(at_s[index :: len(hosts)]),
+                "at_s": _pack(at_s[index :: len(hosts)]),
                 "start_s": start_s + self._measured[host].corrected_s,
             }
             for index, host in enumerate(hosts)
@@ -117,7 +117,7 @@ class HostSenders:
         self._lead_s = _lead_for(self._lead_s - least_s)
         if least_s < 0.0:
             raise PartLost(f"{host} was ready {show_duration(-least_s)} after the start")
-        return merged([_unpacked(value["sent"]) for value in values.values()])
+        return merged([_unpack(value["sent"]) for value in values.values()])
 
     def _all_done(self, name: str, given: Mapping[str, Mapping[str, Any]]) -> dict[str, JobDone]:
         """Have a function of this module called on hosts at the same time."""
@@ -183,11 +183,11 @@ def send_part(
     )
     names = [field.name for field in fields(found)]
     values = {name: getattr(found, name) for name in names}
-    packed = {name: _packed(values[name]) for name in ARRAYS}
+    packed = {name: _pack(values[name]) for name in ARRAYS}
     return {"spare_s": spare_s, "sent": values | packed}
 
 
-def _packed(numbers: Sequence[float] | np.ndarray) -> str:
+def _pack(numbers: Sequence[float] | np.ndarray) -> str:
     """Return numbers as text: as lists 10^5 of them would take JSON ten times as long."""
     return base64.b64encode(np.asarray(numbers, dtype="<f8").tobytes()).decode()
 
@@ -196,7 +196,7 @@ def _floats(packed: str) -> Floats:
     return np.frombuffer(base64.b64decode(packed), dtype="<f8").astype(np.float64)
 
 
-def _unpacked(told: Mapping[str, Any]) -> Sent:
+def _unpack(told: Mapping[str, Any]) -> Sent:
     arrays: dict[str, Any] = {name: _floats(told[name]) for name in ARRAYS}
     arrays["failed"] = arrays["failed"] > 0.0
     return Sent(**{**told, **arrays, "failures": Counter(told["failures"])})

@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.one_line import OneLine
 from benchrigor.protocols import Store
-from benchrigor.workbench.maps.map_run import has_failed
+from benchrigor.workbench.maps.map_run import finish_each
 from benchrigor.workbench.planning.best_choice import UNDECIDED, BestChoice, Choice, Turn
 
 KIND = "choice"  # of the subject of such a run
@@ -168,23 +168,26 @@ class ChoiceRun:
         running: dict[Future[TurnDone], str] = {}
         waiting: list[Turn] = []
         late_ns = self._now_ns() + 1e9 * deadline_s
+
+        def begin() -> Future[TurnDone] | None:
+            turn = self._next(waiting, running.values())
+            if turn is None:
+                return None
+            future = take(turn)
+            running[future] = turn.host
+            return future
+
+        def may_begin() -> bool:
+            return self._now_ns() < late_ns
+
         try:
-            while True:
-                while len(running) < hosts and self._now_ns() < late_ns:
-                    turn = self._next(waiting, running.values())
-                    if turn is None:
-                        break
-                    running[take(turn)] = turn.host
-                if not running:
-                    break
-                over = wait(running, return_when=FIRST_COMPLETED).done
-                for future in sorted(over, key=has_failed):
-                    del running[future]
-                    done = future.result()
-                    self._keep(done)
-                    if done.lost:
-                        self._withdraw(waiting, done.turn.host)
-                    after(done)
+            for future in finish_each(begin, hosts=hosts, may_begin=may_begin):
+                del running[future]
+                done = future.result()
+                self._keep(done)
+                if done.lost:
+                    self._withdraw(waiting, done.turn.host)
+                after(done)
         except (BenchrigorError, KeyboardInterrupt) as error:
             error.record = self.record()  # type: ignore[union-attr]
             raise
@@ -208,12 +211,12 @@ class ChoiceRun:
 
     def _withdraw(self, waiting: list[Turn], host: str) -> None:
         """Forget the turns that wait for a host which was lost."""
-        for turn in [each for each in waiting if each.host == host]:
+        for turn in [turn for turn in waiting if turn.host == host]:
             waiting.remove(turn)
             self._choice.withdraw(turn)
 
     def _keep(self, done: TurnDone) -> None:
-        told(self._choice, done)
+        tell_turn(self._choice, done)
         finished = Round(
             plan=RoundPlan(index=len(self._rounds)),
             elapsed_ns=round(done.cost_s * 1e9),
@@ -239,7 +242,7 @@ class ChoiceRun:
         )
 
 
-def told(choice: BestChoice, done: TurnDone) -> None:
+def tell_turn(choice: BestChoice, done: TurnDone) -> None:
     """Tell a choice of a turn that it has asked for."""
     if done.lost:
         choice.withdraw(done.turn)
@@ -249,7 +252,7 @@ def told(choice: BestChoice, done: TurnDone) -> None:
 
 def turns_of(record: RunRecord) -> Sequence[TurnDone]:
     """Return the turns of a stored choice."""
-    return [codec.decode(TurnDone, json.loads(str(each.facts[_TURN]))) for each in record.rounds]
+    return [codec.decode(TurnDone, json.loads(str(turn.facts[_TURN]))) for turn in record.rounds]
 
 
 def recall_turns(choice: BestChoice, record: RunRecord) -> None:

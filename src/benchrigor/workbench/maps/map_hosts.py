@@ -75,7 +75,7 @@ def carry_out_on_hosts(
             begun = earlier.get(sample.id)
             own = {"sample": codec.encode(sample), "earlier": begun.run_id if begun else None}
             done = pool.submit(f"{__name__}:measure_sample", {**shared, **own})
-            return changed(done, lambda job: found_by(job, store))
+            return change_result(done, lambda job: found_by(job, store))
 
         run.carry_out_on_hosts(
             submit,
@@ -112,7 +112,7 @@ def _keep(record: RunRecord, store: Store) -> str:
     return run_id
 
 
-def changed(future: Future[T], change: Callable[[T], U]) -> Future[U]:
+def change_result(future: Future[T], change: Callable[[T], U]) -> Future[U]:
     """Return a future of what another one will give, changed."""
     after: Future[U] = Future()
 
@@ -171,18 +171,18 @@ def measure_points(
         Samples(file, cwd=_folder(cwd), store=journal, map_id=map_id) as measured,
     ):
         found = [measured.measure(sample) for sample in asked]
-    for sample, each in zip(asked, found, strict=True):
-        if each.at_least is not None:
+    for sample, answer in zip(asked, found, strict=True):
+        if answer.at_least is not None:
             raise WorkloadFailed(
                 f"{show_point(sample.point)} was not brought to its limits, expected a peak to "
-                f"compare: {each.reason}"
+                f"compare: {answer.reason}"
             )
-    return [codec.encode(each.estimates.get(response)) for each in found]
+    return [codec.encode(answer.estimates.get(response)) for answer in found]
 
 
 def _file_on(host: str, document: Mapping[str, Any]) -> MapFile:
     """Return what a file says on a host, whose name is in its places."""
-    rest = {name: each for name, each in document.items() if name != "hosts"}
+    rest = {name: table for name, table in document.items() if name != "hosts"}
     return map_of(filled(rest, {"host": host}, again=True))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from benchrigor.errors import BenchrigorError, WorkloadFailed
 from benchrigor.model import (
@@ -30,6 +30,8 @@ from benchrigor.workbench.maps.life_cycle import StepDone
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 from benchrigor.workbench.surfaces.surface import Surface
+
+T = TypeVar("T")
 
 KIND = "map"  # of the subject of such a run
 _SAMPLE = "sample"  # the fact of a round that holds it
@@ -75,9 +77,23 @@ Measure = Callable[[Sample], Found]
 Submit = Callable[[Sample], Future[Found]]
 
 
-def has_failed(future: Future[Any]) -> bool:
-    """Return whether a future that is over raises: what others found is kept first."""
-    return future.exception() is not None
+def finish_each(
+    begin: Callable[[], Future[T] | None], *, hosts: int, may_begin: Callable[[], bool]
+) -> Iterator[Future[T]]:
+    """Keep up to ``hosts`` futures running, and yield them as they end.
+
+    Of those that end together the ones that raise come last, so that the results of the others are
+    kept. ``begin`` returns None when there is nothing to begin now.
+    """
+    running: set[Future[T]] = set()
+    while True:
+        while len(running) < hosts and may_begin() and (future := begin()) is not None:
+            running.add(future)
+        if not running:
+            return
+        ended = wait(running, return_when=FIRST_COMPLETED).done
+        running.difference_update(ended)
+        yield from sorted(ended, key=lambda future: future.exception() is not None)
 
 
 def at_once(measure: Measure) -> Submit:
@@ -221,21 +237,24 @@ class MapRun:
         self.begin()
         late_ns = self._now_ns() + 1e9 * deadline_s
         running: dict[Future[Found], tuple[Sample, int]] = {}
+
+        def begin() -> Future[Found] | None:
+            sample, begun_ns = self._next(), self._now_ns()
+            if sample is None:
+                return None
+            future = submit(sample)
+            running[future] = sample, begun_ns
+            return future
+
+        def may_begin() -> bool:
+            return self._now_ns() < late_ns
+
         try:
-            while True:
-                while len(running) < hosts and self._now_ns() < late_ns:
-                    sample, begun_ns = self._next(), self._now_ns()
-                    if sample is None:
-                        break
-                    running[submit(sample)] = sample, begun_ns
-                if not running:
-                    break
-                over = wait(running, return_when=FIRST_COMPLETED).done
-                for future in sorted(over, key=has_failed):
-                    sample, begun_ns = running.pop(future)
-                    self._tell(sample, future.result(), self._now_ns() - begun_ns)
-                    after(self._search.last)
-                    self._refuse_failing()
+            for future in finish_each(begin, hosts=hosts, may_begin=may_begin):
+                sample, begun_ns = running.pop(future)
+                self._tell(sample, future.result(), self._now_ns() - begun_ns)
+                after(self._search.last)
+                self._refuse_failing()
         except (BenchrigorError, KeyboardInterrupt) as error:
             error.record = self.record()  # type: ignore[union-attr]
             raise

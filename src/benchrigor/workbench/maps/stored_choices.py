@@ -23,7 +23,7 @@ from benchrigor.report.notice_lines import marked_all
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.choice_run import ChoiceRun, Take, TurnDone, recall_turns, turns_of
 from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
-from benchrigor.workbench.maps.map_hosts import changed, measure_points
+from benchrigor.workbench.maps.map_hosts import change_result, measure_points
 from benchrigor.workbench.maps.responses import metric_of
 from benchrigor.workbench.maps.surfaces_of_maps import surface_of
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, BestChoice, Choice, Turn
@@ -74,7 +74,7 @@ def choose(record: RunRecord, file: MapFile, store: Journal, *, as_json: bool) -
 def is_begun(record: RunRecord, store: Journal) -> bool:
     """Return whether there is a choice of a map already."""
     listed = store.runs(f"best of {record.name}")
-    return any(store.load(each["run_id"]).subject.get(MAP) == record.run_id for each in listed)
+    return any(store.load(run["run_id"]).subject.get(MAP) == record.run_id for run in listed)
 
 
 def _hosts_of(file: MapFile) -> list[str]:
@@ -163,7 +163,7 @@ def _taking(
 
         def take(turn: Turn) -> Future[TurnDone]:
             given = {**shared, "samples": samples_of(turn)}
-            return changed(pool.submit(_CALL, given, among=[turn.host]), _done(turn))
+            return change_result(pool.submit(_CALL, given, among=[turn.host]), _done(turn))
 
         yield take
 
@@ -191,7 +191,7 @@ def _nothing_works(estimates: Sequence[Estimate | None]) -> str:
 
 
 def _estimates(told: Sequence[Any]) -> tuple[Estimate | None, ...]:
-    return tuple(None if each is None else codec.decode(Estimate, each) for each in told)
+    return tuple(None if plain is None else codec.decode(Estimate, plain) for plain in told)
 
 
 def _say_begun(host: str, given: Mapping[str, Any]) -> None:
@@ -200,8 +200,8 @@ def _say_begun(host: str, given: Mapping[str, Any]) -> None:
 
 def _say_turn(done: TurnDone) -> None:
     found = [
-        f"{show_point(point)}: {'failed' if each is None else show_short(each, '')}"
-        for point, each in zip(done.turn.points, done.estimates, strict=False)
+        f"{show_point(point)}: {'failed' if answer is None else show_short(answer, '')}"
+        for point, answer in zip(done.turn.points, done.estimates, strict=False)
     ]
     said = done.lost or "; ".join(found)
     say(page(wrapped(f"turn {done.turn.id + 1} · {done.turn.host} · {said}", hanging=2)), err=True)
@@ -247,14 +247,14 @@ def _print(record: RunRecord, choice: Choice, *, as_json: bool, whole: bool = Fa
     )
 
 
-def _recalled(record: RunRecord) -> tuple[BestChoice, MapFile]:
+def _choice_and_file(record: RunRecord) -> tuple[BestChoice, MapFile]:
     file = map_of(record.subject["file"])
     choice = _choice_of(record.subject, file)
     return choice, file
 
 
 def _found(record: RunRecord) -> Choice:
-    choice, _ = _recalled(record)
+    choice, _ = _choice_and_file(record)
     recall_turns(choice, record)
     choice.ask()  # which looks at what was told last
     return choice.result()

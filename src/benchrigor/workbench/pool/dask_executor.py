@@ -48,7 +48,7 @@ class DaskExecutor:
                 "A pool of workers", package="distributed", extra="cluster"
             ) from error
         self._distributed, self._scheduler = distributed, scheduler
-        self._client = self._connected()
+        self._client = self._connect()
         workers = self._workers()
         self.hosts = tuple(hosts or sorted(workers))
         problems = [
@@ -71,7 +71,7 @@ class DaskExecutor:
         self._futures: set[Any] = set()
         self._threads = ThreadPoolExecutor(len(self.hosts), thread_name_prefix="dask")
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         try:
             client: Any = self._distributed.Client
             return client(self._scheduler, timeout=_ANSWER_S, set_as_default=False)
@@ -83,7 +83,7 @@ class DaskExecutor:
     def _workers(self) -> dict[str, Any]:
         """Return what the scheduler knows of workers, by name, with their addresses."""
         told = self._client.scheduler_info(n_workers=-1)["workers"]
-        return {str(each["name"]): {**each, "address": address} for address, each in told.items()}
+        return {str(info["name"]): {**info, "address": address} for address, info in told.items()}
 
     def submit(self, host: str, job: Job) -> Future[Outcome]:
         """Begin a job."""
@@ -105,13 +105,13 @@ class DaskExecutor:
             )
             self._futures.add(future)
             try:
-                return self._awaited(host, address, future)
+                return self._await_outcome(host, address, future)
             finally:
                 self._futures.discard(future)
         except Exception as error:  # noqa: BLE001  # Dask has many; each means that it was lost
             return Outcome(kind=LOST, failure=f"{host}: {type(error).__name__}: {error}")
 
-    def _awaited(self, host: str, address: str, future: Any) -> Outcome:
+    def _await_outcome(self, host: str, address: str, future: Any) -> Outcome:
         """Wait for a task, as long as its worker is there: Dask would wait for it forever."""
         seen_s = time.monotonic()
         while True:
@@ -135,7 +135,7 @@ class DaskExecutor:
         while time.monotonic() < until_s:
             try:
                 if self._client.status != "running":
-                    self._client = self._connected()
+                    self._client = self._connect()
                 if (worker := self._workers().get(host)) is not None:
                     return str(worker["address"])
             except (OSError, InvalidInput, RuntimeError):  # the scheduler is away

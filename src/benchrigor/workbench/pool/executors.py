@@ -146,7 +146,7 @@ def run_job(
             assert process.stdin is not None  # noqa: S101  # it is a pipe
             process.stdin.write(json.dumps(codec.encode(job)) + "\n")
             process.stdin.flush()
-        line = _awaited(lines, is_wanted)
+        line = _await_outcome(lines, is_wanted)
         if line:
             return _outcome_of(line)
         code = process.wait()
@@ -170,7 +170,7 @@ def _outcome_of(line: str) -> Outcome:
     return outcome
 
 
-def _awaited(lines: queue.Queue[str], is_wanted: Callable[[], bool]) -> str:
+def _await_outcome(lines: queue.Queue[str], is_wanted: Callable[[], bool]) -> str:
     """Wait for a line that is no sign of life; empty where the process has ended."""
     until_s = time.monotonic() + STALE_S
     while time.monotonic() < until_s:

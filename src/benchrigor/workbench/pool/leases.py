@@ -103,7 +103,7 @@ class LeaseTable:
                         return None
                     free = [name for name in wanted if self._is_free_for(name, me)]
                     if len(free) >= n:
-                        return self._leased(tuple(free[:n]))
+                        return self._lease_hosts(tuple(free[:n]))
                     left_s = None if until_s is None else until_s - time.monotonic()
                     if left_s is not None and left_s <= 0.0:
                         return None
@@ -119,7 +119,7 @@ class LeaseTable:
             among is None or name in among for _, among in before_me
         )
 
-    def _leased(self, names: tuple[str, ...]) -> Lease:
+    def _lease_hosts(self, names: tuple[str, ...]) -> Lease:
         self._number += 1
         token = Token(owner=self._owner, number=self._number)
         self._used |= dict.fromkeys(names, token)

@@ -160,7 +160,7 @@ def carried_out(job: Job, alive: Any) -> Outcome:
     beats = threading.Thread(target=_beat, args=(lock, over, alive), daemon=True)
     beats.start()
     try:
-        outcome = _watched(job)
+        outcome = _watch(job)
     except BaseException:  # whoever asked has died, or ends it: nobody frees the host later
         _end_beats(over, beats)
         lock.free()
@@ -185,23 +185,23 @@ def _beat(lock: HostLock, over: threading.Event, alive: Any) -> None:
                 os.kill(os.getpid(), signal.SIGINT)
 
 
-def _watched(job: Job) -> Outcome:
+def _watch(job: Job) -> Outcome:
     """Do a job, and look at what others use the host for."""
     if not job.alone:
-        return called(job)
+        return call_function(job)
     until_s = time.monotonic() + _PATIENCE_S
     before = _foreign_load(_LOOK_S)
     while before > _FOREIGN and time.monotonic() < until_s:
         before = _foreign_load(_LOOK_S)
     usage = _Usage()
-    outcome = called(job)
+    outcome = call_function(job)
     during, after = usage.foreign(), _foreign_load(_LOOK_S)
     most = max(before, during, after)
     disturbed = f"others used {most:.1f} processors" if most > _FOREIGN else ""
     return replace(outcome, before=before, after=after, disturbed=disturbed)
 
 
-def called(job: Job) -> Outcome:
+def call_function(job: Job) -> Outcome:
     """Call the function of a job, here."""
     module, _, name = job.call.partition(":")
     try:

@@ -198,13 +198,13 @@ class Pool:
     ) -> JobDone:
         attempts: list[Attempt] = []
         while True:
-            lease = self._lease(n_hosts, among, [each.host for each in attempts])
+            lease = self._lease(n_hosts, among, [attempt.host for attempt in attempts])
             if lease is None:
                 raise WorkloadFailed(_no_host(attempts))
             try:
                 if over := self._over():
                     return JobDone(failure=over, attempts=tuple(attempts))
-                attempts.append(self._tried(lease, call, arguments))
+                attempts.append(self._try(lease, call, arguments))
             finally:
                 self.table.release(lease)
             outcome = attempts[-1].outcome
@@ -239,7 +239,7 @@ class Pool:
             return self.table.acquire(n_hosts, among=others)
         return self.table.acquire(n_hosts, among=None if among is None else wanted)
 
-    def _tried(self, lease: Lease, call: str, arguments: Mapping[str, Any]) -> Attempt:
+    def _try(self, lease: Lease, call: str, arguments: Mapping[str, Any]) -> Attempt:
         host = lease.hosts[0]
         given = dict(arguments) | ({"hosts": list(lease.hosts)} if "hosts" in arguments else {})
         self._began(host, given)

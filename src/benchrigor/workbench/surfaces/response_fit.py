@@ -99,7 +99,7 @@ def fit_response(
         together.setdefault(key, []).append((point, each.estimates[response]))
     points = [pairs[0][0] for pairs in together.values()]
     several = [[estimate for _, estimate in pairs] for pairs in together.values()]
-    logs, errors = np.reshape([averaged(each) for each in several], (-1, 2)).T
+    logs, errors = np.reshape([average(each) for each in several], (-1, 2)).T
     estimates = [
         together_of(each, log, error, confidence)
         for each, log, error in zip(several, logs.tolist(), errors.tolist(), strict=True)
@@ -143,7 +143,7 @@ def together_of(
     return of_logarithm(log, StandardError(error, math.inf), confidence, n, "average")
 
 
-def averaged(estimates: Sequence[Estimate]) -> tuple[float, float]:
+def average(estimates: Sequence[Estimate]) -> tuple[float, float]:
     """Return the logarithm of the average of one point's estimates, and its standard error.
 
     Where they differ by more than their errors the error grows with them (Birge 1932).

@@ -26,7 +26,7 @@ from benchrigor.workbench.surfaces.gaussian_process import GaussianProcess
 from benchrigor.workbench.surfaces.quadratic import Quadratic
 from benchrigor.workbench.surfaces.response_fit import (
     ResponseFit,
-    averaged,
+    average,
     fit_response,
     of_logarithm,
     together_of,
@@ -296,7 +296,7 @@ class Surface(OneLine):
         for point, estimate in zip(fit.points, fit.estimates, strict=True):
             several.setdefault(show_point(point), []).append(estimate)
         results = {
-            name: together_of(each, *averaged(each), self._confidence)
+            name: together_of(each, *average(each), self._confidence)
             for name, each in several.items()
         }
         direction = Direction.HIGHER if fit.sign > 0.0 else Direction.LOWER
