@@ -525,24 +525,20 @@ def test_speeds_are_ranked(cli, speeds):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [(), ("--fresh",)])
-def test_a_benchmark_that_has_changed_itself_is_told(cli, tmp_path, strict, monkeypatch, how):
+@pytest.mark.parametrize("how", [("--in-process",), ("--fresh",)])
+def test_a_run_keeps_what_the_source_of_its_function_says(cli, tmp_path, strict, monkeypatch, how):
     def ran(text):
         monkeypatch.delitem(sys.modules, "job", raising=False)
         (tmp_path / "job.py").write_text(text)
         importlib.invalidate_caches()
-        words = ("--budget", "1", "--target", "50%", "--json", *how)
-        return strict(cli("run", *words, "job:work").stdout)["run_id"]
-
-    def warnings(*ids):
-        told = strict(cli("compare", "--json", *ids).stdout)
-        return " ".join(told.get("warnings", [told.get("error")]))
+        words = ("--budget", "30", "--max-rounds", "1", "--json", *how)
+        return strict(cli("run", *words, "job:work").stdout)["provenance"]["function"]
 
     first = ran("def part():\n    return 1\n\ndef work():\n    return part()\n")
     called = ran("def part():\n    return 22\n\ndef work():  # commented\n    return part()\n")
     changed = ran("def part():\n    return 1\n\ndef work():\n    return part() + 333\n")
-    assert "functions-differ" not in warnings(first, called)
-    assert "The source of job:work itself differs" in warnings(first, changed)
+    assert first == called
+    assert first != changed
 
 
 # What is failed on
