@@ -1,6 +1,7 @@
 """The explanation retraces statistics of every kind."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -43,17 +44,22 @@ def fresh_starts() -> Draw:
 
 
 RECORDS = {
-    "quantile": told(steady(), statistic="p10"),
-    "harmonic": told(steady(), averaging="harmonic"),
-    "subsessions": told(autocorrelated(), method="subsessions"),
-    "invocations": told(fresh_starts(), rounds="restarted"),
-    "median of invocations": told(fresh_starts(), rounds="restarted", statistic="median"),
+    "quantile": lambda: told(steady(), statistic="p10"),
+    "harmonic": lambda: told(steady(), averaging="harmonic"),
+    "subsessions": lambda: told(autocorrelated(), method="subsessions"),
+    "invocations": lambda: told(fresh_starts(), rounds="restarted"),
+    "median of invocations": lambda: told(fresh_starts(), rounds="restarted", statistic="median"),
 }
+
+
+@cache
+def record_of(name: str) -> RunRecord:
+    return RECORDS[name]()
 
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_explanations_fit_a_terminal_of_80_columns(name: str) -> None:
-    lines = explain(RECORDS[name]).splitlines()
+    lines = explain(record_of(name)).splitlines()
     assert max(map(len, lines)) <= 79
     assert lines[0] == "How the speed of told came about"
 
@@ -95,20 +101,20 @@ def test_explanations_fit_a_terminal_of_80_columns(name: str) -> None:
 def test_the_step_to_the_level_is_that_of_its_kind(
     name: str, said: list[str], unsaid: list[str]
 ) -> None:
-    flat = " ".join(explain(RECORDS[name]).split())
+    flat = " ".join(explain(record_of(name)).split())
     assert [words for words in said if words not in flat] == []
     assert [words for words in unsaid if words in flat] == []
 
 
 def test_figures_are_those_of_the_analysis() -> None:
-    quantile, merged = (RECORDS[name].analysis() for name in ("quantile", "subsessions"))
+    quantile, merged = (record_of(name).analysis() for name in ("quantile", "subsessions"))
     assert quantile is not None
     assert quantile.estimate is not None
     assert merged is not None
     found = quantile.estimate
     size = f"{found.n:,} readings have the effective sample size {found.n_effective:,.0f}"
-    assert size in " ".join(explain(RECORDS["quantile"]).split())
+    assert size in " ".join(explain(record_of("quantile")).split())
     (fit,) = merged.fits
     assert fit.batch > 1
     counted = f"subsessions of {fit.batch} readings"
-    assert counted in " ".join(explain(RECORDS["subsessions"]).split())
+    assert counted in " ".join(explain(record_of("subsessions")).split())

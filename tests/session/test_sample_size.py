@@ -1,3 +1,5 @@
+from functools import cache
+
 import pytest
 
 import benchrigor as br
@@ -8,6 +10,7 @@ from benchrigor.stats.planning.power import plan_sizes
 from benchrigor.testing import FakeClock, StepWarmUp, SyntheticWorkload
 
 
+@cache
 def pilot(**given: object) -> RunRecord:
     clock = FakeClock()
     options = br.Options(**{"target": 0.05, **given})  # type: ignore[arg-type]
@@ -24,10 +27,6 @@ def pilot(**given: object) -> RunRecord:
     return br.Session(options, seed=1, clock=clock, name="synthetic").run(workload)
 
 
-SERIES = pilot()
-INVOCATIONS = pilot(rounds="restarted")
-
-
 def estimate_of(record: RunRecord) -> Estimate:
     found = record.estimate()
     assert found is not None
@@ -35,49 +34,53 @@ def estimate_of(record: RunRecord) -> Estimate:
 
 
 def test_a_run_is_planned_from_as_its_estimate_is() -> None:
-    found, alone = plan(SERIES, change=0.02), plan(estimate_of(SERIES), change=0.02)
-    assert alone == plan_sizes(estimate_of(SERIES), change=0.02)
+    found, alone = plan(pilot(), change=0.02), plan(estimate_of(pilot()), change=0.02)
+    assert alone == plan_sizes(estimate_of(pilot()), change=0.02)
     assert (found.n, found.n_low, found.n_high) == (alone.n, alone.n_low, alone.n_high)
     assert (found.power_now, found.change_now) == (alone.power_now, alone.change_now)
     assert (found.name, found.unit, alone.name, alone.seconds) == ("synthetic", "s", "", None)
 
 
 def test_readings_that_were_cut_are_paid_for_once() -> None:
-    found = plan(SERIES, change=0.02)
-    analysis = SERIES.analysis()
+    found = plan(pilot(), change=0.02)
+    analysis = pilot().analysis()
     assert analysis is not None
     cut = analysis.n - found.pilot.n
     assert cut >= 80
-    each = SERIES.elapsed_s / analysis.n
-    assert found.pilot_seconds == SERIES.elapsed_s
+    each = pilot().elapsed_s / analysis.n
+    assert found.pilot_seconds == pilot().elapsed_s
     assert found.seconds == pytest.approx((found.n + cut) * each)
     for price in found.prices:
         assert price.seconds == pytest.approx((price.n + cut) * each)
 
 
 def test_an_invocation_pays_for_its_own_warm_up() -> None:
-    found = plan(INVOCATIONS, change=0.02)
+    found = plan(pilot(rounds="restarted"), change=0.02)
     assert found.counted_in == "invocation"
-    assert found.seconds == pytest.approx(found.n * INVOCATIONS.elapsed_s / found.pilot.n)
+    assert found.seconds == pytest.approx(
+        found.n * pilot(rounds="restarted").elapsed_s / found.pilot.n
+    )
 
 
 def test_no_price_is_below_what_the_run_itself_would_look_at() -> None:
-    series = plan(SERIES, half_widths=(0.5,)).prices[0].n
-    estimate = estimate_of(SERIES)
+    series = plan(pilot(), half_widths=(0.5,)).prices[0].n
+    estimate = estimate_of(pilot())
     assert series >= 750
     assert series * estimate.n_effective / estimate.n >= 100 * (1.0 - 1e-9)
-    assert plan(INVOCATIONS, half_widths=(0.5,)).prices[0].n == 15
+    assert plan(pilot(rounds="restarted"), half_widths=(0.5,)).prices[0].n == 15
     assert plan(pilot(preset="quick"), half_widths=(0.5,)).prices[0].n < 750
 
 
 def test_one_process_does_not_speak_for_others() -> None:
-    assert plan(SERIES).notices[0].code is Code.THIS_PROCESS_ONLY
-    assert Code.THIS_PROCESS_ONLY not in {each.code for each in plan(INVOCATIONS).notices}
+    assert plan(pilot()).notices[0].code is Code.THIS_PROCESS_ONLY
+    assert Code.THIS_PROCESS_ONLY not in {
+        each.code for each in plan(pilot(rounds="restarted")).notices
+    }
 
 
 def test_recorded_readings_took_no_time() -> None:
     session = br.Session(br.Options(target=0.5), seed=1)
-    values = SERIES.readings()[200:700]
+    values = pilot().readings()[200:700]
     asked = session.ask()
     assert asked is not None
     session.tell(br.Round(plan=asked, elapsed_ns=0, unit_readings={"time": values}))
@@ -87,9 +90,9 @@ def test_recorded_readings_took_no_time() -> None:
 
 
 def test_a_metric_is_chosen_by_name() -> None:
-    assert plan(SERIES, metric="time") == plan(SERIES)
+    assert plan(pilot(), metric="time") == plan(pilot())
     with pytest.raises(InvalidInput, match="expected one of 'time'"):
-        plan(SERIES, metric="speed")
+        plan(pilot(), metric="speed")
 
 
 def test_a_run_without_a_number_says_why() -> None:
