@@ -62,6 +62,7 @@ from benchrigor.stats.series.level import (
     fit_level,
     too_few,
 )
+from benchrigor.stats.series.remembered import remembered
 from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
 from benchrigor.stats.series.wall_time_blocks import BLOCKS, block_starts, fit_blocks
 
@@ -312,6 +313,9 @@ def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> Level
     return fit_merged(values, limit=policy.autocorrelation_limit)
 
 
+_fit_round = remembered(_fit)
+
+
 def _inverted(estimate: Estimate, policy: Policy) -> Estimate:
     return reciprocal(estimate) if policy.harmonic else estimate
 
@@ -338,7 +342,7 @@ def _over_series(kept: Sequence[Floats | None], policy: Policy) -> Estimation:
             elif series is not None and policy.share:
                 value = _mean(series)
             elif series is not None:
-                fits.append(_fit(series, policy, transients))
+                fits.append(_fit_round(series, policy, transients))
                 value = fits[-1].level
         except NotEstimable as error:
             refusals.append(notice_of(error))

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchrigor.model import Code, Floats, Notice, PhaseReason, Severity, StablePhase
+from benchrigor.model import (
+    ChangePoints,
+    Code,
+    Floats,
+    Notice,
+    PhaseReason,
+    Severity,
+    StablePhase,
+)
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
 from benchrigor.stats.phases.common_warm_up import CommonCut, common_phases, stable_between
 from benchrigor.stats.phases.trimming import beyond_noise, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.long_run_variance import batch_means
+from benchrigor.stats.series.remembered import remembered
 
 _BY_CHANCE, _FEW = 0.1, 2  # about one in fifty steady rounds seems to change
 # Neither warm-ups nor cool-downs are looked for in the middle. If more than one round does change
@@ -93,7 +102,12 @@ def _changes(readings: Floats, cut: StablePhase) -> list[float]:
     means = batch_means(inside, batch)
     if means.size < MIN_FOR_CHANGES:
         return []
-    points = beyond_noise(means, detect_changes(means))
+    points = _points_beyond_noise(means)
     ends = [points.early] * bool(points.early) + [means.size - points.late] * bool(points.late)
     places = [*points.indices, *ends]
     return [(batch * place + (cut.start or 0)) / readings.size for place in places]
+
+
+@remembered
+def _points_beyond_noise(means: Floats) -> ChangePoints:
+    return beyond_noise(means, detect_changes(means))
