@@ -184,7 +184,8 @@ def test_hooks_are_run_around_with_the_values_of_the_command(cli):
         for place in ("setup", "prepare", "conclude", "cleanup")
         for word in (f"--{place}", note.format(place))
     ]
-    result = cli("commands", "true", "-L", "n", "1,2", "--shell", *hooks, *QUICK, "--json")
+    words = ("--budget", "300", "--max-rounds", "12", "--no-store", "--json")
+    result = cli("commands", "true", "-L", "n", "1,2", "--shell", *hooks, *words)
     assert result.exit_code in {0, 4}
     times = Counter(Path("hooks.txt").read_text().split("\n"))
     for n in "12":

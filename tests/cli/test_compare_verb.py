@@ -4,6 +4,7 @@ import importlib
 import re
 import sys
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -38,25 +39,31 @@ def keep(store):
     journal = Journal(store)
 
     def kept(mean, seed, *, host=None, **given):
-        clock = FakeClock()
-        options = br.Options(
-            **{"target": 1e-9, "max_rounds": 20, "rounds": "restarted", "budget_s": 60.0, **given}
-        )
-        workload = SyntheticWorkload(
-            mean=mean,
-            cv=0.1,
-            warm_up=StepWarmUp(amplitude=2.0, length=80),
-            restarted=True,
-            between_cv=0.005,
-            seed=seed,
-            clock=clock,
-        )
-        record = Session(options, name=f"run {seed}", seed=seed, clock=clock).run(workload)
+        record = restarted(mean, seed, **given)
         if host is not None:
             record = replace(record, provenance=replace(record.provenance, host=host))
         return keep_record(journal, record)
 
     return kept
+
+
+@cache
+def restarted(mean, seed, **given):
+    """Return a run of restarted rounds; as many tests want the same one."""
+    clock = FakeClock()
+    options = br.Options(
+        **{"target": 1e-9, "max_rounds": 20, "rounds": "restarted", "budget_s": 60.0, **given}
+    )
+    workload = SyntheticWorkload(
+        mean=mean,
+        cv=0.1,
+        warm_up=StepWarmUp(amplitude=2.0, length=80),
+        restarted=True,
+        between_cv=0.005,
+        seed=seed,
+        clock=clock,
+    )
+    return Session(options, name=f"run {seed}", seed=seed, clock=clock).run(workload)
 
 
 def keep_record(journal, record):

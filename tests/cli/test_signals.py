@@ -1,7 +1,8 @@
 """The law of signals: in each way of measuring they end it, and nothing that it started is left.
 
 SIGINT lets the round end first. The other signals are handled alike, so CI sends each mode one of
-them, by turns. docs/evidence/trust.py sends every signal to every mode, as the rest here does.
+them, by turns, and one mode of each kind the rarer ones. docs/evidence/trust.py sends every signal
+to every mode, as what is marked `minutes` here does.
 """
 
 import signal
@@ -12,7 +13,7 @@ import signalled
 AT_ONCE = ("SIGTERM", "SIGHUP", "SIGQUIT")
 SOON_S = 15.0
 """From the signal to the end, on a busy machine: ten seconds would be for who swallows signals."""
-FAST = {("run", "SIGHUP"), ("stream", "SIGQUIT"), ("peak", "SIGTERM"), ("ab revisions", "SIGHUP")}
+FAST = {("run", "SIGHUP")}
 WITH_ROUNDS = ("run", "job control", "timeout", "deaf", "commands", "prepare", "ab", "peak")
 
 
@@ -22,7 +23,7 @@ def cases():
             marks = [pytest.mark.slow]
             if (mode, name) in FAST:
                 marks = []
-            elif name != (*AT_ONCE, "SIGINT")[index % 4]:  # `docs/evidence/trust.py` has them all
+            elif name != (*AT_ONCE, "SIGINT")[index % 4]:
                 marks += [pytest.mark.minutes]
             yield pytest.param(mode, name, marks=marks)
 
@@ -40,15 +41,17 @@ def test_a_signal_ends_all_that_was_started(tmp_path, mode, name):
         assert found.rounds >= 2
 
 
+SLOW = pytest.mark.slow
+MINUTES = (SLOW, pytest.mark.minutes)
 OTHERS = (
-    pytest.param("function", "SIGUSR1"),
-    pytest.param("ab revisions", "SIGXCPU", marks=pytest.mark.slow),
-    pytest.param("peak processes", "SIGALRM", marks=pytest.mark.slow),
-    pytest.param("function", "SIGALRM", marks=pytest.mark.slow),
-    pytest.param("fresh", "SIGUSR2", marks=pytest.mark.slow),
-    pytest.param("pooled", "SIGPROF", marks=pytest.mark.slow),
-    pytest.param("timeit", "SIGRTMIN", marks=pytest.mark.slow),
-    pytest.param("pytest", "SIGVTALRM", marks=pytest.mark.slow),
+    pytest.param("function", "SIGUSR1", marks=SLOW),
+    pytest.param("ab revisions", "SIGXCPU", marks=MINUTES),
+    pytest.param("peak processes", "SIGALRM", marks=SLOW),
+    pytest.param("function", "SIGALRM", marks=MINUTES),
+    pytest.param("fresh", "SIGUSR2", marks=SLOW),
+    pytest.param("pooled", "SIGPROF", marks=MINUTES),
+    pytest.param("timeit", "SIGRTMIN", marks=MINUTES),
+    pytest.param("pytest", "SIGVTALRM", marks=SLOW),
 )
 
 
@@ -59,19 +62,23 @@ def test_so_do_all_signals_that_end_programs(tmp_path, mode, name):
     assert (found.left, found.files, found.code) == ([], [], 128 + number), found.stderr
 
 
-KILLED = ("run", "stream", "fresh", "ab fresh", "peak", "peak processes", "prepare", "pytest fresh")
+KILLED = ("run", "fresh", "peak processes", "pytest fresh")
+KILLED_TOO = [pytest.param(m, marks=MINUTES) for m in ("stream", "ab fresh", "peak", "prepare")]
 
 
-@pytest.mark.parametrize(
-    "mode", ["fresh", *(pytest.param(m, marks=pytest.mark.slow) for m in KILLED)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [*KILLED, *KILLED_TOO])
 def test_commands_and_workers_do_not_outlive_a_run_that_is_killed(tmp_path, mode):
     """A moment after they began: until the kernel has been asked to, it cannot kill them."""
     assert signalled.trial(mode, signal.SIGKILL, tmp_path, delay_s=0.2).left == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["run", "ab revisions", "ab build", "peak processes", "pooled"])
+@pytest.mark.parametrize(
+    "mode",
+    ["ab revisions", "pooled"]
+    + [pytest.param(mode, marks=MINUTES) for mode in ("run", "ab build", "peak processes")],
+)
 def test_signals_that_come_together_do_not_interrupt_the_cleaning_up(tmp_path, mode):
     """A terminal that closes sends SIGHUP twice, `timeout` SIGTERM."""
     run = signalled.start(mode, tmp_path)
@@ -86,7 +93,11 @@ def test_signals_that_come_together_do_not_interrupt_the_cleaning_up(tmp_path, m
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delay_s", [0.0, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2])
+@pytest.mark.parametrize(
+    "delay_s",
+    [0.0, 0.005, 0.05]
+    + [pytest.param(delay_s, marks=MINUTES) for delay_s in (0.002, 0.01, 0.02, 0.1, 0.2)],
+)
 def test_a_signal_that_comes_while_a_command_is_started_ends_it_too(tmp_path, delay_s):
     words = (
         "run",

@@ -187,9 +187,10 @@ def test_a_slower_working_tree_is_measured_by_fresh_processes_of_both(pytester, 
     options = ("--bench-against", "one", "--bench-budget", "3", "--bench-json", "all.json")
     result = pytester.runpytest_subprocess(*BARE, *options, "-k", "other or method")
     told = json.loads((repository / "all.json").read_text())["against"]
-    ratios = {name: each["ratio"]["value"] for name, each in told["comparisons"].items()}
-    assert ratios["test_other"] > 2.0 > ratios["test_method"]
-    # A busy machine starts too few processes for a verdict.
+    ratios = {name: found["ratio"] for name, found in told["comparisons"].items()}
+    # A busy machine starts too few processes for a ratio, or for a verdict.
+    assert ratios["test_other"] is None or ratios["test_other"]["value"] > 2.0
+    assert ratios["test_method"] is None or ratios["test_method"]["value"] < 2.0
     assert result.ret == int("worse" in told["verdicts"].values())
     assert git(repository, "worktree", "list").count("\n") == 1
     assert git(repository, "status", "--porcelain", "--untracked-files=no") == " M src/shop.py\n"

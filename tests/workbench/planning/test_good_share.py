@@ -111,7 +111,7 @@ def test_a_peak_by_the_share_of_good_requests_is_found():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("server", [Queue, Shedding])
+@pytest.mark.parametrize("server", [Queue, pytest.param(Shedding, marks=pytest.mark.minutes)])
 def test_intervals_hold_whatever_makes_requests_bad(server: type[Queue]):
     """Of 12 searches with a budget of 4 minutes 10 or more, which are within 8%."""
     found = [searched(server(seed), budget_s=240.0).load for seed in range(100, 112)]

@@ -58,16 +58,16 @@ def test_each_policy_finds_the_peak(policy: str, capacity: float):
 
 @pytest.mark.slow
 def test_the_interval_holds_the_peak_and_is_as_narrow_as_wanted():
-    """Of 80 searches with noise of 12 % in a minute at least 69 hold it, 99.9 % of times .95."""
+    """Of 40 searches with noise of 12 % in a minute at least 33 hold it, 99.9 % of times .95."""
     held, narrow = 0, 0
-    for seed in range(80):
-        capacity = 150.0 * 1.04**seed
+    for seed in range(40):
+        capacity = 150.0 * 1.08**seed
         load = searched(serving(capacity, noise=0.12, seed=seed)).load
         assert load is not None
         held += load.low <= capacity - 1 / LIMIT_S <= load.high
         narrow += load.high / load.low <= 1.05**2
-    assert held >= 69
-    assert narrow == 80
+    assert held >= 33
+    assert narrow == 40
 
 
 @pytest.mark.slow

@@ -54,7 +54,7 @@ def test_runs_that_fail_share_the_time_of_their_round() -> None:
     failing = hooked(("sh", "-c", "sleep 0.4; false"), ignore_failure=True)
     finished, _ = run(failing, seconds=0.5)
     assert finished.cut
-    assert finished.facts["failed_runs"] < 3
+    assert finished.facts.get("failed_runs", 0) < 3  # none where the machine is too slow for one
 
 
 @pytest.mark.slow
