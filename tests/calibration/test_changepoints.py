@@ -13,7 +13,7 @@ import pytest
 
 from benchrigor.stats import detect_changes, find_stable_phase
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.minutes]  # CI runs the evidence that says the same
 
 
 def evidence(name: str) -> ModuleType:

@@ -9,7 +9,7 @@ from benchrigor.errors import NotEstimable
 from benchrigor.model import Floats
 from benchrigor.stats import estimate_invocations
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.minutes]  # CI runs the evidence that says the same
 
 
 def lottery(rng: np.random.Generator, *, warm: bool) -> list[Floats]:

@@ -12,7 +12,7 @@ from benchrigor.stats import estimate_quantile
 from benchrigor.stats.estimators.order_statistics import quantile_of
 from benchrigor.stats.series.level import TRANSIENTS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.minutes]  # CI runs the evidence that says the same
 
 BOTH = pytest.mark.parametrize("transients", [(), TRANSIENTS], ids=["plain", "transients"])
 Series = np.ndarray

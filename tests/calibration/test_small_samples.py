@@ -12,7 +12,7 @@ from simulated.series import autoregressive
 
 from benchrigor.stats import estimate_level, fit_level
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.minutes]  # CI runs the evidence that says the same
 
 REPETITIONS = 1_000
 SIZES = (29, 30, 31, 37, 45, 60, 100)

@@ -59,6 +59,7 @@ def test_parameters_that_fill_a_secret_are_hidden(cli, words):
     assert '"n": "7"' in ran.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -255,6 +256,7 @@ def test_a_baseline_is_what_the_others_are_compared_with(cli, strict):
     assert cli(*words, "--no-store", "--fail-on", "never").exit_code in {0, 4}
 
 
+@pytest.mark.slow
 def test_a_run_of_it_is_taken_up_again_with_what_is_run_around(cli, store):
     cli("commands", "true", "--prepare", "touch prepared", "--max-rounds", "2")
     (run,) = Journal(store).runs()

@@ -357,6 +357,7 @@ def test_metrics_of_other_names_are_named(cli, store):
 # What cannot be compared
 
 
+@pytest.mark.slow
 def test_units_that_differ_are_refused(cli, store, files):
     journal = Journal(store)
     ids = [
@@ -551,6 +552,7 @@ def test_a_run_keeps_what_the_source_of_its_function_says(cli, tmp_path, strict,
 # What is failed on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("candidate", "words", "fail_on", "code"),
     [

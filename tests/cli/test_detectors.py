@@ -31,6 +31,7 @@ def test_the_published_method_finds_the_phases_of_a_file(cli, phased, verb):
     assert phases["change_points"]["level"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shortest", [10, 20])
 def test_the_least_segment_of_the_published_method_can_be_chosen(cli, tmp_path, shortest):
     path = tmp_path / "known.csv"
@@ -45,6 +46,7 @@ def test_the_least_segment_of_the_published_method_can_be_chosen(cli, tmp_path, 
     assert default[0] >= 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -66,6 +68,7 @@ def test_each_verb_that_measures_takes_a_detector(cli, store, tmp_path, words):
     assert {Journal(store).load(run["run_id"]).options.detector for run in runs} == {"edm"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--paired",)])
 def test_files_are_compared_by_the_detector_that_is_asked_for(cli, tmp_path, more):
     rng = np.random.default_rng(5)

@@ -85,6 +85,7 @@ def test_words_that_describe_no_metric_are_refused(cli, program, pick, said):
     assert said in result.stderr
 
 
+@pytest.mark.slow
 def test_rounds_of_a_file_are_told_by_a_column(cli, strict, starts):
     whole = cli("analyze", "old.csv", "--column", "u", "--unit", "ms", "--details")
     assert "[repeated-warm-ups]" in whole.stdout

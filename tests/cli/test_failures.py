@@ -131,6 +131,7 @@ def test_what_only_makes_a_coroutine_is_not_timed(cli, store, module, name, phra
     assert not store.exists() or not Journal(store).runs()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["coroutine", "partly", "awaited"])
 def test_coroutine_functions_are_awaited(cli, module, name):
     result = cli("run", "--budget", "0.2", f"{module}:{name}")

@@ -23,6 +23,7 @@ def test_analyze_shows_the_benchmarks_of_a_file(cli, strict) -> None:
     assert [each["name"] for each in documents] == [FIRST, "sort --parallel=2 a.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["analyze", "explain", "plan", "replay", "changes"])
 def test_each_verb_takes_the_benchmark_that_is_named(cli, strict, verb) -> None:
     result = cli(verb, HYPERFINE, "--column", FIRST, "--json")

@@ -70,6 +70,7 @@ def test_the_help_documents_every_exit_code(cli):
         assert f"\n| {code:d} | " in documented
 
 
+@pytest.mark.slow
 def test_every_verb_prints_json(cli):
     for verb in VERBS:
         assert "--json" in cli(verb, "--help").stdout

@@ -47,6 +47,7 @@ def test_a_plain_table_is_read_without_the_careful_reader(text, tmp_path, monkey
     assert series.tolist() == [index / 7 for index in range(5_000)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row",
     [
@@ -64,6 +65,7 @@ def test_any_row_in_a_long_table_is_what_the_careful_reader_says(
     assert quick == careful
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["5000,1.5,a", "5000,1.", "5000", "\n", "5000,1.5,a\r"])
 def test_the_end_of_a_long_table_is_what_the_careful_reader_says(
     end, tmp_path, monkeypatch

@@ -508,6 +508,7 @@ def test_a_stream_is_measured_in_one_process_and_taken_up_again(cli, store, scri
     assert only_run(store).readings("u").size == 350
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flags", "wanted"), [((), 1), (("--no-reference",), 0)])
 def test_a_reference_is_run_in_turn_with_a_command(cli, store, flags, wanted):
     cli("run", *TEN_ROUNDS, *flags, "true")
@@ -629,6 +630,7 @@ def plain(): pass
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "why"),
     [

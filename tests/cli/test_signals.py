@@ -28,6 +28,7 @@ def cases():
             yield pytest.param(mode, name, marks=marks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "name"), [*cases()])
 def test_a_signal_ends_all_that_was_started(tmp_path, mode, name):
     number = getattr(signal, name)
@@ -55,6 +56,7 @@ OTHERS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "name"), OTHERS)
 def test_so_do_all_signals_that_end_programs(tmp_path, mode, name):
     number = getattr(signal, name)

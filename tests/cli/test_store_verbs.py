@@ -42,6 +42,7 @@ def test_reading_from_a_store_that_is_not_there_says_so_and_makes_none(cli, stor
     assert not store.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["show", "explain", "resume"])
 def test_an_unknown_run_is_named(cli, run_id, verb):
     result = cli(verb, "nonsense")
@@ -49,6 +50,7 @@ def test_an_unknown_run_is_named(cli, run_id, verb):
     assert "no run 'nonsense'" in result.stderr
 
 
+@pytest.mark.slow
 def test_list_shows_runs_newest_first(cli, run_id, store):
     cli("run", "--max-rounds", "1", "--name", "a name " * 40 + "to the end", "true")
     lines = cli("list").stdout.splitlines()
@@ -84,12 +86,14 @@ def test_list_shows_the_numbers_of_older_runs_too(cli, store, monkeypatch):
     assert listed(new) == "26.1 ms ±3.1 % · satisfied · 12 rounds"
 
 
+@pytest.mark.slow
 def test_list_finds_by_name(cli, run_id, strict):
     assert [run["run_id"] for run in strict(cli("list", "tru", "--json").stdout)] == [run_id]
     assert strict(cli("list", "nonsense", "--json").stdout) == []
     assert "match 'nonsense'" in cli("list", "nonsense").stdout
 
 
+@pytest.mark.slow
 def test_show_prints_the_report_again(cli, run_id):
     result = cli("show", run_id[:5])
     assert result.exit_code == 0
@@ -279,6 +283,7 @@ def test_names_and_arguments_that_are_not_utf_8_are_stored_escaped(cli, store):
     assert cli("list", "n\udcff").stdout.splitlines()[0].endswith("  n\\udcff")
 
 
+@pytest.mark.slow
 def test_list_marks_a_damaged_run_and_shows_the_others(cli, run_id, store):
     cli("run", "--max-rounds", "1", "true")
     with closing(sqlite3.connect(store, isolation_level=None)) as connection:
@@ -315,6 +320,7 @@ def test_list_shows_the_revision_that_was_measured(cli, store, tmp_path, monkeyp
     assert cli("list").stdout.splitlines()[0].endswith(f"true  {log.stdout[:7]}+")
 
 
+@pytest.mark.slow
 def test_an_export_replaces_all_files_or_none(cli, run_id, tmp_path):
     folder = tmp_path / "tables"
     cli("export", run_id, "-o", folder)
@@ -362,6 +368,7 @@ def test_an_empty_file_is_not_made_a_store_by_reading(cli, store, words):
     assert [path.name for path in store.parent.glob("*.sqlite*")] == [store.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["plain.sqlite", "two words.sqlite", "it's \x1b[2J\n\udcff\\.sqlite"]
 )

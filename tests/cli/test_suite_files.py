@@ -127,6 +127,7 @@ def test_means_are_shown_and_refused_with_the_option_that_keeps_readings(cli, tm
     assert cli("compare", "means.csv", DATA / "hyperfine.json", "--fail-on", "worse").exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [20, 40, 80])
 def test_no_line_is_wider_than_the_terminal(cli, suites, monkeypatch, columns) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))

@@ -132,6 +132,7 @@ def test_a_folder_without_results_and_a_missing_file_are_errors(tmp_path: Path) 
         results_in("/dev/zero")
 
 
+@pytest.mark.slow
 def test_too_many_benchmarks_are_refused(held) -> None:
     lines = "".join(f'{{"name": "{index}", "unit": "", "value": 1}}\n' for index in range(10_001))
     with pytest.raises(InvalidInput, match="more than 10,000 benchmarks"):

@@ -267,6 +267,7 @@ def test_more_nodes_than_kernels_leave_the_slow_ones_idle() -> None:
     assert found.nodes[0].kernels == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("traffic", [{}, {("a", "b"): 0.0}, {("a", "a"): 7.0}])
 def test_without_traffic_between_kernels_the_load_alone_counts(traffic: Traffic) -> None:
     times = {"a": 3.0, "b": 2.0, "c": 1.0}

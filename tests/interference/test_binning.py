@@ -135,6 +135,7 @@ def test_without_values_there_are_none() -> None:
 numbers = st.lists(st.floats(-1e150, 1e150), min_size=1, max_size=60)
 
 
+@pytest.mark.slow
 @BOTH
 @given(values=numbers, bins=st.integers(2, 20))
 def test_bins_are_bounded_and_order_is_kept(way: WAY, values: list[float], bins: int) -> None:

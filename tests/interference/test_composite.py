@@ -134,6 +134,7 @@ def test_runs_that_cannot_be_cleaned_are_named() -> None:
     assert notice.evidence["runs"] == "3"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "noted"), [("normal", False), ("exponential", True)])
 def test_what_the_program_itself_is_slow_by_is_noted(noise: str, noted: bool) -> None:
     def run(rng: np.random.Generator) -> SegmentProfile:

@@ -181,6 +181,7 @@ def test_no_record_holds_secrets_whoever_makes_it():
     assert record.name == f"tool --token {HIDDEN}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["a" * 50_000, "x: " * 10_000, "://" * 10_000, '"' * 10_001])
 def test_long_texts_take_no_long_time(text):
     assert hide_secrets([text, text]) == [text, text]

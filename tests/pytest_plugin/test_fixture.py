@@ -32,6 +32,7 @@ def table_in(result):
     return lines[start + 1 : stop]
 
 
+@pytest.mark.slow
 def test_the_fixture_returns_the_result_and_measures(pytester):
     pytester.makepyfile(SUMMING)
     result = pytester.runpytest(*QUICK)
@@ -53,6 +54,7 @@ def test_each_function_is_measured_for_two_seconds_at_most(pytester):
     pytester.runpytest(*BARE).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_nothing_stands_between_the_loop_that_times_and_the_function(pytester):
     pytester.makepyfile("""
         import sys
@@ -392,6 +394,7 @@ def test_the_test_is_the_benchmark_whose_source_is_kept(pytester):
     pytester.runpytest(*QUICK).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fresh", [(), ("--bench-fresh",)])
 def test_the_detector_is_an_option_and_of_the_marker(pytester, fresh):
     pytester.makepyfile("""
@@ -467,6 +470,7 @@ def test_module(bench):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
 @pytest.mark.parametrize("options", [(), ("--bench-fresh", "-k=module")])
 def test_a_call_that_hangs_fails_the_test_and_says_so(pytester, monkeypatch, options):

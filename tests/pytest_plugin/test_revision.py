@@ -136,6 +136,7 @@ def test_what_became_slower_fails_the_run(pytester, simulated, ratio, fail_on, c
     assert git(pytester.path, "worktree", "list").count("\n") == 1
 
 
+@pytest.mark.slow
 def test_both_sides_differ_in_where_they_are_imported_from(pytester, repository, simulated):
     run(pytester, "test_shop.py", "-k", "total and 200", "--bench-json", "all.json")
     [((name, there), (same_name, here))] = simulated["sides"]
@@ -149,6 +150,7 @@ def test_both_sides_differ_in_where_they_are_imported_from(pytester, repository,
     assert told["not_compared"] == {}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compared_is_named_with_the_reason(pytester, repository, simulated):
     (repository / "src" / "added.py").write_text("def work():\n    pass\n")
     result = run(pytester, "test_left_out.py")

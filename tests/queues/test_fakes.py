@@ -76,12 +76,14 @@ def services(items: int = 200_000, **given: object) -> Floats:
     return alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.97])
 def test_shape_is_the_deviation_of_the_logarithm(correlation: float) -> None:
     times = np.log(services(20_000, service="lognormal", shape=2.0, correlation=correlation))
     assert times.std() == pytest.approx(2.0, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
 def test_shape_is_the_index_of_the_tail(correlation: float) -> None:
     times = services(20_000, service="pareto", shape=1.5, correlation=correlation)
@@ -89,6 +91,7 @@ def test_shape_is_the_index_of_the_tail(correlation: float) -> None:
     assert np.mean(times > 10.0 / 3.0) == pytest.approx(10.0**-1.5, rel=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("service", "shape"), [("lognormal", 1.0), ("exponential", 1.5)])
 def test_correlation_is_that_of_normal_scores(service: str, shape: float) -> None:
     times = services(20_000, service=service, shape=shape, correlation=0.8)

@@ -116,6 +116,7 @@ def test_after_the_end_nothing_changes_it() -> None:
     assert search.ask() is None
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.floats(0.98, 1.02), st.booleans(), st.integers(0, 3)), min_size=1, max_size=60

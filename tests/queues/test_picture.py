@@ -56,6 +56,7 @@ def test_each_stretch_is_a_dot_in_its_middle() -> None:
     assert heights == pytest.approx(stretches.rates)
 
 
+@pytest.mark.slow
 def test_each_phase_has_its_rate_and_interval_and_a_line_where_it_begins() -> None:
     rates, stretches = recorded()
     axes = plot_rates(rates, stretches)
@@ -76,6 +77,7 @@ def test_each_phase_has_its_rate_and_interval_and_a_line_where_it_begins() -> No
     assert border[0][0] == pytest.approx(rates[1].start_s)
 
 
+@pytest.mark.slow
 def test_what_has_not_converged_is_hollow() -> None:
     rates, stretches = recorded()
     rates[1] = replace(rates[1], converged=False, reason=RateReason.FEW_ITEMS)
@@ -119,6 +121,7 @@ def test_stretches_of_nothing_but_waiting_have_no_dot() -> None:
     assert np.isfinite(axes.get_ylim()).all()
 
 
+@pytest.mark.slow
 def test_what_came_of_it_is_said_above() -> None:
     rates, stretches = recorded()
     axes = plot_rates(rates, stretches, unit="lines", title="parse")

@@ -64,6 +64,7 @@ def test_closing_in_the_middle_of_a_wait_disturbs_nobody() -> None:
     assert tap.head.read() == (counts,)
 
 
+@pytest.mark.slow
 def test_a_queue_whose_tap_was_forgotten_goes_on(page: Page) -> None:
     source: queue.Queue[int] = queue.Queue()
     Tap(source, name="work", page=page)

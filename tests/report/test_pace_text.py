@@ -95,6 +95,7 @@ def test_the_page_tells_the_pace_over_the_run(slow: RunRecord) -> None:
     assert math.exp(-math.log(1.6) / 2.0) == pytest.approx(analysis.pace.mean, rel=0.01)
 
 
+@pytest.mark.slow
 def test_how_the_figure_came_to_be_is_explained(slow: RunRecord) -> None:
     analysis, told = slow.analysis(), words(explain(slow))
     assert analysis is not None
@@ -163,6 +164,7 @@ def test_a_speed_is_shown_at_full_pace_on_the_page_and_in_the_headline(
     assert "At full pace: 26.0 MB/s [24.0, 28.0] 95%." in words(explain(record))
 
 
+@pytest.mark.slow
 def test_the_table_leads_with_it_too(slow: RunRecord) -> None:
     head, first, second, *_ = tabulate([slow, paced(references=False)]).splitlines()
     assert head.split() == ["name", "mean", "just", "now", "readings", "ended"]

@@ -184,6 +184,7 @@ def test_a_rate_is_the_harmonic_mean_of_the_readings_that_were_kept() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", ["continuous", "restarted"])
 def test_unit_readings_of_rates_are_averaged_harmonically(rounds: str) -> None:
     rng = np.random.default_rng(4)

@@ -50,6 +50,7 @@ DOORS: dict[str, Callable[[np.ndarray], br.RunRecord]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", DOORS)
 def test_the_published_method_finds_the_stable_phase_of_a_phased_series(door: str) -> None:
     for seed in range(3):
@@ -72,6 +73,7 @@ def test_the_published_method_gives_its_known_answer() -> None:
     assert by_changes.analyses[0].phases[0].change_points.indices == (30, 131)
 
 
+@pytest.mark.slow
 def test_each_function_that_measures_takes_a_detector() -> None:
     clock = FakeClock(resolution_ns=1)
     durations = np.random.default_rng(1).normal(1e6, 3e4, 4096)
@@ -100,6 +102,7 @@ def test_a_wrong_detector_is_refused_by_name() -> None:
         br.measure(lambda work: work, work=(1, 10), detector="edm")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_round", [False, True])
 def test_pairs_are_cut_by_the_detector_that_is_asked_for(by_round: bool) -> None:
     rng = np.random.default_rng(5)
@@ -117,6 +120,7 @@ def test_pairs_are_cut_by_the_detector_that_is_asked_for(by_round: bool) -> None
     assert ratios["edm"] != ratios["ranks"]
 
 
+@pytest.mark.slow
 def test_steady_pairs_are_compared_by_the_published_method_too() -> None:
     for seed in range(5):
         rng = np.random.default_rng([36, seed])
@@ -128,6 +132,7 @@ def test_steady_pairs_are_compared_by_the_published_method_too() -> None:
         assert comparison.ratio.value == pytest.approx(1.1, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [False, True])
 def test_recordings_are_compared_by_the_detector_that_is_asked_for(paired: bool) -> None:
     rng = np.random.default_rng(5)
@@ -150,6 +155,7 @@ def two_sides(rng: np.random.Generator) -> list[np.ndarray]:
     return [rng.normal(levels, 0.05) for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_a_stable_phase_is_looked_for_by_the_detector_that_is_named() -> None:
     for seed in range(10):
         series = phased(seed)
@@ -174,6 +180,7 @@ STATISTICS: dict[str, Callable[..., br.Estimate | None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STATISTICS)
 def test_each_function_that_trims_takes_a_detector(name: str) -> None:
     function, sides = STATISTICS[name], two_sides(np.random.default_rng(5))

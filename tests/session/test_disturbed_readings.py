@@ -164,6 +164,7 @@ def test_other_metrics_are_of_the_same_readings() -> None:
     assert size.value == pytest.approx(100.0, abs=0.01)
 
 
+@pytest.mark.slow
 def test_each_restarted_round_leaves_its_own_out() -> None:
     record = session(rounds="restarted", max_rounds=12, target=1e-6, readings_per_round=500)
     analysis, disturbed = record.analysis(), left_out(record)
@@ -176,6 +177,7 @@ def test_each_restarted_round_leaves_its_own_out() -> None:
     assert sum(sizes) == analysis.n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["readings", "unit_readings"])
 def test_rounds_of_one_reading_are_groups(key: str) -> None:
     def as_command(plan: br.RoundPlan, own: Floats, delay: Floats) -> dict[str, Any]:

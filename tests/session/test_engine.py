@@ -256,6 +256,7 @@ def test_the_spread_between_restarted_rounds_enters_the_interval() -> None:
     assert 0.03 < estimate.half_width < 0.15
 
 
+@pytest.mark.slow
 def test_too_many_restarted_rounds_without_a_stable_phase_end_the_session() -> None:
     rng = np.random.default_rng(8)
 

@@ -130,6 +130,7 @@ def test_a_range_of_work_makes_the_speed_the_estimate() -> None:
     assert len(set(job.amounts)) > 10
 
 
+@pytest.mark.slow
 def test_setup_and_teardown_do_not_slow_the_speed() -> None:
     clock = FakeClock()
     calls = []
@@ -506,6 +507,7 @@ def test_shares_may_be_given_in_percent() -> None:
         br.measure(nap, target="2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bend", "code"), [(0, False), (600, True)])
 def test_larger_amounts_than_a_budget_allows_are_tried_and_judged(bend, code):
     clock, noise = FakeClock(resolution_ns=1), np.random.default_rng(36)

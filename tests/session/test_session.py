@@ -391,6 +391,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert RunRecord.from_dict(session.result().to_dict()).to_dict() == session.result().to_dict()
 
 
+@pytest.mark.slow
 def test_a_function_or_generator_function_of_an_amount_is_adapted() -> None:
     clock = FakeClock()
     amounts: list[float] = []

@@ -165,6 +165,7 @@ def keeping(n):
 """
 
 
+@pytest.mark.slow
 def test_the_source_of_a_function_tells_two_of_one_name_apart(tmp_path, monkeypatch):
     (tmp_path / "twice.py").write_text(FUNCTIONS)
     monkeypatch.syspath_prepend(tmp_path)

@@ -249,6 +249,7 @@ def test_where_no_round_counts_there_is_a_refusal() -> None:
     assert "0 rounds count" in str(record)
 
 
+@pytest.mark.slow
 def test_what_was_left_out_need_not_be_run_again() -> None:
     engine = Engine(wps(work=(0, 10_000), target=0.004, max_rounds=60), seed=1)
     told(engine)
@@ -305,6 +306,7 @@ def test_a_stored_run_is_retraced_to_the_same_line() -> None:
     assert codec.encode(cut_off.analyses[0]) == codec.encode(record.analyses[0])
 
 
+@pytest.mark.slow
 def test_a_run_of_amounts_of_ones_own_is_retraced_without_further_rounds() -> None:
     own = (40, 80, 160, 320, 5_000, 9_000, 20_000)
     engine = Engine(

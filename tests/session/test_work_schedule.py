@@ -205,6 +205,7 @@ WORKLOADS: dict[str, tuple[float, float | None, Lasting]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_amounts_do_not_rise_with_time(name: str) -> None:
     low, high, lasting = WORKLOADS[name]

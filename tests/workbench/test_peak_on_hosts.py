@@ -87,6 +87,7 @@ def test_what_is_wrong_with_hosts_is_named(cli, words, said):
     assert said in " ".join(result.stderr.split())
 
 
+@pytest.mark.slow
 def test_a_dry_run_asks_no_host(cli, store):
     words = ("--host", "elm", "--prefix", "false {host}", "--accuracy", "20%", "--dry-run")
     result = cli("peak", *URL, *words, "--json")

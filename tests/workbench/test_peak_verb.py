@@ -93,6 +93,7 @@ def test_further_limits_may_bind(cli):
     assert result.stdout.startswith("  peak 1")
 
 
+@pytest.mark.slow
 def test_after_the_last_trial_no_time_is_left(cli):
     words = ("--mean", "40ms", "--accuracy", "20%", "--budget", "100")
     *others, last = cli("peak", *words, *READ, *fake()).stderr.split(" req/s · ")[1:]
@@ -576,6 +577,7 @@ def test_a_share_of_good_requests_is_limited_stored_and_shown(cli, store, strict
     assert peak["load"]["high"] > 120.0
 
 
+@pytest.mark.slow
 def test_a_dry_run_of_a_share_offers_no_load(cli, store):
     words = ("--slo", SLO, "--seed-load", "5", "--accuracy", "20%", "--dry-run")
     result = cli("peak", "--url", "http://127.0.0.1:9/", *words)

@@ -132,6 +132,7 @@ def cancelled(): raise asyncio.CancelledError
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["own", "at_once", "cancelled"])
 def test_a_fresh_interpreter_tells_how_it_ended(tmp_path: Path, name: str) -> None:
     (tmp_path / "ending.py").write_text(MODULE)

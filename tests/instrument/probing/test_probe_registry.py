@@ -135,6 +135,7 @@ def test_a_probe_in_use_takes_less_than_a_kibibyte() -> None:
     assert taken / many < 1.1 * 1024  # with what nests in it, and the first pages of the registry
 
 
+@pytest.mark.slow
 def test_a_registry_that_nobody_has_is_forgotten() -> None:
     own = ProbeRegistry()
     with own.probe("held"), own.probe("again").again():
@@ -269,6 +270,7 @@ def test_all_probes_are_switched_at_once(registry: ProbeRegistry) -> None:
     assert [each.count for each in registry.read().values()] == [1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("value", "on"),
     [(None, True), ("", True), ("1", True), ("0", False), ("off", False), (" No ", False)],

@@ -72,6 +72,7 @@ def nominal(found: dict[str, int]) -> dict[str, int]:
     return {name: found[name] for name in NOMINAL if found[name]}
 
 
+@pytest.mark.slow
 @linux
 def test_reading_the_counters_does_not_show_in_them(gains: Gains) -> None:
     for _ in range(5):
@@ -97,6 +98,7 @@ def test_floating_point_operations_of_a_pause_do_not_count(monkeypatch: pytest.M
     made.close()
 
 
+@pytest.mark.slow
 @linux
 def test_files_are_counted_exactly(gains: Gains, tmp_path: Path) -> None:
     path = tmp_path / "known"
@@ -111,6 +113,7 @@ def test_files_are_counted_exactly(gains: Gains, tmp_path: Path) -> None:
     assert nominal(gains(read)) == {"opens": 1, "closes": 1, "reads": 2, "read_bytes": 1000}
 
 
+@pytest.mark.slow
 @linux
 def test_writes_are_counted_exactly_and_what_stays_open_is_not_closed(
     gains: Gains, tmp_path: Path
@@ -125,6 +128,7 @@ def test_writes_are_counted_exactly_and_what_stays_open_is_not_closed(
     assert nominal(gains(lambda: os.close(opened[0]))) == {"closes": 1}
 
 
+@pytest.mark.slow
 @linux
 def test_collections_and_switches_are_counted(gains: Gains) -> None:
     assert nominal(gains(lambda: (gc.collect(0), gc.collect()))) == {"gc_young": 1, "gc_full": 1}
@@ -140,6 +144,7 @@ def test_collections_and_switches_are_counted(gains: Gains) -> None:
         end.close()
 
 
+@pytest.mark.slow
 @linux
 def test_computation_is_the_threads_own(counters: ThreadCounters, gains: Gains) -> None:
     idle = min(gains(lambda: None)["computation"] for _ in range(20))
@@ -148,6 +153,7 @@ def test_computation_is_the_threads_own(counters: ThreadCounters, gains: Gains) 
     assert counters.computation in ("cpu_s", "instructions")
 
 
+@pytest.mark.slow
 @linux
 def test_a_pause_does_not_count(counters: ThreadCounters, gains: Gains) -> None:
     def pause() -> None:
@@ -219,6 +225,7 @@ def test_a_thread_is_counted_by_one_recorder(opens) -> None:
         count_opens()
 
 
+@pytest.mark.slow
 def test_collections_are_counted_by_generation() -> None:
     gc.disable()
     try:

@@ -37,6 +37,7 @@ def test_constant_service_is_blocked_less() -> None:
     assert suggest_buffer(8, 10, process="deterministic").capacity == 8
 
 
+@pytest.mark.slow
 @given(loads, loads, shares, processes)
 def test_a_busier_stage_needs_no_less_room(
     one: float, other: float, share: float, process: ServiceProcess

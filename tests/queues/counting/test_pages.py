@@ -120,6 +120,7 @@ def claim_many(path: Path) -> None:
         page.claim(f"{os.getpid()}").words[0] = os.getpid()
 
 
+@pytest.mark.slow
 def test_processes_that_claim_at_once_get_cells_of_their_own() -> None:
     with Page.create(cells=120) as page:
         children = [FORK.Process(target=claim_many, args=(page.path,)) for _ in range(4)]
@@ -150,6 +151,7 @@ def test_the_creator_removes_the_file() -> None:
     page.close()
 
 
+@pytest.mark.slow
 def test_a_page_that_nobody_holds_removes_its_file() -> None:
     page = Page.create()
     path = page.path

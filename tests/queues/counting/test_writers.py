@@ -115,6 +115,7 @@ def test_who_wants_to_know_is_told_in_a_forked_process(
     assert told == []
 
 
+@pytest.mark.slow
 def test_a_writer_that_nobody_holds_is_not_kept_for_the_next_fork(
     page: Page, in_fork: Callable[..., int]
 ) -> None:

@@ -75,6 +75,7 @@ def test_a_producer_waits_on_while_its_consumer_works(
     assert (of_tail.blocked_ns, of_tail.waiting) == (30, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["close", "forget"])
 def test_a_loop_that_was_left_lets_nobody_wait(
     page: Page, clock: FakeClock, head: Writer, tail: Writer, how: str

@@ -75,6 +75,7 @@ def use(tap: Tap) -> None:
     tap.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_the_tap_itself_may_be_sent(method: str) -> None:
     context = multiprocessing.get_context(method)
@@ -163,6 +164,7 @@ def test_a_consumer_kept_out_by_another_waits(page: Page, head: Writer, tail: Wr
     assert page.cells()[0].read().blocked_events == 1
 
 
+@pytest.mark.slow
 def test_of_consumers_that_wait_at_once_each_gets_its_items() -> None:
     context = multiprocessing.get_context("fork")
     with Tap(context.Queue()) as work, Tap(context.Queue()) as results:

@@ -276,6 +276,7 @@ def test_without_a_stable_phase_the_picture_says_why_and_shows_no_number() -> No
     assert f"No number. {record.notices[0].sentence}" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sign", "words_said"), [(1.0, "up to 1 s"), (-1.0, "down to -1 s")])
 def test_outliers_do_not_squash_the_picture_and_are_counted_at_its_edge(
     sign: float, words_said: str
@@ -418,6 +419,7 @@ def ticks(axes: Axes) -> list[float]:
     return [float(text.replace(",", "")) for text in texts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("middle", "spread", "unit", "label", "reach"),
     [
@@ -437,6 +439,7 @@ def test_readings_that_are_nearly_alike_are_told_apart_by_their_difference_from_
     assert max(map(abs, ticks(axes))) <= reach
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "places"),
     [

@@ -117,6 +117,7 @@ def test_the_whole_line_is_in_the_picture(of_pairs) -> None:
     assert max(took) < points(axes, "line")[-1][1] < axes.get_ylim()[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overhead", [OVERHEAD_S, 5.0, -0.2])
 def test_the_overhead_is_marked_on_the_axis_with_its_interval(of_pairs, overhead: float) -> None:
     work = WORK + 6e6
@@ -159,6 +160,7 @@ def test_names_of_outlying_rounds_stay_inside_and_apart(of_pairs) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("far", "said"),
     [((17,), "round 17 beyond, at 60 s"), ((17, 20), "2 rounds beyond, up to 60 s")],
@@ -207,6 +209,7 @@ def test_amounts_over_more_than_three_decades_are_on_logarithmic_axes(
     assert low < took.min() < took.max() < high
 
 
+@pytest.mark.slow
 def test_rounds_left_out_over_many_decades_keep_the_axes_linear(of_pairs) -> None:
     work = np.concatenate([2.0 ** np.arange(-20, 21), WORK])
     record = of_pairs(work, durations(work), left_out=tuple(range(41)))
@@ -236,6 +239,7 @@ def test_without_a_speed_the_picture_says_why_and_the_line_is_pale(of_pairs) -> 
     assert named(axes, "line")[0].get_color() != named(known, "line")[0].get_color()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2])
 def test_too_few_rounds_are_drawn_without_a_line(of_pairs, n: int) -> None:
     axes = drawn(plot_work(of_pairs(WORK[:n], durations(WORK[:n]), notices=(NO_SPEED,))))

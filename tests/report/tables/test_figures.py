@@ -42,6 +42,7 @@ def cells_of(markdown: str) -> list[list[str]]:
     return rows
 
 
+@pytest.mark.slow
 @given(st.one_of(st.just(HOSTILE), st.text(), st.text(alphabet="|\\`*_[]()<>&~!$ab\n")))
 def test_names_are_harmless_and_stay_what_they_are(name: str) -> None:
     figures = Figures(rows=(Figure(name=f"x{name}x", file=f"x{name}x", verdict="worse"),))
@@ -97,6 +98,7 @@ VERBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", VERBS.values(), ids=VERBS)
 def test_verbs_write_both_beside_or_in_place_of_the_report(cli, tmp_path, store, words) -> None:
     if words == ("show",):

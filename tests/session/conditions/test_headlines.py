@@ -101,6 +101,7 @@ def test_what_sleeps_is_not_corrected():
     assert record.headline().relative_half_width < 0.01
 
 
+@pytest.mark.slow
 def test_the_headline_has_the_scale_of_the_readings():
     one, two = (run(1, slow_share=0.5, delay=0.1, level_s=each) for each in (TRUE_S / 8, TRUE_S))
     for end in ("value", "low", "high"):

@@ -17,6 +17,7 @@ from benchrigor.session.conditions.pace_of_rounds import full_pace_of
 from benchrigor.storage import full_pace
 
 
+@pytest.mark.slow
 def test_the_figure_at_full_pace_stands_beside_the_time_measured_here():
     record = told(1)
     here, full = record.estimate(), record.at_full_pace()
@@ -82,6 +83,7 @@ def test_without_references_and_of_other_metrics_there_is_none():
         other.result().at_full_pace("unknown")
 
 
+@pytest.mark.slow
 def test_disturbed_segments_do_not_count():
     rng = np.random.default_rng(2)
 
@@ -117,6 +119,7 @@ def test_full_pace_is_the_fastest_tenth_or_a_better_one_known_before():
     assert full_pace_of([], {}) == {}
 
 
+@pytest.mark.slow
 def test_the_median_at_full_pace_is_that_of_the_median():
     options = br.Options(statistic="median", target=0.0001, max_rounds=4)
     record = told(1, options=options)
@@ -222,6 +225,7 @@ def restarted(seed, *, warm_up=60):
     return session.result()
 
 
+@pytest.mark.slow
 def test_each_invocation_tells_its_level_at_full_pace_without_its_warm_up():
     record = restarted(20310902)
     analysis, full = record.analysis(), record.at_full_pace()
@@ -243,10 +247,12 @@ def without_references(count):
     return session.result().analysis()
 
 
+@pytest.mark.slow
 def test_most_invocations_tell_the_level():
     assert without_references(2).at_full_pace.n == 8
 
 
+@pytest.mark.slow
 def test_without_a_level_of_most_invocations_all_have_a_factor_alone():
     analysis = without_references(3)
     assert analysis.pace.level is None

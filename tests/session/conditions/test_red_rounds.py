@@ -151,6 +151,7 @@ def test_rounds_of_various_work_tell_measured_delay(clock: FakeClock, meter: Fak
     assert found.percent == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fate", ["keep", "drop", "repeat"])
 def test_red_rounds_are_kept_dropped_or_repeated_and_never_silently(
     clock: FakeClock, meter: FakeMeter, fate: str
@@ -219,6 +220,7 @@ def test_a_host_that_is_never_quiet_ends_the_session(clock: FakeClock, meter: Fa
     assert record.red_rounds == tuple(range(7))
 
 
+@pytest.mark.slow
 def test_a_run_that_was_cut_off_leaves_the_same_rounds_out(
     clock: FakeClock, meter: FakeMeter
 ) -> None:
@@ -259,6 +261,7 @@ def test_where_every_round_is_red_the_light_is_red_and_nothing_is_claimed(
     assert "● red: 50" in render(record)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("often", "times"), [(10, 3.0), (5, 2.0)], ids=["rare and long", "often and short"]
 )
@@ -319,6 +322,7 @@ def told(
     return engine.result()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lat", "time"])
 def test_the_light_is_that_of_the_wall_time_whatever_was_printed(name: str) -> None:
     found = told(name=name, seconds={"run queue": [0.5]}).interference
@@ -392,6 +396,7 @@ def older(percent: float) -> RunRecord:
     return replace(told(), interference=guessed)
 
 
+@pytest.mark.slow
 def test_what_an_older_record_only_guesses_is_not_repeated() -> None:
     record = older(31.0)
     assert "● unknown" in render(record)
@@ -424,6 +429,7 @@ def test_beside_no_number_and_few_readings_no_light_is_green_but_a_red_one_stays
     assert "at least" not in render(record)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lost_s", "warned"), [(0.0, False), (0.2, True)])
 def test_a_comparison_warns_of_what_was_seen_not_of_what_is_unknown(
     lost_s: float, warned: bool
@@ -435,6 +441,7 @@ def test_a_comparison_warns_of_what_was_seen_not_of_what_is_unknown(
     assert codes.count(Code.DISTURBED) == 2 * warned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("known", "light", "percent"), [(1.0, Light.GREEN, 2.0), (0.5, Light.UNKNOWN, 2.0)]
 )

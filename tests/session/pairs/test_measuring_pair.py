@@ -184,6 +184,7 @@ def test_a_spent_budget_is_no_result_as_asked_for() -> None:
     assert codes(found)[0] is Code.NOT_CONVERGED
 
 
+@pytest.mark.slow
 def test_without_a_steady_ratio_blocks_of_pairs_give_the_verdict() -> None:
     clock = FakeClock()
     new = Taking(clock, 1e6, seed=2, scale=lambda: 1.0 + clock.now_ns() / 1e9)

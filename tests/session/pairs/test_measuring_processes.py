@@ -41,6 +41,7 @@ def told(engine: PairEngine, ratio: float, *, between: float, seed: int, n: int 
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ratio", "verdict"), [(1.0, "equivalent"), (1.05, "worse"), (0.9, "better")]
 )

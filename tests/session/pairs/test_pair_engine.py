@@ -372,6 +372,7 @@ def test_before_there_is_a_pair_there_is_no_number() -> None:
     assert engine.ask() is None
 
 
+@pytest.mark.slow
 def test_the_result_can_be_had_at_any_time_and_changes_nothing() -> None:
     old, new = noisy(16, 1.02)
     asked, left = PairEngine(seed=1), PairEngine(seed=1)
@@ -380,6 +381,7 @@ def test_the_result_can_be_had_at_any_time_and_changes_nothing() -> None:
     assert asked.result() == one
 
 
+@pytest.mark.slow
 def test_progress_foresees_how_many_pairs_it_takes() -> None:
     engine = PairEngine(seed=1)
     foreseen = []

@@ -75,6 +75,7 @@ def test_a_ranking_is_what_two_processes_measured_in_turn_come_to() -> None:
     assert found.ratio == rank_in_turn(records).against_first["new"].ratio
 
 
+@pytest.mark.slow
 def test_figures_are_means_of_the_times_measured_in_the_rounds_that_all_have() -> None:
     whole = in_turn({"one": 0.1, "two": 0.2}, seed=3, n=40)
     more = run_of([*(each.readings["time"] for each in whole["one"].rounds), *[0.5] * 40])
@@ -99,6 +100,7 @@ def test_runs_of_equal_times_seldom_have_places_of_their_own() -> None:
     assert apart <= scipy.stats.binom.ppf(0.999, 100, 0.05)
 
 
+@pytest.mark.slow
 def test_too_few_rounds_rank_nothing() -> None:
     few = {"one": run_of([0.1]), "two": run_of([0.2])}
     assert rank_in_turn(few).places == ()

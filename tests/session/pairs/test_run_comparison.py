@@ -24,6 +24,7 @@ def run(mean: float, seed: int, **given: object) -> br.RunRecord:
 OLD, NEW = run(1.0, 1), run(1.1, 2)
 
 
+@pytest.mark.slow
 def test_restarted_rounds_are_compared_one_by_one() -> None:
     comparison = compare_runs(OLD, NEW)
     assert comparison.verdict is br.Verdict.WORSE
@@ -39,6 +40,7 @@ def test_readings_are_compared_with_a_run_and_speak_for_their_process() -> None:
     assert Code.THIS_PROCESS_ONLY in {each.code for each in comparison.notices}
 
 
+@pytest.mark.slow
 def test_the_statistic_is_that_of_the_runs_unless_another_is_given() -> None:
     medians = [run(1.0, seed, statistic="median") for seed in (3, 4)]
     assert compare_runs(*medians).statistic == "median"
@@ -55,6 +57,7 @@ def test_paired_readings_cancel_what_they_share() -> None:
     assert comparison.ratio.value == pytest.approx(1.03, abs=0.01)
 
 
+@pytest.mark.slow
 def test_what_may_differ_beside_the_readings_is_a_notice() -> None:
     assert OLD.provenance is not None
     there = replace(NEW, provenance=replace(OLD.provenance, host="elsewhere"))
@@ -67,6 +70,7 @@ def test_what_may_differ_beside_the_readings_is_a_notice() -> None:
     assert {Code.HOSTS_DIFFER, Code.THIS_PROCESS_ONLY} <= {each.code for each in notices}
 
 
+@pytest.mark.slow
 def test_a_benchmark_that_has_changed_itself_is_told() -> None:
     def of(run: br.RunRecord, name: str, function: str | None) -> br.RunRecord:
         assert run.provenance is not None

@@ -48,6 +48,7 @@ def noise(n: int, seed: int, cv: float = 0.02) -> np.ndarray:
     return np.asarray(np.random.default_rng(seed).lognormal(0.0, cv, n))
 
 
+@pytest.mark.slow
 def test_loading_the_package_loads_neither_formats_nor_pyperf() -> None:
     code = (
         "import sys, benchrigor as br; br.measure; br.Session; "

@@ -151,6 +151,7 @@ def first_narrow(values: np.ndarray, target: float, confidence: float) -> int | 
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("target", "confidence"), [(0.05, 0.95), (0.01, 0.99), (0.002, 0.8)])
 def test_plain_t_stops_where_scipy_first_has_it_narrow(
@@ -167,6 +168,7 @@ def test_plain_t_stops_where_scipy_first_has_it_narrow(
     assert said.method == "plain t"
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
@@ -292,6 +294,7 @@ def no_change(values: object) -> br.ChangePoints:
     return replace(found, indices=(), level=None)
 
 
+@pytest.mark.slow
 def test_a_detector_makes_a_session_that_cuts_by_it() -> None:
     import ruptures  # noqa: PLC0415  # a second, for this test only
 
@@ -389,6 +392,7 @@ def test_agreement_with_anything_is_no_agreement() -> None:
     assert only(replay(values, judges=["benchrigor"])).held is False
 
 
+@pytest.mark.slow
 def test_later_rounds_are_counted_as_invocations() -> None:
     record = measured(30, rounds="restarted")
     ruling = only(replay(record, judges=["benchrigor"], target=0.05))

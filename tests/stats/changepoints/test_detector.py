@@ -61,6 +61,7 @@ def test_slow_noise_hidden_under_white_noise_raises_few_alarms() -> None:
     assert alarms <= 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "lognormal", "bimodal", "t2"])
 def test_steps_are_found_where_they_are(kind: str) -> None:
     sd = {"lognormal": 1.31, "bimodal": 1.46}.get(kind, 1.0)

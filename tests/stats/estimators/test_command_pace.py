@@ -72,6 +72,7 @@ def at_full(found: Invocations, **options: Any) -> Estimate:
     return at_full_pace(within(float(found.wall.mean())), pace_of(found, **options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cpu_s", [0.002, 0.02, 0.5])
 def test_intervals_hold_the_time_at_full_pace_on_machines_of_any_pace(cpu_s: float) -> None:
     runs, hits = 300, 0
@@ -93,6 +94,7 @@ def test_runs_of_an_idle_and_of_a_busy_machine_agree_where_wall_times_do_not() -
     assert at_full(busy).value == pytest.approx(at_full(idle).value, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("starts", "idle_s"), [(5, 0.01), (30, 0.01), (30, 0.0)])
 def test_intervals_hold_the_time_of_a_command_that_waits_however_busy_the_machine(
     starts: int, idle_s: float

@@ -325,6 +325,7 @@ def resting(given: Segments, rest_s: float) -> Segments:
     return replace(given, level=level, busy=busy, duration_s=5.0 * level)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rest_s", [0.0, 1e-5, 1e-4, 1e-3, 1e-2])
 def test_only_the_time_of_the_processor_is_moved_to_full_pace(rest_s):
     """Work of 0.1 ms and a sleep: from nearly all work to hardly any."""

@@ -206,6 +206,7 @@ def test_order_does_not_matter(run: list[tuple[int, int, int, int]], random: Any
     assert shares(other) == pytest.approx(shares(plain), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(runs)
 def test_delay_that_is_measured_is_not_estimated(run: list[tuple[int, int, int, int]]) -> None:
     durations, work, _, delay = (np.array(column) for column in columns(run))

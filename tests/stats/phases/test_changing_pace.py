@@ -228,6 +228,7 @@ def test_levels_of_the_work_itself_are_refused_as_before() -> None:
     assert found(*((1.0, 300), (8.0, 300)) * 2).reason is PhaseReason.CHANGING_PACE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("growth", "numbers"), [(1.0, range(7)), (0.0, range(58, 61))])
 def test_what_grows_on_a_restless_machine_has_no_mean(growth: float, numbers: range) -> None:
     """Of 60 series, each at two paces in turn."""

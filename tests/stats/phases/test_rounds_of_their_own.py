@@ -20,6 +20,7 @@ def rounds(seed: int, cool_downs: float, *, varied: bool = True) -> list[np.ndar
     return drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cool_downs", [0.0, 0.5, 1.0])
 def test_a_cool_down_of_some_rounds_does_not_bias_the_mean(cool_downs: float) -> None:
     values = []
@@ -43,6 +44,7 @@ def fading(seed: int) -> list[np.ndarray]:
     return drawn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [4, 23])
 def test_cool_downs_are_cut_where_warm_ups_fade(seed: int) -> None:
     mean = estimate(fading(seed), RESTARTED).estimate
@@ -51,6 +53,7 @@ def test_cool_downs_are_cut_where_warm_ups_fade(seed: int) -> None:
     assert mean.half_width < 0.01
 
 
+@pytest.mark.slow
 def test_rounds_that_are_alike_keep_the_cut_that_they_have_in_common() -> None:
     for seed in range(3):
         estimation = estimate(rounds(seed, 1.0, varied=False), RESTARTED)
@@ -71,6 +74,7 @@ def at_two_paces(seed: int) -> list[np.ndarray]:
     return drawn
 
 
+@pytest.mark.slow
 def test_rounds_in_which_the_machine_changes_its_pace_are_not_cut_to_one_pace() -> None:
     values = []
     for seed in range(2):

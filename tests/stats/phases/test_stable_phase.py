@@ -190,6 +190,7 @@ def test_a_drift_of_several_sd_has_no_stable_phase() -> None:
     assert find_stable_phase(series).reason is PhaseReason.TREND
 
 
+@pytest.mark.slow
 def test_a_strong_warm_up_is_cut_even_under_strong_autocorrelation() -> None:
     cut = 0
     for seed in range(20):
@@ -282,6 +283,7 @@ def test_margins_are_left_out_of_the_phase(
     assert (found.start, found.stop) == kept
 
 
+@pytest.mark.slow
 def test_a_phase_of_too_few_effective_readings_is_admitted_with_a_warning() -> None:
     admitted = walking = 0
     for n, seed in ((n, seed) for n in (200, 300, 400) for seed in range(12)):

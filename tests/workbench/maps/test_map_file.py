@@ -283,6 +283,7 @@ def places(item, keys=()):
             yield from places(item[key], (*keys, key))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [GOOD, COMMAND, FUNCTION, SEVERAL, TOOL],

@@ -41,6 +41,7 @@ def legend_of(axes: Axes) -> list[str]:
     return [each.get_text() for each in legend.get_texts()]
 
 
+@pytest.mark.slow
 def test_two_numbers_make_contours_of_prediction_and_width_and_a_check() -> None:
     surface = surface_of([THREADS, CACHE], {4: {"reason": "it crashed"}})
     axes = plot_map(surface, unit="1/s", title="a server")
@@ -60,6 +61,7 @@ def test_two_numbers_make_contours_of_prediction_and_width_and_a_check() -> None
     assert legend_of(axes) == ["measured", "failed", "best", "equal"]
 
 
+@pytest.mark.slow
 def test_each_of_more_factors_has_a_profile_through_the_best_point(lost: Surface) -> None:
     threads, disks, fs, _check = panels_of(plot_map(lost, unit="1/s"))
     assert [each.get_xlabel() for each in (threads, disks, fs)] == ["threads", "disks", "fs"]
@@ -74,6 +76,7 @@ def test_each_of_more_factors_has_a_profile_through_the_best_point(lost: Surface
     assert dots(fs, "best") == [(["ext4", "xfs"].index(str(best.point["fs"])), best.estimate.value)]
 
 
+@pytest.mark.slow
 def test_the_band_is_the_interval_of_the_prediction(lost: Surface) -> None:
     threads = panels_of(plot_map(lost))[0]
     (band,) = (each for each in threads.collections if isinstance(each, FillBetweenPolyCollection))
@@ -84,6 +87,7 @@ def test_the_band_is_the_interval_of_the_prediction(lost: Surface) -> None:
         assert np.min(np.abs(heights - each.high)) < 1e-6 * each.high
 
 
+@pytest.mark.slow
 def test_samples_on_a_profile_are_told_from_those_elsewhere(lost: Surface) -> None:
     panel = panels_of(plot_map(lost))[1]
     here, elsewhere = dots(panel, "measured"), dots(panel, "measured elsewhere")
@@ -97,6 +101,7 @@ def test_samples_on_a_profile_are_told_from_those_elsewhere(lost: Surface) -> No
     assert len(here) + len(elsewhere) == len(measured)
 
 
+@pytest.mark.slow
 def test_samples_without_a_number_stand_at_the_lower_edge_by_their_kind(lost: Surface) -> None:
     axes = plot_map(lost)
     threads = panels_of(axes)[0]
@@ -110,6 +115,7 @@ def test_samples_without_a_number_stand_at_the_lower_edge_by_their_kind(lost: Su
     assert max(heights) < 0.2
 
 
+@pytest.mark.slow
 def test_what_was_measured_is_drawn_over_what_the_others_predict(lost: Surface) -> None:
     check = panels_of(plot_map(lost, unit="1/s"))[-1]
     wanted = [(each.predicted.value, each.measured.value) for each in lost.left_out()]
@@ -118,6 +124,7 @@ def test_what_was_measured_is_drawn_over_what_the_others_predict(lost: Surface) 
     assert words == f"left out: missed by {100.0 * (lost.loo_error or 0.0):.2g}% on average"
 
 
+@pytest.mark.slow
 def test_one_factor_has_a_profile_and_a_check() -> None:
     panels = panels_of(plot_map(surface_of([THREADS])))
     assert [each.get_xlabel() for each in panels] == ["threads", "peak, predicted by the others"]
@@ -125,6 +132,7 @@ def test_one_factor_has_a_profile_and_a_check() -> None:
     assert not dots(panels[0], "measured elsewhere")
 
 
+@pytest.mark.slow
 def test_one_of_several_responses_is_drawn() -> None:
     surface = surface_of([THREADS], names=("peak", "goodput"))
     assert panels_of(plot_map(surface))[0].get_ylabel() == "peak"
@@ -138,6 +146,7 @@ def test_too_few_samples_make_no_picture() -> None:
         plot_map(surface_of([THREADS, DISKS, FS], step=12))
 
 
+@pytest.mark.slow
 def test_names_are_drawn_as_they_are_with_control_characters_escaped() -> None:
     dear = Factor("fs", levels=["ext4", "x$fs$\x1b[3m"])
     axes = plot_map(surface_of([THREADS, dear]), title="a $x$\n\x1b[3m server")
@@ -160,6 +169,7 @@ def overlap(axes: Axes) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "factors",
     [
@@ -188,6 +198,7 @@ def test_matplotlib_is_loaded_only_when_it_draws() -> None:
     assert run.stdout.strip() == "False"
 
 
+@pytest.mark.slow
 def test_the_truth_of_these_tests_is_within_the_band() -> None:
     surface = surface_of([THREADS])
     for place, predicted in dots(panels_of(plot_map(surface))[0], "prediction"):

@@ -40,6 +40,7 @@ def test_the_best_configuration_comes_first_and_at_most_eight_rows_follow_the_na
     assert "samples-without-number" not in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 40])
 @pytest.mark.parametrize("whole", [False, True])
 def test_nothing_is_wider_than_the_screen_nor_lost(

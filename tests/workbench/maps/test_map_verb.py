@@ -120,6 +120,7 @@ accuracy = "3%"
 """
 
 
+@pytest.mark.slow
 def test_a_function_is_mapped_told_and_kept(cli, store, folder):
     result = cli("map", written(folder, FUNCTION))
     assert result.exit_code == 0, result.stderr
@@ -145,6 +146,7 @@ def test_a_map_as_json_has_samples_and_predictions(cli, folder):
     assert len(told["samples"]) < 8
 
 
+@pytest.mark.slow
 def test_each_of_several_responses_is_told_by_its_own_direction(cli, folder):
     ways = 'direction = {rate = "higher", delay = "lower"}'
     text = FUNCTION.replace("answers:rate", "answers:several").replace('direction = "higher"', ways)
@@ -158,6 +160,7 @@ def test_each_of_several_responses_is_told_by_its_own_direction(cli, folder):
     assert [told[name]["best"]["point"]["threads"] for name in ("rate", "delay")] == [8, 1]
 
 
+@pytest.mark.slow
 def test_the_output_of_a_command_may_have_several_responses(cli, folder):
     printing = "import sys; n = int(sys.argv[1]); print(f'rate {n * 100} p99 {n}')"
     (folder / "printing.py").write_text(printing)
@@ -212,6 +215,7 @@ def calls(folder: Path) -> int:
     return len(file.read_text()) if file.exists() else 0
 
 
+@pytest.mark.slow
 def test_samples_of_stored_maps_are_taken_in_only_where_all_is_equal(
     cli, folder, tmp_path, monkeypatch
 ):
@@ -292,6 +296,7 @@ def test_a_function_that_is_missing_is_refused_before_anything_is_kept(cli, stor
     assert Journal(store).runs() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["stop", "clean"])
 def test_a_server_that_does_not_end_as_it_should_spoils_no_sample(cli, folder, unused_port, step):
     text = f"""

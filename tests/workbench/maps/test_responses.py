@@ -130,6 +130,7 @@ def begun(tmp_path):
     return file, store, whole.run_id, run.run_id
 
 
+@pytest.mark.slow
 def test_a_search_that_was_over_is_not_repeated(begun, tmp_path):
     """Its generator is not even started: there is none."""
     file, store, whole, part = begun
@@ -141,6 +142,7 @@ def test_a_search_that_was_over_is_not_repeated(begun, tmp_path):
     assert found.run_id == part
 
 
+@pytest.mark.slow
 def test_nothing_is_begun_where_the_map_has_the_answer(begun):
     _, store, whole, _ = begun
     told = Measured(sample=Sample(id=0, point={"threads": 2}), reason="told")

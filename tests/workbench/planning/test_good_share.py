@@ -97,6 +97,7 @@ def test_the_share_of_the_simulated_queue_is_known():
     assert is_bad.mean() == pytest.approx(0.01, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_peak_by_the_share_of_good_requests_is_found():
     found = searched(Queue(3), budget_s=600.0)
     assert found.load is not None

@@ -423,6 +423,7 @@ def test_a_far_quantile_needs_more_requests():
         assert trial.duration_s == max(least / 2.0, 10.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "limit", [br.Limit(metric="p99.9", at_most=0.27), br.Limit(metric="failed", at_most=0.001)]
 )

@@ -38,10 +38,12 @@ def test_a_full_map_asks_each_point_once():
     assert search.ask() is None
 
 
+@pytest.mark.slow
 def test_a_d_optimal_map_has_as_many_samples_as_wanted():
     assert len(carried_out(SurfaceMap(FACTORS, design="d-optimal", samples=8))) == 8
 
 
+@pytest.mark.slow
 def test_an_adaptive_map_predicts_what_it_has_not_measured():
     search = SurfaceMap(FACTORS, samples=12)
     asked = carried_out(search)
@@ -80,6 +82,7 @@ def test_searches_begin_at_the_peak_of_a_neighbour():
     assert search.ask().seed_load == 123.0
 
 
+@pytest.mark.slow
 def test_several_samples_may_be_asked_before_one_is_told():
     earlier = SurfaceMap(FACTORS, samples=9)
     carried_out(earlier)
@@ -90,6 +93,7 @@ def test_several_samples_may_be_asked_before_one_is_told():
     assert search.ask() is None
 
 
+@pytest.mark.slow
 def test_of_several_responses_the_first_steers_and_all_are_predicted():
     search = SurfaceMap(FACTORS, samples=12)
     while (sample := search.ask()) is not None:
@@ -108,6 +112,7 @@ def narrow(value):
     return (value, 0.97 * value, 1.03 * value)
 
 
+@pytest.mark.slow
 def test_a_sample_without_one_response_enters_for_the_others():
     search = SurfaceMap(FACTORS, samples=12)
     for number in range(12):
@@ -162,6 +167,7 @@ def test_a_map_begins_within_its_ranges_too(factors, samples):
     assert 2 <= len(inner) < terms
 
 
+@pytest.mark.slow
 def test_a_quadratic_that_fits_does_not_have_its_corners_asked_again():
     """It is the surer between them the more it is told of them alone."""
     search = SurfaceMap(FACTORS, samples=14, target=1e-3)
@@ -175,6 +181,7 @@ def test_a_quadratic_that_fits_does_not_have_its_corners_asked_again():
     assert len({tuple(sample.point.values()) for sample in asked}) == 14
 
 
+@pytest.mark.slow
 def test_the_same_told_the_same_is_asked():
     one, two = (carried_out(SurfaceMap(FACTORS, samples=10)) for _ in range(2))
     assert one == two
@@ -198,6 +205,7 @@ def test_what_failed_or_lies_beyond_a_limit_is_kept_and_not_asked_again():
     assert [each.at_least for each in told].count(900.0) == 1
 
 
+@pytest.mark.slow
 def test_a_map_goes_on_where_it_was_left():
     whole = SurfaceMap(FACTORS, samples=10)
     asked = carried_out(whole)
@@ -206,6 +214,7 @@ def test_a_map_goes_on_where_it_was_left():
     assert half.ask().point == asked[6].point
 
 
+@pytest.mark.slow
 def test_samples_of_earlier_maps_do_not_count():
     earlier = SurfaceMap(FACTORS, samples=10)
     carried_out(earlier)

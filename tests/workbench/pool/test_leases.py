@@ -85,6 +85,7 @@ def test_who_needs_other_hosts_does_not_wait_for_a_gang() -> None:
     waiting.join(60.0)
 
 
+@pytest.mark.slow
 def test_gangs_of_two_of_three_hosts_never_lock_each_other_out() -> None:
     for _ in range(200):
         table = LeaseTable(["elm", "oak", "fir"], owner="a")

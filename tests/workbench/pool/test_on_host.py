@@ -63,6 +63,7 @@ class LocalPool(Pool):
         super().__init__(LocalExecutor(["elm", "oak"]), owner=owner, lock_folder=str(folder))
 
 
+@pytest.mark.slow
 def test_other_versions_are_refused_whatever_fields_they_send() -> None:
     outcome = asked(json.dumps({"version": "99.0", "host": "elm", "new": 1}) + "\n")
     assert outcome.kind == REFUSED
