@@ -1,6 +1,6 @@
 import numpy as np
+import pytest
 
-from benchrigor.stats.series import remembered as module
 from benchrigor.stats.series.remembered import remembered
 
 
@@ -20,9 +20,15 @@ def test_a_result_is_computed_once_for_the_same_numbers_and_words():
     assert seen == [(5, 1.0), (5, 1.0), (5, 2.0), (5, 1.0)]
 
 
-def test_the_latest_results_are_kept(monkeypatch):
-    monkeypatch.setattr(module, "_MOST", 2)
+def test_what_raises_is_computed_again():
     seen = []
-    first = remembered(lambda series: seen.append(series[0]) or series[0])
-    assert [first(np.array([value])) for value in (1.0, 2.0, 2.0, 3.0, 1.0)] == [1, 2, 2, 3, 1]
-    assert seen == [1.0, 2.0, 3.0, 1.0]
+
+    @remembered
+    def refuse(series):
+        seen.append(series.size)
+        raise ValueError
+
+    for _ in range(2):
+        with pytest.raises(ValueError):  # noqa: PT011  # any does
+            refuse(np.array([1.0]))
+    assert seen == [1, 1]
