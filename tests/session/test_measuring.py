@@ -517,8 +517,8 @@ def test_a_pilot_of_more_work_than_the_line_goes_through_tests_it(bend, code):
     """Amounts of a run of which the largest, a pilot, took 2.6 times as long as the line says."""
     amounts, noise = iter(PILOTS + OTHERS), np.random.default_rng(36)
     options = br.Options(work=(0, 10_000), budget_s=10.0, max_rounds=len(PILOTS + OTHERS))
-    session = br.Session(options, next_work=lambda plan: next(amounts), clock=FakeClock())
-    while plan := session.ask():
+    session = br.Session(options, next_work=lambda _: next(amounts), clock=FakeClock())
+    while (plan := session.ask()) is not None:
         seconds = 0.005 + 0.0005 * plan.work + 0.002 * max(plan.work - bend, 0)
         session.tell(br.Round(plan=plan, elapsed_ns=int(seconds * 1e9 * noise.normal(1.0, 0.02))))
     record = session.result()
