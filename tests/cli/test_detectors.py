@@ -44,6 +44,7 @@ def test_the_published_method_gives_its_known_answer(cli, tmp_path):
     assert json.loads(cli(*words, "--json").stdout)["change_points"]["indices"] == [30, 131]
 
 
+@pytest.mark.slow
 def test_a_plan_is_made_of_what_the_detector_leaves(cli, phased, store):
     words = ("plan", phased, "--column", "time", "--unit", "s", "--json")
     usual, published = (

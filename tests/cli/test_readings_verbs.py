@@ -300,6 +300,7 @@ def test_changes_of_few_readings_says_what_is_too_few_to_call(cli):
     assert "The last 2 readings are too few to call" in " ".join(result.stdout.split())
 
 
+@pytest.mark.slow
 def test_rounds_of_which_half_cool_down_are_cut_one_by_one(cli, strict, tmp_path):
     rng, rounds, path = np.random.default_rng([36, 2]), [], tmp_path / "rounds.csv"
     for _ in range(25):

@@ -43,6 +43,7 @@ def test_samples_of_unequal_parts_merge_to_one_of_all() -> None:
     assert all(drawn[number] == NEAR for number in range(EVENTS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [[1] * 40, [10] * 4])
 def test_with_decay_events_are_likely_by_their_weights(
     blocks: list[int], monkeypatch: pytest.MonkeyPatch
