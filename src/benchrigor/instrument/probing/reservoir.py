@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 import random
 import time
 from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+from math import exp, expm1, log, log1p
 from typing import TypeAlias
 
 # Random key, when the event was added up, and its duration in nanoseconds.
 Entry: TypeAlias = tuple[float, int, int]
 
 _random = random.Random().random  # noqa: S311  # not that of the program, which may have a seed
-_LEAST, _GREATEST = 1e-300, 1e300  # of the exponential numbers that keys are made of
+_LEAST = -690.0  # logarithm of an exponential number that a key is made of; the greatest: 690
 
 
 class Reservoir:
@@ -37,30 +38,25 @@ class Reservoir:
 
     def add(self, values: Sequence[int], most: int, decay: float = 0.0) -> None:
         """Add events; at most so many stay. The weight of an event grows by e in 1/decay ns."""
-        at_ns, heap = time.perf_counter_ns(), self._heap
+        at_ns, heap, skip = time.perf_counter_ns(), self._heap, self._skip
         weight = decay * at_ns  # its logarithm
+        limit = exp(max(_LEAST, min(self._greatest + weight, -_LEAST)))
         if decay:  # the next that gets in was drawn by the weight of earlier events
-            self._skip = self._skipped(weight)
-        while self._skip < len(values):
-            chance = -math.expm1(-self._limit(weight))
-            drawn = max(-math.log1p(-chance * (1.0 - _random())), _LEAST)
-            key = math.log(drawn) - weight
-            heapq.heappush(heap, (-key, at_ns + self._skip, values[self._skip]))
-            while len(heap) > most:
-                heapq.heappop(heap)
-            if len(heap) == most:
+            skip = int(-log1p(-_random()) / limit)
+        chance = -expm1(-limit)  # of an exponential number below the limit
+        while skip < len(values):
+            drawn = -log1p(-chance * _random()) or exp(_LEAST)
+            heappush(heap, (weight - log(drawn), at_ns + skip, values[skip]))
+            skip += 1
+            if len(heap) >= most:
+                while len(heap) > most:
+                    heappop(heap)
                 self._greatest = -heap[0][0]
-            self._skip += 1 + self._skipped(weight)
-        self._skip -= len(values)
+                limit = exp(max(_LEAST, min(self._greatest + weight, -_LEAST)))
+                chance = -expm1(-limit)
+                skip += int(-log1p(-_random()) / limit)
+        self._skip = skip - len(values)
         self.seen += len(values)
-
-    def _limit(self, weight: float) -> float:
-        """Return below what an exponential number gets in."""
-        return math.exp(min(self._greatest + weight, math.log(_GREATEST)))
-
-    def _skipped(self, weight: float) -> int:
-        """Draw how many events do not get in before one does."""
-        return int(-math.log1p(-_random()) / max(self._limit(weight), _LEAST))
 
     def entries(self) -> list[Entry]:
         """Return the sample."""
