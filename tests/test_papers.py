@@ -64,6 +64,12 @@ def named(dotted: str) -> Any:
     return reduce(member, rest, begin)
 
 
+def test_a_call_that_is_not_there_is_found_out() -> None:
+    for wrong in ("stats.fit_speed", "Options.colour", "workbench.surfaces.surface.Surface.worst"):
+        with pytest.raises((AssertionError, AttributeError, ImportError)):
+            named(wrong)
+
+
 def member(whole: Any, part: str) -> Any:
     """Return a member, also one that only the objects of a class have."""
     if inspect.isclass(whole) and not hasattr(whole, part):
@@ -71,4 +77,6 @@ def member(whole: Any, part: str) -> Any:
         own |= set(re.findall(rf"self\.({part})\b", inspect.getsource(whole)))
         assert part in own, f"{whole.__name__} has no {part}"
         return None
+    if inspect.ismodule(whole) and not hasattr(whole, part):
+        return import_module(f"{whole.__name__}.{part}")
     return getattr(whole, part)

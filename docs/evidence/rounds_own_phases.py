@@ -15,10 +15,8 @@ from coverage_tables import Bar, Interval, Setting, heading, row, tally
 from front_door import print_sections
 
 import benchrigor as br
-from benchrigor.model import Kind
 from benchrigor.session.replays.recorded_run import record_of_readings
 from benchrigor.stats.changepoints.named_detector import detector_named
-from benchrigor.stats.estimators.estimation import Policy, estimate
 
 SHARES = (0.0, 0.5, 1.0)
 SHAPES = ("step", "decay")
@@ -44,8 +42,9 @@ def session(seed: int, shape: str, share: float, repetition: int) -> tuple[Inter
     """Return the interval of a session, and how far its mean is off."""
     key = [seed, SHAPES.index(shape), round(10 * share), repetition]
     series = rounds(np.random.default_rng(key), shape, share)
-    mean = estimate(series, Policy(kind=Kind.INVOCATIONS, trim=True)).estimate
-    if mean is None:
+    try:
+        mean = br.stats.estimate_invocations(series, trim=True)
+    except br.NotEstimable:
         return None, np.nan
     return Interval(mean.low <= 1.0 <= mean.high, mean.half_width), mean.value - 1.0
 

@@ -31,6 +31,30 @@ def test_the_published_method_finds_the_phases_of_a_file(cli, phased, verb):
     assert phases["change_points"]["level"] is None
 
 
+def test_what_is_too_few_to_call_is_said_once(cli, phased):
+    result = cli("changes", phased, "--column", "time", "--unit", "s", "--detector", "edm")
+    assert result.stdout.count("readings are too few to call") == 1
+
+
+def test_the_published_method_gives_its_known_answer(cli, tmp_path):
+    path = tmp_path / "known.csv"
+    path.write_text("time\n" + "10\n" * 30 + "30\n" * 130 + "10\n" * 30, encoding="utf-8")
+    words = ("changes", path, "--column", "time", "--detector", "edm")
+    assert cli(*words).stdout.startswith("change points: 30, 131 (of 190 readings")
+    assert json.loads(cli(*words, "--json").stdout)["change_points"]["indices"] == [30, 131]
+
+
+@pytest.mark.slow
+def test_a_plan_is_made_of_what_the_detector_leaves(cli, phased, store):
+    words = ("plan", phased, "--column", "time", "--unit", "s", "--json")
+    usual, published = (
+        json.loads(cli(*words, *detector).stdout)["plan"]["pilot"]
+        for detector in ((), ("--detector", "edm"))
+    )
+    assert published != usual
+    assert published["value"] == pytest.approx(LEVEL, rel=0.02)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("shortest", [10, 20])
 def test_the_least_segment_of_the_published_method_can_be_chosen(cli, tmp_path, shortest):

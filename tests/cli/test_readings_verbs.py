@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchrigor.cli import analyze_verb, changes_verb
+from benchrigor.stats import estimate_invocations
 
 
 @pytest.fixture
@@ -297,6 +298,28 @@ def test_changes_and_analyze_accept_and_refuse_the_same_files(cli, text, said):
 def test_changes_of_few_readings_says_what_is_too_few_to_call(cli):
     result = cli("changes", input=slow_start((1.0, 15), (2.0, 2)))
     assert "The last 2 readings are too few to call" in " ".join(result.stdout.split())
+
+
+@pytest.mark.slow
+def test_rounds_of_which_half_cool_down_are_cut_one_by_one(cli, strict, tmp_path):
+    rng, rounds, path = np.random.default_rng([36, 2]), [], tmp_path / "rounds.csv"
+    for _ in range(25):
+        levels = np.ones(300)
+        levels[: rng.integers(5, 100)] += 0.5
+        if rng.random() < 0.5:
+            levels[300 - rng.integers(1, 60) :] += 0.3
+        rounds.append(levels * rng.normal(1.0, 0.01) * rng.normal(1.0, 0.03, 300))
+    rows = [f"{name},{float(value)!r}" for name, each in enumerate(rounds) for value in each]
+    path.write_text("\n".join(["start,time", *rows]))
+    words = (path, "--column", "time", "--round", "start", "--json")
+    (analysis,) = strict(cli("analyze", *words).stdout)["analyses"]
+    assert analysis["estimate"]["value"] == pytest.approx(1.0, abs=0.008)
+    assert "cut-one-by-one" in {each["code"] for each in analysis["notices"]}
+    assert len({(each["start"], each["stop"]) for each in analysis["phases"]}) > 5
+    assert {each["stop"] for each in strict(cli("changes", *words).stdout)["rounds"]} == {
+        each["stop"] for each in analysis["phases"]
+    }
+    assert estimate_invocations(rounds, trim=True).value == analysis["estimate"]["value"]
 
 
 def test_changes_of_rounds_shows_the_warm_up_that_they_share(cli, strict, tmp_path):

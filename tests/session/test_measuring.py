@@ -507,6 +507,41 @@ def test_shares_may_be_given_in_percent() -> None:
         br.measure(nap, target="2")
 
 
+PILOTS = (1, 5, 25, 161, 90, 707, 115, 207, 276, 64, 15, 330, 165, 212)
+OTHERS = (192, 92, 291, 39, 345, 138, 245, 314, 69, 36, 360, 169, 215, 123, 261, 184, 199)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("bend", "code"), [(10_000, False), (400, True)])
+def test_a_pilot_of_more_work_than_the_line_goes_through_tests_it(bend, code):
+    """Amounts of a run of which the largest, a pilot, took 2.6 times as long as the line says."""
+    amounts, noise = iter(PILOTS + OTHERS), np.random.default_rng(36)
+    options = br.Options(work=(0, 10_000), budget_s=10.0, max_rounds=len(PILOTS + OTHERS))
+    session = br.Session(options, next_work=lambda _: next(amounts), clock=FakeClock())
+    while (plan := session.ask()) is not None:
+        seconds = 0.005 + 0.0005 * plan.work + 0.002 * max(plan.work - bend, 0)
+        session.tell(br.Round(plan=plan, elapsed_ns=int(seconds * 1e9 * noise.normal(1.0, 0.02))))
+    record = session.result()
+    assert re.search(r"through amounts of \d+ to 360, tested up to 707\n", render(record))
+    assert (Code.NOT_LINEAR in {each.code for each in record.analyses[0].notices}) is code
+
+
+@pytest.mark.slow
+def test_few_rounds_are_too_short_where_amounts_begin_at_nothing():
+    clock = FakeClock(resolution_ns=1)
+    record = br.measure(
+        lambda amount: clock.advance(int((amount * 0.002 + 0.001) * 1e9)),
+        work=(0.0, 1000.0),
+        budget_s=60.0,
+        clock=clock,
+    )
+    amounts = [each.plan.work for each in record.rounds]
+    (short,) = (each for each in record.analyses[0].notices if each.code is Code.SHORT_ROUNDS)
+    assert short.evidence["rounds"] <= 15
+    assert max(amounts) > 500.0
+    assert record.estimate().value == pytest.approx(500.0, rel=1e-3)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("bend", "code"), [(0, False), (600, True)])
 def test_larger_amounts_than_a_budget_allows_are_tried_and_judged(bend, code):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from benchrigor.errors import InvalidInput
 from benchrigor.storage import Journal
 from benchrigor.workbench import PeakSearch
 from benchrigor.workbench.data import LoadResult
@@ -228,8 +229,11 @@ def test_a_plan_that_cannot_be_made_is_refused(cli, limit, more, said):
 class LateAtFirst:
     """Offers loads in no time, the first of them too late."""
 
+    def __init__(self, late=1):
+        self.late = late
+
     def offer(self, trial):
-        lag_s = 0.02 if trial.id == 0 else 0.0
+        lag_s = 0.02 + 0.001 * trial.id if trial.id < self.late else 0.0
         return LoadResult(mean_response_s=0.02 + 0.001 * (trial.id % 4), lag_p99_s=lag_s)
 
     def check(self):
@@ -244,6 +248,13 @@ def test_a_pilot_that_was_not_offered_on_time_is_left_out(capsys):
     printed = capsys.readouterr()
     assert "1 of them left out: requests were sent 20 ms late" in printed.err
     assert printed.out.split()[:4] == ["seconds", "variation", "trials", "cost"]
+
+
+def test_pilots_that_are_all_late_are_one_problem():
+    search = PeakSearch(threshold_s=0.04, accuracy=0.1, trial_s=1.0)
+    with pytest.raises(InvalidInput, match=r"sent 20 ms late.*\(and 14 more alike\)") as raised:
+        planned_lengths(search, LateAtFirst(late=15), budget_s=None, as_json=False)
+    assert len(raised.value.problems) == 1
 
 
 @pytest.mark.slow

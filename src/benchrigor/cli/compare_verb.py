@@ -23,7 +23,6 @@ from benchrigor.model import Code, Comparison, Decision, Estimate, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import SuiteComparison, show_difference
-from benchrigor.model.options import CHOICES
 from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
     counted,
@@ -93,11 +92,7 @@ class _Side:
     (None, "lower", "higher"),
 )
 @shared.metric_option
-@click.option(
-    "--detector",
-    type=click.Choice(CHOICES["detector"]),
-    help=f"{shared.DETECTOR}  [default: that of each run; ranks for files]",
-)
+@shared.detector_option("that of each run; ranks for files")
 @fail_on_option
 @click.option(
     "--same-machine", is_flag=True, help="Compare nothing that was measured on two machines."

@@ -120,6 +120,12 @@ def choice_option(name: str, text: str, choices: Sequence[str | None] = ()) -> D
     return click.option(name, type=words, default=choices[0], show_default=True, help=text)
 
 
+def detector_option(otherwise: str) -> Decorator:
+    """Add the option of what finds phases; what was measured keeps its own, else ``otherwise``."""
+    words = click.Choice(CHOICES["detector"])
+    return click.option("--detector", type=words, help=f"{DETECTOR}  [default: {otherwise}]")
+
+
 def count_option(*names: str, text: str, least: int = 1) -> Decorator:
     """Add an option that takes a whole number."""
     return click.option(*names, type=click.IntRange(min=least), metavar="N", help=text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recording
 from benchrigor.cli.verb_help import Verb
+from benchrigor.session.replays.file_results import analysed
 from benchrigor.session.sample_size import plan as planned
 
 
@@ -31,6 +33,7 @@ from benchrigor.session.sample_size import plan as planned
     show_default=True,
     help="Price an interval of this half-width; may be given several times.",
 )
+@shared.detector_option("that of the run; ranks for a file")
 @shared.metric_option
 @shared.column_options
 @shared.store_option
@@ -41,6 +44,7 @@ def plan(
     column: str | None,
     by: str | None,
     unit: str | None,
+    detector: str | None,
     store: Path | None,
     as_json: bool,
     **options: Any,
@@ -62,5 +66,7 @@ def plan(
       benchrigor plan starts.csv --column time --round start --unit ms
     """  # noqa: D301  # click wants the backspace itself
     record = recording(source, Columns(column=column, by=by, unit=unit), store=store)
+    if detector is not None:
+        (record,) = analysed([record], source, replace(record.options, detector=detector))
     sizes = planned(record, **options)
     print_result(lambda: sizes, as_json=as_json, run_id=record.run_id, plan=sizes)

@@ -12,7 +12,6 @@ from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recording
 from benchrigor.cli.verb_help import Verb
-from benchrigor.model.options import CHOICES
 from benchrigor.session.replays.replaying import replay as replayed
 
 
@@ -22,11 +21,7 @@ from benchrigor.session.replays.replaying import replay as replayed
     "--target", None, "Half-width at which to stop.  [default: that of the run; 2% for a file]"
 )
 @shared.confidence_option(None, "Of the intervals.  [default: that of the run; 95% for a file]")
-@click.option(
-    "--detector",
-    type=click.Choice(CHOICES["detector"]),
-    help=f"{shared.DETECTOR}  [default: that of the run; ranks for a file]",
-)
+@shared.detector_option("that of the run; ranks for a file")
 @shared.metric_option
 @shared.column_options
 @shared.store_option

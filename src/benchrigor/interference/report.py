@@ -80,10 +80,9 @@ def render_interference(
         "pressure": [show_pressure(pressure or {})] if whole else [],
         "estimated": _estimated(interference),
         "continuous": [continuous] if whole or continuous != _ALONE else [],
+        "unclustered": [f"{unclustered:.1f}% of the time, in groups of too few segments"] * whole,
+        "computation": _compared_by(interference.groups),
     }
-    if whole:
-        rows["unclustered"] = [f"{unclustered:.1f}% of the time, in groups of too few segments"]
-        rows["computation"] = _compared_by(interference.groups)
     return page(
         [
             *_title(name),

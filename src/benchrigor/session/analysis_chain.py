@@ -95,7 +95,7 @@ class Material:
     is_slow: bool = False  # a session may end before the first full look
     recorded: bool = False  # no reading will follow: the last ones may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
-    further: tuple[int, ...] = ()  # indices of those that test the line at larger amounts
+    beyond: tuple[int, ...] = ()  # indices of those that test the line at larger amounts
     notices: tuple[Notice, ...] = ()
     disturbed: Disturbed | None = None  # what was left out of the series
     whole: Material | None = None  # with the disturbed readings, where some were left out
@@ -189,7 +189,7 @@ def _selected_rounds(material: M, rounds: Groups) -> M:
     return replace(
         material,
         left_out=tuple(np.flatnonzero(~counts | hit).tolist()),
-        further=tuple(index for index in material.further if not rounds.are_hit[index]),
+        beyond=tuple(index for index in material.beyond if not rounds.are_hit[index]),
         disturbed=Disturbed(
             n=counts.size,
             left_out=int(hit.sum()),
@@ -447,7 +447,7 @@ def _counted(material: Material) -> tuple[Floats, Floats]:
 
 
 def _with_fit(fit: WpsFit, material: Material, analysis: Analysis) -> Analysis:
-    further = (values[list(material.further)] for values in material.series)
-    notices = (*fit.notices, *diagnose_further(fit, *further), *material.notices)
+    beyond = (values[list(material.beyond)] for values in material.series)
+    notices = (*fit.notices, *diagnose_further(fit, *beyond), *material.notices)
     speed = fit.speed and replace(fit.speed, notices=notices)
     return replace(analysis, wps=fit, estimate=speed, notices=notices)

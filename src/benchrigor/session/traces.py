@@ -389,7 +389,7 @@ class Traces:
             recorded=self._recorded,
             is_slow=trace.is_slow,
             left_out=left_out,
-            further=() if trace.schedule is None else tuple(trace.schedule.further),
+            beyond=() if trace.schedule is None else trace.schedule.beyond,
             notices=notices,
         )
         return selected(material, groups)

@@ -122,18 +122,16 @@ def planned_lengths(
     finally:
         generator.close()
     trials = search.result().trials
-    why = {each.invalid or "the server broke down" * each.result.crashed for each in trials} - {""}
+    why = _why_left_out(trials)
     valid = [each for each in trials if each.counts and not each.result.crashed]
     pilots = {
         seconds: [each.ratio or 0.0 for each in valid if each.asked.duration_s == seconds]
         for seconds in lengths
     }
     if min(map(len, pilots.values())) < _FEWEST_PILOTS:
-        raise InvalidInput(
-            f"too few trials at {load} tell anything: {each}" for each in sorted(why)
-        )
+        raise InvalidInput(f"too few trials at {load} tell anything: {each}" for each in why)
     if why:
-        say(f"{len(trials) - len(valid)} of them left out: {'; '.join(sorted(why))}", err=True)
+        say(f"{len(trials) - len(valid)} of them left out: {'; '.join(why)}", err=True)
     if not any(each.ratio for each in valid):
         raise InvalidInput(
             f"nothing that is limited differs from 0 at {load}, expected responses that vary: give "
@@ -149,6 +147,17 @@ def planned_lengths(
         as_json=as_json,
         **{**wanted, "load": first.load, "setup_s": setup_s, **asdict(plan)},
     )
+
+
+def _why_left_out(trials: Sequence[Trial]) -> list[str]:
+    """Say why trials tell nothing, once for all that the same would cure."""
+    said = [each.invalid or "the server broke down" * each.result.crashed for each in trials]
+    first = {each.partition(": ")[2]: each for each in reversed(said) if each}
+    alike = Counter(each.partition(": ")[2] for each in said if each)
+    return [
+        f"{each} (and {alike[cure] - 1} more alike)" if alike[cure] > 1 else each
+        for cure, each in sorted(first.items())
+    ]
 
 
 def _span(ascending: Sequence[str], cut: int) -> str:

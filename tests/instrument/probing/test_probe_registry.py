@@ -323,6 +323,38 @@ def test_quantiles_are_of_all_events_not_of_the_first(
     assert 10 <= sum(each < 1e-6 for each in drawn) <= 75  # 40 of 200; one in 10 million is beyond
 
 
+def test_recent_events_are_likelier_where_a_half_life_is_given(
+    registry: ProbeRegistry, hand: str, clock: FakeClock
+) -> None:
+    """With a half-life of a nanosecond only the last of those that are added up together stay."""
+    probe = registry.probe("kernel", clock=hand, samples=20, half_life_s=1e-9)
+    for number in range(5_000):
+        spend(probe, clock, 100 if number < 4_500 else 10_000)
+    assert probe.samples() == pytest.approx([10_000e-9] * 20)
+    assert probe.work.decay == probe.decay > 0.0
+    registry.probe("kernel", samples=20)
+    assert probe.decay == 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"half_life_s": 1.0}, "half_life_s is 1.0, expected one only with samples"),
+        ({"half_life_s": 1.0, "samples": 0}, "expected one only with samples"),
+        (
+            {"half_life_s": -1.0, "samples": 5},
+            "half_life_s is -1.0, expected seconds from 1e-09 on",
+        ),
+        ({"half_life_s": "a", "samples": 5}, "half_life_s is 'a', expected seconds"),
+    ],
+)
+def test_a_half_life_that_cannot_be_is_refused(
+    options: dict[str, object], words: str, registry: ProbeRegistry
+) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        registry.probe("kernel", **options)  # type: ignore[arg-type]
+
+
 def test_samples_are_returned_once_and_can_be_asked_for_later(
     registry: ProbeRegistry, probe: Probe, clock: FakeClock
 ) -> None:

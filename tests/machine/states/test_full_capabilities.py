@@ -75,7 +75,7 @@ def test_each_logical_processor_has_its_place(psutil_of, write) -> None:
     found = texts(write(files))
     rows = {name: value for name, value in found.items() if name.removeprefix("cpu ").isdigit()}
     assert rows == {
-        f"cpu {number}": f"package {number // 6}, core {number % 3}, thread 0"
+        f"cpu {number}": f"package {number // 6}, die {number // 3}, core {number % 3}, thread 0"
         for number in range(12)
     }
 

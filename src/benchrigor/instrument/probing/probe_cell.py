@@ -68,8 +68,9 @@ class Cell(list[int]):
     ----------
     bounds
         Of the registry.
-    most_samples
-        How many durations, drawn at random, are kept one by one until they are read.
+    most_samples, decay
+        How many durations, drawn at random, are kept one by one until they are read, and by what
+        the logarithm of their weight grows in a nanosecond.
     """
 
     __slots__ = (
@@ -78,14 +79,15 @@ class Cell(list[int]):
         "_rejected",
         "_reservoir",
         "_sums",
+        "decay",
         "most_samples",
         "nested",
         "nests",
         "room",
     )
 
-    def __init__(self, bounds: Bounds, most_samples: int = 0) -> None:
-        self._bounds, self.most_samples = bounds, most_samples
+    def __init__(self, bounds: Bounds, most_samples: int = 0, decay: float = 0.0) -> None:
+        self._bounds, self.most_samples, self.decay = bounds, most_samples, decay
         self.nested: list[int] = []  # of events that ran inside of this probe's
         self.nests = False  # whether `Probe.again` was used
         self._clear()
@@ -174,7 +176,7 @@ class Cell(list[int]):
                 self._rejected += count - len(values)
             if self.most_samples:
                 reservoir = self._reservoir = self._reservoir or Reservoir()
-                reservoir.add(values, self.most_samples)
+                reservoir.add(values, self.most_samples, self.decay)
             self._sums = sums
             del self[:count]
         if self.nested:
@@ -201,10 +203,10 @@ class _Mark:
 class ThreadCells:
     """The cells of a probe where threads run at once, one for each."""
 
-    __slots__ = ("_bounds", "_cells", "_local", "most_samples")
+    __slots__ = ("_bounds", "_cells", "_local", "decay", "most_samples")
 
     def __init__(self, bounds: Bounds) -> None:
-        self._bounds, self.most_samples = bounds, 0
+        self._bounds, self.most_samples, self.decay = bounds, 0, 0.0
         self._local = threading.local()
         # By what is None once the thread has ended. (`Thread.is_alive` may fail in Python 3.11 when
         # another thread joins meanwhile.)
@@ -215,7 +217,7 @@ class ThreadCells:
         try:
             return cast(Cell, self._local.cell)
         except AttributeError:
-            cell, mark = Cell(self._bounds, self.most_samples), _Mark()
+            cell, mark = Cell(self._bounds, self.most_samples, self.decay), _Mark()
             self._local.cell, self._local.mark = cell, mark
             self._cells[weakref.ref(mark)] = cell
             return cell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -25,6 +26,8 @@ from benchrigor.instrument.probing.reservoir import durations_of
 _LONGEST, _MOST_SAMPLES = 200, 1_000_000
 _UNSHOWN = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of characters, ends of lines
 _NS = 1e-9
+_LN2_NS = math.log(2.0) * _NS
+_SHORTEST_S = 1e-9  # half-life
 _READ_NS = 1_000_000_000  # a signal's handler that reads may itself have stopped who adds up
 _OFF = {"0", "off", "false", "no"}
 
@@ -78,17 +81,25 @@ class ProbeRegistry:
         for reader in (self._first, *self._readers):
             reader.restart()
 
-    def probe(self, name: str, *, clock: str | None = None, samples: int | None = None) -> Probe:
+    def probe(
+        self,
+        name: str,
+        *,
+        clock: str | None = None,
+        samples: int | None = None,
+        half_life_s: float | None = None,
+    ) -> Probe:
         """Return the probe of a name, made when it is first asked for; see `probe`."""
         found = self._probes.get(name) if isinstance(name, str) else None
-        if found is None or clock is not None or samples is not None:
+        if found is None or (clock, samples, half_life_s) != (None, None, None):
             problems = [*_wrong_name(name), *_wrong_clock(clock, found), *_wrong_samples(samples)]
+            problems += _wrong_half_life(half_life_s, samples)
             if problems:
                 raise InvalidInput(problems)
             with self._lock:
                 found = self._probes.get(name) or self._made(name, clock or "wall")
                 if samples is not None:
-                    found.keep(samples)
+                    found.keep(samples, 0.0 if half_life_s is None else _LN2_NS / half_life_s)
         return found
 
     def _made(self, name: str, clock: str) -> Probe:
@@ -183,7 +194,7 @@ class ProbeRegistry:
             work = self._probes.get(name)
             if work is None:
                 work = self._made(name, probe.clock)
-                work.keep(probe.most)
+                work.keep(probe.most, probe.decay)
             return work
 
 
@@ -246,7 +257,13 @@ class ProbeReader:
         return self._books.setdefault(name, Book())
 
 
-def probe(name: str, *, clock: str | None = None, samples: int | None = None) -> Probe:
+def probe(
+    name: str,
+    *,
+    clock: str | None = None,
+    samples: int | None = None,
+    half_life_s: float | None = None,
+) -> Probe:
     """Return the probe of a name in this program, made when it is first asked for.
 
     Parameters
@@ -261,6 +278,10 @@ def probe(name: str, *, clock: str | None = None, samples: int | None = None) ->
         run at once: a random sample of all. They give `ProbeReading.p50_s` and
         `ProbeReading.p99_s`, and are returned by `Probe.samples`. 0 keeps none; None changes
         nothing.
+    half_life_s
+        An event of so many seconds earlier is half as likely to be in the sample, which so tells
+        of recent events and forgets none for certain (forward decay, Cormode et al. 2009). None:
+        each is as likely as any other.
 
     Raises
     ------
@@ -284,7 +305,7 @@ def probe(name: str, *, clock: str | None = None, samples: int | None = None) ->
     >>> assign.read().count
     1
     """
-    return PROBES.probe(name, clock=clock, samples=samples)
+    return PROBES.probe(name, clock=clock, samples=samples, half_life_s=half_life_s)
 
 
 @cache
@@ -313,6 +334,14 @@ def _wrong_samples(samples: Any) -> Iterator[str]:
     whole = isinstance(samples, int) and not isinstance(samples, bool)
     if samples is not None and not (whole and 0 <= samples <= _MOST_SAMPLES):
         yield f"samples is {samples!r}, expected a whole number from 0 to {_MOST_SAMPLES:,}"
+
+
+def _wrong_half_life(half_life_s: Any, samples: Any) -> Iterator[str]:
+    number = isinstance(half_life_s, int | float) and not isinstance(half_life_s, bool)
+    if half_life_s is not None and not samples:
+        yield f"half_life_s is {half_life_s!r}, expected one only with samples"
+    elif half_life_s is not None and not (number and _SHORTEST_S <= half_life_s < math.inf):
+        yield f"half_life_s is {half_life_s!r}, expected seconds from {_SHORTEST_S:g} on"
 
 
 # All of them, for the one hook at forks: Python cannot take hooks back.

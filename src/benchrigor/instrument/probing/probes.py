@@ -82,7 +82,18 @@ class Probe(_Methods):  # type: ignore[misc]
 
     # The methods here are those of a probe that is off.
 
-    __slots__ = ("cell", "clock", "cost_form", "inner", "keeper", "latest", "most", "name", "on")
+    __slots__ = (
+        "cell",
+        "clock",
+        "cost_form",
+        "decay",
+        "inner",
+        "keeper",
+        "latest",
+        "most",
+        "name",
+        "on",
+    )
 
     name: str
     clock: str
@@ -92,6 +103,7 @@ class Probe(_Methods):  # type: ignore[misc]
     cost_form: str  # the dearest that it was used in, but for `again`
     latest: list[Entry]  # samples that were not returned yet
     most: int  # of them
+    decay: float  # of them, see `Cell`
     on: bool
 
     def __new__(cls, *, clock: str, **_others: object) -> Self:
@@ -103,7 +115,8 @@ class Probe(_Methods):  # type: ignore[misc]
 
     def __init__(self, *, name: str, clock: str, keeper: Keeper, bounds: Bounds, on: bool) -> None:
         self.name, self.clock, self.keeper = name, clock, keeper
-        self.inner, self.cost_form, self.latest, self.most = None, "held", [], 0
+        self.inner, self.cost_form, self.latest = None, "held", []
+        self.most, self.decay = 0, 0.0
         self.make_cells(bounds)
         self.on = on
 
@@ -200,13 +213,13 @@ class Probe(_Methods):  # type: ignore[misc]
         """Return what it was used in, but for forms that cost less."""
         return (self.cost_form, "again" if any(each.nests for each in self.cells) else "held")
 
-    def keep(self, most: int) -> None:
-        """Keep so many raw samples in each cell until they are read."""
+    def keep(self, most: int, decay: float = 0.0) -> None:
+        """Keep so many raw samples in each cell until they are read; see `Cell`."""
         if most:
             new_sketch()  # says so if it is not installed
-        self.most, self.latest = most, nsmallest(most, self.latest)
+        self.most, self.decay, self.latest = most, decay, nsmallest(most, self.latest)
         for each in self.cells:
-            each.most_samples = most
+            each.most_samples, each.decay = most, decay
 
 
 class ThreadsProbe(Probe):
@@ -230,10 +243,10 @@ class ThreadsProbe(Probe):
         """Where events of all threads count."""
         return self.threads
 
-    def keep(self, most: int) -> None:
-        """Keep so many raw samples in each cell until they are read."""
-        super().keep(most)
-        self.threads.most_samples = most
+    def keep(self, most: int, decay: float = 0.0) -> None:
+        """Keep so many raw samples in each cell until they are read; see `Cell`."""
+        super().keep(most, decay)
+        self.threads.most_samples, self.threads.decay = most, decay
 
 
 class _NoBlock:

@@ -67,13 +67,20 @@ def _layout(root: Path) -> Iterator[Sample]:
     folders = {int(path.parent.name[3:]): path for path in root.glob(pattern)}
     if not folders:
         raise Unavailable(f"{root / pattern}: none is there")
-    threads = Counter[tuple[str, ...]]()
+    dies = {number: _die(folder) for number, folder in folders.items()}
+    shows_dies = len({*dies.values()}) > 1  # whose cores may be numbered alike
+    threads = Counter[str]()
     for number, folder in sorted(folders.items()):
         package, core = (read_text(folder / each) for each in ("physical_package_id", "core_id"))
-        die = folder / "die_id"
-        place = package, core, read_text(die) if die.exists() else ""
-        yield Sample(f"cpu {number}", f"package {package}, core {core}, thread {threads[place]}")
+        die = f", die {dies[number]}" if shows_dies else ""
+        place = f"package {package}{die}, core {core}"
+        yield Sample(f"cpu {number}", f"{place}, thread {threads[place]}")
         threads[place] += 1
+
+
+def _die(folder: Path) -> str:
+    path = folder / "die_id"
+    return read_text(path) if path.exists() else ""
 
 
 def _processors() -> Iterator[Sample]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -275,6 +276,12 @@ class WorkSchedule:
         if self._selection is None:
             return (False,) * len(self._work)
         return tuple(self._selection.counts.tolist())
+
+    @property
+    def beyond(self) -> tuple[int, ...]:
+        """Indices of rounds that do not count, and are of larger amounts than all that do."""
+        largest = max(compress(self._work, self.counted), default=math.inf)
+        return tuple(index for index, work in enumerate(self._work) if work > largest)
 
     @property
     def sample(self) -> int:
