@@ -80,6 +80,7 @@ def test_what_is_lost_of_100_ms_on_two_processors(ran_ms, waited_ms, lost_ms) ->
     ("spent_ms", "wall_ms", "expected_ms"),  # expected: lost, and waited together
     [
         pytest.param([(60, 75)], 135, (75, 0), id="one thread"),
+        pytest.param([(60, 75)], 20, (75, 0), id="one thread, most of it before it was watched"),
         pytest.param([(60, 75)] * 3, 135, (45, 150), id="three: never below two processors"),
         pytest.param([(100, 0), (20, 80)], 100, (0, 0), id="never below the busiest thread"),
         pytest.param([(20, 50)] * 2, 500, (50, 50), id="two that waited at once, and slept"),
@@ -102,6 +103,41 @@ def test_what_threads_lost_that_waited_at_once(
     lost, ran = tree.close()
     assert (lost, tree.together_ns) == tuple(each * MS for each in expected_ms)
     assert ran == sum(ran_ms for ran_ms, _ in spent_ms) * MS
+
+
+@pytest.mark.parametrize(
+    ("polls", "lost_ms"),  # of each: for how long it slept, then waited, and what it found
+    [
+        pytest.param([(4, 3, [7])], 3, id="woken by the end"),
+        pytest.param([(5, 3, []), (45, 6, [7])], 6, id="the second time"),
+        pytest.param([(5, 3, []), (50, 9, [7])], 0, id="its time was up, and the child went on"),
+        pytest.param([(5, 3, []), (0, 0, [7])], 0, id="it ended meanwhile"),
+    ],
+)
+def test_what_the_caller_waits_at_the_end_of_the_child_is_lost(
+    write, monkeypatch, polls, lost_ms
+) -> None:
+    now_ms, waited_ms, left = [0], [0], iter(polls)
+
+    def poll(_timeout: float) -> list[int]:
+        slept, waited, found = next(left)
+        now_ms[0] += slept + waited
+        waited_ms[0] += waited
+        return found
+
+    clock = SimpleNamespace(
+        monotonic_ns=lambda: now_ms[0] * MS,
+        monotonic=lambda: now_ms[0] / 1e3,
+        thread_time=lambda: 0.0,
+    )
+    ready = SimpleNamespace(poll=poll, register=lambda *_: None)
+    monkeypatch.setattr(process_tree, "time", clock)
+    monkeypatch.setattr(process_tree, "select", SimpleNamespace(poll=lambda: ready, POLLIN=1))
+    monkeypatch.setattr(os, "pidfd_open", lambda _: os.open(os.devnull, os.O_RDONLY), raising=False)
+    root = write(a_thread(7, 7, f"{MS} 0 1\n"))
+    tree = ProcessTree(7, root=root, own_ns=lambda: waited_ms[0] * MS)
+    tree.wait()
+    assert tree.close() == (lost_ms * MS, MS)
 
 
 BURN = "import time\nwhile time.process_time() < {}: pass"

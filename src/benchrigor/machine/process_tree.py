@@ -4,6 +4,10 @@ The kernel keeps the run delay of a thread as long as the thread is there. So al
 tree are read now and then: sooner after a new one has come, for it may not stay. Control groups
 show less: their pressure is an average over processors, which halves the delay of a thread that
 moves between two of them, and to join one takes 5 to 36 ms (on Linux 6.18).
+
+The end of the child wakes the calling thread, which may wait for a processor then, too. That lasts
+as long beside the same neighbours whatever the child does, and counts as lost. What it waits before
+does not: the child goes on meanwhile.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import os
 import select
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,10 +52,14 @@ class ProcessTree:
         Of the child.
     root
         Folder that holds ``proc``.
+    own_ns
+        Tells how long the calling thread has waited for a processor so far.
     """
 
-    def __init__(self, pid: int, *, root: Path = ROOT) -> None:
-        self._pid = pid
+    def __init__(
+        self, pid: int, *, root: Path = ROOT, own_ns: Callable[[], int] = lambda: 0
+    ) -> None:
+        self._pid, self._own_ns = pid, own_ns
         self._proc = str(root / "proc")
         self._processes = [pid]
         self._threads: dict[str, tuple[int, int]] = {}  # folder: ran, waited
@@ -84,7 +93,14 @@ class ProcessTree:
         """Read the threads until a descriptor can be read."""
         poll, wait_s = select.poll(), _SHORTEST_S
         poll.register(end, select.POLLIN)
-        while not poll.poll(1e3 * wait_s):
+        while True:
+            since_ns, before_ns = time.monotonic_ns(), self._own_ns()
+            if poll.poll(1e3 * wait_s):
+                waited_ns = self._own_ns() - before_ns
+                # Else its time was up, and the child went on while this thread waited.
+                if time.monotonic_ns() - since_ns - waited_ns < 1e9 * wait_s:
+                    self._lost_ns += waited_ns
+                return
             began_s = time.thread_time()
             self._look_whether_stopped()
             self.read()
@@ -138,13 +154,16 @@ class ProcessTree:
         self._processes = list(processes)
         if self._threads.keys() - before.keys():
             self._new_s = time.monotonic()
-        waits_ns = [0]
+        waits_ns, now_ns = [0], time.monotonic_ns()
         for folder, (ran_ns, waited_ns) in self._threads.items():
             ran_before, waited_before = before.get(folder, (0, 0))
             if ran_ns < ran_before:  # the number was given to another thread, which starts from 0
                 ran_before = waited_before = 0
             self._window.ran_ns[folder] += ran_ns - ran_before
             waits_ns.append(waited_ns - waited_before)
+            # The child was there before this tree, however late its parent got a processor back.
+            lasted_ns = ran_ns - ran_before + waits_ns[-1]
+            self._window.since_ns = min(self._window.since_ns, now_ns - lasted_ns)
         self._window.waited_ns += sum(waits_ns)
         self._window.longest_ns += max(waits_ns)
 

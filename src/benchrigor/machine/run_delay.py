@@ -64,7 +64,7 @@ class RunDelay:
 
     def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
         """Measure a child that was just started, and its descendants; see `ProcessTree`."""
-        tree = ProcessTree(pid, root=self._root)
+        tree = ProcessTree(pid, root=self._root, own_ns=self.delay_ns)
         tree.wait()
         return tree
 

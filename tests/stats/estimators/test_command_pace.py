@@ -125,6 +125,22 @@ def test_what_a_command_does_beside_running_counts() -> None:
     assert at_full(found).value == pytest.approx(0.1022, rel=0.02)
 
 
+def test_a_sleep_is_not_shorter_for_the_neighbours_of_few_starts() -> None:
+    """The kernel may count a part of a sleep as delay; of starts four are few to tell the least."""
+    rest = np.full(45, 0.0506)
+    rest[[3, 20]] = 0.0401, 0.046
+    cpu, starts = np.full(45, 0.0018), np.array([0.0005, 0.0006, 0.0043, 0.0081])
+    found = Invocations(
+        wall=rest + cpu,
+        cpu=cpu,
+        waited=np.zeros(45),
+        switches=np.full(45, 2.0),
+        starts={COMMAND: starts + 0.02, COMMAND_CPU: np.full(4, 0.013), COMMAND_REST: starts},
+        after=np.array([1, 15, 30, 45]),
+    )
+    assert at_full(found).value > 0.05
+
+
 def test_commands_whose_threads_had_work_at_once_have_no_figure() -> None:
     """Of 180 ms on two processors beside others it was 75 ms, and less than 90 is impossible."""
     alone = measured(np.random.default_rng(4), cpu_s=0.18, slower=1.2, unseen_s=0.0003)

@@ -28,7 +28,7 @@ _START_SD = 0.12  # of the log processor time of a start within a run
 FEWEST_STARTS = 4  # in 5 % of the second that a run lasts at least
 _BLOCKS = 8
 BETWEEN = 0.03  # relative sd between runs that is left
-_LEAST_HIT = 0.02  # share of commands that waited less than any of some dozens of starts
+_LEAST_HIT = 0.55  # chance that none of all starts is among the least hit, whose share follows
 _PARALLEL = 0.05  # share of the time up to which threads with work at once matter little
 _END = 1  # times that a process gives a processor up which never waits: when it ends
 
@@ -166,7 +166,9 @@ def _levels(
     share = float(waiting.mean())
     most = max(level(busy / slower + np.where(waiting, rest - full_rest_s, 0.0)), least)
     common = of_starts.mean() + of_starts.std() / math.sqrt(of_starts.size - 1.0) - full_rest_s
-    floor = np.quantile(rest[waiting], _LEAST_HIT) - of_starts.min()  # of a sleep nearly all of it
+    # Of a sleep nearly all of it. A sleep of which the kernel counts a part as delay is rare.
+    hardly_hit = 1.0 - _LEAST_HIT ** (1.0 / of_starts.size)
+    floor = np.quantile(rest[waiting], hardly_hit) - of_starts.min()
     low = max(most - share * max(float(common), 0.0), least + share * float(floor), least)
     low = min(low, most)
     whole = math.sqrt(low * most)
