@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import click
@@ -24,10 +25,9 @@ from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, NotEstimable, WorkloadFailed
-from benchrigor.layout import Line, Part, page, table, wrapped
+from benchrigor.layout import Line, Part, page, wrapped
 from benchrigor.model import (
     Comparison,
-    Estimate,
     Family,
     Metric,
     Notice,
@@ -38,10 +38,11 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.text import PEAK_MEMORY, no_number, show_peak_memory, show_short, show_value
+from benchrigor.model.text import no_number
 from benchrigor.protocols import Workload
 from benchrigor.report import render
 from benchrigor.report.notice_lines import chosen, marked, warnings
+from benchrigor.report.tables.commands_table import command_table
 from benchrigor.report.tables.figures import figures_of_commands
 from benchrigor.secret_texts import HIDDEN, Veiled, hide_value
 from benchrigor.session import Session, meter_for
@@ -133,7 +134,7 @@ class _Command(NamedTuple):
 @click.option("--memory", is_flag=True, help="Tell the peak memory, from a run of its own.")
 @click.option("--timeout", type=shared.TimeLimit(), help="A command that runs longer has failed.")
 @shared.share_option("--margin", "1%", "Change that does not matter, with --baseline.")
-@shared.share_option("--target", "2%", "Half-width wanted of each.")
+@shared.share_option("--target", "2%", "Half-width wanted of each time, as it ran.")
 @shared.confidence_option()
 @shared.statistic_option
 @shared.choice_option("--detector", shared.DETECTOR)
@@ -149,8 +150,9 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     """Measure commands in turn, and rank them or compare them with one.
 
     They are run in rounds, once each in an order drawn anew, so that all see the same minutes; the
-    budget is that of each. Times are wall times as measured, of the rounds that all have. Commands
-    are ranked and compared by their ratio within each round, as by ab.
+    budget is that of each. First comes the time on a quiet machine, as by run; beside it the wall
+    time just now where that differs. Commands are ranked and compared by their ratio within each
+    round, as by ab. The target is for the wall time of each, not for the ratios.
 
     {NAME} is replaced in commands and in what is run around them, by every value; of several
     parameters, by every combination. Other braces stay. No shell reads a command without --shell.
@@ -336,14 +338,16 @@ def _tell(
         }
     }
     family, estimates, ratios = None, {}, {}
+    has_target = shared.is_given("target") or not given["runs"]
+    show = partial(command_table, spent=_CPU, has_target=has_target)
     if given["baseline"] is not None and whole:
         baseline = list(records)[given["baseline"] - 1]
         ratios = compare_with(baseline, records, margin=given["margin"])
         family = told["family"] = family_of(ratios, notices=notices_of_sides(records))
         estimates = {name: each.candidate for name, each in ratios.items()}
         estimates[baseline] = next(iter(ratios.values())).baseline
-        notices, rows = family.notices, _rows(records, estimates)
-        lines = [*_table(rows), "", f"change from {baseline}", _shown(family)]
+        notices = family.notices
+        lines = [*show(records, estimates), "", f"change from {baseline}", _shown(family)]
     else:
         ranking = Ranking()
         with suppress(NotEstimable):
@@ -355,7 +359,7 @@ def _tell(
         places = {each.name: f"{each.place}." for each in ranking.places}
         ordered = {name: records[name] for name in [*places, *(records.keys() - places.keys())]}
         shared_first = {each.name for each in ranking.places if each.place == 1}
-        lines = [*_answers(ratios, shared_first), *_table(_rows(ordered, estimates, places))]
+        lines = [*_answers(ratios, shared_first), *show(ordered, estimates, places)]
         if wants_details():
             lines += [line for notice in notices for line in marked(notice)]
     lines += _of_each(records, notices)
@@ -382,37 +386,6 @@ def _answers(compared: Mapping[str, Comparison], alike: Collection[str]) -> list
     lines = [Line(each, hanging=2, style="bold") for each in sentences[:_MOST_SENTENCES]]
     more = len(sentences) - _MOST_SENTENCES
     return [*lines, *([f"and {more} more"] if more > 0 else []), *([""] if lines else [])]
-
-
-def _rows(
-    records: Mapping[str, RunRecord],
-    estimates: Mapping[str, Estimate | None],
-    places: Mapping[str, str] | None = None,
-) -> list[tuple[str, ...]]:
-    """Return the cells of commands: the times as measured, which the ratios are of."""
-    spent = [each.name.removesuffix("_time") for each in _CPU]
-    rows: list[tuple[str, ...]] = [("", "command", "just now", *spent, "memory", "failed")]
-    for index, (label, record) in enumerate(records.items(), start=1):
-        estimate = estimates.get(label)
-        shown = "no number" if estimate is None else show_short(estimate, TIME.unit)
-        known = (record.estimate(each.name) for each in _CPU)
-        seconds = ["" if each is None else show_value(each.value, "s") for each in known]
-        memory = show_peak_memory(record.facts) if PEAK_MEMORY in record.facts else ""
-        failed = ""
-        if "failed_runs" in record.facts:
-            typical = show_value(float(record.facts["failed_time_s"] or 0.0), "s")
-            failed = f"{record.facts['failed_runs']} runs, after {typical}"
-        place = f"{index}." if places is None else places.get(label, "-")
-        rows.append((place, label, shown, *seconds, memory, failed))
-    return rows
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> list[Part]:
-    """Return the table of commands, without columns that are empty."""
-    columns = [each for each in zip(*rows, strict=True) if any(each[1:])]
-    cells = zip(*columns, strict=True)
-    numbered = [(f"{place} {name}".strip(), *others) for place, name, *others in cells]
-    return table(numbered, "<" * (len(columns) - 1))
 
 
 def _of_each(records: Mapping[str, RunRecord], notices: Sequence[Notice]) -> Iterator[Part]:

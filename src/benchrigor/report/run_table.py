@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from benchrigor.errors import BenchrigorError
@@ -52,16 +52,21 @@ def tabulate(
     rows = [("name", statistic, "just now", "readings", "ended"), *map(_row, records)]
     for index, place in enumerate(places, start=1):
         rows[index] = (f"{place}. {rows[index][0]}", *rows[index][1:])
-    sides, notes = "<<<><", list[str]()
+    sides, corrected = "<<<><", statistic
     if not any(row[2] for row in rows[1:]):
-        rows, sides = [(*row[:2], *row[3:]) for row in rows], "<<><"
-    else:
-        notes.append(f"just now: as it ran; {statistic}: estimated for a quiet machine")
-    if any("±" in row[1] for row in rows):
-        notes.append(_PLUS_MINUS)
+        rows, sides, corrected = [(*row[:2], *row[3:]) for row in rows], "<<><", ""
+    notes = notes_on((row[1] for row in rows), corrected=corrected)
     if any(_is_marked(row) for row in rows):
         notes.append(f"{_MARK} observed median, no interval")
     return page([*table(rows, sides), *_warnings(records, worded), *notes])
+
+
+def notes_on(numbers: Iterable[str], *, corrected: str = "") -> list[str]:
+    """Say what stands in a table of numbers; ``corrected`` are those of a quiet machine, if any."""
+    notes = (
+        [f"just now: as it ran; {corrected}: estimated for a quiet machine"] if corrected else []
+    )
+    return [*notes, *([_PLUS_MINUS] if any("±" in each for each in numbers) else [])]
 
 
 def ranking_page(runs: Mapping[str, RunRecord]) -> Page:

@@ -1,0 +1,114 @@
+"""Commands that were measured in turn, one line each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from benchrigor.layout import Part, row, table
+from benchrigor.model import Analysis, Estimate, Metric, RunRecord
+from benchrigor.model.run_line import just_now, show_number
+from benchrigor.model.text import (
+    PEAK_MEMORY,
+    first_few,
+    show_peak_memory,
+    show_plus_minus,
+    show_short,
+    show_value,
+)
+from benchrigor.report.run_table import notes_on
+from benchrigor.session.stop_rules import wanted_half_width
+
+_TIME = "time"
+_LISTED = 4  # commands that missed the target
+
+
+def command_table(
+    records: Mapping[str, RunRecord],
+    estimates: Mapping[str, Estimate | None],
+    places: Mapping[str, str] | None = None,
+    *,
+    spent: Sequence[Metric] = (),
+    has_target: bool = True,
+) -> list[Part]:
+    """Return the headline and the time as measured of each command, and how the target was met.
+
+    Parameters
+    ----------
+    records
+        Of the commands by name; not empty.
+    estimates
+        The times that their ratios are of, None for those without a number.
+    places
+        Of a ranking; None to number the commands as they were given.
+    spent
+        Their processor times.
+    has_target
+        Whether the target is told of.
+    """
+    paced, statistic = _paced(records, estimates), next(iter(records.values())).options.statistic
+    titles = [each.name.removesuffix("_time") for each in spent]
+    rows: list[tuple[str, ...]] = [
+        ("", "command", statistic, "just now", *titles, "memory", "failed")
+    ]
+    for index, (name, record) in enumerate(records.items(), start=1):
+        estimate, headline = estimates.get(name), ""
+        shown = "no number" if estimate is None else show_short(estimate, "s")
+        if name in paced:
+            now = just_now(paced[name])
+            headline, shown = (
+                show_number(paced[name], "mean"),
+                show_value(now.value, "s") if now else "",
+            )
+        known = (record.estimate(each.name) for each in spent)
+        seconds = ["" if each is None else show_value(each.value, "s") for each in known]
+        memory = show_peak_memory(record.facts) if PEAK_MEMORY in record.facts else ""
+        failed = ""
+        if "failed_runs" in record.facts:
+            typical = show_value(float(record.facts["failed_time_s"] or 0.0), "s")
+            failed = f"{record.facts['failed_runs']} runs, after {typical}"
+        place = f"{index}." if places is None else places.get(name, "-")
+        rows.append((place, name, headline, shown, *seconds, memory, failed))
+    columns = [each for each in zip(*rows, strict=True) if any(each[1:])]
+    cells = [
+        (f"{place} {name}".strip(), *others) for place, name, *others in zip(*columns, strict=True)
+    ]
+    corrected = statistic if any(each[2] and each[3] for each in rows[1:]) else ""
+    return [
+        *table(cells, "<" * (len(columns) - 1)),
+        *(_target(records, estimates) if has_target else []),
+        *notes_on((each for cell in rows[1:] for each in cell[2:4]), corrected=corrected),
+    ]
+
+
+def _paced(
+    records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate | None]
+) -> dict[str, Analysis]:
+    """Return the times of commands, if a quiet machine's are known of all that have a number.
+
+    One that has none would seem slower than the others.
+    """
+    times = {
+        name: analysis
+        for name, record in records.items()
+        if estimates.get(name) and (analysis := record.analysis(_TIME)) is not None
+    }
+    return times if all(each.pace is not None for each in times.values()) else {}
+
+
+def _target(
+    records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate | None]
+) -> list[Part]:
+    """Say how narrow the interval of each time should be, and of which commands it is not."""
+    missed, wanted = list[str](), math.inf
+    for name, record in records.items():
+        analysis = record.analysis(_TIME)
+        if not estimates.get(name) or analysis is None or not (own := analysis.estimate):
+            continue
+        wanted = wanted_half_width(own, analysis.metric, record.options) / abs(own.value)
+        if own.relative_half_width > wanted:
+            missed.append(f"{name} ({show_plus_minus(own.relative_half_width)})")
+    if wanted == math.inf:
+        return []
+    reached = f"missed by {first_few(missed, _LISTED)}" if missed else "reached"
+    return row("target", [f"{show_plus_minus(wanted)} of each time as it ran: {reached}"])

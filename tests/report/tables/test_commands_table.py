@@ -1,0 +1,52 @@
+"""The table of commands: their numbers are all of a quiet machine, or all as they ran."""
+
+from dataclasses import replace
+
+import pytest
+from simulated.paced_commands import run_of
+
+from benchrigor.layout import page
+from benchrigor.model import RunRecord
+from benchrigor.report.tables.commands_table import command_table
+
+
+@pytest.fixture(scope="module")
+def records() -> dict[str, RunRecord]:
+    paces = {"quiet": (1.0, 0.0001), "busy": (1.3, 0.01)}
+    return {
+        name: replace(run_of(slower=slower, rest_s=rest_s, seed=2), name=name)
+        for name, (slower, rest_s) in paces.items()
+    }
+
+
+def shown(records: dict[str, RunRecord], *, target: float | None = None, **given: bool) -> str:
+    asked = {
+        name: replace(each, options=replace(each.options, target=target))
+        for name, each in records.items()
+    }
+    return page(
+        command_table(asked, {name: each.estimate() for name, each in asked.items()}, **given)
+    )
+
+
+def test_a_command_has_its_headline_and_beside_it_what_was_measured(records) -> None:
+    title, quiet, busy, *notes = shown(records).splitlines()
+    assert title.split() == ["command", "mean", "just", "now"]
+    assert quiet.split() == ["1.", "quiet", "20.27", "ms", "±4.6", "%"]
+    assert busy.split() == ["2.", "busy", "21.7", "ms", "±11", "%", "35.3", "ms"]
+    assert "just now: as it ran; mean: estimated for a quiet machine" in notes
+
+
+def test_no_command_has_a_headline_where_one_has_none(records) -> None:
+    unpaced = run_of(slower=1.3, rest_s=0.01, seed=2, references=False)
+    text = shown({**records, "other": replace(unpaced, name="other")})
+    assert "mean" not in text
+    assert text.count(" ms ") == 3
+
+
+def test_a_line_tells_of_which_commands_the_target_is_missed(records) -> None:
+    text = " ".join(shown(records, target=0.02).split())
+    assert "target ±2 % of each time as it ran: missed by busy (±7.5 %)" in text
+    assert "as it ran: reached" in shown(records, target=0.5)
+    assert "target" not in shown(records)  # none was set
+    assert "target" not in shown(records, target=0.02, has_target=False)
