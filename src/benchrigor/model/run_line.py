@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from benchrigor.control_characters import escaped
 from benchrigor.model.analysis import Analysis, Kind
@@ -79,6 +79,21 @@ def show_number(analysis: Analysis, statistic: str) -> str:
     shown = show_short(headline, metric.unit, is_share=metric.kind is Quantity.SHARE)
     is_mean = statistic == "mean" or analysis.kind is Kind.WORK
     return shown if is_mean else f"{statistic} {shown}"
+
+
+def notes_on(numbers: Iterable[str], *, corrected: str = "") -> list[str]:
+    """Say what stands in a table of numbers; ``corrected`` are those of a quiet machine, if any."""
+    notes = (
+        [f"just now: as it ran; {corrected}: estimated for a quiet machine"] if corrected else []
+    )
+    return [
+        *notes,
+        *(
+            ["±: half of the 95% confidence interval"]
+            if any("±" in each for each in numbers)
+            else []
+        ),
+    ]
 
 
 def run_line(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from benchrigor.errors import BenchrigorError
@@ -10,14 +10,13 @@ from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.notice import Code
 from benchrigor.model.recorded import FILE
 from benchrigor.model.run import RunRecord
-from benchrigor.model.run_line import headline_of, just_now, show_number
+from benchrigor.model.run_line import headline_of, just_now, notes_on, show_number
 from benchrigor.model.text import counted, ended, first_few, show_value
 from benchrigor.report.notice_lines import chosen_of_run, sentence_of
 
 _MARK = "~"  # Before what was observed in place of an estimate
 _MOST_SENTENCES = 4
 _LISTED = 5  # names that a warning is listed with
-_PLUS_MINUS = "±: half of the 95% confidence interval"
 
 
 def tabulate(
@@ -59,14 +58,6 @@ def tabulate(
     if any(_is_marked(row) for row in rows):
         notes.append(f"{_MARK} observed median, no interval")
     return page([*table(rows, sides), *_warnings(records, worded), *notes])
-
-
-def notes_on(numbers: Iterable[str], *, corrected: str = "") -> list[str]:
-    """Say what stands in a table of numbers; ``corrected`` are those of a quiet machine, if any."""
-    notes = (
-        [f"just now: as it ran; {corrected}: estimated for a quiet machine"] if corrected else []
-    )
-    return [*notes, *([_PLUS_MINUS] if any("±" in each for each in numbers) else [])]
 
 
 def ranking_page(runs: Mapping[str, RunRecord]) -> Page:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from benchrigor.layout import Part, row, table
 from benchrigor.model import Analysis, Estimate, Metric, RunRecord
-from benchrigor.model.run_line import just_now, show_number
+from benchrigor.model.run_line import just_now, notes_on, show_number
 from benchrigor.model.text import (
     PEAK_MEMORY,
     first_few,
@@ -16,7 +16,6 @@ from benchrigor.model.text import (
     show_short,
     show_value,
 )
-from benchrigor.report.run_table import notes_on
 from benchrigor.session.stop_rules import wanted_half_width
 
 _TIME = "time"
