@@ -84,3 +84,19 @@ def test_each_command_of_a_ranking_has_its_time_and_in_detail_that_at_full_pace(
     assert len(re.findall(r"\. true \d [\d.]+ ms ", words(cli(*asked).stdout))) == 2
     shown = words(cli(*asked, "--details").stdout)
     assert len(re.findall(r" full pace [\d.]+ ms \[", shown)) == 2
+
+
+def test_the_answer_of_a_baseline_comes_first(cli, monkeypatch):
+    """With the verdict of the family: one of several commands is not slower by luck."""
+    records = {
+        f"true {n}": replace(run_of(slower=slower, rest_s=0.0, seed=2), name=f"true {n}")
+        for n, slower in ((1, 1.0), (2, 1.3))
+    }
+    driven = "benchrigor.cli.commands_verb.driven_in_turn"
+    monkeypatch.setattr(driven, lambda *_, **__: (records, None))
+    monkeypatch.setattr("benchrigor.cli.commands_verb._CPU", ())
+    asked = ("commands", "true {n}", "-L", "n", "1,2", "--no-store", "--baseline", "1")
+    shown = cli(*asked).stdout
+    first = shown.splitlines()[0]
+    assert first.startswith("true 2 takes 30.0% more time than true 1 [")
+    assert shown.index(first) < shown.index("change from true 1")

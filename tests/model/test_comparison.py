@@ -106,8 +106,8 @@ def test_without_a_number_the_line_says_why() -> None:
     [
         (estimated(0.5, 0.45, 0.56), "2.0x lower [1.8, 2.2]"),
         (estimated(0.8, 0.75, 0.86), "20.0% lower [14.0%, 25.0%]"),
-        (estimated(1.0, 0.996, 1.004), "unchanged [-0.40%, +0.40%]"),
-        (estimated(1.0, 1.0, 1.0), "unchanged [0.0%, 0.0%]"),
+        (estimated(1.0, 0.996, 1.004), "0% [-0.40%, +0.40%]"),
+        (estimated(1.0, 1.0, 1.0), "0% [0.0%, 0.0%]"),
         (estimated(1_234.5, 1_200.0, 1_300.0), "1,234x higher [1,200, 1,300]"),
         (estimated(1.49, 1.4, 1.6), "49% higher [40%, 60%]"),
         (estimated(5.1, 1.1, float("inf")), "5.1x higher [1.1, no limit]"),
@@ -157,11 +157,7 @@ def family(*names: str) -> Family:
         verdicts=dict.fromkeys(names, Verdict.UNDECIDED),
         rate=0.05,
         summary=estimated(1.012, 1.008, 1.016, n=len(names)),
-        notices=(
-            Notice.warning(
-                Code.NO_RATIO, "Without a ratio, and so without part in the summary: " + "x" * 30
-            ),
-        ),
+        notices=(Notice.warning(Code.HOSTS_DIFFER, "The runs are of two machines: " + "x" * 50),),
     )
 
 
@@ -180,6 +176,18 @@ def test_a_family_explains_the_columns_that_it_fills() -> None:
     explained = "visible: the smallest change that would be called one in 4 of 5 cases"
     assert explained not in str(found)
     assert explained in str(replace(found, visible={"a": 0.02})).split("\n")
+
+
+def test_a_family_says_why_a_row_has_no_ratio() -> None:
+    why = Notice.refusal(Code.TOO_FEW_READINGS, "There are 2 pairs, expected at least 3.")
+    left_out = Notice.warning(Code.NO_RATIO, "Left out of the summary: b.")
+    found = family("a", "b")
+    none = replace(WORSE, ratio=None, notices=(why,))
+    found = replace(
+        found, comparisons={**found.comparisons, "b": none}, notices=(*found.notices, left_out)
+    )
+    assert str(found).split("\n")[-1] == "  ! b: There are 2 pairs, expected at least 3."
+    assert "[no-ratio]" not in str(found)
 
 
 def test_a_family_shows_the_verdict_that_stands() -> None:

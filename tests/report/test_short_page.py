@@ -120,6 +120,14 @@ def test_after_the_target_is_reached_no_more_readings_are_needed(name: str) -> N
         assert "reached" in run_page(record)
 
 
+def test_the_target_of_undisturbed_readings_says_so() -> None:
+    """Else its time would be a third one, beside the headline and that just now."""
+    page = " ".join(run_page(RUNS["busy"]()).split())
+    assert re.search(r"target ±0.1 %: missed, with .* µs without disturbed readings", page)
+    assert " measured" not in page
+    assert re.search(r" of the [\d.]+ µs measured", " ".join(run_page(RUNS["slow"]()).split()))
+
+
 def test_a_missed_target_says_what_to_do() -> None:
     text = " ".join(run_page(RUNS["missed"]()).split())
     assert "±0.001 %: missed, with ±" in text

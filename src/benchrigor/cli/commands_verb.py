@@ -346,8 +346,10 @@ def _tell(
         family = told["family"] = family_of(ratios, notices=notices_of_sides(records))
         estimates = {name: each.candidate for name, each in ratios.items()}
         estimates[baseline] = next(iter(ratios.values())).baseline
-        notices = family.notices
-        lines = [*show(records, estimates), "", f"change from {baseline}", _shown(family)]
+        notices, verdicts = family.notices, family.verdicts
+        judged = {name: replace(each, verdict=verdicts[name]) for name, each in ratios.items()}
+        lines = [*_answers(judged), *show(records, estimates)]
+        lines += ["", f"change from {baseline}", _shown(family)]
     else:
         ranking = Ranking()
         with suppress(NotEstimable):
@@ -358,8 +360,12 @@ def _tell(
         estimates = {each.name: each.estimate for each in ranking.places}
         places = {each.name: f"{each.place}." for each in ranking.places}
         ordered = {name: records[name] for name in [*places, *(records.keys() - places.keys())]}
-        shared_first = {each.name for each in ranking.places if each.place == 1}
-        lines = [*_answers(ratios, shared_first), *show(ordered, estimates, places)]
+        alike = {each.name for each in ranking.places if each.place == 1}
+        judged = {
+            name: replace(each, verdict=Verdict.UNDECIDED) if name in alike else each
+            for name, each in ratios.items()
+        }
+        lines = [*_answers(judged), *show(ordered, estimates, places)]
         if wants_details():
             lines += [line for notice in notices for line in marked(notice)]
     lines += _of_each(records, notices)
@@ -377,12 +383,9 @@ def _shown(family: Family) -> str:
     return str(family if wants_details() else replace(family, notices=()))
 
 
-def _answers(compared: Mapping[str, Comparison], alike: Collection[str]) -> list[Part]:
-    """Say how the commands compare with the fastest one, from which some do not differ."""
-    sentences = [
-        str(replace(each, verdict=Verdict.UNDECIDED) if name in alike else each)
-        for name, each in compared.items()
-    ]
+def _answers(compared: Mapping[str, Comparison]) -> list[Part]:
+    """Say how the commands compare with the baseline, or the fastest one."""
+    sentences = [str(each) for each in compared.values()]
     lines = [Line(each, hanging=2, style="bold") for each in sentences[:_MOST_SENTENCES]]
     more = len(sentences) - _MOST_SENTENCES
     return [*lines, *([f"and {more} more"] if more > 0 else []), *([""] if lines else [])]

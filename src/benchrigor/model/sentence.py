@@ -27,7 +27,7 @@ def show_change(ratio: Estimate, unit: str = "", direction: Direction | None = N
     ('25.0% higher [20.0%, 30.0%]', '25.0% more time [20.0%, 30.0%]')
     """
     change, interval = _change(ratio, unit, direction, in_words=False)
-    return f"{change or 'unchanged'} {interval}"
+    return f"{change or '0%'} {interval}"
 
 
 def sentence(

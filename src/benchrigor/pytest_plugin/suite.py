@@ -16,7 +16,7 @@ from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.files import write_whole
 from benchrigor.layout import Part, page, wrapped
-from benchrigor.model import Comparison, Family, RunRecord, Verdict, codec
+from benchrigor.model import Comparison, Family, RunRecord, StopReason, Verdict, codec
 from benchrigor.model.codec import is_there
 from benchrigor.model.text import first_few, many, percent
 from benchrigor.pytest_plugin.marks import settings_of
@@ -118,7 +118,10 @@ class Suite:
         if self.records:
             shown = [replace(record, name=name) for name, (_, record) in self._labelled().items()]
             lines.append(tabulate(shown, worded=_worded))
-            lines.append(_ENDED)
+            if any(
+                each.decision and each.decision.reason is StopReason.SATISFIED for each in shown
+            ):
+                lines.append(_ENDED)
         for name, comparison in self._comparisons().items():
             lines += wrapped(f"{name}: {_worded(str(comparison))}", hanging=2)
         for group, family in self._groups().items():

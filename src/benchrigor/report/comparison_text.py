@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from benchrigor.layout import Page, Part, page, table, wrapped
-from benchrigor.model import Comparison, Family, Verdict
+from benchrigor.model import Code, Comparison, Family, Verdict
 from benchrigor.model.comparison import is_alone, mean_change
-from benchrigor.model.text import counted, many, percent, show_chance, show_duration
+from benchrigor.model.text import counted, many, no_number, percent, show_chance, show_duration
 from benchrigor.report.notice_lines import marked
 
 
@@ -69,4 +69,9 @@ def _footer(family: Family) -> list[Part]:
     if any(least is not None for least in family.visible.values()):
         lines.append("visible: the smallest change that would be called one in 4 of 5 cases")
     lines.append("p adj.: the chance of such a change by luck, adjusted for all rows")
-    return lines + [line for notice in family.notices for line in marked(notice)]
+    for notice in family.notices:
+        lines += [] if notice.code is Code.NO_RATIO else marked(notice)
+    for name, one in family.comparisons.items():
+        if one.ratio is None:
+            lines += wrapped(f"{name}: {no_number(one.notices)}", "  ! ", style="yellow")
+    return lines

@@ -202,7 +202,8 @@ def _target(estimate: Estimate, analysis: Analysis, options: Options, *, is_quie
     reached = "missed" if estimate.half_width > wanted else reached
     within = show_plus_minus(estimate.relative_half_width)
     shown = show_plus_minus(wanted / abs(estimate.value))
-    of = f" of the {show_value(estimate.value, analysis.metric.unit)} measured" * is_quiet
+    which = "without disturbed readings" if analysis.disturbed is not None else "measured"
+    of = f" of the {show_value(estimate.value, analysis.metric.unit)} {which}" * is_quiet
     return f"{shown}: {reached}, with {within}{of}"
 
 
