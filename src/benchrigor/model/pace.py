@@ -87,7 +87,7 @@ class Pace(OneLine):
         Number of segments near the fastest references that give the level; 0 if all segments do.
     busy
         Share of the readings, without waiting, during which a processor worked, 0 to 1. The pace
-        changes this part only. 1 for commands, and if it was not measured.
+        changes this part only. 1 if it was not measured.
     quiet
         Quiet pace of the machine, to which the headline is corrected.
     widening

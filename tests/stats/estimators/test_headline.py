@@ -18,6 +18,7 @@ from benchrigor.stats.estimators.headline import (
     at_quiet,
     between_runs,
     common_quiet,
+    from_full_pace,
     is_quiet,
     one_of_each_cluster,
     quiet_of_references,
@@ -26,6 +27,7 @@ from benchrigor.stats.estimators.headline import (
     widening,
     with_spread,
 )
+from benchrigor.stats.estimators.pace import SENSITIVITY
 from benchrigor.stats.series.interval import student_t
 
 S0 = 0.015
@@ -61,6 +63,15 @@ def test_five_quiet_runs_tell_the_quiet_pace():
     assert quiet.seconds == {"interpreter": 4.1e-6}
     assert quiet.runs == 5
     assert quiet.sd == pytest.approx(np.log(medians).std(ddof=1) / math.sqrt(5.0))
+
+
+@pytest.mark.parametrize(("busy", "is_speed"), [(1.0, False), (0.03, False), (1.0, True)])
+def test_only_the_share_of_work_is_moved_from_full_to_quiet_pace(busy, is_speed):
+    """A sleep was 4 % longer in a comparison than in its own report."""
+    quiet = QuietPace(seconds={"interpreter": 4.4e-6}, sd=0.01, runs=9)
+    moved = from_full_pace(figure(), replace(PACE, busy=busy), quiet, is_speed=is_speed)
+    expected = 1.1 ** (SENSITIVITY * busy)
+    assert moved.value == pytest.approx(1.0 / expected if is_speed else expected)
 
 
 def test_until_then_a_quiet_run_shows_it_by_its_median_and_a_busy_one_by_full_pace():

@@ -104,8 +104,11 @@ def _seconds(quiet: QuietPace, pace: Pace) -> float:
 
 
 def from_full_pace(figure: Estimate, pace: Pace, quiet: QuietPace, *, is_speed: bool) -> Estimate:
-    """Return a figure at full pace, moved to the quiet pace as that of most work would be."""
-    slower = (_seconds(quiet, pace) / reference_s(pace.full_s)) ** SENSITIVITY
+    """Return a figure at full pace, moved to the quiet pace as that of most work would be.
+
+    Only the share of it moves during which a processor worked.
+    """
+    slower = (_seconds(quiet, pace) / reference_s(pace.full_s)) ** (SENSITIVITY * pace.busy)
     moved = scaled(figure, 1.0 / slower if is_speed else slower)
     return replace(moved, method=figure.method.replace(AT_FULL_PACE, AT_QUIET_PACE))
 
