@@ -209,3 +209,17 @@ def test_two_sides_of_one_name_are_told_apart_by_whole_words() -> None:
     clear = replace(ratio, low=0.71, high=0.92)
     said = sentence(("f", "f"), clear, "better", 0.01, unit="s", median=typical)
     assert said.endswith("less time than the baseline [8%, 29%]; median 2.1x slower")
+
+
+def test_names_stay_whole_rather_than_that_a_median_is_said() -> None:
+    ratio, typical = (
+        Estimate(
+            value=value, low=low, high=high, confidence=0.95, n=9, n_effective=9.0, method="ratio"
+        )
+        for value, low, high in ((1.07, 0.81, 1.5), (1.198, 1.15, 1.25))
+    )
+    given = (ratio, "undecided", 0.01)
+    said = sentence(("sl", "the candidate"), *given, unit="s", median=typical)
+    assert said.startswith("no clear difference between the candidate and sl: 7% more time")
+    assert "median" not in said
+    assert "; median 19.8% more time" in sentence(("f", "g"), *given, unit="s", median=typical)

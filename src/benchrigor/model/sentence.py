@@ -11,6 +11,7 @@ from benchrigor.units import Direction, digits_for
 
 TIMES_FROM = 1.5  # Ratios from here on, and below its reciprocal, are shown in times
 LONGEST = 100  # Columns of the sentence
+_NAMES = 40  # Columns of both names that are not given up for a median
 _DIGITS = 4
 _LONG = 1e12
 _ROLES, _SHORT_ROLES = ("the baseline", "the candidate"), ("baseline", "candidate")
@@ -62,13 +63,20 @@ def sentence(
     if median is not None:
         typical = show_change(median, unit, direction).partition(" [")[0]
         longer = f"{form}; median {typical}"
-        form = longer if len(fitted(longer, names)) <= LONGEST else form
+        form = longer if _has_room(longer, names) else form
     if ending:
         form = f"{{1}} against {{0}}: {change} {interval} ({{2}})"
         endings = (ending, ending.partition(": ")[2] or ending)  # where the whole has no room
         forms = [form.replace("{2}", text) for text in endings]
         form = next((form for form in forms if len(fitted(form, names)) <= LONGEST), forms[-1])
     return fitted(form, names)
+
+
+def _has_room(form: str, names: tuple[str, ...]) -> bool:
+    """Whether a sentence leaves names as they are, or long ones so long that they can be read."""
+    if len(set(names)) < 2:
+        return len(fitted(form, names)) <= LONGEST
+    return len(form.format("", "")) + min(sum(map(len, names)), _NAMES) <= LONGEST
 
 
 def fitted(form: str, names: tuple[str, ...]) -> str:
