@@ -86,6 +86,7 @@ def test_each_command_of_a_ranking_has_its_time_and_in_detail_that_at_full_pace(
     assert len(re.findall(r" full pace [\d.]+ ms \[", shown)) == 2
 
 
+@pytest.mark.slow
 def test_the_answer_of_a_baseline_comes_first(cli, monkeypatch):
     """With the verdict of the family: one of several commands is not slower by luck."""
     records = {

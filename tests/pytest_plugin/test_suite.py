@@ -128,6 +128,7 @@ def test_columns_marks_and_options_are_explained_as_pytest_has_them(pytester):
     assert not re.search(r"^just now: ", said, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_satisfied_is_explained_where_a_run_was(pytester):
     suite = suite_of(pytester)
     measured(suite, "test_work", 1e-3, seed=1)

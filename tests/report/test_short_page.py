@@ -120,6 +120,7 @@ def test_after_the_target_is_reached_no_more_readings_are_needed(name: str) -> N
         assert "reached" in run_page(record)
 
 
+@pytest.mark.slow
 def test_the_target_of_undisturbed_readings_says_so() -> None:
     """Else its time would be a third one, beside the headline and that just now."""
     page = " ".join(run_page(RUNS["busy"]()).split())

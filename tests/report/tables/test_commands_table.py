@@ -9,6 +9,8 @@ from benchrigor.layout import page
 from benchrigor.model import RunRecord
 from benchrigor.report.tables.commands_table import command_table
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def records() -> dict[str, RunRecord]:
