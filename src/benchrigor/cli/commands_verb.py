@@ -346,9 +346,8 @@ def _tell(
         family = told["family"] = family_of(ratios, notices=notices_of_sides(records))
         estimates = {name: each.candidate for name, each in ratios.items()}
         estimates[baseline] = next(iter(ratios.values())).baseline
-        notices, verdicts = family.notices, family.verdicts
-        judged = {name: replace(each, verdict=verdicts[name]) for name, each in ratios.items()}
-        lines = [*_answers(judged), *show(records, estimates)]
+        notices = family.notices
+        lines = [*_answers(ratios, family.verdicts), *show(records, estimates)]
         lines += ["", f"change from {baseline}", _shown(family)]
     else:
         ranking = Ranking()
@@ -360,12 +359,9 @@ def _tell(
         estimates = {each.name: each.estimate for each in ranking.places}
         places = {each.name: f"{each.place}." for each in ranking.places}
         ordered = {name: records[name] for name in [*places, *(records.keys() - places.keys())]}
-        alike = {each.name for each in ranking.places if each.place == 1}
-        judged = {
-            name: replace(each, verdict=Verdict.UNDECIDED) if name in alike else each
-            for name, each in ratios.items()
-        }
-        lines = [*_answers(judged), *show(ordered, estimates, places)]
+        alike = (each.name for each in ranking.places if each.place == 1)
+        undecided = dict.fromkeys(alike, Verdict.UNDECIDED)
+        lines = [*_answers(ratios, undecided), *show(ordered, estimates, places)]
         if wants_details():
             lines += [line for notice in notices for line in marked(notice)]
     lines += _of_each(records, notices)
@@ -383,9 +379,12 @@ def _shown(family: Family) -> str:
     return str(family if wants_details() else replace(family, notices=()))
 
 
-def _answers(compared: Mapping[str, Comparison]) -> list[Part]:
-    """Say how the commands compare with the baseline, or the fastest one."""
-    sentences = [str(each) for each in compared.values()]
+def _answers(compared: Mapping[str, Comparison], verdicts: Mapping[str, Verdict]) -> list[Part]:
+    """Say how commands compare with the baseline or the fastest one, judged together."""
+    sentences = [
+        str(replace(each, verdict=verdicts.get(name, each.verdict)))
+        for name, each in compared.items()
+    ]
     lines = [Line(each, hanging=2, style="bold") for each in sentences[:_MOST_SENTENCES]]
     more = len(sentences) - _MOST_SENTENCES
     return [*lines, *([f"and {more} more"] if more > 0 else []), *([""] if lines else [])]
