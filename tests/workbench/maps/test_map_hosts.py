@@ -15,9 +15,11 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Estimate, codec
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeExecutor
+from benchrigor.workbench.maps import map_hosts
 from benchrigor.workbench.maps.map_file import read_map
 from benchrigor.workbench.maps.map_run import Found, samples_of
 from benchrigor.workbench.pool.on_host import Outcome
+from benchrigor.workbench.surfaces.samples import Sample
 
 FACTOR = "[factors.size]\nlevels = [1, 2, 4, 8]\n"
 RESPONSE = '[response]\nfunction = "answers:rate"\ndirection = "higher"\n'
@@ -173,3 +175,20 @@ def test_samples_of_other_hosts_are_not_reused(cli, store, folder: Path, monkeyp
     (folder / "map.toml").write_text(FACTOR + FULL + RESPONSE)
     alone = json.loads(cli("map", "map.toml", "--reuse", "--dry-run", "--json").stdout)
     assert len(alone["samples"]) == 4
+
+
+def test_a_turn_lacks_the_value_of_a_peak_that_is_only_bounded(folder: Path, monkeypatch) -> None:
+    found = iter([Found(at_least=500.0, reason="not saturated"), FOUND, Found(reason="failed")])
+    monkeypatch.setattr(map_hosts.Samples, "measure", lambda *_: next(found))
+    samples = [Sample(id=n, point={"size": size}, accuracy=0.1) for n, size in enumerate((1, 2, 4))]
+    told = map_hosts.measure_points(
+        document=read_map("map.toml").document,
+        cwd=str(folder),
+        map_id=None,
+        store=None,
+        samples=[codec.encode(sample) for sample in samples],
+        response="value",
+        hosts=["elm"],
+    )
+    assert [plain is None for plain in told["estimates"]] == [True, False, True]
+    assert told["better_than"] == [500.0, None, None]

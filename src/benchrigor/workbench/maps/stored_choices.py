@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
@@ -150,9 +151,8 @@ def _taking(
             given = {**shared, "samples": samples_of(turn), "hosts": [turn.host]}
             future: Future[TurnDone] = Future()
             begun_s = time.monotonic()
-            found = _estimates(measure_points(**given))
-            cost_s, lost = time.monotonic() - begun_s, _nothing_works(found)
-            future.set_result(TurnDone(turn=turn, estimates=found, cost_s=cost_s, lost=lost))
+            found = _turn_done(turn, measure_points(**given))
+            future.set_result(replace(found, cost_s=time.monotonic() - begun_s))
             return future
 
         yield take_here
@@ -172,26 +172,23 @@ def _done(turn: Turn) -> Callable[[JobDone], TurnDone]:
     def done(job: JobDone) -> TurnDone:
         if job.failure and job.attempts and job.attempts[-1].outcome.kind == "failed":
             raise WorkloadFailed(f"{turn.host}: {job.failure}")
-        estimates = () if job.failure else _estimates(job.value)
         spent_s = sum(attempt.elapsed_s for attempt in job.attempts)
-        return TurnDone(
-            turn=turn,
-            estimates=estimates,
-            cost_s=spent_s,
-            lost=job.failure or _nothing_works(estimates),
-            attempts=job.remarks(),
-        )
+        found = TurnDone(turn=turn, lost=job.failure)
+        found = found if job.failure else _turn_done(turn, job.value)
+        return replace(found, cost_s=spent_s, attempts=job.remarks())
 
     return done
 
 
-def _nothing_works(estimates: Sequence[Estimate | None]) -> str:
-    """Say that no configuration works on a host, which says nothing of them; empty else."""
-    return "" if any(estimates) else "no configuration has an answer on this host"
-
-
-def _estimates(told: Sequence[Any]) -> tuple[Estimate | None, ...]:
-    return tuple(None if plain is None else codec.decode(Estimate, plain) for plain in told)
+def _turn_done(turn: Turn, told: Mapping[str, Sequence[Any]]) -> TurnDone:
+    """Return what a turn found; lost where nothing has a number, which says nothing of them."""
+    estimates = tuple(
+        None if plain is None else codec.decode(Estimate, plain) for plain in told["estimates"]
+    )
+    lost = "" if any(estimates) else "no configuration has a number on this host"
+    return TurnDone(
+        turn=turn, estimates=estimates, better_than=tuple(told["better_than"]), lost=lost
+    )
 
 
 def _say_begun(host: str, given: Mapping[str, Any]) -> None:
@@ -200,11 +197,19 @@ def _say_begun(host: str, given: Mapping[str, Any]) -> None:
 
 def _say_turn(done: TurnDone) -> None:
     found = [
-        f"{show_point(point)}: {'failed' if answer is None else show_short(answer, '')}"
-        for point, answer in zip(done.turn.points, done.estimates, strict=False)
+        f"{show_point(point)}: {_shown(answer, bound)}"
+        for point, answer, bound in zip(
+            done.turn.points, done.estimates, done.better_than, strict=False
+        )
     ]
     said = done.lost or "; ".join(found)
     say(page(wrapped(f"turn {done.turn.id + 1} · {done.turn.host} · {said}", hanging=2)), err=True)
+
+
+def _shown(answer: Estimate | None, bound: float | None) -> str:
+    if answer is not None:
+        return show_short(answer, "")
+    return "failed" if bound is None else f"better than {bound:.4g}"
 
 
 def choice_page(choice: Choice, record: RunRecord, *, whole: bool = False) -> Page:
