@@ -24,6 +24,7 @@ from benchrigor.workbench.surfaces.samples import Sample
 FACTOR = "[factors.size]\nlevels = [1, 2, 4, 8]\n"
 RESPONSE = '[response]\nfunction = "answers:rate"\ndirection = "higher"\n'
 HOSTS = '[hosts]\nnames = ["elm", "oak"]\n'
+BEHIND = HOSTS + 'prefix = "env XDG_DATA_HOME={folder}/{{host}}"\ncwd = "{folder}"\n'
 FULL = '[design]\nkind = "full"\n'
 ANSWERS = """
 import os, time
@@ -140,7 +141,7 @@ def test_attempts_are_kept_and_explained(cli, store, folder: Path, monkeypatch) 
 def test_what_other_hosts_measured_is_kept_here(cli, store, folder: Path) -> None:
     """Behind a prefix hosts have a store of their own, and a folder of that name."""
     command = '[response]\ncommand = "echo {size}"\nread = "rate:op/s=regex:(.+)"\nbudget = "1s"\n'
-    hosts = f'{HOSTS}prefix = "env REACHED={{host}}"\ncwd = "{folder}"\ninterchangeable = true\n'
+    hosts = f"{BEHIND.format(folder=folder)}interchangeable = true\n"
     (folder / "map.toml").write_text(FACTOR + FULL + command + hosts)
     assert cli("map", "map.toml").exit_code == 0
     runs = [each for each in Journal(store).runs() if "of map" in each["name"]]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -14,7 +15,7 @@ import pytest
 
 from benchrigor.model import codec
 from benchrigor.workbench.pool import on_host
-from benchrigor.workbench.pool.executors import LocalExecutor
+from benchrigor.workbench.pool.executors import LocalExecutor, run_job
 from benchrigor.workbench.pool.host_lock import HostBusy, HostLock
 from benchrigor.workbench.pool.leases import Token
 from benchrigor.workbench.pool.on_host import BUSY, DONE, LATE, LOST, REFUSED, Job, Outcome
@@ -39,7 +40,9 @@ def asked(text: str) -> Outcome:
         check=True,
         start_new_session=True,
     )
-    return codec.decode(Outcome, json.loads(done.stdout.strip()))
+    begun, said = done.stdout.splitlines()
+    assert f"{begun}\n" == on_host.BEGUN
+    return codec.decode(Outcome, json.loads(said))
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -175,6 +178,36 @@ def test_what_is_no_outcome_is_lost(tmp_path: Path, said: str) -> None:
     outcome = executor.submit("elm", job_of("builtins:dict", tmp_path)).result(60.0)
     executor.close()
     assert outcome.kind == LOST
+
+
+def test_a_job_that_does_not_end_in_time_is_lost_although_it_gives_signs_of_life(
+    tmp_path: Path,
+) -> None:
+    """It says that it has begun, reads its job, and gives signs of life for ever."""
+    said = "echo begun; read job; while :; do echo; sleep 0.05; done"
+    executor = LocalExecutor(["elm"], prefix=["sh", "-c", said])
+    job = replace(job_of("builtins:dict", tmp_path), limit_s=0.3)
+    outcome = executor.submit("elm", job).result(60.0)
+    executor.close()
+    assert (outcome.kind, outcome.failure) == (LOST, "elm did not end within 300 ms")
+
+
+def test_the_clock_of_a_host_is_told_without_the_start_of_its_process(tmp_path: Path) -> None:
+    """It is an hour ahead, and takes a while to begin."""
+    code = """
+import sys, time
+time.sleep(0.5)
+calendar = time.time
+time.time = lambda: calendar() + 3600.0
+from benchrigor.workbench.pool.on_host import main
+main()
+"""
+    argv = [sys.executable, "-c", code]
+    before_s = time.time()
+    outcome = run_job(argv, job_of("builtins:dict", tmp_path))
+    assert (outcome.kind, outcome.failure) == (DONE, "")
+    assert before_s + 0.5 <= outcome.asked_s  # it was sent when the process was there
+    assert outcome.sent_s - outcome.asked_s <= 3600.0 <= outcome.received_s - outcome.asked_s
 
 
 def test_a_command_that_is_not_there_is_lost(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from benchrigor.errors import InvalidInput, MissingExtra
@@ -157,11 +158,12 @@ def _on_worker(job: Job) -> Any:
     """Run a job on a worker, until it is cancelled, or its client has gone."""
     from distributed import get_worker  # noqa: PLC0415  # an extra
 
-    worker = get_worker()
+    received_s, worker = time.time(), get_worker()
     key = worker.get_current_task()
 
     def is_wanted() -> bool:
         task = worker.state.tasks.get(key)
         return task is not None and task.state == "executing"
 
-    return codec.encode(here(job, is_wanted))
+    outcome = here(job, is_wanted)  # whose clock is told by the ways between client and worker
+    return codec.encode(replace(outcome, asked_s=0.0, received_s=received_s, sent_s=time.time()))

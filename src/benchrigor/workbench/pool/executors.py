@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import subprocess
@@ -12,13 +13,15 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Protocol
 
 from benchrigor.control_characters import escaped
 from benchrigor.model import codec
 from benchrigor.model.series import short
+from benchrigor.model.text import show_duration
 from benchrigor.workbench.pool.host_lock import STALE_S
-from benchrigor.workbench.pool.on_host import KINDS, LOST, Job, Outcome
+from benchrigor.workbench.pool.on_host import BEGUN, KINDS, LOST, Job, Outcome
 
 _MODULE = "benchrigor.workbench.pool.on_host"
 _END = 500  # characters of what a lost process printed last
@@ -142,11 +145,14 @@ def run_job(
     for reader in readers:
         reader.start()
     try:
-        with suppress(OSError):  # it has ended already
-            assert process.stdin is not None  # noqa: S101  # it is a pipe
-            process.stdin.write(json.dumps(codec.encode(job)) + "\n")
-            process.stdin.flush()
-        line = _await_outcome(lines, is_wanted)
+        line = _await_words(lines, is_wanted)
+        if line == BEGUN:  # now the host answers at once, which tells its clock
+            with suppress(OSError):  # it has ended already
+                assert process.stdin is not None  # noqa: S101  # it is a pipe
+                asked = json.dumps(codec.encode(replace(job, asked_s=time.time())))
+                process.stdin.write(f"{asked}\n")
+                process.stdin.flush()
+            line = _await_words(lines, is_wanted, job.limit_s)
         if line:
             return _outcome_of(line)
         code = process.wait()
@@ -170,18 +176,23 @@ def _outcome_of(line: str) -> Outcome:
     return outcome
 
 
-def _await_outcome(lines: queue.Queue[str], is_wanted: Callable[[], bool]) -> str:
+def _await_words(
+    lines: queue.Queue[str], is_wanted: Callable[[], bool], limit_s: float | None = None
+) -> str:
     """Wait for a line that is no sign of life; empty where the process has ended."""
-    until_s = time.monotonic() + STALE_S
-    while time.monotonic() < until_s:
+    until_s = math.inf if limit_s is None else time.monotonic() + limit_s
+    stale_s = time.monotonic() + STALE_S
+    while (now_s := time.monotonic()) < min(stale_s, until_s):
         if not is_wanted():
             raise TimeoutError("is not waited for any more")
         with suppress(queue.Empty):
-            line = lines.get(timeout=_LOOK_S)
+            line = lines.get(timeout=min(_LOOK_S, until_s - now_s))
             if line != "\n":
                 return line
-            until_s = time.monotonic() + STALE_S
-    raise TimeoutError(f"gave no sign of life for {STALE_S:g} s")
+            stale_s = time.monotonic() + STALE_S
+    if stale_s < until_s:
+        raise TimeoutError(f"gave no sign of life for {STALE_S:g} s")
+    raise TimeoutError(f"did not end within {show_duration(limit_s or 0.0)}")
 
 
 def here(job: Job, is_wanted: Callable[[], bool]) -> Outcome:

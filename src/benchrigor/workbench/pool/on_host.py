@@ -1,8 +1,8 @@
 """What runs on a host: one job, alone, as ``python -m benchrigor.workbench.pool.on_host``.
 
-The job comes as a line of JSON on standard input, what it found goes as one to standard output,
-and until then now and then an empty line as a sign of life. When standard input ends before that,
-whoever asked has died: then the job ends, too.
+It says that it has begun on standard output. Then the job comes as a line of JSON on standard
+input, what it found goes as one to standard output, and until then now and then an empty line as a
+sign of life. When standard input ends before that, whoever asked has died: then the job ends, too.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from benchrigor.workbench.pool.leases import Token
 DONE, FAILED, LOST, BUSY, LATE = "done", "failed", "lost", "busy", "late"
 REFUSED = "refused"
 KINDS = (DONE, FAILED, REFUSED, LOST, BUSY, LATE)
+BEGUN = "begun\n"  # the first line of what runs on a host
 FREE = "benchrigor.workbench.pool.on_host:free"
 HOLD = "benchrigor.workbench.pool.on_host:hold"
 _FOREIGN = 0.5  # of a processor that others may use while a job runs
@@ -59,7 +60,13 @@ class Job(OneLine):
     lock_folder
         Of the lock of the host; None for its data folder.
     alone
-        Whether nothing else may run there meanwhile: hosts that are one machine cannot tell.
+        Whether the host is a machine of its own.
+    watched
+        Whether it is waited until nothing else runs there, and looked at what does meanwhile.
+    limit_s
+        Seconds after which it is ended; None for no limit.
+    asked_s
+        When it was sent, by the calendar clock of who asks.
     version
         Of whoever asks, which must be that of the host.
     """
@@ -70,6 +77,9 @@ class Job(OneLine):
     token: Token
     lock_folder: str | None = None
     alone: bool = True
+    watched: bool = True
+    limit_s: float | None = None
+    asked_s: float = 0.0
     version: str = __version__
 
 
@@ -91,8 +101,9 @@ class Outcome(OneLine):
         What else used the host meanwhile; empty for nothing.
     before, after
         Processors that others used, before and after it.
-    received_s, sent_s
-        When the job came and the outcome went, by the host's own calendar clock.
+    asked_s, sent_s, received_s
+        When the job was sent, by the calendar clock of who asked; and by that of the host when
+        something was sent to which this was the answer, and when it came.
     taken_over_from
         Whose lock of the host was stale.
     """
@@ -103,8 +114,9 @@ class Outcome(OneLine):
     disturbed: str = ""
     before: float | None = None
     after: float | None = None
-    received_s: float = 0.0
+    asked_s: float = 0.0
     sent_s: float = 0.0
+    received_s: float = 0.0
     taken_over_from: str = ""
 
 
@@ -112,15 +124,18 @@ def main() -> None:
     """Do the job of standard input."""
     told = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the job prints is no outcome
-    received_s = time.time()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background of a shell
-    asked = json.loads(sys.stdin.readline())
+    sent_s = time.time()
+    print(BEGUN, end="", file=told, flush=True)
+    line, received_s = sys.stdin.readline(), time.time()
+    asked = json.loads(line)
     try:
         outcome = _outcome_of(asked, lambda: print(file=told, flush=True))
     except KeyboardInterrupt:
         os.killpg(0, signal.SIGKILL)  # with what the job has started
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over
-    outcome = replace(outcome, received_s=received_s, sent_s=time.time())
+    clocks = {"asked_s": asked.get("asked_s", 0.0), "sent_s": sent_s, "received_s": received_s}
+    outcome = replace(outcome, **clocks)
     print(json.dumps(codec.encode(outcome)), file=told, flush=True)
     os._exit(0)  # whatever threads a job has left
 
@@ -147,7 +162,7 @@ def _outcome_of(asked: Mapping[str, Any], alive: Any) -> Outcome:
 
 def carried_out(job: Job, alive: Any) -> Outcome:
     """Do a job while its host is held; ``alive`` is called now and then meanwhile."""
-    lock = HostLock(job.host, job.token, folder=job.lock_folder)
+    lock = HostLock(job.host, job.token, alone=job.alone, folder=job.lock_folder)
     try:
         lock.take()
     except HostBusy as error:
@@ -187,7 +202,7 @@ def _beat(lock: HostLock, over: threading.Event, alive: Any) -> None:
 
 def _watch(job: Job) -> Outcome:
     """Do a job, and look at what others use the host for."""
-    if not job.alone:
+    if not job.watched:
         return call_function(job)
     until_s = time.monotonic() + _PATIENCE_S
     before = _foreign_load(_LOOK_S)
