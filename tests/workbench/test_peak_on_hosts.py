@@ -62,8 +62,19 @@ def test_hosts_send_together_and_their_clocks_are_told(cli, store, strict, queue
 
 
 @pytest.mark.slow
-def test_two_names_of_one_machine_are_found_out(cli):
-    words = (*URL, "--host", "elm", "--host", "oak", "--prefix", "env HOST={host}")
+def test_two_names_of_one_machine_are_found_out(cli, queue):
+    words = (
+        "--mean",
+        "9s",
+        "--url",
+        queue,
+        "--host",
+        "elm",
+        "--host",
+        "oak",
+        "--prefix",
+        "env HOST={host}",
+    )
     result = cli("peak", *words)
     assert result.exit_code == 5
     assert "are one machine, expected each once" in result.stderr

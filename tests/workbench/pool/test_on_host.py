@@ -137,7 +137,7 @@ def test_real_gangs_hold_each_of_their_hosts(tmp_path: Path) -> None:
             with pytest.raises(HostBusy):
                 HostLock(host, Token(owner="b", number=1), folder=tmp_path).take()
     for host in ("elm", "oak"):
-        HostLock(host, Token(owner="b", number=1), folder=tmp_path).take()
+        HostLock(host, Token(owner="b", number=1), alone=False, folder=tmp_path).take()
 
 
 @pytest.mark.slow

@@ -24,12 +24,12 @@ from benchrigor.report.notice_lines import marked_all
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.choice_run import ChoiceRun, Take, TurnDone, recall_turns, turns_of
 from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
-from benchrigor.workbench.maps.map_hosts import change_result, measure_points
+from benchrigor.workbench.maps.map_hosts import change_result, measure_points, pool_for
 from benchrigor.workbench.maps.responses import metric_of
 from benchrigor.workbench.maps.surfaces_of_maps import surface_of
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, BestChoice, Choice, Turn
 from benchrigor.workbench.pool.host_table import executor_for
-from benchrigor.workbench.pool.pool import JobDone, Pool
+from benchrigor.workbench.pool.pool import JobDone
 from benchrigor.workbench.searches import refuse_other_limits
 from benchrigor.workbench.surfaces.factors import show_point
 from benchrigor.workbench.surfaces.samples import Sample
@@ -96,6 +96,7 @@ def _choice_of(subject: Mapping[str, Any], file: MapFile) -> BestChoice:
         budget_s=subject["budget_s"],
         direction=str(metric_of(file.response).direction),
         **options,
+        **file.best,
     )
 
 
@@ -111,7 +112,7 @@ def _carry_out(
     try:
         with _taking(run, file, subject, store) as take:
             deadline_s = math.inf if file.hosts is None else file.hosts.deadline_s or math.inf
-            hosts = len(subject["hosts"])
+            hosts = len(subject["hosts"]) // (1 + (file.hosts.generators if file.hosts else 0))
             run.carry_out(take, hosts=hosts, deadline_s=deadline_s, after=_say_turn)
     except (BenchrigorError, KeyboardInterrupt):
         if run.record().rounds:
@@ -133,6 +134,7 @@ def _taking(
         "store": str(store.path) if file.hosts is None or file.hosts.is_here else None,
         "response": metric_of(file.response).name,
         "hosts": [],
+        "lease": 0,
     }
 
     def samples_of(turn: Turn) -> list[Any]:
@@ -159,11 +161,13 @@ def _taking(
         return
     if file.hosts.cwd is not None:
         shared["cwd"] = file.hosts.cwd
-    with Pool(executor_for(file.hosts), owner=str(run.begin()), began=_say_begun) as pool:
+    n_hosts = 1 + file.hosts.generators
+    with pool_for(file, run.begin(), began=_say_begun) as pool:
 
         def take(turn: Turn) -> Future[TurnDone]:
             given = {**shared, "samples": samples_of(turn)}
-            return change_result(pool.submit(_CALL, given, among=[turn.host]), _done(turn))
+            done = pool.submit(_CALL, given, n_hosts=n_hosts, first=turn.host)
+            return change_result(done, _done(turn))
 
         yield take
 

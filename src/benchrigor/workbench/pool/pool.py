@@ -296,7 +296,7 @@ class Pool:
             host=lease.hosts[0],
             token=lease.token,
             lock_folder=self._lock_folder,
-            alone=self._executor.alone,
+            alone=self._executor.alone and not self._is_within,
             watched=self._executor.alone and not self._timed,
             limit_s=self._limit_s,
         )
