@@ -82,7 +82,7 @@ def carry_out_on_hosts(
 
         run.carry_out_on_hosts(
             submit,
-            hosts=len(pool.table.hosts) // n_hosts,
+            hosts=max(1, len(pool.table.hosts) // n_hosts),  # of too few the first one tells
             deadline_s=math.inf if hosts.deadline_s is None else hosts.deadline_s,
             after=after,
         )

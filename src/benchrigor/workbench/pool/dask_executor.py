@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,7 +11,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.model import codec
-from benchrigor.workbench.pool.executors import here
+from benchrigor.workbench.pool.executors import MODULE, run_job
 from benchrigor.workbench.pool.on_host import LOST, Job, Outcome
 
 RESOURCE = "host"  # of which each worker has one, and each job needs one
@@ -52,16 +53,13 @@ class DaskExecutor:
         self._client = self._connect()
         workers = self._workers()
         self.hosts = tuple(hosts or sorted(workers))
-        problems = [
-            f"{name} has no worker, expected one of {', '.join(sorted(workers)) or 'none'}"
-            for name in self.hosts
-            if name not in workers
-        ] + [
-            f"the worker {name} has no resource {RESOURCE}, expected: dask worker --name {name} "
-            f"--resources {RESOURCE}=1"
-            for name in self.hosts
-            if name in workers and workers[name].get("resources", {}).get(RESOURCE) != 1
-        ]
+        problems, known = [], ", ".join(sorted(workers)) or "none"
+        for name in self.hosts:
+            if name not in workers:
+                problems.append(f"{name} has no worker, expected one of {known}")
+            elif workers[name].get("resources", {}).get(RESOURCE) != 1:
+                said = f"expected: dask worker --name {name} --resources {RESOURCE}=1"
+                problems.append(f"the worker {name} has no resource {RESOURCE}, {said}")
         if not self.hosts:
             problems = [f"{scheduler} has no worker, expected one for each host"]
         if problems:
@@ -95,15 +93,8 @@ class DaskExecutor:
         if address is None:
             return Outcome(kind=LOST, failure=f"{host} has no worker of Dask")
         try:
-            future = self._client.submit(
-                _on_worker,
-                job,
-                workers=[address],
-                allow_other_workers=False,
-                resources={RESOURCE: 1},
-                retries=0,
-                pure=False,
-            )
+            own = {"workers": [address], "allow_other_workers": False, "resources": {RESOURCE: 1}}
+            future = self._client.submit(_on_worker, job, **own, retries=0, pure=False)
             self._futures.add(future)
             try:
                 return self._await_outcome(host, address, future)
@@ -165,5 +156,7 @@ def _on_worker(job: Job) -> Any:
         task = worker.state.tasks.get(key)
         return task is not None and task.state == "executing"
 
-    outcome = here(job, is_wanted)  # whose clock is told by the ways between client and worker
+    outcome = run_job(
+        [sys.executable, *MODULE], job, is_wanted=is_wanted
+    )  # whose clock is told by the ways between client and worker
     return codec.encode(replace(outcome, asked_s=0.0, received_s=received_s, sent_s=time.time()))

@@ -10,11 +10,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
+from typing import IO, Protocol
+from weakref import WeakSet
 
 from benchrigor.control_characters import escaped
 from benchrigor.model import codec
@@ -23,7 +25,7 @@ from benchrigor.model.text import show_duration
 from benchrigor.workbench.pool.host_lock import STALE_S
 from benchrigor.workbench.pool.on_host import BEGUN, KINDS, LOST, Job, Outcome
 
-_MODULE = "benchrigor.workbench.pool.on_host"
+MODULE = ("-m", "benchrigor.workbench.pool.on_host")
 _END = 500  # characters of what a lost process printed last
 _LOOK_S = 1.0  # from one look whether an outcome is wanted to the next
 _GRACE_S = 10.0  # for a process to end when nobody waits for it any more
@@ -67,22 +69,11 @@ class LocalExecutor:
     def __init__(
         self, hosts: Sequence[str], *, prefix: Sequence[str] = (), python: str | None = None
     ) -> None:
-        self._hosts, self._prefix = tuple(hosts), tuple(prefix)
+        self.hosts, self._prefix = tuple(hosts), tuple(prefix)
+        self.alone = bool(prefix) or len(hosts) == 1
         self._python = python or sys.executable
-        self._running: set[subprocess.Popen[str]] = set()
-        self._threads = ThreadPoolExecutor(
-            thread_name_prefix="host", max_workers=max(len(hosts), 1)
-        )
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """The names of the hosts."""
-        return self._hosts
-
-    @property
-    def alone(self) -> bool:
-        """Whether each host is a machine of its own."""
-        return bool(self._prefix) or len(self._hosts) == 1
+        self._running: WeakSet[subprocess.Popen[str]] = WeakSet()
+        self._threads = ThreadPoolExecutor(max(len(hosts), 1), thread_name_prefix="host")
 
     def submit(self, host: str, job: Job) -> Future[Outcome]:
         """Begin a job."""
@@ -90,16 +81,7 @@ class LocalExecutor:
 
     def _run(self, host: str, job: Job) -> Outcome:
         prefix = [word.replace("{host}", host) for word in self._prefix]
-        begun: list[subprocess.Popen[str]] = []
-
-        def note(process: subprocess.Popen[str]) -> None:
-            begun.append(process)
-            self._running.add(process)
-
-        try:
-            return run_job([*prefix, self._python, "-m", _MODULE], job, began=note)
-        finally:
-            self._running.difference_update(begun)
+        return run_job([*prefix, self._python, *MODULE], job, began=self._running.add)
 
     def stop(self) -> None:
         """End what is under way."""
@@ -137,10 +119,10 @@ def run_job(
         return Outcome(kind=LOST, failure=f"{argv[0]} cannot be started: {error}")
     began(process)
     lines: queue.Queue[str] = queue.Queue()
-    ends: list[str] = []
+    ends: deque[str] = deque(maxlen=20)
     readers = [
-        threading.Thread(target=_read_lines, args=(process, lines), daemon=True),
-        threading.Thread(target=_keep_end, args=(process, ends), daemon=True),
+        threading.Thread(target=_read_lines, args=to, daemon=True)
+        for to in ((process.stdout, lines.put), (process.stderr, ends.append))
     ]
     for reader in readers:
         reader.start()
@@ -195,24 +177,11 @@ def _await_words(
     raise TimeoutError(f"did not end within {show_duration(limit_s or 0.0)}")
 
 
-def here(job: Job, is_wanted: Callable[[], bool]) -> Outcome:
-    """Run a job in a process of this machine, by this interpreter."""
-    return run_job([sys.executable, "-m", _MODULE], job, is_wanted=is_wanted)
-
-
-def _read_lines(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
-    assert process.stdout is not None  # noqa: S101  # it is a pipe
-    with suppress(OSError), process.stdout as said:
+def _read_lines(said: IO[str], take: Callable[[str], object]) -> None:
+    with suppress(OSError), said:
         for line in said:
-            lines.put(line)
-    lines.put("")
-
-
-def _keep_end(process: subprocess.Popen[str], ends: list[str]) -> None:
-    assert process.stderr is not None  # noqa: S101  # it is a pipe
-    with suppress(OSError), process.stderr as said:
-        for line in said:
-            ends[:] = [*ends, line][-20:]
+            take(line)
+    take("")
 
 
 def end(process: subprocess.Popen[str]) -> None:

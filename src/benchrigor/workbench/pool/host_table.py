@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchrigor.control_characters import escaped
-from benchrigor.errors import InvalidInput
 from benchrigor.model.checks import wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
-from benchrigor.model.text import many
 from benchrigor.storage.toml_tables import (
     TomlTables,
     flag_of,
@@ -145,10 +143,5 @@ def executor_for(hosts: HostTable) -> Executor:
     if hosts.scheduler is not None:
         from benchrigor.workbench.pool.dask_executor import DaskExecutor  # noqa: PLC0415  # an extra
 
-        executor = DaskExecutor(hosts.scheduler, hosts=hosts.names or None)
-        if len(executor.hosts) <= hosts.generators:
-            executor.close()
-            found = f"{hosts.scheduler} has {many(len(executor.hosts), 'worker')}"
-            raise InvalidInput(f"{found}, expected more than generators: {hosts.generators}")
-        return executor
+        return DaskExecutor(hosts.scheduler, hosts=hosts.names or None)
     return LocalExecutor(hosts.names, prefix=hosts.prefix, python=hosts.python)

@@ -97,29 +97,39 @@ class LeaseTable:
         *,
         among: Collection[str] | None = None,
         first: str | None = None,
+        rather_not: Collection[str] = (),
         timeout_s: float | None = None,
     ) -> Lease | None:
-        """Wait for hosts, of which one may have to be the first.
+        """Wait for hosts; return None when time is over, or there are not as many any more.
 
-        Return None when time is over, or there are not as many any more.
+        Parameters
+        ----------
+        n, among
+            How many, and which they may be; None for any.
+        first
+            Which the first must be; None for any.
+        rather_not
+            Which they are not, if there are enough others.
+        timeout_s
+            Seconds to wait; None for no limit.
         """
-        until_s = None if timeout_s is None else time.monotonic() + timeout_s
         me = object()
+
+        def found() -> tuple[Lease | None, ...]:
+            wanted = [name for name in self._hosts if among is None or name in among]
+            others = [name for name in wanted if name not in rather_not]
+            wanted = others if len(others) >= n else wanted
+            wanted.sort(key=lambda name: name != first)
+            if len(wanted) < n or first not in {None, *wanted}:
+                return (None,)
+            free = [name for name in wanted if self._is_free_for(name, me)]
+            is_enough = len(free) >= n and first in {None, free[0]}
+            return (self._lease_hosts(tuple(free[:n])),) if is_enough else ()
+
         with self._changed:
             self._waiting[me] = among
             try:
-                while True:
-                    wanted = [name for name in self._hosts if among is None or name in among]
-                    wanted.sort(key=lambda name: name != first)
-                    if len(wanted) < n or first not in {None, *wanted}:
-                        return None
-                    free = [name for name in wanted if self._is_free_for(name, me)]
-                    if len(free) >= n and first in {None, free[0]}:
-                        return self._lease_hosts(tuple(free[:n]))
-                    left_s = None if until_s is None else until_s - time.monotonic()
-                    if left_s is not None and left_s <= 0.0:
-                        return None
-                    self._changed.wait(left_s)
+                return next(iter(self._changed.wait_for(found, timeout_s)), None)
             finally:
                 del self._waiting[me]
                 self._changed.notify_all()

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -165,30 +165,23 @@ def carried_out(job: Job, alive: Any) -> Outcome:
     lock = HostLock(job.host, job.token, alone=job.alone, folder=job.lock_folder)
     try:
         lock.take()
-    except HostBusy as error:
-        return Outcome(kind=BUSY, failure=str(error))
-    except LateToken as error:
-        return Outcome(kind=LATE, failure=str(error))
     except WorkloadFailed as error:
-        return Outcome(kind=REFUSED, failure=str(error))
-    over = threading.Event()
+        kind = {HostBusy: BUSY, LateToken: LATE}.get(type(error), REFUSED)
+        return Outcome(kind=kind, failure=str(error))
+    over, outcome = threading.Event(), None
     beats = threading.Thread(target=_beat, args=(lock, over, alive), daemon=True)
     beats.start()
     try:
         outcome = _watch(job)
-    except BaseException:  # whoever asked has died, or ends it: nobody frees the host later
-        _end_beats(over, beats)
-        lock.free()
-        raise
-    _end_beats(over, beats)
-    with suppress(WorkloadFailed):
-        lock.beat()
+    finally:
+        over.set()
+        beats.join()
+        with suppress(WorkloadFailed):
+            if outcome is not None:
+                lock.beat()
+            else:  # whoever asked has died, or ends it: nobody frees the host later
+                lock.free()
     return replace(outcome, taken_over_from=lock.taken_over_from)
-
-
-def _end_beats(over: threading.Event, beats: threading.Thread) -> None:
-    over.set()
-    beats.join()
 
 
 def _beat(lock: HostLock, over: threading.Event, alive: Any) -> None:
@@ -205,12 +198,11 @@ def _watch(job: Job) -> Outcome:
     if not job.watched:
         return call_function(job)
     until_s = time.monotonic() + _PATIENCE_S
-    before = _foreign_load(_LOOK_S)
-    while before > _FOREIGN and time.monotonic() < until_s:
-        before = _foreign_load(_LOOK_S)
-    usage = _Usage()
+    while (before := _foreign_load(_LOOK_S)) > _FOREIGN and time.monotonic() < until_s:
+        pass
+    foreign = _count_foreign()
     outcome = call_function(job)
-    during, after = usage.foreign(), _foreign_load(_LOOK_S)
+    during, after = foreign(), _foreign_load(_LOOK_S)
     most = max(before, during, after)
     disturbed = f"others used {most:.1f} processors" if most > _FOREIGN else ""
     return replace(outcome, before=before, after=after, disturbed=disturbed)
@@ -225,29 +217,21 @@ def call_function(job: Job) -> Outcome:
         return Outcome(value=value)
     except Refused as error:
         return Outcome(kind=REFUSED, failure=f"{job.host}: {error}")
-    except BenchrigorError as error:
-        return Outcome(kind=FAILED, failure=str(error))
     except Exception as error:  # noqa: BLE001  # it is told
-        return Outcome(kind=FAILED, failure=f"{type(error).__name__}: {error}")
-
-
-class _Usage:
-    """The processors that were used from now on, by this job and by others."""
-
-    def __init__(self) -> None:
-        self._begun_s, self._all_s, self._own_s = time.monotonic(), _busy_s(), _own_s()
-
-    def foreign(self) -> float:
-        """Return how many processors others used on average."""
-        elapsed_s = max(time.monotonic() - self._begun_s, 1e-3)
-        others_s = _busy_s() - self._all_s - (_own_s() - self._own_s)
-        return max(others_s, 0.0) / elapsed_s
+        name = "" if isinstance(error, BenchrigorError) else f"{type(error).__name__}: "
+        return Outcome(kind=FAILED, failure=f"{name}{error}")
 
 
 def _foreign_load(seconds: float) -> float:
-    usage = _Usage()
+    foreign = _count_foreign()
     time.sleep(seconds)
-    return usage.foreign()
+    return foreign()
+
+
+def _count_foreign() -> Callable[[], float]:
+    """Return what tells how many processors others have used from now on, on average."""
+    begun_s, others_s = time.monotonic(), _busy_s() - _own_s()
+    return lambda: max(_busy_s() - _own_s() - others_s, 0.0) / max(time.monotonic() - begun_s, 1e-3)
 
 
 def _busy_s() -> float:

@@ -195,30 +195,22 @@ class Pool:
             Of a `JobDone`. It raises HostBusy where a host works for somebody else, and
             WorkloadFailed where not enough hosts are left.
         """
-        done = self._threads.submit(self._done, call, arguments, n_hosts, among, first)
+        acquire = partial(self.table.acquire, n_hosts, among=among, first=first)
+        done = self._threads.submit(self._done, call, arguments, acquire)
         self._under_way.add(done)
         done.add_done_callback(self._under_way.discard)
         return done
 
     def _done(
-        self,
-        call: str,
-        arguments: Mapping[str, Any],
-        n_hosts: int,
-        among: Collection[str] | None,
-        first: str | None,
+        self, call: str, arguments: Mapping[str, Any], acquire: Callable[..., Lease | None]
     ) -> JobDone:
         attempts: list[Attempt] = []
         while True:
-            others = among
-            if attempts and first is None:  # another host, where there is any
-                before = {attempt.host for attempt in attempts}
-                left = [name for name in self.table.hosts if among is None or name in among]
-                left = [name for name in left if name not in before]
-                others = left if len(left) >= n_hosts else among
-            lease = self.table.acquire(n_hosts, among=others, first=first)
+            lease = acquire(rather_not=[attempt.host for attempt in attempts])
             if lease is None:
-                raise WorkloadFailed("; ".join(["no host is left", *map(str, attempts[-1:])]))
+                raise WorkloadFailed(
+                    "; ".join(["no host is left, or too few", *map(str, attempts[-1:])])
+                )
             try:
                 if self._closed.is_set():
                     return JobDone(failure="the pool is closed", attempts=tuple(attempts))
@@ -234,10 +226,12 @@ class Pool:
                 raise WorkloadFailed(f"{outcome.failure}: another process goes on with this run")
             is_again = outcome.kind == LOST or (outcome.kind == DONE and outcome.disturbed)
             if not is_again or len(attempts) > 1 or self._timed or self._closed.is_set():
-                failure = "" if outcome.kind == DONE else outcome.failure or outcome.kind
-                host = attempts[-1].host
-                told = tuple(attempts)
-                return JobDone(value=outcome.value, failure=failure, host=host, attempts=told)
+                return JobDone(
+                    value=outcome.value,
+                    failure="" if outcome.kind == DONE else outcome.failure or outcome.kind,
+                    host=attempts[-1].host,
+                    attempts=tuple(attempts),
+                )
 
     def _try(self, lease: Lease, call: str, arguments: Mapping[str, Any]) -> Attempt:
         host = lease.hosts[0]
@@ -265,13 +259,11 @@ class Pool:
 
     def _hold_others(self, lease: Lease) -> Outcome | None:
         """Lock the other hosts of a gang; return what became of the first that is not held."""
-        asked = [
-            (host, self._executor.submit(host, self._hold(lease, host))) for host in lease.hosts[1:]
-        ]
-        outcomes = {host: future.result() for host, future in asked}
-        for host, outcome in outcomes.items():
-            self._count_lost(host, is_lost=outcome.kind == LOST)
-        return next((outcome for outcome in outcomes.values() if outcome.kind != DONE), None)
+        asked = {host: self._held(lease, host) for host in lease.hosts[1:]}
+        for host, future in asked.items():
+            self._count_lost(host, is_lost=future.result().kind == LOST)
+        outcomes = [future.result() for future in asked.values()]
+        return next((outcome for outcome in outcomes if outcome.kind != DONE), None)
 
     def _hold_idle(self) -> None:
         """Give signs of life of the hosts that have no job."""
@@ -280,14 +272,15 @@ class Pool:
             for host in [name for name, held_s in [*self._held_s.items()] if held_s <= silent_s]:
                 lease = self.table.acquire(among=[host], timeout_s=0.0)
                 if lease is not None:
-                    held = self._executor.submit(host, self._hold(lease, host))
-                    held.add_done_callback(partial(self._release, lease))
 
-    def _release(self, lease: Lease, _: Future[Outcome]) -> None:
-        self.table.release(lease)
+                    def release(_: Future[Outcome], lease: Lease = lease) -> None:
+                        self.table.release(lease)
 
-    def _hold(self, lease: Lease, host: str) -> Job:
-        return replace(self._job(HOLD, {}, lease), host=host, watched=False)
+                    self._held(lease, host).add_done_callback(release)
+
+    def _held(self, lease: Lease, host: str) -> Future[Outcome]:
+        job = replace(self._job(HOLD, {}, lease), host=host, watched=False)
+        return self._executor.submit(host, job)
 
     def _job(self, call: str, arguments: Mapping[str, Any], lease: Lease) -> Job:
         return Job(
