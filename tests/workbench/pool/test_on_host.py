@@ -98,6 +98,13 @@ def test_a_folder_of_locks_that_cannot_be_written_fails_the_attempt(tmp_path: Pa
     assert "cannot be written" in outcome.failure
 
 
+def test_a_host_without_space_or_packages_is_not_fit(tmp_path: Path) -> None:
+    """It says nothing of what was to be measured there."""
+    outcome = on_host.call_function(job_of("os:listdir", tmp_path, path=str(tmp_path / "no")))
+    assert outcome.kind == REFUSED
+    assert outcome.failure.startswith("elm: [Errno 2]")
+
+
 def test_what_is_no_json_fails(tmp_path: Path) -> None:
     outcome = on_host.call_function(job_of("builtins:complex", tmp_path, real=1))
     assert "TypeError" in outcome.failure

@@ -29,6 +29,7 @@ from benchrigor.workbench.surfaces.factors import show_point
 from benchrigor.workbench.surfaces.placeholders import filled
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 
+_MOST_S = 86_400.0  # for a job, where a file says nothing
 Began = Callable[[str, Mapping[str, Any]], object]
 T = TypeVar("T")
 U = TypeVar("U")
@@ -89,9 +90,9 @@ def carry_out_on_hosts(
 
 
 def pool_for(file: MapFile, run_id: str | None, *, began: Began) -> Pool:
-    """Return the hosts of a map, held for a run; a job has no more time than the whole map."""
+    """Return the hosts of a map, held for a run; a job has no more time than all of them."""
     assert file.hosts is not None  # noqa: S101  # whoever calls has looked
-    limit_s = file.hosts.limit_s or file.budget_s
+    limit_s = file.hosts.limit_s or file.budget_s or _MOST_S
     return Pool(executor_for(file.hosts), owner=str(run_id), limit_s=limit_s, began=began)
 
 

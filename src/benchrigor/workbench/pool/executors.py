@@ -127,7 +127,7 @@ def run_job(
     for reader in readers:
         reader.start()
     try:
-        line = _await_words(lines, is_wanted)
+        line = _await_words(lines, is_wanted, job.limit_s)
         if line == BEGUN:  # now the host answers at once, which tells its clock
             with suppress(OSError):  # it has ended already
                 assert process.stdin is not None  # noqa: S101  # it is a pipe
@@ -159,7 +159,7 @@ def _outcome_of(line: str) -> Outcome:
 
 
 def _await_words(
-    lines: queue.Queue[str], is_wanted: Callable[[], bool], limit_s: float | None = None
+    lines: queue.Queue[str], is_wanted: Callable[[], bool], limit_s: float | None
 ) -> str:
     """Wait for a line that is no sign of life; empty where the process has ended."""
     until_s = math.inf if limit_s is None else time.monotonic() + limit_s

@@ -46,7 +46,7 @@ class HostTable(OneLine):
     deadline_s
         Seconds after which no sample is begun; None for no limit.
     limit_s
-        Seconds after which a sample is lost that has not ended; None for no limit.
+        Seconds after which a sample is lost that has not ended; None for the budget, or a day.
     """
 
     names: Sequence[str] = ()

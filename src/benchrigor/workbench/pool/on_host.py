@@ -23,7 +23,7 @@ import psutil  # type: ignore[import-untyped]
 
 from benchrigor import __version__
 from benchrigor.control_characters import escaped
-from benchrigor.errors import BenchrigorError, WorkloadFailed
+from benchrigor.errors import BenchrigorError, MissingExtra, StoreFailed, WorkloadFailed
 from benchrigor.model import codec
 from benchrigor.model.one_line import OneLine
 from benchrigor.workbench.pool.host_lock import BEAT_S, HostBusy, HostLock, LateToken
@@ -215,7 +215,7 @@ def call_function(job: Job) -> Outcome:
         value = getattr(import_module(module), name)(**job.arguments)
         json.dumps(value, allow_nan=False)
         return Outcome(value=value)
-    except Refused as error:
+    except (Refused, StoreFailed, MissingExtra, OSError) as error:  # such as a full disk
         return Outcome(kind=REFUSED, failure=f"{job.host}: {error}")
     except Exception as error:  # noqa: BLE001  # it is told
         name = "" if isinstance(error, BenchrigorError) else f"{type(error).__name__}: "
