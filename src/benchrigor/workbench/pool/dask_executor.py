@@ -80,8 +80,11 @@ class DaskExecutor:
             ) from error
 
     def _workers(self) -> dict[str, Any]:
-        """Return what the scheduler knows of workers, by name, with their addresses."""
-        told = self._client.scheduler_info(n_workers=-1)["workers"]
+        """Return what the scheduler knows of workers, by name, with their addresses.
+
+        Not by ``scheduler_info``: what that keeps is replaced every 2 s by what has no workers.
+        """
+        told = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
         return {str(info["name"]): {**info, "address": address} for address, info in told.items()}
 
     def submit(self, host: str, job: Job) -> Future[Outcome]:
