@@ -34,7 +34,7 @@ def cluster() -> Iterator[Any]:
         threads_per_worker=2,
         processes=True,
         resources={"host": 1},
-        dashboard_address=None,
+        dashboard_address=":0",
     ) as cluster:
         yield cluster
 

@@ -29,9 +29,8 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.workbench.pool.host_lock import BEAT_S, HostBusy, HostLock, LateToken
 from benchrigor.workbench.pool.leases import Token
 
-DONE, FAILED, LOST, BUSY, LATE = "done", "failed", "lost", "busy", "late"
-REFUSED = "refused"
-KINDS = (DONE, FAILED, REFUSED, LOST, BUSY, LATE)
+KINDS = ("done", "failed", "refused", "lost", "busy", "late")
+DONE, FAILED, REFUSED, LOST, BUSY, LATE = KINDS
 BEGUN = "begun\n"  # the first line of what runs on a host
 FREE = "benchrigor.workbench.pool.on_host:free"
 HOLD = "benchrigor.workbench.pool.on_host:hold"
@@ -125,17 +124,17 @@ def main() -> None:
     told = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the job prints is no outcome
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background of a shell
-    sent_s = time.time()
+    begun_s = time.time()
     print(BEGUN, end="", file=told, flush=True)
-    line, received_s = sys.stdin.readline(), time.time()
+    line, came_s = sys.stdin.readline(), time.time()
     asked = json.loads(line)
     try:
         outcome = _outcome_of(asked, lambda: print(file=told, flush=True))
     except KeyboardInterrupt:
         os.killpg(0, signal.SIGKILL)  # with what the job has started
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over
-    clocks = {"asked_s": asked.get("asked_s", 0.0), "sent_s": sent_s, "received_s": received_s}
-    outcome = replace(outcome, **clocks)
+    asked_s = asked.get("asked_s", 0.0)
+    outcome = replace(outcome, asked_s=asked_s, sent_s=begun_s, received_s=came_s)
     print(json.dumps(codec.encode(outcome)), file=told, flush=True)
     os._exit(0)  # whatever threads a job has left
 
