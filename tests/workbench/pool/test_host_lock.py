@@ -80,6 +80,15 @@ def test_an_old_token_of_the_same_owner_is_refused(lock_of: MakeLock) -> None:
     lock_of("a", 3).take()
 
 
+def test_an_old_job_frees_nothing_of_a_later_one(lock_of: MakeLock) -> None:
+    """What a killed controller has left ends while its run goes on already."""
+    old, new = lock_of("a", 1), lock_of("a", 2)
+    old.take()
+    new.take()
+    old.free()
+    assert new.beat()
+
+
 def test_a_host_that_was_freed_is_anyones(lock_of: MakeLock) -> None:
     first = lock_of("a")
     first.take()

@@ -139,10 +139,12 @@ class HostLock:
             return is_ours
 
     def free(self) -> None:
-        """Let go of the host, if it is held for this owner."""
+        """Let go of the host, if it is held for this owner, and not for a later job of it."""
         with self._file() as file:
-            if numbers := self._numbers(file):
-                self._write(file, {name: numbers[name] for name in numbers if name != self._host})
+            numbers = self._numbers(file)
+            if self._host in numbers and numbers[self._host] <= self._token.number:
+                del numbers[self._host]
+                self._write(file, numbers)
 
     def _numbers(self, file: IO[str]) -> dict[str, int]:
         """Return the last token of each name that the owner has for the machine."""

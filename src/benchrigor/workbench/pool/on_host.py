@@ -247,7 +247,7 @@ def _own_s() -> float:
 
 def free(*, host: str, owner: str, folder: str | None) -> None:
     """Let go of a host; nothing happens if another owner holds it."""
-    HostLock(host, Token(owner=owner, number=0), folder=folder).free()
+    HostLock(host, Token(owner=owner, number=sys.maxsize), folder=folder).free()
 
 
 def hold() -> None:
