@@ -54,6 +54,7 @@ def job_of(folder: Path, cmd: str = STAMPS, host: str = "0") -> Job:
         token=Token(owner="a", number=1),
         lock_folder=str(folder),
         alone=False,
+        watched=False,
     )
 
 

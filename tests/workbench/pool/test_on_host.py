@@ -26,9 +26,8 @@ MINE = Token(owner="a", number=5)
 
 
 def job_of(call: str, folder: Path, **arguments: object) -> Job:
-    return Job(
-        call=call, arguments=arguments, host="elm", token=MINE, lock_folder=str(folder), alone=False
-    )
+    own = {"host": "elm", "token": MINE, "lock_folder": str(folder)}
+    return Job(call=call, arguments=arguments, alone=False, watched=False, **own)  # type: ignore[arg-type]
 
 
 def asked(text: str) -> Outcome:
@@ -188,17 +187,19 @@ def test_what_is_no_outcome_is_lost(tmp_path: Path, said: str) -> None:
 
 
 def test_a_job_that_does_not_end_in_time_is_lost_although_it_gives_signs_of_life(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says that it has begun, reads its job, and gives signs of life for ever."""
     said = "echo begun; read job; while :; do echo; sleep 0.05; done"
     executor = LocalExecutor(["elm"], prefix=["sh", "-c", said])
-    job = replace(job_of("builtins:dict", tmp_path), limit_s=0.3)
+    monkeypatch.setattr("benchrigor.workbench.pool.executors._GRACE_S", 0.01)
+    job = replace(job_of("builtins:dict", tmp_path), limit_s=0.05)
     outcome = executor.submit("elm", job).result(60.0)
     executor.close()
-    assert (outcome.kind, outcome.failure) == (LOST, "elm did not end within 300 ms")
+    assert (outcome.kind, outcome.failure) == (LOST, "elm did not end within 50 ms")
 
 
+@pytest.mark.slow
 def test_the_clock_of_a_host_is_told_without_the_start_of_its_process(tmp_path: Path) -> None:
     """It is an hour ahead, and takes a while to begin."""
     code = """
