@@ -319,6 +319,7 @@ def test_a_turn_lacks_the_value_of_a_peak_that_is_only_bounded(folder: Path, mon
         samples=[codec.encode(sample) for sample in samples],
         response="value",
         hosts=["elm"],
+        lease=0,
     )
     assert [plain is None for plain in told["estimates"]] == [True, False, True]
     assert told["better_than"] == [500.0, None, None]
