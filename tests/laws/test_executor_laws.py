@@ -48,9 +48,8 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
 def ask(tmp_path: Path) -> Ask:
     def make(call: str, *, host: str = "elm", **arguments: object) -> Job:
         token, folder = Token(owner="a", number=1), str(tmp_path)
-        return Job(
-            call=call, arguments=arguments, host=host, token=token, lock_folder=folder, alone=False
-        )
+        own = {"host": host, "token": token, "lock_folder": folder, "alone": False}
+        return Job(call=call, arguments=arguments, watched=False, **own)  # type: ignore[arg-type]
 
     return make
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from benchrigor.workbench.pool.leases import Token
 
 SIMULATIONS = Path(__file__).parents[1] / "simulations"
 AHEAD = f"{sys.executable} {SIMULATIONS / 'clock_ahead.py'} {{host}}"
+OWN = "env XDG_DATA_HOME={folder}/{{host}}"  # a host of its own has a folder of its own
 URL = ("--mean", "9s", "--url", "http://127.0.0.1:9/")
 
 
@@ -31,10 +31,19 @@ def queue() -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_hosts_send_together_and_their_clocks_are_told(cli, store, strict, queue):
+def test_hosts_send_together_and_their_clocks_are_told(cli, store, strict, queue, tmp_path):
     words = ("--mean", "9s", "--url", queue, "--seed-load", "30", "--min-load", "30")
     words += ("--max-load", "30", "--trial-time", "0.5", "--budget", "500")
-    result = cli("peak", *words, "--host", "elm", "--host", "oak", "--prefix", AHEAD)
+    result = cli(
+        "peak",
+        *words,
+        "--host",
+        "elm",
+        "--host",
+        "oak",
+        "--prefix",
+        f"{OWN.format(folder=tmp_path)} {AHEAD}",
+    )
     assert result.exit_code == 0, result.stderr
     assert "hosts     elm " in result.stdout
     assert "; oak 60 min ahead ± " in result.stdout
@@ -48,8 +57,27 @@ def test_hosts_send_together_and_their_clocks_are_told(cli, store, strict, queue
     told = document["trials"][-1]["result"]
     assert abs(told["clock_offset_s"]["oak"] - 3600.0) <= told["clock_error_s"]["oak"]
     assert told["sent"] == told["scheduled"]
-    locks = Path(os.environ["XDG_DATA_HOME"], "benchrigor", "hosts")
-    assert [(locks / f"{host}.lock").read_text() for host in ("elm", "oak")] == ["", ""]
+    locks = {path.parts[-4]: path.read_text() for path in tmp_path.rglob("hosts/*.lock")}
+    assert locks == {"elm": "", "oak": ""}
+
+
+@pytest.mark.slow
+def test_two_names_of_one_machine_are_found_out(cli, queue):
+    words = (
+        "--mean",
+        "9s",
+        "--url",
+        queue,
+        "--host",
+        "elm",
+        "--host",
+        "oak",
+        "--prefix",
+        "env HOST={host}",
+    )
+    result = cli("peak", *words)
+    assert result.exit_code == 5
+    assert "are one machine, expected each once" in result.stderr
 
 
 @pytest.mark.slow

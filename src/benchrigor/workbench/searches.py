@@ -42,6 +42,7 @@ from benchrigor.workbench.loadgen import (
     OpenLoop,
 )
 from benchrigor.workbench.loadgen.overtime import ended_with_budget
+from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.peak_run import PeakRun, search_of
 from benchrigor.workbench.picture import plot_peak
 from benchrigor.workbench.planning.expected_cost import expected_costs
@@ -384,10 +385,11 @@ def generator_of(
     *,
     cwd: str | None = None,
     recover: Callable[[], object] | None = None,
+    senders: Senders | None = None,
 ) -> Prepared:
     """Return what offers the load, as `peak` describes it; ``recover`` instead of its command.
 
-    Commands run in ``cwd``, or in the folder of that description.
+    Commands run in ``cwd``, or in the folder of that description; ``senders`` send, if there are.
     """
     cwd = cwd or described.get("cwd")
     is_rate = described["load"] == "rate"
@@ -412,7 +414,7 @@ def generator_of(
             arrivals=described["arrivals"],
             timeout_s=described["timeout_s"],
             processes=described["processes"],
-            senders=HostSenders(partial(_pool, described)) if described.get("hosts") else None,
+            senders=HostSenders(partial(_pool, described)) if described.get("hosts") else senders,
         )
     return Prepared(
         made,

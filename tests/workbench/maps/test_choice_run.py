@@ -12,7 +12,7 @@ import pytest
 from benchrigor.model import Estimate
 from benchrigor.model.metric import describe_metric
 from benchrigor.storage import Journal
-from benchrigor.workbench.maps.choice_run import ChoiceRun, TurnDone, turns_of
+from benchrigor.workbench.maps.choice_run import ChoiceRun, TurnDone, recall_turns, turns_of
 from benchrigor.workbench.planning.best_choice import BestChoice, Turn
 
 HOSTS = ["ash", "elm", "fir", "oak"]
@@ -154,3 +154,23 @@ def test_no_further_turn_is_asked_of_a_lost_host(store: Journal) -> None:
     record = store.load(str(run.run_id))
     again = ChoiceRun.resumed(a_choice(), record, store)
     assert again.record().analyses[0].estimate == found.prediction
+
+
+def test_a_peak_that_was_not_reached_in_a_turn_ends_no_choice(store: Journal) -> None:
+    """The turn is kept with the bound, and taken up with it."""
+
+    def take(turn: Turn) -> Future[TurnDone]:
+        found = done(turn)
+        if turn.id:
+            return finished(found)
+        estimates = (None, *found.estimates[1:])
+        return finished(replace(found, estimates=estimates, better_than=(50.0, None, None)))
+
+    run = a_run(a_choice(), store)
+    found = run.carry_out(take, hosts=1)
+    record = store.load(str(run.run_id))
+    assert turns_of(record)[0].better_than == (50.0, None, None)
+    again = a_choice()
+    recall_turns(again, record)
+    assert again.result() == found
+    assert "Not brought to its limits" in found.notices[0].sentence

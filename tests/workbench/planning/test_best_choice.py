@@ -256,6 +256,61 @@ def test_where_nothing_works_there_is_no_choice():
     assert Code.NO_DATA in {each.code for each in found.notices}
 
 
+def bounded(where, *, means=(0.0, 0.1, 0.2), **options):
+    """Carry out a choice in which a point is only better than 9 where `where` says so."""
+    choice, turns = BestChoice(POINTS, HOSTS, **options), []
+    while (turn := choice.ask()) is not None:
+        turns.append(turn)
+        found = [
+            None
+            if where(turn, point)
+            else (PACES[turn.host] * math.exp(means[POINTS.index(point)]),) * 3
+            for point in turn.points
+        ]
+        choice.tell(turn, found, better_than=[None if x else 9.0 for x in found])
+    return choice.result(), turns
+
+
+def test_what_is_only_bounded_is_no_value_and_cannot_lose():
+    """Where it has values it looks worst: that it was better on a host is known all the same."""
+    found, _ = bounded(lambda turn, point: turn.host == "elm" and point == POINTS[0])
+    assert (found.point, found.verdict) == (POINTS[2], "undecided")
+    assert found.rivals == (POINTS[0],)
+    assert "threads 4" in found.notices[0].sentence
+    assert found.notices[0].code is Code.SAMPLES_WITHOUT_NUMBER
+
+
+def test_what_is_only_bounded_on_a_host_may_still_win():
+    found, _ = bounded(lambda turn, point: turn.id == 0 and point == POINTS[2])
+    assert (found.point, found.verdict) == (POINTS[2], "best")
+
+
+@pytest.mark.parametrize("points", [POINTS[2:], POINTS[1:]])
+def test_a_choice_that_bounds_leave_open_spends_no_more(points):
+    """One without any value cannot win, of two neither can lose: more turns decide nothing."""
+    found, turns = bounded(lambda _, point: point in points)
+    assert found.verdict == "undecided"
+    assert found.point not in points
+    assert len(turns) <= 4
+
+
+def test_where_all_is_only_bounded_there_is_no_choice():
+    found, _ = bounded(lambda *_: True)
+    assert found.point is None
+    assert Code.NO_DATA in {each.code for each in found.notices}
+
+
+@pytest.mark.parametrize(
+    ("bound", "problem"),
+    [("much", "much', expected a number above 0"), (math.nan, "nan, expected"), (1.0, "beside an")],
+)
+def test_what_is_no_bound_is_refused(bound, problem):
+    choice, told = BestChoice(POINTS, HOSTS), (1.0, 0.9, 1.1)
+    turn, answers = choice.ask(), [told if bound == 1.0 else None, told, None]
+    with pytest.raises(InvalidInput, match=rf"better_than\[0\] is .*{problem}"):
+        choice.tell(turn, answers, better_than=[bound, None, 2.0])
+
+
 def test_turns_may_be_asked_for_before_others_are_told():
     choice = BestChoice(POINTS, HOSTS)
     turns = [choice.ask() for _ in HOSTS]

@@ -34,7 +34,7 @@ def cluster() -> Iterator[Any]:
         threads_per_worker=2,
         processes=True,
         resources={"host": 1},
-        dashboard_address=None,
+        dashboard_address=":0",
     ) as cluster:
         yield cluster
 
@@ -54,6 +54,7 @@ def job_of(folder: Path, cmd: str = STAMPS, host: str = "0") -> Job:
         token=Token(owner="a", number=1),
         lock_folder=str(folder),
         alone=False,
+        watched=False,
     )
 
 
@@ -68,6 +69,18 @@ def test_jobs_of_a_worker_never_overlap(executor: DaskExecutor, tmp_path: Path) 
     assert executor.hosts == ("0", "1", "2")
     assert not executor.alone  # one machine cannot tell what others use it for
     assert overlaps([executor.submit("0", job_of(tmp_path)) for _ in range(3)]) == 0
+
+
+def test_workers_are_known_whatever_the_client_keeps_of_them(
+    executor: DaskExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every 2 s the client keeps what the scheduler says without its workers."""
+
+    async def update(**_: object) -> None:
+        executor._client._scheduler_identity = {"workers": {}}  # noqa: SLF001
+
+    monkeypatch.setattr(executor._client, "_update_scheduler_info", update)  # noqa: SLF001
+    assert {*executor._workers()} == {"0", "1", "2"}  # noqa: SLF001
 
 
 def test_without_the_resource_they_would(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,10 @@ def clock() -> Clock:
 
 @pytest.fixture
 def lock_of(tmp_path: Path, clock: Clock) -> MakeLock:
-    def make(owner: str, number: int = 1, *, boot: str = "today", host: str = "elm") -> HostLock:
+    def make(owner: str, number: int = 1, *, boot: str = "today", **given: Any) -> HostLock:
         token = Token(owner=owner, number=number)
-        return HostLock(host, token, folder=tmp_path, now_s=lambda: clock.now_s, boot=boot)
+        own = {"host": "elm", "machine": "m", "boot": boot} | given
+        return HostLock(token=token, folder=tmp_path, now_s=lambda: clock.now_s, **own)
 
     return make
 
@@ -78,6 +80,15 @@ def test_an_old_token_of_the_same_owner_is_refused(lock_of: MakeLock) -> None:
     lock_of("a", 3).take()
 
 
+def test_an_old_job_frees_nothing_of_a_later_one(lock_of: MakeLock) -> None:
+    """What a killed controller has left ends while its run goes on already."""
+    old, new = lock_of("a", 1), lock_of("a", 2)
+    old.take()
+    new.take()
+    old.free()
+    assert new.beat()
+
+
 def test_a_host_that_was_freed_is_anyones(lock_of: MakeLock) -> None:
     first = lock_of("a")
     first.take()
@@ -88,17 +99,44 @@ def test_a_host_that_was_freed_is_anyones(lock_of: MakeLock) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{", "[]", "3", '{"owner": "a"}', '{"owner":"a","number":1,"at_s":"x","boot":""}']
+    "text", ["{", "[]", "3", '{"owner": "a"}', '{"owner":"a","numbers":{},"at_s":"x","boot":""}']
 )
 def test_a_damaged_lock_is_nobodys(lock_of: MakeLock, tmp_path: Path, text: str) -> None:
-    (tmp_path / "elm.lock").write_text(text)
+    (tmp_path / "m.lock").write_text(text)
     lock_of("b").take()
     with pytest.raises(HostBusy):
         lock_of("c").take()
 
 
-def test_names_of_hosts_stay_in_the_folder(lock_of: MakeLock, tmp_path: Path) -> None:
-    lock_of("a", host="../elm/1").take()
+def test_two_names_of_one_machine_are_found_out(lock_of: MakeLock) -> None:
+    lock_of("a").take()
+    with pytest.raises(WorkloadFailed, match="oak and elm are one machine"):
+        lock_of("a", host="oak").take()
+    with pytest.raises(HostBusy):  # whatever another controller calls it
+        lock_of("b", host="oak").take()
+
+
+def test_names_that_are_known_to_be_one_machine_are_held_together(lock_of: MakeLock) -> None:
+    elm, oak = lock_of("a", 5, alone=False), lock_of("a", 3, host="oak", alone=False)
+    elm.take()
+    oak.take()  # its number is its own
+    assert elm.beat()
+    assert oak.beat()
+    elm.free()
+    with pytest.raises(HostBusy):
+        lock_of("b").take()
+    oak.free()
+    lock_of("b").take()
+
+
+def test_machines_that_share_the_folder_are_two(lock_of: MakeLock) -> None:
+    lock_of("a").take()
+    lock_of("a", host="oak", machine="n").take()
+    lock_of("b", machine="o").take()
+
+
+def test_names_of_machines_stay_in_the_folder(lock_of: MakeLock, tmp_path: Path) -> None:
+    lock_of("a", machine="../elm/1").take()
     assert [path.parent for path in tmp_path.rglob("*.lock")] == [tmp_path]
 
 
@@ -112,7 +150,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 def test_a_full_disk_is_told(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
-    (tmp_path / "elm.lock").symlink_to("/dev/full")
-    lock = HostLock("elm", Token(owner="a", number=1), folder=tmp_path)
+    (tmp_path / "m.lock").symlink_to("/dev/full")
+    lock = HostLock("elm", Token(owner="a", number=1), folder=tmp_path, machine="m")
     with pytest.raises(WorkloadFailed, match="cannot be written"):
         lock.take()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -14,7 +15,7 @@ import pytest
 
 from benchrigor.model import codec
 from benchrigor.workbench.pool import on_host
-from benchrigor.workbench.pool.executors import LocalExecutor
+from benchrigor.workbench.pool.executors import LocalExecutor, run_job
 from benchrigor.workbench.pool.host_lock import HostBusy, HostLock
 from benchrigor.workbench.pool.leases import Token
 from benchrigor.workbench.pool.on_host import BUSY, DONE, LATE, LOST, REFUSED, Job, Outcome
@@ -25,9 +26,8 @@ MINE = Token(owner="a", number=5)
 
 
 def job_of(call: str, folder: Path, **arguments: object) -> Job:
-    return Job(
-        call=call, arguments=arguments, host="elm", token=MINE, lock_folder=str(folder), alone=False
-    )
+    own = {"host": "elm", "token": MINE, "lock_folder": str(folder)}
+    return Job(call=call, arguments=arguments, alone=False, watched=False, **own)  # type: ignore[arg-type]
 
 
 def asked(text: str) -> Outcome:
@@ -39,7 +39,9 @@ def asked(text: str) -> Outcome:
         check=True,
         start_new_session=True,
     )
-    return codec.decode(Outcome, json.loads(done.stdout.strip()))
+    begun, said = done.stdout.splitlines()
+    assert f"{begun}\n" == on_host.BEGUN
+    return codec.decode(Outcome, json.loads(said))
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -95,6 +97,13 @@ def test_a_folder_of_locks_that_cannot_be_written_fails_the_attempt(tmp_path: Pa
     assert "cannot be written" in outcome.failure
 
 
+def test_a_host_without_space_or_packages_is_not_fit(tmp_path: Path) -> None:
+    """It says nothing of what was to be measured there."""
+    outcome = on_host.call_function(job_of("os:listdir", tmp_path, path=str(tmp_path / "no")))
+    assert outcome.kind == REFUSED
+    assert outcome.failure.startswith("elm: [Errno 2]")
+
+
 def test_what_is_no_json_fails(tmp_path: Path) -> None:
     outcome = on_host.call_function(job_of("builtins:complex", tmp_path, real=1))
     assert "TypeError" in outcome.failure
@@ -134,7 +143,7 @@ def test_real_gangs_hold_each_of_their_hosts(tmp_path: Path) -> None:
             with pytest.raises(HostBusy):
                 HostLock(host, Token(owner="b", number=1), folder=tmp_path).take()
     for host in ("elm", "oak"):
-        HostLock(host, Token(owner="b", number=1), folder=tmp_path).take()
+        HostLock(host, Token(owner="b", number=1), alone=False, folder=tmp_path).take()
 
 
 @pytest.mark.slow
@@ -175,6 +184,38 @@ def test_what_is_no_outcome_is_lost(tmp_path: Path, said: str) -> None:
     outcome = executor.submit("elm", job_of("builtins:dict", tmp_path)).result(60.0)
     executor.close()
     assert outcome.kind == LOST
+
+
+def test_a_job_that_does_not_end_in_time_is_lost_although_it_gives_signs_of_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says that it has begun, reads its job, and gives signs of life for ever."""
+    said = "echo begun; read job; while :; do echo; sleep 0.05; done"
+    executor = LocalExecutor(["elm"], prefix=["sh", "-c", said])
+    monkeypatch.setattr("benchrigor.workbench.pool.executors._GRACE_S", 0.01)
+    job = replace(job_of("builtins:dict", tmp_path), limit_s=0.05)
+    outcome = executor.submit("elm", job).result(60.0)
+    executor.close()
+    assert (outcome.kind, outcome.failure) == (LOST, "elm did not end within 50 ms")
+
+
+@pytest.mark.slow
+def test_the_clock_of_a_host_is_told_without_the_start_of_its_process(tmp_path: Path) -> None:
+    """It is an hour ahead, and takes a while to begin."""
+    code = """
+import sys, time
+time.sleep(0.5)
+calendar = time.time
+time.time = lambda: calendar() + 3600.0
+from benchrigor.workbench.pool.on_host import main
+main()
+"""
+    argv = [sys.executable, "-c", code]
+    before_s = time.time()
+    outcome = run_job(argv, job_of("builtins:dict", tmp_path))
+    assert (outcome.kind, outcome.failure) == (DONE, "")
+    assert before_s + 0.5 <= outcome.asked_s  # it was sent when the process was there
+    assert outcome.sent_s - outcome.asked_s <= 3600.0 <= outcome.received_s - outcome.asked_s
 
 
 def test_a_command_that_is_not_there_is_lost(tmp_path: Path) -> None:

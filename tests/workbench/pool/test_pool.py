@@ -121,31 +121,22 @@ def test_clocks_an_hour_apart_harm_nothing_and_are_told(ahead_s: float) -> None:
     assert abs(attempt.offset_s - ahead_s) <= attempt.offset_error_s + 1e-3
 
 
-def test_no_attempt_begins_after_the_budget_or_the_deadline() -> None:
-    with pool_of(["elm"], lambda _: Outcome(value=1), budget_host_s=1e-9) as pool:
-        done = [pool.submit(CALL, {}).result() for _ in range(2)]
-    assert [each.value for each in done] == [1, None]
-    assert "budget" in done[1].failure
-    with pool_of(["elm"], lambda _: Outcome(value=1), deadline_s=0.0) as pool:
-        assert "deadline" in pool.submit(CALL, {}).result().failure
-
-
-def test_a_lost_job_is_not_begun_again_after_the_budget() -> None:
-    lost = Outcome(kind=LOST, failure="gone")
-    with pool_of(["elm", "oak"], lambda _: lost, budget_host_s=1e-9) as pool:
-        done = pool.submit(CALL, {}).result()
-    assert "budget" in done.failure
-    assert len(done.attempts) == 1
-
-
 class Holding(FakeExecutor):
     """Tells what becomes of the locks of the other hosts of a gang."""
 
     outcome = Outcome()
 
+    def __init__(self, hosts: list[str]) -> None:
+        super().__init__(hosts)
+        self.idle = hosts
+        self.twice = threading.Event()  # idle hosts are held a second time
+
     def _run(self, host: str, job: Job) -> Outcome:
         if job.call == HOLD:
-            self.log.append((host, job, 0.0, 0.0))
+            self.log.append((host, job, time.monotonic(), 0.0))
+            calls = [name for name, other, *_ in self.log if other.call == HOLD]
+            if all(calls.count(name) > 1 for name in self.idle):
+                self.twice.set()
             return self.outcome
         return super()._run(host, job)
 
@@ -157,6 +148,54 @@ def test_all_hosts_of_a_gang_are_held_and_told() -> None:
     assert done.value == {"hosts": ["oak", "fir"]}
     assert [host for host, job, *_ in executor.log if job.call == HOLD] == ["fir"]
     assert len({job.token for _, job, *_ in executor.log}) == 1
+
+
+@pytest.mark.parametrize("within", [None, 7])
+def test_hosts_that_have_no_job_stay_held(monkeypatch: pytest.MonkeyPatch, within: int) -> None:
+    """Those that have had one; within a lease also those that will."""
+    monkeypatch.setattr("benchrigor.workbench.pool.pool.BEAT_S", 0.02)
+    executor = Holding(["elm", "oak"])
+    with Pool(executor, owner="a", within=within) as pool:
+        if within is None:
+            executor.idle = ["oak"]
+            pool.submit(CALL, {}, among=["oak"]).result()
+        assert executor.twice.wait(60.0)
+        assert pool.submit(CALL, {}).result(60.0).failure == ""  # holding keeps no job away
+    held = {host for host, job, *_ in executor.log if job.call == HOLD}
+    assert held == ({"oak"} if within is None else {"elm", "oak"})
+
+
+def test_a_host_that_has_a_job_is_held_by_that_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchrigor.workbench.pool.pool.BEAT_S", 0.02)
+    executor = Holding(["elm", "oak"])
+    with Pool(executor, owner="a") as pool:
+        pool.submit(CALL, {}, n_hosts=2).result()
+        executor.log.clear()
+        executor.idle = ["oak"]
+        executor._instead = lambda _: executor.twice.wait(60.0) and None  # noqa: SLF001
+        job = pool.submit(CALL, {}, among=["elm"])
+        assert executor.twice.wait(60.0)
+        job.result(60.0)
+        own = [log for log in executor.log if log[0] == "elm" and log[1].call == HOLD]
+        (span,) = (log[2:] for log in executor.log if log[1].call == CALL)
+    assert not [at_s for *_, at_s, _ in own if span[0] < at_s < span[1]]
+
+
+def test_tokens_within_a_lease_lie_between_it_and_the_next() -> None:
+    """Whatever the clock of the host says on which the job of that lease has a pool of its own."""
+    executor = FakeExecutor(["elm", "oak"])
+    with Pool(executor, owner="a") as pool:
+        gang = pool.submit(CALL, {"hosts": [], "lease": 0}, n_hosts=2).result().value
+        number = gang["lease"]
+        inner = FakeExecutor(gang["hosts"][1:])
+        with Pool(inner, owner="a", within=number) as own:
+            for _ in range(3):
+                own.submit(CALL, {}).result()
+        later = pool.submit(CALL, {"lease": 0}, first="oak").result()
+    numbers = [job.token.number for _, job, *_ in inner.log]
+    assert numbers == [number + 1, number + 2, number + 3]
+    assert later.value["lease"] > max(numbers)
+    assert later.host == "oak"
 
 
 def test_a_gang_does_not_begin_while_one_of_its_hosts_works_for_others() -> None:

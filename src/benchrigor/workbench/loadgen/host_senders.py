@@ -36,10 +36,12 @@ class HostSenders:
     ----------
     begin
         Makes the pool, with jobs that are ``timed``; called when it is needed.
+    is_kept
+        Whether that pool is not closed by this.
     """
 
-    def __init__(self, begin: Callable[[], Pool]) -> None:
-        self._begin = begin
+    def __init__(self, begin: Callable[[], Pool], *, is_kept: bool = False) -> None:
+        self._begin, self._is_kept = begin, is_kept
         self._pool: Pool | None = None
         self._measured: dict[str, ClockOffset] = {}
         self._sending: tuple[str, ...] = ()
@@ -137,9 +139,9 @@ class HostSenders:
 
     def close(self) -> None:
         """Let go of the hosts."""
-        if self._pool is not None:
+        if self._pool is not None and not self._is_kept:
             self._pool.close()
-            self._pool = None
+        self._pool = None
 
 
 def _lead_for(needed_s: float) -> float:

@@ -44,6 +44,8 @@ class TurnDone(OneLine):
         What was asked for.
     estimates
         Of each of its points, in their order; None where one does not work.
+    better_than
+        Of each point without an estimate that is only known to be better than this.
     cost_s
         Seconds that it took.
     lost
@@ -54,6 +56,7 @@ class TurnDone(OneLine):
 
     turn: Turn
     estimates: tuple[Estimate | None, ...] = ()
+    better_than: tuple[float | None, ...] = ()
     cost_s: float = 0.0
     lost: str = ""
     attempts: tuple[str, ...] = ()
@@ -216,7 +219,7 @@ class ChoiceRun:
             self._choice.withdraw(turn)
 
     def _keep(self, done: TurnDone) -> None:
-        tell_turn(self._choice, done)
+        tell_turn(self._choice, self._choice.tell, done)
         finished = Round(
             plan=RoundPlan(index=len(self._rounds)),
             elapsed_ns=round(done.cost_s * 1e9),
@@ -242,14 +245,6 @@ class ChoiceRun:
         )
 
 
-def tell_turn(choice: BestChoice, done: TurnDone) -> None:
-    """Tell a choice of a turn that it has asked for."""
-    if done.lost:
-        choice.withdraw(done.turn)
-    else:
-        choice.tell(done.turn, done.estimates, cost_s=done.cost_s)
-
-
 def turns_of(record: RunRecord) -> Sequence[TurnDone]:
     """Return the turns of a stored choice."""
     return [codec.decode(TurnDone, json.loads(str(turn.facts[_TURN]))) for turn in record.rounds]
@@ -258,7 +253,12 @@ def turns_of(record: RunRecord) -> Sequence[TurnDone]:
 def recall_turns(choice: BestChoice, record: RunRecord) -> None:
     """Tell a choice of the turns of a stored one."""
     for done in turns_of(record):
-        if done.lost:
-            choice.withdraw(done.turn)
-        else:
-            choice.recall(done.turn, done.estimates, cost_s=done.cost_s)
+        tell_turn(choice, choice.recall, done)
+
+
+def tell_turn(choice: BestChoice, tell: Callable[..., None], done: TurnDone) -> None:
+    """Tell a choice of a turn: one that it has asked for, or that of an earlier process."""
+    if done.lost:
+        choice.withdraw(done.turn)
+    else:
+        tell(done.turn, done.estimates, better_than=done.better_than, cost_s=done.cost_s)

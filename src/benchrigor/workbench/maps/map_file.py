@@ -233,6 +233,8 @@ class MapFile(OneLine):
         Seconds that the whole map may take, added up over hosts; None for no limit.
     hosts
         On which samples are measured at the same time; None for this machine alone.
+    best
+        Options of the choice among those that lead: margin.
     document
         All that the file holds, of which `map_of` makes this again.
     """
@@ -243,6 +245,7 @@ class MapFile(OneLine):
     life_cycle: LifeCycle | None = None
     budget_s: float | None = None
     hosts: HostTable | None = None
+    best: Mapping[str, Any] = field(default_factory=dict)
     document: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -303,6 +306,11 @@ def map_of(document: Mapping[str, Any]) -> MapFile:
         interchangeable = false         # true if it does not matter which one measured what
         deadline = "8h"                 # after which no sample is begun; budget counts all hosts
         cwd = "/home/me/work"           # and python = "...", where they differ from here
+        generators = 1                  # further hosts of each sample, which send its requests
+        limit = "1h"                    # after which a sample is lost that has not ended
+
+        [best]
+        margin = "2%"                   # that does not matter to `map --best`
 
     Instead of ``[response.peak]`` there may be a metric of a command, or a function that is called
     with the factors by name::
@@ -328,7 +336,7 @@ def map_of(document: Mapping[str, Any]) -> MapFile:
 
 
 def _map_of(tables: TomlTables) -> MapFile:
-    parts = dict.fromkeys(("factors", "design", "server", "response", "hosts"), table_of)
+    parts = dict.fromkeys(("factors", "design", "server", "response", "hosts", "best"), table_of)
     top = tables.table((), {"budget": seconds_of, **parts}, ["factors", "response"])
     made = [_factor(tables, name) for name in top.get("factors", {})]
     if "factors" in top and not made:
@@ -338,7 +346,10 @@ def _map_of(tables: TomlTables) -> MapFile:
     life_cycle, hosts = _life_cycle(tables), read_hosts(tables)
     is_right = len(factors) == len(made) > 0
     response = _response(tables, Space(factors) if is_right else None)
+    best = tables.table(("best",), {"margin": share_of})
     _check_places(tables)
+    if hosts is not None and hosts.generators:
+        _check_generators(tables, response)
     tables.refuse()
     assert response is not None  # noqa: S101  # else it was refused
     return MapFile(
@@ -348,8 +359,21 @@ def _map_of(tables: TomlTables) -> MapFile:
         life_cycle=life_cycle,
         budget_s=_seconds(top).get("budget_s"),
         hosts=hosts,
+        best=best,
         document=tables.document,
     )
+
+
+def _check_generators(tables: TomlTables, response: PeakResponse | MetricResponse | None) -> None:
+    """Note why other hosts cannot send the requests of a sample."""
+    if not isinstance(response, PeakResponse) or not response.requests:
+        expected = "a peak of a url or of requests, which they send"
+        tables.note(("hosts", "generators"), f"generators are given, expected {expected}")
+    elif response.generator.get("processes") is not None:
+        tables.note(_PEAK, "processes is given, expected none with generators: each has one")
+    elif not all(HOST in places_in(str(each.get("url"))) for each in response.requests):
+        expected = f"the place {{{HOST}}} for the host of the server"
+        tables.note(_PEAK, f"a url names no host that generators know, expected {expected}")
 
 
 def _factor(tables: TomlTables, name: str) -> Factor | None:

@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 from benchrigor.cli.output import say
 from benchrigor.control_characters import escaped
-from benchrigor.errors import WorkloadFailed
 from benchrigor.layout import page, wrapped
 from benchrigor.model import RunRecord, codec
 from benchrigor.protocols import Store
 from benchrigor.storage import Journal
+from benchrigor.workbench.loadgen import HostSenders
+from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.maps.map_file import MapFile, map_of
 from benchrigor.workbench.maps.map_run import Found, MapRun
 from benchrigor.workbench.maps.responses import Samples
@@ -28,6 +29,8 @@ from benchrigor.workbench.surfaces.factors import show_point
 from benchrigor.workbench.surfaces.placeholders import filled
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 
+_MOST_S = 86_400.0  # for a job, where a file says nothing
+Began = Callable[[str, Mapping[str, Any]], object]
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -60,29 +63,37 @@ def carry_out_on_hosts(
     after
         Called with each sample that is finished.
     """
-    executor = executor_for(hosts)
     shared: dict[str, Any] = {
         "document": dict(file.document),
         "cwd": hosts.cwd or cwd,
         "map_id": run.begin(),
         "store": str(store.path) if hosts.is_here else None,
         "hosts": [],  # of the lease
+        "lease": 0,
     }
+    n_hosts = 1 + hosts.generators
 
-    with Pool(executor, owner=str(run.begin()), began=_say_begun) as pool:
+    with pool_for(file, run.begin(), began=_say_begun) as pool:
 
         def submit(sample: Sample) -> Future[Found]:
             begun = earlier.get(sample.id)
             own = {"sample": codec.encode(sample), "earlier": begun.run_id if begun else None}
-            done = pool.submit(f"{__name__}:measure_sample", {**shared, **own})
+            done = pool.submit(f"{__name__}:measure_sample", {**shared, **own}, n_hosts=n_hosts)
             return change_result(done, lambda job: found_by(job, store))
 
         run.carry_out_on_hosts(
             submit,
-            hosts=len(executor.hosts),
+            hosts=max(1, len(pool.table.hosts) // n_hosts),  # of too few the first one tells
             deadline_s=math.inf if hosts.deadline_s is None else hosts.deadline_s,
             after=after,
         )
+
+
+def pool_for(file: MapFile, run_id: str | None, *, began: Began) -> Pool:
+    """Return the hosts of a map, held for a run; a job has no more time than all of them."""
+    assert file.hosts is not None  # noqa: S101  # whoever calls has looked
+    limit_s = file.hosts.limit_s or file.budget_s or _MOST_S
+    return Pool(executor_for(file.hosts), owner=str(run_id), limit_s=limit_s, began=began)
 
 
 def _say_begun(host: str, given: Mapping[str, Any]) -> None:
@@ -135,16 +146,18 @@ def measure_sample(
     sample: Mapping[str, Any],
     earlier: str | None = None,
     hosts: Sequence[str],
+    lease: int,
 ) -> dict[str, Any]:
     """Measure a sample on this host; return what was found, and its run if no store here has it."""
     asked = codec.decode(Sample, sample)
-    with _journal(store) as journal:
+    with _journal(store) as journal, _senders(document, hosts, map_id, lease) as senders:
         samples = Samples(
             _file_on(hosts[0], document),
             cwd=_folder(cwd),
             store=journal,
             earlier={asked.id: journal.load(earlier)} if earlier and store else {},
             map_id=map_id,
+            senders=senders,
         )
         with samples:
             found = samples.measure(asked)
@@ -162,22 +175,21 @@ def measure_points(
     samples: Sequence[Mapping[str, Any]],
     response: str,
     hosts: Sequence[str],
-) -> list[Any]:
-    """Measure points on this host, one after the other; return the answers, None for none."""
+    lease: int,
+) -> dict[str, list[Any]]:
+    """Measure points on this host, one after the other; return answers and bounds, or None."""
     asked = [codec.decode(Sample, sample) for sample in samples]
     file = _file_on(hosts[0], document)
     with (
         _journal(store) as journal,
-        Samples(file, cwd=_folder(cwd), store=journal, map_id=map_id) as measured,
+        _senders(document, hosts, map_id, lease) as senders,
+        Samples(file, cwd=_folder(cwd), store=journal, map_id=map_id, senders=senders) as measured,
     ):
         found = [measured.measure(sample) for sample in asked]
-    for sample, answer in zip(asked, found, strict=True):
-        if answer.at_least is not None:
-            raise WorkloadFailed(
-                f"{show_point(sample.point)} was not brought to its limits, expected a peak to "
-                f"compare: {answer.reason}"
-            )
-    return [codec.encode(answer.estimates.get(response)) for answer in found]
+    return {
+        "estimates": [codec.encode(answer.estimates.get(response)) for answer in found],
+        "better_than": [answer.at_least for answer in found],
+    }
 
 
 def _file_on(host: str, document: Mapping[str, Any]) -> MapFile:
@@ -198,3 +210,17 @@ def _journal(store: str | None) -> Iterator[Journal]:
     """Open a store, or one that is deleted afterwards."""
     with TemporaryDirectory() as folder, Journal(store or Path(folder, "runs.sqlite")) as journal:
         yield journal
+
+
+@contextmanager
+def _senders(
+    document: Mapping[str, Any], hosts: Sequence[str], owner: str | None, lease: int
+) -> Iterator[Senders | None]:
+    """Give what sends from the hosts of a lease but the first, which this is; None if alone."""
+    table = map_of(document).hosts
+    if len(hosts) == 1 or table is None:
+        yield None
+        return
+    others = executor_for(replace(table, names=hosts[1:], generators=0))
+    with Pool(others, owner=str(owner), within=lease, timed=True) as pool:
+        yield HostSenders(lambda: pool, is_kept=True)

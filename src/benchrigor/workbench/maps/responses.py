@@ -24,6 +24,7 @@ from benchrigor.protocols import Store
 from benchrigor.session import Session, meter_for
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.workbench.data import PeakRate, PeakStatus, Trial
+from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.maps.life_cycle import Server, StepDone, same_configuration
 from benchrigor.workbench.maps.map_file import VALUE, MapFile, MetricResponse, PeakResponse
 from benchrigor.workbench.maps.map_run import Found, samples_of
@@ -109,6 +110,8 @@ class Samples:
         Runs of earlier processes that had begun to measure samples, by sample.
     map_id
         Of the run of the whole map.
+    senders
+        What sends the requests of searches; None for this process.
     """
 
     def __init__(
@@ -120,8 +123,9 @@ class Samples:
         after: Callable[[Trial, PeakRate], object] = lambda *_: None,
         earlier: Mapping[int, RunRecord] = MappingProxyType({}),
         map_id: str | None = None,
+        senders: Senders | None = None,
     ) -> None:
-        self._map_id = map_id
+        self._map_id, self._senders = map_id, senders
         self._file, self._cwd, self._store, self._after = file, cwd, store, after
         self._space, self._earlier = Space(file.factors), dict(earlier)
         self._server: tuple[Server, Point] | None = None
@@ -237,7 +241,8 @@ class Samples:
                 store=self._store,
             )
         restart = self._server[0].restart if self._server else None
-        generator = generator_of(described, search.limits, cwd=self._cwd, recover=restart)
+        given: dict[str, Any] = {"cwd": self._cwd, "recover": restart, "senders": self._senders}
+        generator = generator_of(described, search.limits, **given)
         found = answer_of_peak(find_peak(run, generator, after=self._after), run.run_id)
         return replace(found, before_s=_spent_s(earlier))
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
@@ -23,12 +24,12 @@ from benchrigor.report.notice_lines import marked_all
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.choice_run import ChoiceRun, Take, TurnDone, recall_turns, turns_of
 from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
-from benchrigor.workbench.maps.map_hosts import change_result, measure_points
+from benchrigor.workbench.maps.map_hosts import change_result, measure_points, pool_for
 from benchrigor.workbench.maps.responses import metric_of
 from benchrigor.workbench.maps.surfaces_of_maps import surface_of
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, BestChoice, Choice, Turn
 from benchrigor.workbench.pool.host_table import executor_for
-from benchrigor.workbench.pool.pool import JobDone, Pool
+from benchrigor.workbench.pool.pool import JobDone
 from benchrigor.workbench.searches import refuse_other_limits
 from benchrigor.workbench.surfaces.factors import show_point
 from benchrigor.workbench.surfaces.samples import Sample
@@ -95,6 +96,7 @@ def _choice_of(subject: Mapping[str, Any], file: MapFile) -> BestChoice:
         budget_s=subject["budget_s"],
         direction=str(metric_of(file.response).direction),
         **options,
+        **file.best,
     )
 
 
@@ -110,7 +112,7 @@ def _carry_out(
     try:
         with _taking(run, file, subject, store) as take:
             deadline_s = math.inf if file.hosts is None else file.hosts.deadline_s or math.inf
-            hosts = len(subject["hosts"])
+            hosts = len(subject["hosts"]) // (1 + (file.hosts.generators if file.hosts else 0))
             run.carry_out(take, hosts=hosts, deadline_s=deadline_s, after=_say_turn)
     except (BenchrigorError, KeyboardInterrupt):
         if run.record().rounds:
@@ -132,6 +134,7 @@ def _taking(
         "store": str(store.path) if file.hosts is None or file.hosts.is_here else None,
         "response": metric_of(file.response).name,
         "hosts": [],
+        "lease": 0,
     }
 
     def samples_of(turn: Turn) -> list[Any]:
@@ -150,20 +153,21 @@ def _taking(
             given = {**shared, "samples": samples_of(turn), "hosts": [turn.host]}
             future: Future[TurnDone] = Future()
             begun_s = time.monotonic()
-            found = _estimates(measure_points(**given))
-            cost_s, lost = time.monotonic() - begun_s, _nothing_works(found)
-            future.set_result(TurnDone(turn=turn, estimates=found, cost_s=cost_s, lost=lost))
+            found = _turn_done(turn, measure_points(**given))
+            future.set_result(replace(found, cost_s=time.monotonic() - begun_s))
             return future
 
         yield take_here
         return
     if file.hosts.cwd is not None:
         shared["cwd"] = file.hosts.cwd
-    with Pool(executor_for(file.hosts), owner=str(run.begin()), began=_say_begun) as pool:
+    n_hosts = 1 + file.hosts.generators
+    with pool_for(file, run.begin(), began=_say_begun) as pool:
 
         def take(turn: Turn) -> Future[TurnDone]:
             given = {**shared, "samples": samples_of(turn)}
-            return change_result(pool.submit(_CALL, given, among=[turn.host]), _done(turn))
+            done = pool.submit(_CALL, given, n_hosts=n_hosts, first=turn.host)
+            return change_result(done, _done(turn))
 
         yield take
 
@@ -172,26 +176,23 @@ def _done(turn: Turn) -> Callable[[JobDone], TurnDone]:
     def done(job: JobDone) -> TurnDone:
         if job.failure and job.attempts and job.attempts[-1].outcome.kind == "failed":
             raise WorkloadFailed(f"{turn.host}: {job.failure}")
-        estimates = () if job.failure else _estimates(job.value)
         spent_s = sum(attempt.elapsed_s for attempt in job.attempts)
-        return TurnDone(
-            turn=turn,
-            estimates=estimates,
-            cost_s=spent_s,
-            lost=job.failure or _nothing_works(estimates),
-            attempts=job.remarks(),
-        )
+        found = TurnDone(turn=turn, lost=job.failure)
+        found = found if job.failure else _turn_done(turn, job.value)
+        return replace(found, cost_s=spent_s, attempts=job.remarks())
 
     return done
 
 
-def _nothing_works(estimates: Sequence[Estimate | None]) -> str:
-    """Say that no configuration works on a host, which says nothing of them; empty else."""
-    return "" if any(estimates) else "no configuration has an answer on this host"
-
-
-def _estimates(told: Sequence[Any]) -> tuple[Estimate | None, ...]:
-    return tuple(None if plain is None else codec.decode(Estimate, plain) for plain in told)
+def _turn_done(turn: Turn, told: Mapping[str, Sequence[Any]]) -> TurnDone:
+    """Return what a turn found; lost where nothing has a number, which says nothing of them."""
+    estimates = tuple(
+        None if plain is None else codec.decode(Estimate, plain) for plain in told["estimates"]
+    )
+    lost = "" if any(estimates) else "no configuration has a number on this host"
+    return TurnDone(
+        turn=turn, estimates=estimates, better_than=tuple(told["better_than"]), lost=lost
+    )
 
 
 def _say_begun(host: str, given: Mapping[str, Any]) -> None:
@@ -200,11 +201,19 @@ def _say_begun(host: str, given: Mapping[str, Any]) -> None:
 
 def _say_turn(done: TurnDone) -> None:
     found = [
-        f"{show_point(point)}: {'failed' if answer is None else show_short(answer, '')}"
-        for point, answer in zip(done.turn.points, done.estimates, strict=False)
+        f"{show_point(point)}: {_shown(answer, bound)}"
+        for point, answer, bound in zip(
+            done.turn.points, done.estimates, done.better_than, strict=False
+        )
     ]
     said = done.lost or "; ".join(found)
     say(page(wrapped(f"turn {done.turn.id + 1} · {done.turn.host} · {said}", hanging=2)), err=True)
+
+
+def _shown(answer: Estimate | None, bound: float | None) -> str:
+    if answer is not None:
+        return show_short(answer, "")
+    return "failed" if bound is None else f"better than {bound:.4g}"
 
 
 def choice_page(choice: Choice, record: RunRecord, *, whole: bool = False) -> Page:

@@ -205,7 +205,7 @@ def _fields(surface: Surface, responses: Sequence[str], grid: Sequence[Point]) -
 
 def count_hosts(file: MapFile) -> int:
     """Return how many hosts measure at the same time, as far as the file says."""
-    return max(1, len(file.hosts.names)) if file.hosts is not None else 1
+    return 1 if file.hosts is None else file.hosts.at_once
 
 
 def _say_sample(last: Measured, search: SurfaceMap, unit: str, *, hosts: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy
@@ -169,6 +170,7 @@ class BestChoice:
         self._sign, self._seed = 1.0 if direction == "higher" else -1.0, seed
         self._race = list(range(len(self._points)))
         self._failed: set[int] = set()
+        self._bounded: set[int] = set()  # better than a number in a turn that does not tell by what
         self._pending: dict[int, Turn] = {}
         self._asked = 0
         self._unfinished: set[int] = set()  # turns that an earlier process had asked for
@@ -202,7 +204,14 @@ class BestChoice:
         self._pending[turn.id] = turn
         return turn
 
-    def tell(self, turn: Turn, estimates: Sequence[Answer | None], *, cost_s: float = 0.0) -> None:
+    def tell(
+        self,
+        turn: Turn,
+        estimates: Sequence[Answer | None],
+        *,
+        better_than: Sequence[float | None] = (),
+        cost_s: float = 0.0,
+    ) -> None:
         """Add what a turn found.
 
         Parameters
@@ -212,6 +221,9 @@ class BestChoice:
         estimates
             For each of its points, in their order, an Estimate, or value, low and high. None for
             one that does not work on this host; it leaves the race.
+        better_than
+            Likewise, of points without an estimate that are only known to be better than this. A
+            bound is no value: such a point stays in the race, which it can no longer lose.
         cost_s
             Seconds that it took.
 
@@ -220,7 +232,8 @@ class BestChoice:
         PlanMismatch
             When the turn was not asked for, or has been told already.
         InvalidInput
-            For another number of estimates, or those that are not above 0 or not in their interval.
+            For another number of estimates, or those that are not above 0 or not in their interval;
+            for a bound of a point that has an estimate.
         """
         if not isinstance(turn, Turn) or self._pending.get(turn.id) != turn:
             raise PlanMismatch(
@@ -233,11 +246,16 @@ class BestChoice:
             expected = f"as many as the turn has points, {len(turn.points)}"
             problems.append(f"estimates are {len(answers)}, expected {expected}")
         logs, errors = np.full((2, len(self._points)), math.nan)
-        failed = set()
+        bounds = dict(enumerate(better_than))
+        failed, bounded = set[int](), set[int]()
         for number, (point, answer) in enumerate(zip(turn.points, answers, strict=False)):
-            index = self._points.index(dict(point))
+            index, bound = self._points.index(dict(point)), bounds.get(number)
+            if bound is not None:
+                said = f"better_than[{number}]"
+                problems += wrong_number(said, bound)
+                problems += [f"{said} is beside an estimate, expected None"] * (answer is not None)
             if answer is None:
-                failed.add(index)
+                (failed if bound is None else bounded).add(index)
                 continue
             name = f"estimates[{number}]"
             read = attempt(problems, read_answer, name, answer, self._confidence)
@@ -250,21 +268,20 @@ class BestChoice:
         self._errors.append(errors)
         self._spent_s += cost_s
         self._failed |= failed
+        self._bounded |= bounded
         self._race = [index for index in self._race if index not in self._failed]
         if len(self._where) >= self._next:
             self._next *= 2
             self._look()
 
-    def recall(
-        self, turn: Turn, estimates: Sequence[Answer | None], *, cost_s: float = 0.0
-    ) -> None:
+    def recall(self, turn: Turn, estimates: Sequence[Answer | None], **rest: Any) -> None:
         """Take in a turn that an earlier process was told; in the order in which it was.
 
         Those with smaller numbers that it was not told are asked again.
         """
         self._count(turn)
         self._pending[turn.id] = turn
-        self.tell(turn, estimates, cost_s=cost_s)
+        self.tell(turn, estimates, **rest)
 
     def withdraw(self, turn: Turn) -> None:
         """Forget a turn whose host was lost; no further one is asked of that host."""
@@ -292,11 +309,14 @@ class BestChoice:
         if hosts and few:
             sentence = f"Only {', '.join(hosts)} measured: four hosts or more stand for others."
             notices.append(Notice.warning(Code.FEW_HOSTS, sentence, hosts=len(hosts)))
-        if self._failed:
-            names = "; ".join(show_point(self._points[index]) for index in sorted(self._failed))
-            sentence = f"Without an answer on a host, and out of the race: {names}."
-            code, without = Code.SAMPLES_WITHOUT_NUMBER, len(self._failed)
-            notices.append(Notice.warning(code, sentence, n=without))
+        for what, without in (
+            ("Without an answer on a host, and out of the race", self._failed),
+            ("Not brought to its limits on a host, so that it cannot lose", self._bounded),
+        ):
+            if without:
+                names = "; ".join(show_point(self._points[index]) for index in sorted(without))
+                code, n = Code.SAMPLES_WITHOUT_NUMBER, len(without)
+                notices.append(Notice.warning(code, f"{what}: {names}.", n=n))
         prediction = None
         if chosen is None:
             sentence = f"No configuration has an answer after {many(len(self._where), 'turn')}."
@@ -314,13 +334,19 @@ class BestChoice:
         )
 
     def _may_go_on(self) -> bool:
-        if len(self._race) < 2 or not self._hosts:
+        if len(self._race) < 2 or not self._hosts or self._is_stuck():
             return False
         if self._budget_s is None or self._spent_s == 0.0:
             return self._asked - len(self._unfinished) < _MOST_TURNS * len(self._hosts)
         each_s = self._spent_s / sum(np.isfinite(logs).sum() for logs in self._logs)
         more = len(self._race) + sum(len(turn.points) for turn in self._pending.values())
         return bool(self._spent_s + more * each_s <= self._budget_s)
+
+    def _is_stuck(self) -> bool:
+        """Whether nothing can be decided: one that cannot lose cannot win, or there are several."""
+        bounded = self._bounded & {*self._race}
+        without = [index for index in bounded if np.isnan(np.array(self._logs)[:, index]).all()]
+        return len(bounded) > 1 or (self._looks > 0 and bool(without))
 
     def _look(self) -> None:
         """Find whether one is chosen, and who leaves the race."""
@@ -344,7 +370,10 @@ class BestChoice:
 
     def _bound(self, one: int, other: int, tail: float) -> float:
         """Return what the mean over hosts of ln(one / other) exceeds, but for a chance ``tail``."""
-        mean, error = mean_over_hosts(self._differences(one, other).values())
+        differences = self._differences(one, other)
+        if other in self._bounded or not differences:
+            return -math.inf
+        mean, error = mean_over_hosts(differences.values())
         if error is None:
             return -math.inf
         return mean - student_t(error.degrees_of_freedom, 1.0 - 2.0 * tail) * error.value
@@ -360,10 +389,13 @@ class BestChoice:
         """Return which one in the race is ahead on the mean over hosts."""
         if not self._race or not self._logs:
             return None
-        first = self._race[0]
-        return max(
-            self._race, key=lambda one: mean_over_hosts(self._differences(one, first).values())[0]
-        )
+        first = max(self._race, key=lambda one: np.isfinite(self._logs)[:, one].sum())
+        means = {
+            one: mean_over_hosts(differences.values())[0]
+            for one in self._race
+            if (differences := self._differences(one, first))
+        }
+        return max(means, key=means.__getitem__, default=None)
 
     def _predicted(self, chosen: int) -> Estimate | None:
         """Predict the ratio of the choice to the best other one on a new host."""

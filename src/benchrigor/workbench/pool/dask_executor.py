@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from benchrigor.errors import InvalidInput, MissingExtra
 from benchrigor.model import codec
-from benchrigor.workbench.pool.executors import here
+from benchrigor.workbench.pool.executors import MODULE, run_job
 from benchrigor.workbench.pool.on_host import LOST, Job, Outcome
 
 RESOURCE = "host"  # of which each worker has one, and each job needs one
@@ -51,16 +53,13 @@ class DaskExecutor:
         self._client = self._connect()
         workers = self._workers()
         self.hosts = tuple(hosts or sorted(workers))
-        problems = [
-            f"{name} has no worker, expected one of {', '.join(sorted(workers)) or 'none'}"
-            for name in self.hosts
-            if name not in workers
-        ] + [
-            f"the worker {name} has no resource {RESOURCE}, expected: dask worker --name {name} "
-            f"--resources {RESOURCE}=1"
-            for name in self.hosts
-            if name in workers and workers[name].get("resources", {}).get(RESOURCE) != 1
-        ]
+        problems, known = [], ", ".join(sorted(workers)) or "none"
+        for name in self.hosts:
+            if name not in workers:
+                problems.append(f"{name} has no worker, expected one of {known}")
+            elif workers[name].get("resources", {}).get(RESOURCE) != 1:
+                said = f"expected: dask worker --name {name} --resources {RESOURCE}=1"
+                problems.append(f"the worker {name} has no resource {RESOURCE}, {said}")
         if not self.hosts:
             problems = [f"{scheduler} has no worker, expected one for each host"]
         if problems:
@@ -81,8 +80,11 @@ class DaskExecutor:
             ) from error
 
     def _workers(self) -> dict[str, Any]:
-        """Return what the scheduler knows of workers, by name, with their addresses."""
-        told = self._client.scheduler_info(n_workers=-1)["workers"]
+        """Return what the scheduler knows of workers, by name, with their addresses.
+
+        Not by ``scheduler_info``: what that keeps is replaced every 2 s by what has no workers.
+        """
+        told = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
         return {str(info["name"]): {**info, "address": address} for address, info in told.items()}
 
     def submit(self, host: str, job: Job) -> Future[Outcome]:
@@ -94,15 +96,8 @@ class DaskExecutor:
         if address is None:
             return Outcome(kind=LOST, failure=f"{host} has no worker of Dask")
         try:
-            future = self._client.submit(
-                _on_worker,
-                job,
-                workers=[address],
-                allow_other_workers=False,
-                resources={RESOURCE: 1},
-                retries=0,
-                pure=False,
-            )
+            own = {"workers": [address], "allow_other_workers": False, "resources": {RESOURCE: 1}}
+            future = self._client.submit(_on_worker, job, **own, retries=0, pure=False)
             self._futures.add(future)
             try:
                 return self._await_outcome(host, address, future)
@@ -157,11 +152,14 @@ def _on_worker(job: Job) -> Any:
     """Run a job on a worker, until it is cancelled, or its client has gone."""
     from distributed import get_worker  # noqa: PLC0415  # an extra
 
-    worker = get_worker()
+    received_s, worker = time.time(), get_worker()
     key = worker.get_current_task()
 
     def is_wanted() -> bool:
         task = worker.state.tasks.get(key)
         return task is not None and task.state == "executing"
 
-    return codec.encode(here(job, is_wanted))
+    outcome = run_job(
+        [sys.executable, *MODULE], job, is_wanted=is_wanted
+    )  # whose clock is told by the ways between client and worker
+    return codec.encode(replace(outcome, asked_s=0.0, received_s=received_s, sent_s=time.time()))

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import queue
 import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Protocol
+from dataclasses import replace
+from typing import IO, Protocol
+from weakref import WeakSet
 
 from benchrigor.control_characters import escaped
 from benchrigor.model import codec
 from benchrigor.model.series import short
+from benchrigor.model.text import show_duration
 from benchrigor.workbench.pool.host_lock import STALE_S
-from benchrigor.workbench.pool.on_host import KINDS, LOST, Job, Outcome
+from benchrigor.workbench.pool.on_host import BEGUN, KINDS, LOST, Job, Outcome
 
-_MODULE = "benchrigor.workbench.pool.on_host"
+MODULE = ("-m", "benchrigor.workbench.pool.on_host")
 _END = 500  # characters of what a lost process printed last
 _LOOK_S = 1.0  # from one look whether an outcome is wanted to the next
 _GRACE_S = 10.0  # for a process to end when nobody waits for it any more
@@ -64,22 +69,11 @@ class LocalExecutor:
     def __init__(
         self, hosts: Sequence[str], *, prefix: Sequence[str] = (), python: str | None = None
     ) -> None:
-        self._hosts, self._prefix = tuple(hosts), tuple(prefix)
+        self.hosts, self._prefix = tuple(hosts), tuple(prefix)
+        self.alone = bool(prefix) or len(hosts) == 1
         self._python = python or sys.executable
-        self._running: set[subprocess.Popen[str]] = set()
-        self._threads = ThreadPoolExecutor(
-            thread_name_prefix="host", max_workers=max(len(hosts), 1)
-        )
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """The names of the hosts."""
-        return self._hosts
-
-    @property
-    def alone(self) -> bool:
-        """Whether each host is a machine of its own."""
-        return bool(self._prefix) or len(self._hosts) == 1
+        self._running: WeakSet[subprocess.Popen[str]] = WeakSet()
+        self._threads = ThreadPoolExecutor(max(len(hosts), 1), thread_name_prefix="host")
 
     def submit(self, host: str, job: Job) -> Future[Outcome]:
         """Begin a job."""
@@ -87,16 +81,7 @@ class LocalExecutor:
 
     def _run(self, host: str, job: Job) -> Outcome:
         prefix = [word.replace("{host}", host) for word in self._prefix]
-        begun: list[subprocess.Popen[str]] = []
-
-        def note(process: subprocess.Popen[str]) -> None:
-            begun.append(process)
-            self._running.add(process)
-
-        try:
-            return run_job([*prefix, self._python, "-m", _MODULE], job, began=note)
-        finally:
-            self._running.difference_update(begun)
+        return run_job([*prefix, self._python, *MODULE], job, began=self._running.add)
 
     def stop(self) -> None:
         """End what is under way."""
@@ -134,19 +119,22 @@ def run_job(
         return Outcome(kind=LOST, failure=f"{argv[0]} cannot be started: {error}")
     began(process)
     lines: queue.Queue[str] = queue.Queue()
-    ends: list[str] = []
+    ends: deque[str] = deque(maxlen=20)
     readers = [
-        threading.Thread(target=_read_lines, args=(process, lines), daemon=True),
-        threading.Thread(target=_keep_end, args=(process, ends), daemon=True),
+        threading.Thread(target=_read_lines, args=to, daemon=True)
+        for to in ((process.stdout, lines.put), (process.stderr, ends.append))
     ]
     for reader in readers:
         reader.start()
     try:
-        with suppress(OSError):  # it has ended already
-            assert process.stdin is not None  # noqa: S101  # it is a pipe
-            process.stdin.write(json.dumps(codec.encode(job)) + "\n")
-            process.stdin.flush()
-        line = _await_outcome(lines, is_wanted)
+        line = _await_words(lines, is_wanted, job.limit_s)
+        if line == BEGUN:  # now the host answers at once, which tells its clock
+            with suppress(OSError):  # it has ended already
+                assert process.stdin is not None  # noqa: S101  # it is a pipe
+                asked = json.dumps(codec.encode(replace(job, asked_s=time.time())))
+                process.stdin.write(f"{asked}\n")
+                process.stdin.flush()
+            line = _await_words(lines, is_wanted, job.limit_s)
         if line:
             return _outcome_of(line)
         code = process.wait()
@@ -170,38 +158,30 @@ def _outcome_of(line: str) -> Outcome:
     return outcome
 
 
-def _await_outcome(lines: queue.Queue[str], is_wanted: Callable[[], bool]) -> str:
+def _await_words(
+    lines: queue.Queue[str], is_wanted: Callable[[], bool], limit_s: float | None
+) -> str:
     """Wait for a line that is no sign of life; empty where the process has ended."""
-    until_s = time.monotonic() + STALE_S
-    while time.monotonic() < until_s:
+    until_s = math.inf if limit_s is None else time.monotonic() + limit_s
+    stale_s = time.monotonic() + STALE_S
+    while (now_s := time.monotonic()) < min(stale_s, until_s):
         if not is_wanted():
             raise TimeoutError("is not waited for any more")
         with suppress(queue.Empty):
-            line = lines.get(timeout=_LOOK_S)
+            line = lines.get(timeout=min(_LOOK_S, until_s - now_s))
             if line != "\n":
                 return line
-            until_s = time.monotonic() + STALE_S
-    raise TimeoutError(f"gave no sign of life for {STALE_S:g} s")
+            stale_s = time.monotonic() + STALE_S
+    if stale_s < until_s:
+        raise TimeoutError(f"gave no sign of life for {STALE_S:g} s")
+    raise TimeoutError(f"did not end within {show_duration(limit_s or 0.0)}")
 
 
-def here(job: Job, is_wanted: Callable[[], bool]) -> Outcome:
-    """Run a job in a process of this machine, by this interpreter."""
-    return run_job([sys.executable, "-m", _MODULE], job, is_wanted=is_wanted)
-
-
-def _read_lines(process: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
-    assert process.stdout is not None  # noqa: S101  # it is a pipe
-    with suppress(OSError), process.stdout as said:
+def _read_lines(said: IO[str], take: Callable[[str], object]) -> None:
+    with suppress(OSError), said:
         for line in said:
-            lines.put(line)
-    lines.put("")
-
-
-def _keep_end(process: subprocess.Popen[str], ends: list[str]) -> None:
-    assert process.stderr is not None  # noqa: S101  # it is a pipe
-    with suppress(OSError), process.stderr as said:
-        for line in said:
-            ends[:] = [*ends, line][-20:]
+            take(line)
+    take("")
 
 
 def end(process: subprocess.Popen[str]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
+import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -26,7 +26,7 @@ except ImportError:  # Windows
 BEAT_S = 10.0  # from one sign of life to the next
 STALE_S = 60.0  # without one: who held the lock has died
 _MOST = 10_000  # characters of a lock
-_FIELDS = {"owner": str, "number": int, "at_s": float, "boot": str}
+_FIELDS = {"owner": str, "numbers": dict, "at_s": float, "boot": str}
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -39,20 +39,25 @@ class LateToken(WorkloadFailed):
 
 
 class HostLock:
-    """Holds a host for a token.
+    """Holds a machine for the owner of a token, under a name of it.
 
     The file keeps the token after a job, too, so that nobody else comes between two jobs of a pool,
-    until `free`, or for a minute by the host's own monotonic clock. Locks of an earlier start of
-    the host are void.
+    until `free`, or for a minute by the machine's own monotonic clock. Locks of an earlier start of
+    the machine are void. There is one file for each machine, not for each name of it: hosts may
+    share the folder.
 
     Parameters
     ----------
     host
-        Its name.
+        The name by which its owner calls the machine.
     token
         Whose job it is.
+    alone
+        Whether its owner takes this for the only name of the machine.
     folder
         Where the file is; None for the data folder of the user.
+    machine
+        The name that the machine has for itself; None for what the system says.
     now_s
         The clock.
     boot
@@ -76,13 +81,15 @@ class HostLock:
         host: str,
         token: Token,
         *,
+        alone: bool = True,
         folder: str | Path | None = None,
+        machine: str | None = None,
         now_s: Callable[[], float] = time.monotonic,
         boot: str | None = None,
     ) -> None:
         folder = folder or platformdirs.user_data_path("benchrigor", appauthor=False) / "hosts"
-        self._path = Path(folder) / f"{quote(host, safe='')}.lock"
-        self._host, self._token, self._now_s = host, token, now_s
+        self._path = Path(folder) / f"{quote(machine or platform.node(), safe='')}.lock"
+        self._host, self._token, self._alone, self._now_s = host, token, alone, now_s
         self._boot = boot or (_BOOT.read_text().strip() if _BOOT.exists() else "")
         self.taken_over_from = ""  # whose lock was stale
 
@@ -96,16 +103,21 @@ class HostLock:
         LateToken
             When it has worked for a later job of the same owner.
         WorkloadFailed
-            When the file cannot be written.
+            When the file cannot be written, or the machine has another name for the same owner.
         """
         with self._file() as file:
             held = _read(file)
-            if held and held["owner"] == self._token.owner:
-                if held["number"] > self._token.number:
-                    raise LateToken(f"{self._host} has worked for a later job of {held['owner']}")
-            elif held:
+            if held and held["owner"] != self._token.owner:
                 self._refuse_or_take_over(held)
-            self._write(file)
+                held = {}
+            numbers = dict(held.get("numbers", {}))
+            if numbers.get(self._host, 0) > self._token.number:
+                raise LateToken(f"{self._host} has worked for a later job of {held['owner']}")
+            if self._alone and (others := sorted({*numbers} - {self._host})):
+                raise WorkloadFailed(
+                    f"{self._host} and {escaped(others[0])} are one machine, expected each once"
+                )
+            self._write(file, numbers | {self._host: self._token.number})
 
     def _refuse_or_take_over(self, held: dict[str, Any]) -> None:
         silent_s = self._now_s() - held["at_s"]
@@ -120,32 +132,30 @@ class HostLock:
     def beat(self) -> bool:
         """Give a sign of life; return whether the host is still held."""
         with self._file() as file:
-            held = _read(file)
-            is_ours = bool(held) and (held["owner"], held["number"]) == (
-                self._token.owner,
-                self._token.number,
-            )
+            numbers = self._numbers(file)
+            is_ours = numbers.get(self._host) == self._token.number
             if is_ours:
-                self._write(file)
+                self._write(file, numbers)
             return is_ours
 
     def free(self) -> None:
-        """Let go of the host, if it is held for this owner."""
+        """Let go of the host, if it is held for this owner, and not for a later job of it."""
         with self._file() as file:
-            if _read(file).get("owner") == self._token.owner:
-                file.truncate(0)
+            numbers = self._numbers(file)
+            if self._host in numbers and numbers[self._host] <= self._token.number:
+                del numbers[self._host]
+                self._write(file, numbers)
 
-    def _write(self, file: IO[str]) -> None:
-        held = {
-            "owner": self._token.owner,
-            "number": self._token.number,
-            "at_s": self._now_s(),
-            "boot": self._boot,
-            "pid": os.getpid(),
-        }
-        file.seek(0)
-        file.truncate()
-        file.write(json.dumps(held))
+    def _numbers(self, file: IO[str]) -> dict[str, int]:
+        """Return the last token of each name that the owner has for the machine."""
+        held = _read(file)
+        return dict(held["numbers"]) if held.get("owner") == self._token.owner else {}
+
+    def _write(self, file: IO[str], numbers: Mapping[str, int]) -> None:
+        file.truncate(0)
+        if numbers:
+            held = {"owner": self._token.owner, "numbers": numbers, "boot": self._boot}
+            file.write(json.dumps(held | {"at_s": self._now_s()}))
 
     @contextmanager
     def _file(self) -> Iterator[IO[str]]:
@@ -173,4 +183,5 @@ def _read(file: IO[str]) -> dict[str, Any]:
     is_whole = isinstance(held, dict) and all(
         isinstance(held.get(name), kind) for name, kind in _FIELDS.items()
     )
+    is_whole = is_whole and all(isinstance(number, int) for number in held["numbers"].values())
     return held if is_whole else {}

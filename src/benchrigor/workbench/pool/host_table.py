@@ -16,6 +16,7 @@ from benchrigor.storage.toml_tables import (
     list_of,
     seconds_of,
     text_of,
+    whole_of,
     words_of,
 )
 from benchrigor.workbench.pool.executors import Executor, LocalExecutor
@@ -23,7 +24,7 @@ from benchrigor.workbench.pool.executors import Executor, LocalExecutor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTable(OneLine):
-    """The hosts of a map, each of which measures one sample at a time.
+    """The hosts of a map, each of which has one sample at a time.
 
     Parameters
     ----------
@@ -40,8 +41,12 @@ class HostTable(OneLine):
         The folder on the hosts; None for the path of this one.
     interchangeable
         Whether hosts are so alike that it does not matter which one measured what.
+    generators
+        How many further hosts each sample has, to send its requests.
     deadline_s
         Seconds after which no sample is begun; None for no limit.
+    limit_s
+        Seconds after which a sample is lost that has not ended; None for the budget, or a day.
     """
 
     names: Sequence[str] = ()
@@ -50,7 +55,9 @@ class HostTable(OneLine):
     python: str | None = None
     cwd: str | None = None
     interchangeable: bool = False
+    generators: int = 0
     deadline_s: float | None = None
+    limit_s: float | None = None
 
     @property
     def are_alike(self) -> bool:
@@ -62,6 +69,11 @@ class HostTable(OneLine):
         """Whether all hosts are this machine, and keep what they measure in its store."""
         return not self.prefix and self.scheduler is None
 
+    @property
+    def at_once(self) -> int:
+        """How many samples are measured at the same time, as far as names tell."""
+        return max(1, len(self.names) // (1 + self.generators))
+
 
 _TABLE = {
     "names": list_of,
@@ -70,7 +82,9 @@ _TABLE = {
     "python": text_of,
     "cwd": text_of,
     "interchangeable": flag_of,
+    "generators": whole_of,
     "deadline": seconds_of,
+    "limit": seconds_of,
 }
 
 
@@ -84,10 +98,10 @@ def read_hosts(tables: TomlTables) -> HostTable | None:
         tables.note(("hosts", "names"), problem)
     for at, problem in wrong_ways(given):
         tables.note(("hosts", *at), problem)
-    return HostTable(**{_RENAMED.get(name, name): value for name, value in given.items()})
+    return HostTable(**{_SECONDS.get(name, name): value for name, value in given.items()})
 
 
-_RENAMED = {"deadline": "deadline_s"}
+_SECONDS = {"deadline": "deadline_s", "limit": "limit_s"}
 
 
 def wrong_names(names: Sequence[object]) -> Iterator[str]:
@@ -105,6 +119,9 @@ def wrong_ways(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]
     """Yield what is wrong with the ways to hosts, each with the key that it is of."""
     if not given.get("names") and "scheduler" not in given:
         yield (), "hosts has neither names nor a scheduler, expected one of them"
+    if len(names := given.get("names", [])) in range(1, 1 + given.get("generators", 0)):
+        said = f"generators is {given['generators']}, expected fewer than hosts: {len(names)}"
+        yield ("generators",), said
     if "scheduler" in given and {*given} & {"prefix", "python"}:
         yield (
             ("scheduler",),

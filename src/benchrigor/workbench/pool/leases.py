@@ -38,7 +38,7 @@ class Lease(OneLine):
     token
         Of this lease alone.
     hosts
-        Their names, in the order of the table.
+        Their names, in the order of the table, but for one that was to be the first.
     """
 
     token: Token
@@ -56,6 +56,9 @@ class LeaseTable:
         Their names.
     owner
         For whom.
+    within
+        The number of the lease of that owner which gave the hosts; None where none did. Numbers are
+        greater, and smaller than those of later leases.
 
     Examples
     --------
@@ -70,11 +73,11 @@ class LeaseTable:
     False
     """
 
-    def __init__(self, hosts: Sequence[str], *, owner: str) -> None:
+    def __init__(self, hosts: Sequence[str], *, owner: str, within: int | None = None) -> None:
         twice = sorted({name for name in hosts if list(hosts).count(name) > 1})
         refuse(f"hosts has {short(name)} twice, expected each host once" for name in twice)
         self._hosts = list(hosts)
-        self._owner, self._number = owner, time.time_ns() // 1_000  # beyond those of before
+        self._owner, self._is_within, self._number = owner, within is not None, within or 0
         self._used: dict[str, Token] = {}
         self._waiting: dict[object, Collection[str] | None] = {}  # among which, in order
         self._changed = Condition()
@@ -89,25 +92,44 @@ class LeaseTable:
         return tuple(name for name in self._hosts if name not in self._used)
 
     def acquire(
-        self, n: int = 1, *, among: Collection[str] | None = None, timeout_s: float | None = None
+        self,
+        n: int = 1,
+        *,
+        among: Collection[str] | None = None,
+        first: str | None = None,
+        rather_not: Collection[str] = (),
+        timeout_s: float | None = None,
     ) -> Lease | None:
-        """Wait for hosts; return None when time is over, or there are not as many any more."""
-        until_s = None if timeout_s is None else time.monotonic() + timeout_s
+        """Wait for hosts; return None when time is over, or there are not as many any more.
+
+        Parameters
+        ----------
+        n, among
+            How many, and which they may be; None for any.
+        first
+            Which the first must be; None for any.
+        rather_not
+            Which they are not, if there are enough others.
+        timeout_s
+            Seconds to wait; None for no limit.
+        """
         me = object()
+
+        def found() -> tuple[Lease | None, ...]:
+            wanted = [name for name in self._hosts if among is None or name in among]
+            others = [name for name in wanted if name not in rather_not]
+            wanted = others if len(others) >= n else wanted
+            wanted.sort(key=lambda name: name != first)
+            if len(wanted) < n or first not in {None, *wanted}:
+                return (None,)
+            free = [name for name in wanted if self._is_free_for(name, me)]
+            is_enough = len(free) >= n and first in {None, free[0]}
+            return (self._lease_hosts(tuple(free[:n])),) if is_enough else ()
+
         with self._changed:
             self._waiting[me] = among
             try:
-                while True:
-                    wanted = [name for name in self._hosts if among is None or name in among]
-                    if len(wanted) < n:
-                        return None
-                    free = [name for name in wanted if self._is_free_for(name, me)]
-                    if len(free) >= n:
-                        return self._lease_hosts(tuple(free[:n]))
-                    left_s = None if until_s is None else until_s - time.monotonic()
-                    if left_s is not None and left_s <= 0.0:
-                        return None
-                    self._changed.wait(left_s)
+                return next(iter(self._changed.wait_for(found, timeout_s)), None)
             finally:
                 del self._waiting[me]
                 self._changed.notify_all()
@@ -120,7 +142,8 @@ class LeaseTable:
         )
 
     def _lease_hosts(self, names: tuple[str, ...]) -> Lease:
-        self._number += 1
+        now = 0 if self._is_within else time.time_ns() // 1_000  # beyond those of before
+        self._number = max(self._number + 1, now)
         token = Token(owner=self._owner, number=self._number)
         self._used |= dict.fromkeys(names, token)
         return Lease(token=token, hosts=names)

@@ -1,8 +1,8 @@
 """What runs on a host: one job, alone, as ``python -m benchrigor.workbench.pool.on_host``.
 
-The job comes as a line of JSON on standard input, what it found goes as one to standard output,
-and until then now and then an empty line as a sign of life. When standard input ends before that,
-whoever asked has died: then the job ends, too.
+It says that it has begun on standard output. Then the job comes as a line of JSON on standard
+input, what it found goes as one to standard output, and until then now and then an empty line as a
+sign of life. When standard input ends before that, whoever asked has died: then the job ends, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -23,15 +23,15 @@ import psutil  # type: ignore[import-untyped]
 
 from benchrigor import __version__
 from benchrigor.control_characters import escaped
-from benchrigor.errors import BenchrigorError, WorkloadFailed
+from benchrigor.errors import BenchrigorError, MissingExtra, StoreFailed, WorkloadFailed
 from benchrigor.model import codec
 from benchrigor.model.one_line import OneLine
 from benchrigor.workbench.pool.host_lock import BEAT_S, HostBusy, HostLock, LateToken
 from benchrigor.workbench.pool.leases import Token
 
-DONE, FAILED, LOST, BUSY, LATE = "done", "failed", "lost", "busy", "late"
-REFUSED = "refused"
-KINDS = (DONE, FAILED, REFUSED, LOST, BUSY, LATE)
+KINDS = ("done", "failed", "refused", "lost", "busy", "late")
+DONE, FAILED, REFUSED, LOST, BUSY, LATE = KINDS
+BEGUN = "begun\n"  # the first line of what runs on a host
 FREE = "benchrigor.workbench.pool.on_host:free"
 HOLD = "benchrigor.workbench.pool.on_host:hold"
 _FOREIGN = 0.5  # of a processor that others may use while a job runs
@@ -59,7 +59,13 @@ class Job(OneLine):
     lock_folder
         Of the lock of the host; None for its data folder.
     alone
-        Whether nothing else may run there meanwhile: hosts that are one machine cannot tell.
+        Whether the host is a machine of its own.
+    watched
+        Whether it is waited until nothing else runs there, and looked at what does meanwhile.
+    limit_s
+        Seconds after which it is ended; None for no limit.
+    asked_s
+        When it was sent, by the calendar clock of who asks.
     version
         Of whoever asks, which must be that of the host.
     """
@@ -70,6 +76,9 @@ class Job(OneLine):
     token: Token
     lock_folder: str | None = None
     alone: bool = True
+    watched: bool = True
+    limit_s: float | None = None
+    asked_s: float = 0.0
     version: str = __version__
 
 
@@ -91,8 +100,9 @@ class Outcome(OneLine):
         What else used the host meanwhile; empty for nothing.
     before, after
         Processors that others used, before and after it.
-    received_s, sent_s
-        When the job came and the outcome went, by the host's own calendar clock.
+    asked_s, sent_s, received_s
+        When the job was sent, by the calendar clock of who asked; and by that of the host when
+        something was sent to which this was the answer, and when it came.
     taken_over_from
         Whose lock of the host was stale.
     """
@@ -103,8 +113,9 @@ class Outcome(OneLine):
     disturbed: str = ""
     before: float | None = None
     after: float | None = None
-    received_s: float = 0.0
+    asked_s: float = 0.0
     sent_s: float = 0.0
+    received_s: float = 0.0
     taken_over_from: str = ""
 
 
@@ -112,15 +123,18 @@ def main() -> None:
     """Do the job of standard input."""
     told = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the job prints is no outcome
-    received_s = time.time()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background of a shell
-    asked = json.loads(sys.stdin.readline())
+    begun_s = time.time()
+    print(BEGUN, end="", file=told, flush=True)
+    line, came_s = sys.stdin.readline(), time.time()
+    asked = json.loads(line)
     try:
         outcome = _outcome_of(asked, lambda: print(file=told, flush=True))
     except KeyboardInterrupt:
         os.killpg(0, signal.SIGKILL)  # with what the job has started
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over
-    outcome = replace(outcome, received_s=received_s, sent_s=time.time())
+    asked_s = asked.get("asked_s", 0.0)
+    outcome = replace(outcome, asked_s=asked_s, sent_s=begun_s, received_s=came_s)
     print(json.dumps(codec.encode(outcome)), file=told, flush=True)
     os._exit(0)  # whatever threads a job has left
 
@@ -147,33 +161,26 @@ def _outcome_of(asked: Mapping[str, Any], alive: Any) -> Outcome:
 
 def carried_out(job: Job, alive: Any) -> Outcome:
     """Do a job while its host is held; ``alive`` is called now and then meanwhile."""
-    lock = HostLock(job.host, job.token, folder=job.lock_folder)
+    lock = HostLock(job.host, job.token, alone=job.alone, folder=job.lock_folder)
     try:
         lock.take()
-    except HostBusy as error:
-        return Outcome(kind=BUSY, failure=str(error))
-    except LateToken as error:
-        return Outcome(kind=LATE, failure=str(error))
     except WorkloadFailed as error:
-        return Outcome(kind=REFUSED, failure=str(error))
-    over = threading.Event()
+        kind = {HostBusy: BUSY, LateToken: LATE}.get(type(error), REFUSED)
+        return Outcome(kind=kind, failure=str(error))
+    over, outcome = threading.Event(), None
     beats = threading.Thread(target=_beat, args=(lock, over, alive), daemon=True)
     beats.start()
     try:
         outcome = _watch(job)
-    except BaseException:  # whoever asked has died, or ends it: nobody frees the host later
-        _end_beats(over, beats)
-        lock.free()
-        raise
-    _end_beats(over, beats)
-    with suppress(WorkloadFailed):
-        lock.beat()
+    finally:
+        over.set()
+        beats.join()
+        with suppress(WorkloadFailed):
+            if outcome is not None:
+                lock.beat()
+            else:  # whoever asked has died, or ends it: nobody frees the host later
+                lock.free()
     return replace(outcome, taken_over_from=lock.taken_over_from)
-
-
-def _end_beats(over: threading.Event, beats: threading.Thread) -> None:
-    over.set()
-    beats.join()
 
 
 def _beat(lock: HostLock, over: threading.Event, alive: Any) -> None:
@@ -187,15 +194,14 @@ def _beat(lock: HostLock, over: threading.Event, alive: Any) -> None:
 
 def _watch(job: Job) -> Outcome:
     """Do a job, and look at what others use the host for."""
-    if not job.alone:
+    if not job.watched:
         return call_function(job)
     until_s = time.monotonic() + _PATIENCE_S
-    before = _foreign_load(_LOOK_S)
-    while before > _FOREIGN and time.monotonic() < until_s:
-        before = _foreign_load(_LOOK_S)
-    usage = _Usage()
+    while (before := _foreign_load(_LOOK_S)) > _FOREIGN and time.monotonic() < until_s:
+        pass
+    foreign = _count_foreign()
     outcome = call_function(job)
-    during, after = usage.foreign(), _foreign_load(_LOOK_S)
+    during, after = foreign(), _foreign_load(_LOOK_S)
     most = max(before, during, after)
     disturbed = f"others used {most:.1f} processors" if most > _FOREIGN else ""
     return replace(outcome, before=before, after=after, disturbed=disturbed)
@@ -208,31 +214,23 @@ def call_function(job: Job) -> Outcome:
         value = getattr(import_module(module), name)(**job.arguments)
         json.dumps(value, allow_nan=False)
         return Outcome(value=value)
-    except Refused as error:
+    except (Refused, StoreFailed, MissingExtra, OSError) as error:  # such as a full disk
         return Outcome(kind=REFUSED, failure=f"{job.host}: {error}")
-    except BenchrigorError as error:
-        return Outcome(kind=FAILED, failure=str(error))
     except Exception as error:  # noqa: BLE001  # it is told
-        return Outcome(kind=FAILED, failure=f"{type(error).__name__}: {error}")
-
-
-class _Usage:
-    """The processors that were used from now on, by this job and by others."""
-
-    def __init__(self) -> None:
-        self._begun_s, self._all_s, self._own_s = time.monotonic(), _busy_s(), _own_s()
-
-    def foreign(self) -> float:
-        """Return how many processors others used on average."""
-        elapsed_s = max(time.monotonic() - self._begun_s, 1e-3)
-        others_s = _busy_s() - self._all_s - (_own_s() - self._own_s)
-        return max(others_s, 0.0) / elapsed_s
+        name = "" if isinstance(error, BenchrigorError) else f"{type(error).__name__}: "
+        return Outcome(kind=FAILED, failure=f"{name}{error}")
 
 
 def _foreign_load(seconds: float) -> float:
-    usage = _Usage()
+    foreign = _count_foreign()
     time.sleep(seconds)
-    return usage.foreign()
+    return foreign()
+
+
+def _count_foreign() -> Callable[[], float]:
+    """Return what tells how many processors others have used from now on, on average."""
+    begun_s, others_s = time.monotonic(), _busy_s() - _own_s()
+    return lambda: max(_busy_s() - _own_s() - others_s, 0.0) / max(time.monotonic() - begun_s, 1e-3)
 
 
 def _busy_s() -> float:
@@ -249,7 +247,7 @@ def _own_s() -> float:
 
 def free(*, host: str, owner: str, folder: str | None) -> None:
     """Let go of a host; nothing happens if another owner holds it."""
-    HostLock(host, Token(owner=owner, number=0), folder=folder).free()
+    HostLock(host, Token(owner=owner, number=sys.maxsize), folder=folder).free()
 
 
 def hold() -> None:

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from threading import Lock
+from functools import partial
+from threading import Event, Lock, Thread
 from typing import Any, Self
 
 from benchrigor.control_characters import escaped
@@ -15,8 +16,8 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.pool.executors import Executor
-from benchrigor.workbench.pool.host_lock import STALE_S, HostBusy
-from benchrigor.workbench.pool.leases import Lease, LeaseTable, Token
+from benchrigor.workbench.pool.host_lock import BEAT_S, HostBusy
+from benchrigor.workbench.pool.leases import Lease, LeaseTable
 from benchrigor.workbench.pool.on_host import (
     BUSY,
     DONE,
@@ -106,20 +107,23 @@ class Pool:
     goes to another host, once; a host that lost two in a row is left out. A job that fails by
     itself is not done again.
 
+    Hosts that have had a job stay held while none of them has one.
+
     Parameters
     ----------
     executor
         What runs jobs.
     owner
         The run that they are of, which holds the hosts.
+    within
+        The number of a lease of that run which gave all hosts, whose job makes this pool: they are
+        held from the beginning, and not freed in the end. None where there is none.
     lock_folder
         Of the locks of hosts; None for their data folders.
     timed
         Whether jobs are for a certain time: none is repeated, nor waits until others are quiet.
-    budget_host_s
-        Seconds of hosts, all together, after which no attempt begins; None for no limit.
-    deadline_s
-        Seconds from now on after which none does; None for no limit.
+    limit_s
+        Seconds after which a job is lost that has not ended; None for no limit.
     began
         Called with the host and the arguments of each attempt that begins.
 
@@ -137,24 +141,25 @@ class Pool:
         executor: Executor,
         *,
         owner: str,
+        within: int | None = None,
         lock_folder: str | None = None,
         timed: bool = False,
-        budget_host_s: float | None = None,
-        deadline_s: float | None = None,
+        limit_s: float | None = None,
         began: Callable[[str, Mapping[str, Any]], object] = lambda *_: None,
     ) -> None:
         self._executor, self._owner, self._lock_folder = executor, owner, lock_folder
-        self._began, self._timed = began, timed
-        self._left_host_s = math.inf if budget_host_s is None else budget_host_s
-        self._until_s = time.monotonic() + (math.inf if deadline_s is None else deadline_s)
-        self.table = LeaseTable(executor.hosts, owner=owner)
+        self._began, self._timed, self._limit_s = began, timed, limit_s
+        self._is_within = within is not None
+        self.table = LeaseTable(executor.hosts, owner=owner, within=within)
         self._lost_in_a_row = dict.fromkeys(executor.hosts, 0)
-        self._used: set[str] = set()
-        self._is_closed = False
-        self._lock = Lock()  # of what is left, and of what is lost
+        self._held_s = dict.fromkeys(executor.hosts if self._is_within else (), -math.inf)  # since
+        self._closed = Event()
+        self._lock = Lock()  # of what is lost
         self._under_way: set[Future[JobDone]] = set()
         workers = max(len(executor.hosts), 1)
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="pool")
+        self._holder = Thread(target=self._hold_idle, daemon=True)
+        self._holder.start()
 
     def __enter__(self) -> Self:
         return self
@@ -169,6 +174,7 @@ class Pool:
         *,
         n_hosts: int = 1,
         among: Collection[str] | None = None,
+        first: str | None = None,
     ) -> Future[JobDone]:
         """Have a function called as soon as its hosts are free.
 
@@ -176,11 +182,12 @@ class Pool:
         ----------
         call, arguments
             "module:function", and what it takes, by name. ``arguments["hosts"]`` becomes the hosts
-            of its lease, if it is there.
+            of its lease, and ``arguments["lease"]`` its number, if they are there.
         n_hosts
-            How many hosts it holds; it runs on the first of them.
-        among
-            Which they may be; None for any.
+            How many hosts it has; it runs on the first of them. The others are held when it begins;
+            from then on by a pool ``within`` the lease, which it makes.
+        among, first
+            Which they may be, and the first must be; None for any.
 
         Returns
         -------
@@ -188,22 +195,25 @@ class Pool:
             Of a `JobDone`. It raises HostBusy where a host works for somebody else, and
             WorkloadFailed where not enough hosts are left.
         """
-        done = self._threads.submit(self._done, call, arguments, n_hosts, among)
+        acquire = partial(self.table.acquire, n_hosts, among=among, first=first)
+        done = self._threads.submit(self._done, call, arguments, acquire)
         self._under_way.add(done)
         done.add_done_callback(self._under_way.discard)
         return done
 
     def _done(
-        self, call: str, arguments: Mapping[str, Any], n_hosts: int, among: Collection[str] | None
+        self, call: str, arguments: Mapping[str, Any], acquire: Callable[..., Lease | None]
     ) -> JobDone:
         attempts: list[Attempt] = []
         while True:
-            lease = self._lease(n_hosts, among, [attempt.host for attempt in attempts])
+            lease = acquire(rather_not=[attempt.host for attempt in attempts])
             if lease is None:
-                raise WorkloadFailed(_no_host(attempts))
+                raise WorkloadFailed(
+                    "; ".join(["no host is left, or too few", *map(str, attempts[-1:])])
+                )
             try:
-                if over := self._over():
-                    return JobDone(failure=over, attempts=tuple(attempts))
+                if self._closed.is_set():
+                    return JobDone(failure="the pool is closed", attempts=tuple(attempts))
                 attempts.append(self._try(lease, call, arguments))
             finally:
                 self.table.release(lease)
@@ -215,77 +225,73 @@ class Pool:
             if outcome.kind == LATE:
                 raise WorkloadFailed(f"{outcome.failure}: another process goes on with this run")
             is_again = outcome.kind == LOST or (outcome.kind == DONE and outcome.disturbed)
-            if not is_again or len(attempts) > 1 or self._timed or self._is_closed:
-                failure = "" if outcome.kind == DONE else outcome.failure or outcome.kind
-                host = attempts[-1].host
-                told = tuple(attempts)
-                return JobDone(value=outcome.value, failure=failure, host=host, attempts=told)
-
-    def _over(self) -> str:
-        """Return why no attempt begins any more; empty while they do."""
-        if self._is_closed:
-            return "the pool is closed"
-        if time.monotonic() >= self._until_s:
-            return "the deadline is over, and no attempt begins after it"
-        return "" if self._left_host_s > 0.0 else "the budget of host seconds is spent"
-
-    def _lease(
-        self, n_hosts: int, among: Collection[str] | None, before: Collection[str]
-    ) -> Lease | None:
-        """Wait for hosts, others than those of before where there are any."""
-        wanted = [name for name in self.table.hosts if among is None or name in among]
-        others = [name for name in wanted if name not in before]
-        if before and len(others) >= n_hosts:
-            return self.table.acquire(n_hosts, among=others)
-        return self.table.acquire(n_hosts, among=None if among is None else wanted)
+            if not is_again or len(attempts) > 1 or self._timed or self._closed.is_set():
+                return JobDone(
+                    value=outcome.value,
+                    failure="" if outcome.kind == DONE else outcome.failure or outcome.kind,
+                    host=attempts[-1].host,
+                    attempts=tuple(attempts),
+                )
 
     def _try(self, lease: Lease, call: str, arguments: Mapping[str, Any]) -> Attempt:
         host = lease.hosts[0]
-        given = dict(arguments) | ({"hosts": list(lease.hosts)} if "hosts" in arguments else {})
+        own = {"hosts": list(lease.hosts), "lease": lease.token.number}
+        given = {name: own.get(name, value) for name, value in arguments.items()}
         self._began(host, given)
-        self._used.update(lease.hosts)
-        job = self._job(call, given, host, lease.token)
-        begun_s, sent_s = time.monotonic(), time.time()
-        held = self._held(lease, job)
-        outcome = held or self._outcome(lease, job)
-        got_s, elapsed_s = time.time(), time.monotonic() - begun_s
-        with self._lock:
-            self._left_host_s -= elapsed_s * len(lease.hosts)
+        begun_s = time.monotonic()
+        self._held_s.update(dict.fromkeys(lease.hosts, math.inf))
+        missed = self._hold_others(lease)
+        sent_s = time.time()
+        outcome = missed or self._executor.submit(host, self._job(call, given, lease)).result()
+        got_s, end_s = time.time(), time.monotonic()
+        self._held_s.update(dict.fromkeys(lease.hosts, end_s))
         if not self.table.is_current(lease.token):
             outcome = Outcome(kind=LATE, failure="it came after its lease had ended")
-        if held is None:
+        if missed is None:
             self._count_lost(host, is_lost=outcome.kind == LOST)
-        attempt = Attempt(host=host, outcome=outcome, elapsed_s=elapsed_s)
+        attempt = Attempt(host=host, outcome=outcome, elapsed_s=end_s - begun_s)
         if not outcome.received_s:
             return attempt
-        there = outcome.received_s - sent_s, outcome.sent_s - got_s
-        round_trip_s = (got_s - sent_s) - (outcome.sent_s - outcome.received_s)
-        return replace(attempt, offset_s=sum(there) / 2, offset_error_s=round_trip_s / 2)
+        high_s = outcome.received_s - (outcome.asked_s or sent_s)
+        low_s = outcome.sent_s - (outcome.asked_s or got_s)
+        offset_s, error_s = (low_s + high_s) / 2, (high_s - low_s) / 2
+        return replace(attempt, offset_s=offset_s, offset_error_s=error_s)
 
-    def _outcome(self, lease: Lease, job: Job) -> Outcome:
-        """Wait for a job, and hold the other hosts of its gang meanwhile."""
-        future = self._executor.submit(job.host, job)
-        while wait([future], timeout=STALE_S / 3).not_done:
-            self._held(lease, job)
-        return future.result()
-
-    def _held(self, lease: Lease, job: Job) -> Outcome | None:
+    def _hold_others(self, lease: Lease) -> Outcome | None:
         """Lock the other hosts of a gang; return what became of the first that is not held."""
-        holds = [replace(job, call=HOLD, arguments={}, host=name) for name in lease.hosts[1:]]
-        asked = [self._executor.submit(hold.host, replace(hold, alone=False)) for hold in holds]
-        outcomes = [future.result() for future in asked]
-        for hold, outcome in zip(holds, outcomes, strict=True):
-            self._count_lost(hold.host, is_lost=outcome.kind == LOST)
+        asked = {host: self._held(lease, host) for host in lease.hosts[1:]}
+        for host, future in asked.items():
+            self._count_lost(host, is_lost=future.result().kind == LOST)
+        outcomes = [future.result() for future in asked.values()]
         return next((outcome for outcome in outcomes if outcome.kind != DONE), None)
 
-    def _job(self, call: str, arguments: Mapping[str, Any], host: str, token: Token) -> Job:
+    def _hold_idle(self) -> None:
+        """Give signs of life of the hosts that have no job."""
+        while not self._closed.wait(BEAT_S):
+            silent_s = time.monotonic() - BEAT_S
+            for host in [name for name, held_s in [*self._held_s.items()] if held_s <= silent_s]:
+                lease = self.table.acquire(among=[host], timeout_s=0.0)
+                if lease is not None:
+
+                    def release(_: Future[Outcome], lease: Lease = lease) -> None:
+                        self.table.release(lease)
+
+                    self._held(lease, host).add_done_callback(release)
+
+    def _held(self, lease: Lease, host: str) -> Future[Outcome]:
+        job = replace(self._job(HOLD, {}, lease), host=host, watched=False)
+        return self._executor.submit(host, job)
+
+    def _job(self, call: str, arguments: Mapping[str, Any], lease: Lease) -> Job:
         return Job(
             call=call,
             arguments=arguments,
-            host=host,
-            token=token,
+            host=lease.hosts[0],
+            token=lease.token,
             lock_folder=self._lock_folder,
-            alone=self._executor.alone and not self._timed,
+            alone=self._executor.alone and not self._is_within,
+            watched=self._executor.alone and not self._timed,
+            limit_s=self._limit_s,
         )
 
     def _count_lost(self, host: str, *, is_lost: bool) -> None:
@@ -297,28 +303,24 @@ class Pool:
 
     def close(self) -> None:
         """End what is under way, and let go of the hosts."""
-        self._is_closed = True
+        self._closed.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
         while True:  # one may be about to begin
             self._executor.stop()
             if not wait([*self._under_way], timeout=_LOOK_S).not_done:
                 break
         self._threads.shutdown(wait=True)
-        self._free()
+        self._holder.join()
+        if not self._is_within:
+            self._free()
         self._executor.close()
 
     def _free(self) -> None:
         """Let go of the hosts, on which nothing runs any more."""
         freed = []
-        for host in self.table.free():
-            if host in self._used:
+        for host in self._held_s:
+            if (lease := self.table.acquire(among=[host], timeout_s=_LOOK_S)) is not None:
                 given = {"host": host, "owner": self._owner, "folder": self._lock_folder}
-                token = Token(owner=self._owner, number=time.time_ns() // 1_000)
-                job = self._job(FREE, given, host, token)
-                freed.append(self._executor.submit(host, replace(job, alone=False)))
+                job = replace(self._job(FREE, given, lease), watched=False)
+                freed.append(self._executor.submit(host, job))
         wait(freed, timeout=_FREED_S)
-
-
-def _no_host(attempts: Collection[Attempt]) -> str:
-    last = [str(attempt) for attempt in attempts][-1:]
-    return "; ".join(["no host is left", *last])
