@@ -182,9 +182,9 @@ def carry_out(
         found = find_peak(run, generator, after=partial(say_trial, budget_s=search.goal.budget_s))
     except (BenchrigorError, KeyboardInterrupt):
         if search.result().trials:  # what is known until then
-            print_peak(search.result(), run_id=run.run_id, as_json=as_json)
+            print_peak(search.result(), run_id=run.kept.run_id, as_json=as_json)
         raise
-    print_peak(found, run_id=run.run_id, as_json=as_json)
+    print_peak(found, run_id=run.kept.run_id, as_json=as_json)
     if picture is not None:
         write_picture(plot_peak(found, title=run.record().name), picture)
     leave(_code(found, accuracy_given=accuracy_given))

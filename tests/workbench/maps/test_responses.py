@@ -116,18 +116,18 @@ def begun(tmp_path):
     file = read_map(tmp_path / "map.toml")
     store = Journal(tmp_path / "runs.sqlite")
     whole = MapRun(search_for(file), name="a map", metrics=(metric_of(file.response),), store=store)
-    whole.begin()
+    whole.kept.begin()
     sample = Sample(id=0, point={"threads": 2})
     options = search_options(file.response, sample)
     run = PeakRun(
         PeakSearch(**options),
-        name=f"a search (of map {whole.run_id})",
+        name=f"a search (of map {whole.kept.run_id})",
         options={**options, "limits": codec.encode(options["limits"])},
-        subject={"part of": whole.run_id, "sample": codec.encode(sample)},
+        subject={"part of": whole.kept.run_id, "sample": codec.encode(sample)},
         store=store,
     )
     run.carry_out(Queue())
-    return file, store, whole.run_id, run.run_id
+    return file, store, whole.kept.run_id, run.kept.run_id
 
 
 @pytest.mark.slow

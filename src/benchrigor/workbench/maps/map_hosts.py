@@ -64,12 +64,12 @@ def carry_out_on_hosts(
     shared: dict[str, Any] = {
         "document": dict(file.document),
         "cwd": hosts.cwd or cwd,
-        "map_id": run.begin(),
+        "map_id": run.kept.begin(),
         "store": str(store.path) if hosts.is_here else None,
         "hosts": [],  # of the lease
     }
 
-    with Pool(executor, owner=str(run.begin()), began=_say_begun) as pool:
+    with Pool(executor, owner=str(run.kept.begin()), began=_say_begun) as pool:
 
         def submit(sample: Sample) -> Future[Found]:
             begun = earlier.get(sample.id)

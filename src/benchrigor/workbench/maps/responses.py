@@ -238,7 +238,7 @@ class Samples:
             )
         restart = self._server[0].restart if self._server else None
         generator = generator_of(described, search.limits, cwd=self._cwd, recover=restart)
-        found = answer_of_peak(find_peak(run, generator, after=self._after), run.run_id)
+        found = answer_of_peak(find_peak(run, generator, after=self._after), run.kept.run_id)
         return replace(found, before_s=_spent_s(earlier))
 
     def _metric(self, response: MetricResponse, sample: Sample, earlier: RunRecord | None) -> Found:

@@ -128,7 +128,7 @@ def _taking(
     shared: dict[str, Any] = {
         "document": subject["file"],
         "cwd": subject["cwd"],
-        "map_id": run.begin(),
+        "map_id": run.kept.begin(),
         "store": str(store.path) if file.hosts is None or file.hosts.is_here else None,
         "response": metric_of(file.response).name,
         "hosts": [],
@@ -159,7 +159,7 @@ def _taking(
         return
     if file.hosts.cwd is not None:
         shared["cwd"] = file.hosts.cwd
-    with Pool(executor_for(file.hosts), owner=str(run.begin()), began=_say_begun) as pool:
+    with Pool(executor_for(file.hosts), owner=str(run.kept.begin()), began=_say_begun) as pool:
 
         def take(turn: Turn) -> Future[TurnDone]:
             given = {**shared, "samples": samples_of(turn)}

@@ -147,7 +147,7 @@ def _carry_out_here(
         store=store,
         after=partial(say_trial, indent=2),
         earlier=earlier,
-        map_id=run.begin(),
+        map_id=run.kept.begin(),
     )
     with samples:
         run.carry_out(samples.measure, after=after)
