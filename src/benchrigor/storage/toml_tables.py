@@ -162,20 +162,34 @@ def as_it_is(_name: str, value: Any) -> Any:
     return value
 
 
-def reader_of(kind: type, expected: str) -> Reader:
-    """Return a reader that takes values of a kind."""
+def reader_of(fits: Callable[[Any], object], expected: str) -> Reader:
+    """Return a reader that takes values that fit."""
 
     def read(name: str, value: Any) -> Any:
-        refuse(wrong_values([(name, value, isinstance(value, kind), expected)]))
+        refuse(wrong_values([(name, value, bool(fits(value)), expected)]))
         return value
 
     return read
 
 
-text_of = reader_of(str, "a text")
-flag_of = reader_of(bool, "true or false")
-table_of = reader_of(dict, "a table")
-list_of = reader_of(list, "a list")
+def choice_of(*words: str) -> Reader:
+    """Return a reader that takes one of some words."""
+    return reader_of(lambda value: value in words, " or ".join(map(repr, words)))
+
+
+def several_of(reader: Reader) -> Reader:
+    """Return a reader that takes one value or a list, and returns a list."""
+
+    def read(name: str, value: Any) -> Any:
+        return [reader(name, one) for one in (value if isinstance(value, list) else [value])]
+
+    return read
+
+
+text_of = reader_of(lambda value: isinstance(value, str), "a text")
+flag_of = reader_of(lambda value: isinstance(value, bool), "true or false")
+table_of = reader_of(lambda value: isinstance(value, dict), "a table")
+list_of = reader_of(lambda value: isinstance(value, list), "a list")
 
 
 def seconds_of(name: str, value: Any) -> float:

@@ -67,7 +67,7 @@ def test_a_process_predicts_left_out_samples_as_the_formula_says() -> None:
     logs, errors = noisy(3, bend=wave)
     fitted = fit_gaussian_process(SPACE, GRID, logs, errors)
     rows = SPACE.coordinates(GRID)
-    kernel, level, spread = fitted.regressor.kernel_, fitted.level, fitted.spread
+    kernel, level, spread = fitted.kernel, fitted.level, fitted.spread
     covariance = spread**2 * kernel(rows) + np.diag(errors**2)
     for left in (0, 7, 23):
         rest = np.delete(np.arange(len(GRID)), left)

@@ -23,6 +23,7 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
+from benchrigor.workbench.loadgen.http_requests import is_url
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.placeholders import filled, places_in
 from benchrigor.workloads.processes.command_line import CommandLine, last_lines, shown
@@ -90,7 +91,7 @@ class LifeCycle(OneLine):
         commands = {name: getattr(self, name) for name in COMMANDS}
         waits = [self.ready, self.port, self.ready_command]
         n_waits = len(waits) - waits.count(None)
-        is_url = self.ready is None or str(self.ready).startswith(("http://", "https://"))
+        is_ready = self.ready is None or any(places_in(self.ready)) or is_url(self.ready)
         is_port = self.port is None or any(places_in(self.port)) or _is_port(self.port)
         refuse(
             wrong_values(
@@ -100,7 +101,7 @@ class LifeCycle(OneLine):
             ),
             wrong_values(
                 [
-                    ("ready", self.ready, is_url, "http://HOST[:PORT]/PATH, or https://"),
+                    ("ready", self.ready, is_ready, "http://HOST[:PORT]/PATH, or https://"),
                     ("port", self.port, is_port, "a number from 1 to 65535, or a place for one"),
                 ]
             ),

@@ -271,10 +271,11 @@ class MapRun:
 
     def _refuse_failing(self) -> None:
         """Raise what failed if there is nothing else so far: further samples would fail, too."""
-        samples = [*map(sample_in, self.kept.rounds)]
-        if len(samples) == _MOST_FAILED and all(each.failed for each in samples):
-            why = samples[-1].reason
-            raise WorkloadFailed(f"the first {_MOST_FAILED} samples failed, the last: {why}")
+        if len(self.kept.rounds) == _MOST_FAILED:
+            samples = [*map(sample_in, self.kept.rounds)]
+            if all(each.failed for each in samples):
+                why = samples[-1].reason
+                raise WorkloadFailed(f"the first {_MOST_FAILED} samples failed, the last: {why}")
 
     def record(self) -> RunRecord:
         """Return the run so far; its estimate is what the best point is predicted to be."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import product
 from typing import Any
 
@@ -18,7 +18,11 @@ from benchrigor.model.series import short
 Level = float | str
 Point = Mapping[str, Level]
 CATEGORY = "category"
-_SCALES = {"linear": float, "log2": math.log2, "log10": math.log10}
+_SCALES: dict[str, Callable[[Floats], Floats]] = {
+    "linear": np.asarray,
+    "log2": np.log2,
+    "log10": np.log10,
+}
 SCALES = (*_SCALES, CATEGORY)
 
 
@@ -69,6 +73,7 @@ class Factor(OneLine):
     scale: str | None = None
     change_s: float = 0.0
     workload: bool = False
+    _ends: tuple[float, float] = field(init=False, repr=False, compare=False, default=(0.0, 0.0))
 
     def __post_init__(self) -> None:
         is_named = isinstance(self.name, str) and self.name.isidentifier()
@@ -83,6 +88,9 @@ class Factor(OneLine):
         refuse(problems)
         object.__setattr__(self, "levels", tuple(levels))
         object.__setattr__(self, "scale", scale)
+        if scale != CATEGORY:
+            numbers = [*map(float, levels)]
+            object.__setattr__(self, "_ends", (min(numbers), max(numbers)))
 
     @property
     def is_category(self) -> bool:
@@ -91,11 +99,18 @@ class Factor(OneLine):
 
     def coded(self, level: Level) -> float:
         """Return a level from -1, the lowest, to 1; of a category its index."""
+        return float(self.codes([{self.name: level}])[0])
+
+    def codes(self, points: Sequence[Point]) -> Floats:
+        """Return the coded level of each point."""
+        levels = [point[self.name] for point in points]
         if self.is_category:
-            return float(self.levels.index(level))
-        scaled = _SCALES[str(self.scale)]
-        value, *ends = (scaled(float(each)) for each in (level, *self._ends()))
-        return 2.0 * (value - ends[0]) / (ends[1] - ends[0]) - 1.0
+            index_of = {level: index for index, level in enumerate(self.levels)}
+            return np.array([index_of[level] for level in levels], dtype=np.float64)
+        values = np.array([*levels, *self._ends], dtype=np.float64)
+        *scaled, low, high = _SCALES[str(self.scale)](values)
+        found: Floats = 2.0 * (np.array(scaled) - low) / (high - low) - 1.0
+        return found
 
     def wrong_level(self, level: object) -> list[str]:
         """Return what is wrong with a level of a point: between levels there may be others."""
@@ -103,14 +118,10 @@ class Factor(OneLine):
             known = " or ".join(map(repr, self.levels))
             fits = level in self.levels
             return [] if fits else [f"{self.name} is {short(level)}, expected {known}"]
-        low, high = self._ends()
+        low, high = self._ends
         if is_number(level) and low <= level <= high:
             return []
         return [f"{self.name} is {short(level)}, expected a number from {low:g} to {high:g}"]
-
-    def _ends(self) -> tuple[float, float]:
-        numbers = [float(each) for each in self.levels]
-        return min(numbers), max(numbers)
 
 
 def _is_finite(level: Any) -> bool:
@@ -134,9 +145,9 @@ def _wrong_levels(name: str, levels: Sequence[Any], scale: str) -> Iterable[str]
             above = "" if scale == "linear" else f" above 0, since its scale is {scale}"
             yield f"a level of {name} is {short(each)}, expected a finite number{above}"
             return
-    scaled = sorted(_SCALES[scale](float(each)) for each in levels)
-    size = max(*map(abs, scaled), 0.0 if scale == "linear" else 1.0)
-    if min(np.diff(scaled)) <= 1e-12 * size:
+    scaled = np.sort(_SCALES[scale](np.array(levels, dtype=np.float64)))
+    size = max(*np.abs(scaled), 0.0 if scale == "linear" else 1.0)
+    if np.diff(scaled).min() <= 1e-12 * size:
         yield f"levels of {name} are {short(levels)}, expected different ones on a {scale} scale"
 
 
@@ -205,7 +216,7 @@ class Space:
         """
         columns: list[Floats] = []
         for each in self.factors:
-            coded = np.array([each.coded(point[each.name]) for point in points], dtype=np.float64)
+            coded = each.codes(points)
             if each.is_category:
                 columns.extend(
                     (coded == index).astype(np.float64) for index in range(len(each.levels))
@@ -224,7 +235,7 @@ class Space:
         effects: list[list[Floats]] = []
         squares: list[Floats] = []
         for each in self.factors:
-            coded = np.array([each.coded(point[each.name]) for point in points], dtype=np.float64)
+            coded = each.codes(points)
             if each.is_category:
                 first = (coded == 0.0).astype(np.float64)
                 effects.append([(coded == index) - first for index in range(1, len(each.levels))])
@@ -249,8 +260,8 @@ class Space:
         """
         parts = []
         for each in self.factors:
-            own = each.coded(origin[each.name])
-            coded = np.array([each.coded(point[each.name]) for point in points], dtype=np.float64)
-            parts.append(2.0 * (coded != own) if each.is_category else coded - own)
+            own, *coded = each.codes([origin, *points])
+            apart = np.array(coded) - own
+            parts.append(2.0 * (apart != 0.0) if each.is_category else apart)
         distance: Floats = np.sqrt(np.sum(np.square(parts), axis=0))
         return distance
