@@ -16,6 +16,7 @@ from benchrigor.workbench.maps.responses import (
     search_options,
     unfinished_samples,
     values_of,
+    without_wrong_numbers,
 )
 from benchrigor.workbench.maps.surfaces_of_maps import search_for
 from benchrigor.workbench.peak_run import PeakRun
@@ -85,6 +86,16 @@ def test_what_a_function_returns_is_an_estimate(tmp_path):
     assert (told.value, told.low, told.high) == (5.0, 4.0, 6.0)
     with pytest.raises(WorkloadFailed, match="answering:wrong returned None, expected"):
         values_of("answering:wrong", POINT, str(tmp_path))
+
+
+def test_numbers_that_do_not_steer_are_kept_where_the_one_that_does_is_wrong():
+    """The sample counts as failed for the response that steers alone."""
+    right, wrong = (Estimate(value=x, low=x - 1, high=x + 1, **ONE) for x in (9.0, -9.0))
+    found = without_wrong_numbers(Found(estimates={"rate": wrong, "delay": right}))
+    assert dict(found.estimates) == {"delay": right}
+    assert found.reason is not None
+    told = Measured(sample=Sample(id=0, point=POINT), estimates=found.estimates)
+    assert (told.lacks("rate"), told.lacks("delay")) == (True, False)
 
 
 class Queue:

@@ -273,7 +273,7 @@ class MapRun:
         """Raise what failed if there is nothing else so far: further samples would fail, too."""
         if len(self.kept.rounds) == _MOST_FAILED:
             samples = [*map(sample_in, self.kept.rounds)]
-            if all(each.failed for each in samples):
+            if all(each.lacks(self._metrics[0].name) for each in samples):
                 why = samples[-1].reason
                 raise WorkloadFailed(f"the first {_MOST_FAILED} samples failed, the last: {why}")
 

@@ -155,6 +155,7 @@ def reusable(store: Journal, file: MapFile, provenance: Provenance, cwd: str) ->
             record.subject["file"].get(name) == file.document.get(name)
             for name in ("factors", "server", "response", "hosts")
         )
-        same &= record.subject["cwd"] == cwd and record.provenance.host == provenance.host
-        found += [each for each in samples_of(record) if same and not each.failed]
+        if same and record.subject["cwd"] == cwd and record.provenance.host == provenance.host:
+            steering = record.metrics[0].name
+            found += [each for each in samples_of(record) if not each.lacks(steering)]
     return found

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import hint, wants_details
+from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, say
 from benchrigor.cli.targets import refuse_hidden
 from benchrigor.control_characters import escaped
@@ -231,14 +231,10 @@ def choice_page(choice: Choice, record: RunRecord, *, whole: bool = False) -> Pa
 
 
 def _print(record: RunRecord, choice: Choice, *, as_json: bool, whole: bool = False) -> None:
-    def text() -> str:
-        run_id, verb = record.run_id, "explain" if record.decision is not None else "resume"
-        kept = [] if run_id is None else [f"  kept as {run_id}: {hint(verb, run_id)}"]
-        return page([choice_page(choice, record, whole=whole or wants_details()), *kept])
-
     print_result(
-        text,
+        lambda: choice_page(choice, record, whole=whole or wants_details()),
         as_json=as_json,
+        next_verb="resume" if record.decision is None else "explain",
         run_id=record.run_id,
         name=record.name,
         map=record.subject.get(MAP),

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import hint, wants_details
+from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, remark, say
 from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import refuse_hidden
@@ -106,10 +106,12 @@ def carry_out(
 
     Nothing is printed in the end where it is ``silent``.
     """
-    unit = metric_of(file.response).unit
+    metric = metric_of(file.response)
 
     def say(last: Measured) -> None:
-        _say_sample(last, search, unit, hosts=count_hosts(file))
+        known = {name: each for name, each in last.estimates.items() if name == metric.name}
+        steering = replace(last, estimates=known)
+        _say_sample(steering, search, metric.unit, hosts=count_hosts(file))
 
     try:
         if file.hosts is None:
@@ -162,16 +164,15 @@ def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
     units = {each.name: each.unit for each in record.metrics}
 
     def text() -> str:
-        run_id, verb = record.run_id, "explain" if record.decision is not None else "resume"
-        kept = [] if run_id is None else [f"  kept as {run_id}: {hint(verb, run_id)}"]
         steps = _steps(record) if whole else ()
-        return page([surface_page(surface, record.name, units, whole=whole), *steps, *kept])
+        return page([surface_page(surface, record.name, units, whole=whole), *steps])
 
     told: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
     if as_json:
         grid = Space(map_of(record.subject["file"]).factors).grid()
         told |= _fields(surface, [*units], grid[:_MOST_PREDICTED])
-    print_result(text, as_json=as_json, **told)
+    verb = "resume" if record.decision is None else "explain"
+    print_result(text, as_json=as_json, next_verb=verb, **told)
 
 
 def _steps(record: RunRecord) -> Iterator[Part]:
@@ -217,7 +218,8 @@ def _say_sample(last: Measured, search: SurfaceMap, unit: str, *, hosts: int) ->
 
 def _code(record: RunRecord, file: MapFile) -> ExitCode:
     """Return how a map ends that is over."""
-    if not any(each.estimates for each in [*reused_in(record), *samples_of(record)]):
+    steering = record.metrics[0].name
+    if not any(steering in each.estimates for each in [*reused_in(record), *samples_of(record)]):
         return ExitCode.NOTHING_MEASURED
     is_reached = record.decision is not None and record.decision.satisfied
     return ExitCode.RESULT if is_reached or "target" not in file.design else ExitCode.TARGET_MISSED

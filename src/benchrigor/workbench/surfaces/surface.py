@@ -163,7 +163,7 @@ class Surface(OneLine):
 
     def outside(self) -> tuple[Measured, ...]:
         """Return the samples at whose points no load keeps the limits: no peak was found there."""
-        return tuple(each for each in self._lacking() if each.at_most is not None)
+        return tuple(each for each in self._lacking(*self._fits) if each.at_most is not None)
 
     def gains(self, points: Sequence[Point], response: str | None = None) -> Floats:
         """Return how much surer of each point another sample of it would make.
@@ -268,7 +268,7 @@ class Surface(OneLine):
                 continue
             levels = spread(factor, _STEPS)
             pairs = [{**each, factor.name: at} for each in (point_a, point_b) for at in levels]
-            apart: Floats = fit.sign * np.kron([1.0, -1.0], np.eye(len(levels)))
+            apart = np.kron(np.array([fit.sign, -fit.sign]), np.eye(len(levels)))
             moments = model.joint(pairs, apart)
             if (moments[0] > 0.0).all() or (moments[0] <= 0.0).all():
                 continue
@@ -305,7 +305,7 @@ class Surface(OneLine):
 
         Without points that failed, or at which no load keeps the limits.
         """
-        lost = (each for each in self._lacking() if each.at_least is None)
+        lost = (each for each in self._lacking(response) if each.at_least is None)
         without = {self._space.key(each.sample.point) for each in lost}
         every = self._space.grid()
         grid = [point for point in every if self._space.key(point) not in without] or every
@@ -314,9 +314,10 @@ class Surface(OneLine):
         kept = np.argsort(-(good + 3.0 * sd), kind="stable")[:_MOST_POINTS]
         return [grid[index] for index in kept], good[kept]
 
-    def _lacking(self) -> list[Measured]:
-        """Return the samples of points that have no estimate at all."""
-        known = {self._space.key(each) for fit in self._fits.values() for each in fit.points}
+    def _lacking(self, *responses: str | None) -> list[Measured]:
+        """Return the samples of points that have no estimate of any of these responses."""
+        fits = map(self._fit, responses)
+        known = {self._space.key(point) for fit in fits for point in fit.points}
         return [each for each in self.samples if self._space.key(each.sample.point) not in known]
 
     def _fit(self, response: str | None) -> ResponseFit:
