@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,9 +11,6 @@ from benchrigor.errors import BenchrigorError
 from benchrigor.model import (
     Analysis,
     Decision,
-    Metric,
-    Options,
-    Provenance,
     Round,
     RunRecord,
     StopReason,
@@ -27,47 +23,29 @@ class KeptRun:
 
     Parameters
     ----------
-    name
-        Of what is measured, for people.
     kind
         Of its subject, by which it is known again.
-    metrics, options, provenance
-        Of its record.
     subject
         What a later process needs to go on, by name.
     store
         Where rounds are kept; None for nowhere.
+    fields
+        Further ones of its record: name, metrics, options, provenance.
 
     Examples
     --------
-    >>> from benchrigor.model import RoundPlan
-    >>> run = KeptRun(name="a server", kind="peak", metrics=())
+    >>> from benchrigor.model import Options, RoundPlan
+    >>> run = KeptRun("peak", {}, None, name="a server", metrics=(), options=Options())
     >>> run.add(Round(plan=RoundPlan(index=0), elapsed_ns=1, readings={}))
     >>> len(run.record().rounds), run.run_id
     (1, None)
     """
 
     def __init__(
-        self,
-        *,
-        name: str,
-        kind: str,
-        metrics: tuple[Metric, ...],
-        options: Options | None = None,
-        subject: Mapping[str, Any] | None = None,
-        provenance: Provenance | None = None,
-        store: Store | None = None,
+        self, kind: str, subject: Mapping[str, Any] | None, store: Store | None, **fields: Any
     ) -> None:
-        self._header = RunRecord(
-            name=name,
-            options=Options(budget_s=math.inf) if options is None else options,
-            metrics=metrics,
-            seed=0,
-            rounds=(),
-            analyses=(),
-            subject={"kind": kind, **(subject or {})},
-            provenance=provenance,
-        )
+        told = {"kind": kind, **(subject or {})}
+        self._header = RunRecord(seed=0, rounds=(), analyses=(), subject=told, **fields)
         self._store, self.rounds = store, list[Round]()
         self.run_id: str | None = None
 

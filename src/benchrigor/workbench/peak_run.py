@@ -88,17 +88,17 @@ class PeakRun:
         self._search, self._now_ns = search, now_ns
         self._metric = describe_metric("peak", search.unit)
         self.kept = KeptRun(
+            KIND,
+            {"search": options or {}, "generator": generator or {}, **(subject or {})},
+            store,
             name=name,
-            kind=KIND,
+            metrics=(self._metric,),
             options=Options(
                 target=search.goal.accuracy,
                 confidence=search.goal.confidence,
                 budget_s=math.inf if search.goal.budget_s is None else search.goal.budget_s,
             ),
-            metrics=(self._metric,),
-            subject={"search": options or {}, "generator": generator or {}, **(subject or {})},
             provenance=provenance,
-            store=store,
         )
 
     @classmethod

@@ -163,7 +163,7 @@ def test_numbers_that_do_not_steer_are_kept_without_the_one_that_does(
     result = cli("map", written(folder, text + '[design]\nkind = "full"\n'))
     assert result.exit_code == 0, result.stderr
     assert "threads 4, page large: failed, rate.value is -1.0" in result.stderr.replace("\n  ", " ")
-    assert "no number  threads 4, page large: failed" in result.stdout
+    assert "no number threads 4, page large: failed" in result.stdout
     rounds = Journal(store).load(Journal(store).runs()[0]["run_id"]).rounds
     kept = [sorted(sample_in(finished).estimates) for finished in rounds]
     assert sorted(kept) == [["delay"], *[["delay", "rate"]] * 7]

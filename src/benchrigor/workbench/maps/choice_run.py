@@ -15,6 +15,7 @@ from benchrigor.model import (
     Estimate,
     Kind,
     Metric,
+    Options,
     Provenance,
     Round,
     RoundPlan,
@@ -108,12 +109,13 @@ class ChoiceRun:
         self._choice, self._metric, self._now_ns = choice, metric, now_ns
         self._reason: StopReason | None = None
         self.kept = KeptRun(
+            KIND,
+            subject,
+            store,
             name=name,
-            kind=KIND,
             metrics=(metric,),
-            subject=subject,
+            options=Options(budget_s=math.inf),
             provenance=provenance,
-            store=store,
         )
 
     @classmethod

@@ -109,11 +109,7 @@ _PEAKS: dict[str, Mapping[str, Reader]] = {
         **_ANY_PEAK,
     },
 }
-_GENERATOR = {
-    "load": "rate",
-    "arrivals": ARRIVALS[0],
-    **dict.fromkeys(("timeout_s", "processes", "prepare", "recover")),
-}
+_GENERATOR = {"load": "rate", "arrivals": ARRIVALS[0], "timeout_s": None, "processes": None}
 _WAY = {"direction": _directions}
 _TAKES = {"accuracy": share_of, "budget": seconds_of, "timeout": seconds_of}
 _RESPONSES: dict[str, Mapping[str, Reader]] = {
@@ -151,9 +147,11 @@ class PeakResponse(OneLine):
 
     def limits_at(self, point: Point) -> list[Limit]:
         """Return what the server must keep at a point."""
-        texts = {metric: _text_at(given, point) for metric, given in self.limits.items()}
-        found = [limit_of(metric, text, self.unit(metric)) for metric, text in texts.items()]
-        return found + [share_of_good(each) for each in filled(list(self.slos), point)]
+        found = [
+            limit_of(metric, _text_at(given, point), self.unit(metric))
+            for metric, given in self.limits.items()
+        ]
+        return found + [share_of_good(slo) for slo in filled([*self.slos], point)]
 
     def unit(self, metric: str) -> str:
         """Return the unit in which a metric is read."""
@@ -162,18 +160,11 @@ class PeakResponse(OneLine):
 
     def generator_at(self, point: Point) -> dict[str, Any]:
         """Return what offers the load at a point, as searches for a peak describe it."""
-        found: dict[str, Any] = filled(
-            {
-                **_GENERATOR,
-                **self.generator,
-                "kind": "command" if self.command else "http",
-                "words": self.command,
-                "requests": self.requests,
-            },
-            point,
-        )
-        lines = {name: shlex.join(found[name]) for name in _AROUND if found[name]}
-        return found | lines | {"read": list(self.read)}
+        kind = "command" if self.command else "http"
+        told = {**_GENERATOR, **self.generator, "words": self.command, "requests": self.requests}
+        found: dict[str, Any] = filled(told, point)
+        lines = {name: shlex.join(found[name]) if name in found else None for name in _AROUND}
+        return {**found, **lines, "kind": kind, "read": [*self.read]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,8 +312,9 @@ def _map_of(tables: TomlTables) -> MapFile:
     design = {"kind": ADAPTIVE, **tables.table(("design",), _DESIGN)}
     hosts = read_hosts(tables)
     space = Space(factors) if len(factors) == len(made) > 0 else None
-    if space is not None and design["kind"] == D_OPTIMAL:
-        tables.note(("design",), *wrong_samples(space, design.get("samples")))
+    samples = tables.at("design", "samples")
+    if space is not None and design["kind"] == D_OPTIMAL and samples == design.get("samples"):
+        tables.note(("design",), *wrong_samples(space, samples))
     life_cycle = _life_cycle(tables, space)
     response = _response(tables, space)
     _check_places(tables)
@@ -494,39 +486,40 @@ def _check_places(tables: TomlTables) -> None:
             ("factors", HOST),
             f"{HOST} is a factor, expected another name: {{{HOST}}} is that of the host",
         )
-    for root in ("server", "response"):
-        for keys, name in _places(tables.at(root), (root,)):
-            used.add(name)
-            where = ".".join(keys)
-            offered = keys[:3] == (*_PEAK, "command") and name in _OFFERED
-            if name not in factors and not offered and not (has_hosts and name == HOST):
-                expected = f"{' or '.join(factors)}; {{{{{name}}}}} is that text itself"
-                tables.note(keys, f"{where} has a place for {name}, expected {expected}")
-            elif root == "server" and {*keys[1:2]} & _FIXED and _is_of_workload(factors.get(name)):
-                expected = "none of the workload: the server is not started again for it"
-                tables.note(keys, f"{where} has a place for {name}, expected {expected}")
+    for keys, name in (found for root in ("server", "response") for found in _places(tables, root)):
+        used.add(name)
+        offered = keys[:3] == (*_PEAK, "command") and name in _OFFERED
+        is_fixed = keys[0] == "server" and {*keys[1:2]} & _FIXED
+        expected = ""
+        if name not in factors and not offered and not (has_hosts and name == HOST):
+            expected = f"{' or '.join(factors)}; {{{{{name}}}}} is that text itself"
+        elif is_fixed and tables.at("factors", name, "workload") is True:
+            expected = "none of the workload: the server is not started again for it"
+        if expected:
+            said = f"{'.'.join(keys)} has a place for {name}, expected {expected}"
+            tables.note(keys, said)
     for name in (each for each in factors if each not in used):
         said = f"{name} is unused, expected {{{name}}} in a command, a request or a limit"
         tables.note(("factors", name), said)
 
 
-def _is_of_workload(factor: Any) -> bool:
-    return isinstance(factor, Mapping) and factor.get("workload") is True
-
-
-def _places(item: Any, keys: Keys) -> Iterator[tuple[Keys, str]]:
+def _places(tables: TomlTables, *keys: str) -> Iterator[tuple[Keys, str]]:
     """Yield names of places in texts, and those of factors by whose levels limits are given."""
+    item = tables.at(*keys)
     if isinstance(item, str) and "read" not in keys:
         yield from ((keys, name) for name in places_in(item))
     elif isinstance(item, Mapping):
-        for name, each in item.items():
-            is_limit = (keys == _PEAK and name in _LIMITS) or keys == (*_PEAK, "limits")
-            if is_limit and isinstance(each, Mapping):
-                yield from (((*keys, name), factor) for factor in each)
-            yield from _places(each, (*keys, name))
+        is_by_level = keys in {(*_PEAK, name) for name in _LIMITS} or keys[:-1] == (
+            *_PEAK,
+            "limits",
+        )
+        for name in item:
+            if is_by_level:
+                yield keys, name
+            yield from _places(tables, *keys, name)
     elif isinstance(item, list):
-        for index, each in enumerate(item):
-            yield from _places(each, (*keys, str(index)))
+        for index in range(len(item)):
+            yield from _places(tables, *keys, str(index))
 
 
 def share_of_good(text: str) -> Limit:

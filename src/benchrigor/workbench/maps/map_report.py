@@ -299,7 +299,7 @@ def plan_page(
         takes += (
             f", {show_duration(ends_s[-1] + more * expected_s)} with {many(more, 'further one')}"
         )
-    lines += row("takes", [takes or "nothing tells how long a sample takes"])
+    lines += row("takes", [takes or "nothing tells how long a sample takes" * bool(points)])
     if ends_s and hosts > 1:
         clock_s = ends_s[-1] / len(points) * math.ceil(len(points) / hosts)
         lines += row("by clock", [f"about {show_duration(clock_s)} on {hosts} hosts"])

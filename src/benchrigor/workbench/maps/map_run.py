@@ -158,13 +158,13 @@ class MapRun:
         search.recall(reused, own=False)
         self._reason: StopReason | None = None
         self.kept = KeptRun(
+            KIND,
+            {**(subject or {}), _REUSED: codec.encode(list(reused))},
+            store,
             name=name,
-            kind=KIND,
             metrics=metrics,
             options=Options(budget_s=math.inf if search.budget_s is None else search.budget_s),
-            subject={**(subject or {}), _REUSED: codec.encode(list(reused))},
             provenance=provenance,
-            store=store,
         )
         self._begun: list[Sample] = []  # by an earlier process
 

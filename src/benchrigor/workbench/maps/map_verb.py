@@ -116,7 +116,7 @@ def map_(
 def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
     """Print the samples of a map in their order, and what they are expected to take."""
     samples = search.planned()
-    expected_s = _expected_s(file, samples[0]) if samples else 0.0
+    expected_s = _expected_s(file, samples[0]) if samples else None
     seconds: dict[str, Any] = plan_seconds(search, samples, expected_s)
     print_result(
         lambda: plan_page(search, samples, expected_s, hosts=count_hosts(file)),

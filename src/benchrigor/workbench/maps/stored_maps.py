@@ -67,26 +67,26 @@ def resume(
     """Take up a stored map, with a new budget for all of it where one is given."""
     refuse_other_limits(record, limits, NOUN)
     file, budget_s = map_of(record.subject["file"]), limits["budget_s"]
-    if budget_s is not None:
-        file = replace(file, budget_s=None if budget_s == math.inf else budget_s)
-    elif record.decision is not None:  # it is over: nothing is measured, but for a choice
-        is_next = record.subject.get("best", False) and not is_begun(record, store)
-        if not (is_next and as_json):
+    is_best = record.subject.get("best", False)
+    if budget_s is None and record.decision is not None:  # it is over: only a choice is measured
+        is_best = is_best and not is_begun(record, store)
+        if not (is_best and as_json):
             print_map(record, as_json=as_json)
         code = _code(record, file)
-        if is_next and code is not ExitCode.NOTHING_MEASURED:
-            code = choose(record, file, store, as_json=as_json)
-        leave(code)
-    refuse_hidden(record)
-    begun = unfinished_samples(store, record)
-    search = search_for(file)
-    run = MapRun.resumed(search, record, store, begun=[sample for sample, _ in begun.values()])
-    earlier = {number: run_of_it for number, (_, run_of_it) in begun.items()}
-    is_best = record.subject.get("best", False)
-    cwd, silent = record.subject["cwd"], is_best and as_json
-    code = carry_out(run, search, file, cwd, store, earlier=earlier, as_json=as_json, silent=silent)
+    else:
+        if budget_s is not None:
+            file = replace(file, budget_s=None if budget_s == math.inf else budget_s)
+        refuse_hidden(record)
+        begun = unfinished_samples(store, record)
+        search = search_for(file)
+        run = MapRun.resumed(search, record, store, begun=[sample for sample, _ in begun.values()])
+        earlier = {number: run_of_it for number, (_, run_of_it) in begun.items()}
+        shown: dict[str, Any] = {"as_json": as_json, "silent": is_best and as_json}
+        cwd = record.subject["cwd"]
+        code = carry_out(run, search, file, cwd, store, earlier=earlier, **shown)
+        record = run.record()
     if is_best and code is not ExitCode.NOTHING_MEASURED:
-        code = choose(run.record(), file, store, as_json=as_json)
+        code = choose(record, file, store, as_json=as_json)
     leave(code)
 
 
@@ -108,18 +108,20 @@ def carry_out(
     """
     metric = metric_of(file.response)
 
-    def say(last: Measured) -> None:
+    def say_sample(last: Measured) -> None:
         known = {name: each for name, each in last.estimates.items() if name == metric.name}
-        steering = replace(last, estimates=known)
-        _say_sample(steering, search, metric.unit, hosts=count_hosts(file))
+        done, left = search.done, search.left
+        planned = None if left is None else done + left
+        left_s = None if left is None else left * search.mean_cost_s / count_hosts(file)
+        shown = replace(last, estimates=known)
+        say(progress_line(shown, done, planned, left_s, metric.unit), err=True)
 
+    given: dict[str, Any] = {"cwd": cwd, "store": store, "earlier": earlier, "after": say_sample}
     try:
         if file.hosts is None:
-            _carry_out_here(run, file, cwd=cwd, store=store, earlier=earlier, after=say)
+            _carry_out_here(run, file, **given)
         else:
-            carry_out_on_hosts(
-                run, file, file.hosts, cwd=cwd, store=store, earlier=earlier, after=say
-            )
+            carry_out_on_hosts(run, file, file.hosts, **given)
     except (BenchrigorError, KeyboardInterrupt):
         if run.record().rounds:  # what is known until then
             print_map(run.record(), as_json=as_json)
@@ -143,14 +145,8 @@ def _carry_out_here(
     after: Callable[[Measured], object],
 ) -> None:
     """Measure samples on this machine, whose server stays from one to the next."""
-    samples = Samples(
-        file,
-        cwd=cwd,
-        store=store,
-        after=partial(say_trial, indent=2),
-        earlier=earlier,
-        map_id=run.kept.begin(),
-    )
+    told, map_id = partial(say_trial, indent=2), run.kept.begin()
+    samples = Samples(file, cwd=cwd, store=store, after=told, earlier=earlier, map_id=map_id)
     with samples:
         run.carry_out(samples.measure, after=after)
     for step in samples.ended():
@@ -207,13 +203,6 @@ def _fields(surface: Surface, responses: Sequence[str], grid: Sequence[Point]) -
 def count_hosts(file: MapFile) -> int:
     """Return how many hosts measure at the same time, as far as the file says."""
     return max(1, len(file.hosts.names)) if file.hosts is not None else 1
-
-
-def _say_sample(last: Measured, search: SurfaceMap, unit: str, *, hosts: int) -> None:
-    done, left = search.done, search.left
-    left_s = None if left is None else left * search.mean_cost_s / hosts
-    planned = None if left is None else done + left
-    say(progress_line(last, done, planned, left_s, unit), err=True)
 
 
 def _code(record: RunRecord, file: MapFile) -> ExitCode:

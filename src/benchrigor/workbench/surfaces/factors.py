@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from itertools import product
+from dataclasses import KW_ONLY, dataclass
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,6 @@ class Factor(OneLine):
     scale: str | None = None
     change_s: float = 0.0
     workload: bool = False
-    _ends: tuple[float, float] = field(init=False, repr=False, compare=False, default=(0.0, 0.0))
 
     def __post_init__(self) -> None:
         is_named = isinstance(self.name, str) and self.name.isidentifier()
@@ -88,9 +87,6 @@ class Factor(OneLine):
         refuse(problems)
         object.__setattr__(self, "levels", tuple(levels))
         object.__setattr__(self, "scale", scale)
-        if scale != CATEGORY:
-            numbers = [*map(float, levels)]
-            object.__setattr__(self, "_ends", (min(numbers), max(numbers)))
 
     @property
     def is_category(self) -> bool:
@@ -107,9 +103,9 @@ class Factor(OneLine):
         if self.is_category:
             index_of = {level: index for index, level in enumerate(self.levels)}
             return np.array([index_of[level] for level in levels], dtype=np.float64)
-        values = np.array([*levels, *self._ends], dtype=np.float64)
-        *scaled, low, high = _SCALES[str(self.scale)](values)
-        found: Floats = 2.0 * (np.array(scaled) - low) / (high - low) - 1.0
+        scaled = _SCALES[str(self.scale)]
+        low, high = scaled(np.array([*self._ends()]))
+        found: Floats = 2.0 * (scaled(np.array(levels, dtype=np.float64)) - low) / (high - low) - 1
         return found
 
     def wrong_level(self, level: object) -> list[str]:
@@ -118,10 +114,14 @@ class Factor(OneLine):
             known = " or ".join(map(repr, self.levels))
             fits = level in self.levels
             return [] if fits else [f"{self.name} is {short(level)}, expected {known}"]
-        low, high = self._ends
+        low, high = self._ends()
         if is_number(level) and low <= level <= high:
             return []
         return [f"{self.name} is {short(level)}, expected a number from {low:g} to {high:g}"]
+
+    def _ends(self) -> tuple[float, float]:
+        numbers: Any = self.levels
+        return float(min(numbers)), float(max(numbers))
 
 
 def _is_finite(level: Any) -> bool:
@@ -245,8 +245,7 @@ class Space:
                 squares.append(coded**2)
         products = [
             one * other
-            for index, own in enumerate(effects)
-            for further in effects[index + 1 :]
+            for own, further in combinations(effects, 2)
             for one in own
             for other in further
         ]
