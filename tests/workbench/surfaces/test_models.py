@@ -119,6 +119,17 @@ def test_predictions_are_the_margins_of_joint_ones() -> None:
         assert fitted.predictions(GRID)[1] ** 2 == pytest.approx(np.diag(covariance), abs=1e-9)
 
 
+def test_sums_of_points_have_the_moments_that_those_of_the_points_give() -> None:
+    logs, errors = noisy(8, bend=wave)
+    sums = np.random.default_rng(8).normal(size=(3, len(GRID)))
+    for fit in (fit_quadratic, fit_gaussian_process):
+        fitted = fit(SPACE, GRID[::2], logs[::2], errors[::2])
+        assert fitted is not None
+        (mean, covariance), (of_sums, together) = fitted.joint(GRID), fitted.joint(GRID, sums)
+        assert of_sums == pytest.approx(sums @ mean)
+        assert together == pytest.approx(sums @ covariance @ sums.T, abs=1e-9)
+
+
 def test_of_many_points_all_count_though_some_choose_the_scales() -> None:
     space = Space([Factor("x", levels=range(20)), Factor("y", levels=range(15))])
     grid, random = space.grid(), np.random.default_rng(4)
