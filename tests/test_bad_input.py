@@ -24,6 +24,7 @@ from benchrigor.errors import (
     ClockFailed,
     InvalidInput,
     NotEstimable,
+    PlanMismatch,
     StoreFailed,
     WorkloadFailed,
 )
@@ -31,9 +32,12 @@ from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.stats.changepoints.edm import detect_by_medians
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock
+from benchrigor.workbench.maps.life_cycle import LifeCycle, Server
 from benchrigor.workbench.maps.map_file import read_map
 from benchrigor.workbench.planning.surface_map import SurfaceMap
-from benchrigor.workbench.surfaces.factors import Factor
+from benchrigor.workbench.surfaces.designs import d_optimal
+from benchrigor.workbench.surfaces.factors import Factor, Space
+from benchrigor.workbench.surfaces.samples import Sample
 from benchrigor.workloads import CallableWorkload, CommandWorkload, Pick, StreamWorkload
 
 Notices = Sequence[Notice]
@@ -509,6 +513,29 @@ def told(*answer: float) -> object:
     return search.tell(search.ask(), answer)  # type: ignore[arg-type]
 
 
+SPACE = Space([Factor("a", levels=[1, 2, 4])])
+
+
+def predicted(system: str) -> object:
+    """Predict the answer of a file system from those of two."""
+    search = SurfaceMap([Factor("fs", levels=["ext4", "xfs"])], design="full")
+    while (sample := search.ask()) is not None:
+        search.tell(sample, (5.0, 4.0, 6.0))
+    return search.result().predict({"fs": system}, "response")
+
+
+def tell_unknown() -> None:
+    """Tell a map of a sample that it did not ask for."""
+    search = SurfaceMap([Factor("a", levels=[1, 2, 4])], design="full")
+    search.tell(Sample(id=7, point={"a": 1}), (5.0, 4.0, 6.0))
+
+
+def await_nothing() -> object:
+    """Wait for a server that takes no connection."""
+    life = LifeCycle(start=["sleep", "9"], ready_command=["false"], timeouts={"ready": 0.1})
+    return Server(life, {}).__enter__()
+
+
 def map_file(folder: Path, text: str) -> object:
     """Read the file of a map."""
     (folder / "map.toml").write_text(text)
@@ -523,6 +550,26 @@ MAPS = [
     ("an answer below 0", lambda _: told(-1.0, -2.0, 1.0), "response.value is -1.0"),
     ("an infinite answer", lambda _: told(np.inf, 1.0, np.inf), "inf"),
     ("low above high", lambda _: told(5.0, 6.0, 4.0), "6.0"),
+    ("an unseen category", lambda _: predicted("zfs"), "fs is 'zfs', expected 'ext4' or 'xfs'"),
+    ("fewer samples than terms", lambda _: d_optimal(SPACE, 2, seed=1), "samples is 2, .* from 3"),
+    (
+        "fewer samples than terms in a file",
+        lambda folder: map_file(
+            folder,
+            '[factors.a]\nlevels = [1, 2, 4]\n[response]\ncommand = "x {a}"\n'
+            '[design]\nkind = "d-optimal"\nsamples = 2',
+        ),
+        "map.toml:7: samples is 2, expected a whole number from 3, the terms of the model",
+    ),
+    (
+        "a level that makes no port",
+        lambda folder: map_file(
+            folder,
+            '[factors.a]\nlevels = [1, 777]\n[response]\ncommand = "x {a}"\n'
+            '[server]\nstart = "y"\nport = "80{a}"',
+        ),
+        "map.toml:7: port is '80777', expected a number from 1 to 65535",
+    ),
     (
         "a place of no factor",
         lambda folder: map_file(
@@ -542,6 +589,15 @@ def test_bad_input_of_maps_is_named(
         check_row(lambda: action(tmp_path), InvalidInput, phrase)
 
 
+TABLE += [
+    ("a sample never asked for", lambda _: tell_unknown(), PlanMismatch, "was never asked for"),
+    (
+        "a server that is never ready",
+        lambda _: await_nothing(),
+        WorkloadFailed,
+        "ready took longer than 100 ms: false: exited with code 1",
+    ),
+]
 DEAR = {"a command that prints 10 MB of junk"}
 
 

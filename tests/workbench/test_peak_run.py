@@ -87,7 +87,7 @@ def test_each_trial_is_a_round_of_its_load():
     store = MemoryStore()
     run = run_of(PeakSearch(**OPTIONS), store)
     found = run.carry_out(SimulatedServer(200.0, noise=0.05))
-    record = store.load(run.run_id or "")
+    record = store.load(run.kept.run_id or "")
     assert [each.plan.work for each in record.rounds] == [t.asked.load for t in found.trials]
     assert record.estimate() == found.load
     assert record.decision is not None
@@ -101,7 +101,7 @@ def test_a_stored_search_says_the_same_as_the_one_before():
     run = run_of(PeakSearch(**OPTIONS), store)
     found = run.carry_out(WithReadings(200.0, noise=0.05))
     assert all(each.error > 0.0 for each in found.trials)
-    again = search_of(store.load(run.run_id or ""))
+    again = search_of(store.load(run.kept.run_id or ""))
     assert again.ask() is None
     assert peak_lines(again.result()) == peak_lines(found)
     assert again.result().load == found.load
@@ -114,14 +114,14 @@ def test_what_is_finished_is_kept_and_taken_up():
     with pytest.raises(WorkloadFailed) as caught:
         run.carry_out(server)
     assert len(caught.value.record.rounds) == 3  # type: ignore[attr-defined]
-    kept = store.load(run.run_id or "")
+    kept = store.load(run.kept.run_id or "")
     assert len(kept.rounds) == 3
     search = search_of(kept)
     taken_up = PeakRun.resumed(search, kept, store)
     found = taken_up.carry_out(SimulatedServer(200.0, noise=0.05, seed=2))
     assert found.status is br.PeakStatus.FOUND
     assert [each.asked.id for each in found.trials] == list(range(len(found.trials)))
-    whole = store.load(run.run_id or "")
+    whole = store.load(run.kept.run_id or "")
     assert len(whole.rounds) == len(found.trials) > 3
 
 
@@ -172,7 +172,7 @@ def test_results_keep_all_they_have():
     store = MemoryStore()
     run = run_of(PeakSearch(**OPTIONS), store)
     found = run.carry_out(Crashing())
-    again = search_of(store.load(run.run_id or "")).result()
+    again = search_of(store.load(run.kept.run_id or "")).result()
     assert [each.result for each in again.trials] == [each.result for each in found.trials]
     assert again.cost_s == found.cost_s >= 2.0 * len(found.trials)
 
@@ -197,4 +197,4 @@ def test_a_trial_that_hangs_ends_the_search_and_finished_ones_are_kept(
     assert found.status is br.PeakStatus.BUDGET_SPENT
     assert len(found.trials) == 2
     assert any("was ended after" in each.sentence for each in found.notices)
-    assert len(store.load(run.run_id or "").rounds) == 2
+    assert len(store.load(run.kept.run_id or "").rounds) == 2

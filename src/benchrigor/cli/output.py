@@ -85,17 +85,22 @@ def print_result(
     *,
     as_json: bool,
     figures: Callable[[], Figures] | None = None,
+    next_verb: str = "",
     **fields: object,
 ) -> None:
     """Print a result, or its fields as JSON with the versions of its layout and arithmetic.
 
-    ``figures`` are those of `tables.table_options`.
+    ``figures`` are those of `tables.table_options`; ``next_verb`` goes on with the run of a field
+    ``run_id``, if it is kept.
     """
     if as_json:
         print_json({**codec.versions(), **fields})
     elif figures is None or not tables.is_replaced():
         shown = show()
         say(shown if isinstance(shown, str) else str(shown))
+        if next_verb and fields["run_id"]:
+            run_id = str(fields["run_id"])
+            _say_hint(f"kept as {run_id}", hint(next_verb, run_id))
     if figures is not None:
         tables.write_tables(figures, say)
 

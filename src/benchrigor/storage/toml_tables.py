@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import io
 import shlex
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,23 +18,13 @@ from benchrigor.units import time_limit_of
 
 T = TypeVar("T")
 Keys = tuple[str, ...]
-Reader = Callable[
-    [str, Any], Any
-]  # of the name and the value of a key; InvalidInput if it is wrong
-
-_KEY = r"""(?:[\w-]+|"(?:\\.|[^"\\])*"|'[^']*')"""
-_DOTTED = rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*"
-_HEADER = re.compile(rf"\s*(\[\[?){_DOTTED}\]")
-_ASSIGNED = re.compile(rf"{_DOTTED}=")
-_OPAQUE = re.compile(
-    r'"""(?:\\.|[^\\])*?"""|' r"'''.*?'''|" r'"(?:\\.|[^"\\\n])*"|' r"'[^'\n]*'|#[^\n]*", re.DOTALL
-)
+Reader = Callable[[str, Any], Any]  # of a key's name and value; InvalidInput if it is wrong
 
 
 def lines_of(text: str) -> dict[Keys, int]:
     r"""Return the line of each table and key of a TOML document; tables of arrays are counted.
 
-    Keys of inline tables have none of their own.
+    Each statement is read by itself, from its first line to that with which it is complete.
 
     Examples
     --------
@@ -42,32 +33,30 @@ def lines_of(text: str) -> dict[Keys, int]:
     """
     found: dict[Keys, int] = {}
     table: Keys = ()
-    depth = 0  # of brackets: an array goes on
-    for number, line in enumerate(_OPAQUE.sub(_without_marks, text).split("\n"), start=1):
-        header = _HEADER.match(line) if depth == 0 else None
-        if header is not None:
-            table = _parts(header[2])
-            if header[1] == "[[":
-                n = sum(each[:-1] == table and each[-1].isdigit() for each in found)
-                table = (*table, str(n))
-            found.setdefault(table, number)
-            continue
-        if depth == 0 and (key := _ASSIGNED.match(line)):
-            found.setdefault((*table, *_parts(key[1])), number)
-        depth += sum(line.count(each) for each in "[{") - sum(line.count(each) for each in "]}")
+    statement, begun = "", 1
+    for number, line in enumerate(io.StringIO(text, newline=""), start=1):
+        statement += line
+        with suppress(tomllib.TOMLDecodeError):
+            paths = [*_paths(tomllib.loads(statement))]
+            if statement.lstrip().startswith("["):
+                table = paths[-1]
+                if table[-1] == "0":  # of an array
+                    n = sum(keys[:-1] == table[:-1] and keys[-1].isdigit() for keys in found)
+                    table = (*table[:-1], str(n))
+                paths = [()]
+            for keys in paths:
+                found.setdefault((*table, *keys), begun)
+            statement, begun = "", number + 1
     return found
 
 
-def _without_marks(found: re.Match[str]) -> str:
-    """Return a string or comment as it is read for lines alone: what may be a key stays."""
-    whole = found[0]
-    if whole.startswith(('"""', "'''", "#")):
-        return "_" + "\n" * whole.count("\n") if whole[0] != "#" else ""
-    return re.sub(r"[][{}=]", "_", whole)
-
-
-def _parts(dotted: str) -> Keys:
-    return tuple(each.strip("\"'") for each in re.findall(_KEY, dotted))
+def _paths(item: Any) -> Iterator[Keys]:
+    """Yield the keys of all that is in tables, and in arrays of tables."""
+    if isinstance(item, list) and all(isinstance(each, dict) for each in item):
+        item = {str(index): each for index, each in enumerate(item)}
+    for name, value in item.items() if isinstance(item, dict) else ():
+        yield (name,)
+        yield from ((name, *keys) for keys in _paths(value))
 
 
 class TomlTables:
@@ -162,20 +151,34 @@ def as_it_is(_name: str, value: Any) -> Any:
     return value
 
 
-def reader_of(kind: type, expected: str) -> Reader:
-    """Return a reader that takes values of a kind."""
+def reader_of(fits: Callable[[Any], object], expected: str) -> Reader:
+    """Return a reader that takes values that fit."""
 
     def read(name: str, value: Any) -> Any:
-        refuse(wrong_values([(name, value, isinstance(value, kind), expected)]))
+        refuse(wrong_values([(name, value, bool(fits(value)), expected)]))
         return value
 
     return read
 
 
-text_of = reader_of(str, "a text")
-flag_of = reader_of(bool, "true or false")
-table_of = reader_of(dict, "a table")
-list_of = reader_of(list, "a list")
+def choice_of(*words: str) -> Reader:
+    """Return a reader that takes one of some words."""
+    return reader_of(lambda value: value in words, " or ".join(map(repr, words)))
+
+
+def several_of(reader: Reader) -> Reader:
+    """Return a reader that takes one value or a list, and returns a list."""
+
+    def read(name: str, value: Any) -> Any:
+        return [reader(name, one) for one in (value if isinstance(value, list) else [value])]
+
+    return read
+
+
+text_of = reader_of(lambda value: isinstance(value, str), "a text")
+flag_of = reader_of(lambda value: isinstance(value, bool), "true or false")
+table_of = reader_of(lambda value: isinstance(value, dict), "a table")
+list_of = reader_of(lambda value: isinstance(value, list), "a list")
 
 
 def seconds_of(name: str, value: Any) -> float:

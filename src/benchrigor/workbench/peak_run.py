@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from benchrigor.errors import BenchrigorError
 from benchrigor.model import (
     Analysis,
-    Decision,
     Kind,
     Options,
     Provenance,
@@ -32,13 +30,14 @@ from benchrigor.workbench.data import (
     PeakStatus,
     Trial,
 )
+from benchrigor.workbench.kept_run import KeptRun, keep_record
 from benchrigor.workbench.load_generator import LoadGenerator
 from benchrigor.workbench.loadgen.overtime import ended_with_budget
 from benchrigor.workbench.planning.search import PeakSearch
 from benchrigor.workloads.processes.time_limits import CallOverran
 
 KIND = "peak"  # of the subject of such a run
-_REASONS = {
+_REASONS: dict[PeakStatus | None, StopReason] = {
     PeakStatus.FOUND: StopReason.SATISFIED,
     PeakStatus.BUDGET_SPENT: StopReason.TIME_BUDGET,
 }
@@ -86,31 +85,27 @@ class PeakRun:
         store: Store | None = None,
         now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self._search, self._store, self._now_ns = search, store, now_ns
-        told = {"kind": KIND, "search": options or {}, "generator": generator or {}}
-        self._header = RunRecord(
+        self._search, self._now_ns = search, now_ns
+        self._metric = describe_metric("peak", search.unit)
+        self.kept = KeptRun(
+            KIND,
+            {"search": options or {}, "generator": generator or {}, **(subject or {})},
+            store,
             name=name,
+            metrics=(self._metric,),
             options=Options(
                 target=search.goal.accuracy,
                 confidence=search.goal.confidence,
                 budget_s=math.inf if search.goal.budget_s is None else search.goal.budget_s,
             ),
-            metrics=(describe_metric("peak", search.unit),),
-            seed=0,
-            rounds=(),
-            analyses=(),
-            subject={**told, **(subject or {})},
             provenance=provenance,
         )
-        self._rounds: list[Round] = []
-        self.run_id: str | None = None
 
     @classmethod
     def resumed(cls, search: PeakSearch, record: RunRecord, store: Store) -> PeakRun:
         """Take up a stored search; ``search`` was told its trials already."""
         found = cls(search, name=record.name, store=store)
-        found._header = replace(found._header, subject=record.subject, provenance=record.provenance)
-        found._rounds, found.run_id = list(record.rounds), record.run_id
+        found.kept.take_up(record)
         return found
 
     def carry_out(
@@ -129,10 +124,9 @@ class PeakRun:
 
         When an error ends it, what is finished is kept: the error has it as ``record``.
         """
-        if self._store is not None and self.run_id is None:
-            self.run_id = self._store.begin(self._header)
+        self.kept.begin()
         begun_ns = self._now_ns()
-        try:
+        with keep_record(self.record):
             trial = self._search.ask()
             while trial is not None:
                 decided_ns = self._now_ns()
@@ -153,16 +147,10 @@ class PeakRun:
                 begun_ns = ended_ns
                 self._search.tell(trial, result)
                 found = self._search.result()
-                self._rounds.append(round_of(found.trials[-1]))
-                if self._store is not None and self.run_id is not None:
-                    self._store.append(self.run_id, self._rounds[-1])
+                self.kept.add(round_of(found.trials[-1]))
                 trial = self._search.ask()
                 after(found.trials[-1], found if trial is not None else self._search.result())
-        except (BenchrigorError, KeyboardInterrupt) as error:
-            error.record = self.record()  # type: ignore[union-attr]
-            raise
-        if self._store is not None and self.run_id is not None:
-            self._store.finish(self.run_id, self.record())
+        self.kept.finish(self.record())
         return self._search.result()
 
     def left_s(self) -> float:
@@ -181,26 +169,17 @@ class PeakRun:
     def record(self) -> RunRecord:
         """Return the run so far."""
         found = self._search.result()
-        (metric,) = self._header.metrics
         analysis = Analysis(
-            metric=metric,
+            metric=self._metric,
             kind=Kind.READINGS,
             n=len(found.trials),
             n_kept=sum(each.counts for each in found.trials),
             estimate=found.load,
             notices=found.notices,
         )
-        decision = None
-        if found.status is not None:
-            reason = _REASONS.get(found.status, StopReason.EXHAUSTED)
-            decision = Decision(stop=True, reason=reason)
-        return replace(
-            self._header,
-            rounds=tuple(self._rounds),
-            analyses=(analysis,),
-            decision=decision,
-            run_id=self.run_id,
-        )
+        is_over = found.status is not None
+        reason = _REASONS.get(found.status, StopReason.EXHAUSTED) if is_over else None
+        return self.kept.record(analysis, reason=reason)
 
 
 def search_of(record: RunRecord, **changed: Any) -> PeakSearch:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import hint, wants_details
+from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, say
 from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import imported, refuse_hidden
@@ -183,9 +183,9 @@ def carry_out(
         found = find_peak(run, generator, after=partial(say_trial, budget_s=search.goal.budget_s))
     except (BenchrigorError, KeyboardInterrupt):
         if search.result().trials:  # what is known until then
-            print_peak(search.result(), run_id=run.run_id, as_json=as_json)
+            print_peak(search.result(), run_id=run.kept.run_id, as_json=as_json)
         raise
-    print_peak(found, run_id=run.run_id, as_json=as_json)
+    print_peak(found, run_id=run.kept.run_id, as_json=as_json)
     if picture is not None:
         write_picture(plot_peak(found, title=run.record().name), picture)
     leave(_code(found, accuracy_given=accuracy_given))
@@ -261,15 +261,16 @@ def resume(
 
 def print_peak(found: PeakRate, *, run_id: str | None, as_json: bool) -> None:
     """Print the report of a search, or its fields as JSON."""
-
-    def text() -> str:
-        kept = [] if run_id is None else [f"  kept as {run_id}: {hint('explain', run_id)}"]
-        return page([*peak_lines(found, whole=wants_details()), *kept])
-
     fields = {name: getattr(found, name) for name in found.__dataclass_fields__}
     if found.load is not None and found.load.is_bracket:
         fields["load"] = {**codec.encode(found.load), "confidence": None}
-    print_result(text, as_json=as_json, run_id=run_id, **fields)
+    print_result(
+        lambda: page(peak_lines(found, whole=wants_details())),
+        as_json=as_json,
+        next_verb="explain",
+        run_id=run_id,
+        **fields,
+    )
 
 
 def _code(found: PeakRate, *, accuracy_given: bool) -> ExitCode:

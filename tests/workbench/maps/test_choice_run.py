@@ -54,7 +54,7 @@ def a_run(choice: BestChoice, store: Journal | None = None) -> ChoiceRun:
 def test_turns_are_kept_as_they_were_told(store: Journal) -> None:
     run = a_run(a_choice(), store)
     found = run.carry_out(lambda turn: finished(done(turn)), hosts=4)
-    record = store.load(str(run.run_id))
+    record = store.load(str(run.kept.run_id))
     assert (found.point, found.verdict) == ({"threads": 16}, "best")
     assert sorted(each.turn.host for each in turns_of(record)) == HOSTS
     assert record.subject["kind"] == "choice"
@@ -77,11 +77,11 @@ def test_a_choice_that_was_cut_off_repeats_no_turn(store: Journal, cut: int) -> 
     run = a_run(a_choice(), store)
     with pytest.raises(KeyboardInterrupt):
         run.carry_out(take, hosts=1)
-    again = ChoiceRun.resumed(a_choice(), store.load(str(run.run_id)), store)
+    again = ChoiceRun.resumed(a_choice(), store.load(str(run.kept.run_id)), store)
     assert again.carry_out(take, hosts=1) == whole
     told = [number for number in calls if number >= 0]
     assert told == [*range(len(told))]
-    assert len(turns_of(store.load(str(run.run_id)))) == len(told)
+    assert len(turns_of(store.load(str(run.kept.run_id)))) == len(told)
 
 
 def test_a_host_has_one_turn_at_a_time_and_waiting_costs_nothing(
@@ -151,7 +151,7 @@ def test_no_further_turn_is_asked_of_a_lost_host(store: Journal) -> None:
     found = run.carry_out(take, hosts=1)
     assert asked.count("elm") == 1
     assert found.point == {"threads": 16}
-    record = store.load(str(run.run_id))
+    record = store.load(str(run.kept.run_id))
     again = ChoiceRun.resumed(a_choice(), record, store)
     assert again.record().analyses[0].estimate == found.prediction
 
@@ -168,7 +168,7 @@ def test_a_peak_that_was_not_reached_in_a_turn_ends_no_choice(store: Journal) ->
 
     run = a_run(a_choice(), store)
     found = run.carry_out(take, hosts=1)
-    record = store.load(str(run.run_id))
+    record = store.load(str(run.kept.run_id))
     assert turns_of(record)[0].better_than == (50.0, None, None)
     again = a_choice()
     recall_turns(again, record)

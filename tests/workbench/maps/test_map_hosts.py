@@ -186,7 +186,7 @@ def test_what_other_hosts_measured_is_kept_here(cli, store, folder: Path) -> Non
 PEAK = """[factors.size]
 levels = [1, 2]
 [response.peak]
-url = "http://{host}:PORT/{size}"
+url = "http://{host}:8000/{size}"
 mean = "9s"
 seed_load = 20
 min_load = 20

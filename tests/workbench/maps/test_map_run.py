@@ -41,7 +41,7 @@ def test_samples_are_kept_as_they_were_told(store):
     search = full_map()
     run = MapRun(search, name="a cache", metrics=METRICS, subject=SUBJECT, store=store)
     surface = run.carry_out(measure)
-    record = store.load(run.run_id)
+    record = store.load(run.kept.run_id)
     assert samples_of(record) == list(surface.samples)
     assert record.subject["kind"] == "map"
     assert [each.readings["speed"] for each in record.rounds] == [100, 200, 400, 800]
@@ -61,24 +61,24 @@ def test_a_map_that_was_cut_off_repeats_no_sample(store):
     with pytest.raises(KeyboardInterrupt) as error:
         run.carry_out(interrupted)
     assert len(error.value.record.rounds) == 2
-    again = MapRun.resumed(full_map(), store.load(run.run_id), store)
+    again = MapRun.resumed(full_map(), store.load(run.kept.run_id), store)
     again.carry_out(interrupted)
     assert calls == [1, 2, 4, 4, 8]
-    assert len(store.load(run.run_id).rounds) == 4
+    assert len(store.load(run.kept.run_id).rounds) == 4
 
 
 def test_a_sample_that_was_under_way_is_measured_first(store):
     run = MapRun(full_map(), name="a cache", metrics=METRICS, store=store)
     search = full_map()
     asked = [search.ask() for _ in range(3)]
-    run.begin()
+    run.kept.begin()
     seen = []
 
     def seeing(sample):
         seen.append(sample)
         return measure(sample)
 
-    again = MapRun.resumed(full_map(), store.load(run.run_id), store, begun=[asked[2]])
+    again = MapRun.resumed(full_map(), store.load(run.kept.run_id), store, begun=[asked[2]])
     again.carry_out(seeing)
     assert seen[0] == asked[2]
     assert sorted(each.point["size"] for each in seen) == [1, 2, 4, 8]
@@ -96,7 +96,7 @@ def test_a_sample_that_fails_is_kept_with_its_reason(store):
     reasons = [each.reason for each in surface.samples]
     assert reasons == [None, "the server did not start", None, None]
     assert told == list(surface.samples)
-    assert samples_of(store.load(run.run_id)) == told
+    assert samples_of(store.load(run.kept.run_id)) == told
 
 
 def test_samples_of_earlier_maps_are_kept_with_the_map(store):
@@ -105,7 +105,7 @@ def test_samples_of_earlier_maps_are_kept_with_the_map(store):
     search = full_map()
     run = MapRun(search, name="a cache", metrics=METRICS, reused=known[:3], store=store)
     run.carry_out(measure)
-    record = store.load(run.run_id)
+    record = store.load(run.kept.run_id)
     assert reused_in(record) == list(known[:3])
     assert [each.sample.point["size"] for each in samples_of(record)] == [8]
     again = MapRun.resumed(full_map(), record, store)

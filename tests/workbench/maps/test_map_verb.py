@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from benchrigor.model import Estimate
 from benchrigor.storage import Journal
+from benchrigor.workbench.maps import responses
 from benchrigor.workbench.maps.map_run import sample_in
 
 ROOT = Path(__file__).parents[3]
@@ -132,6 +134,39 @@ def test_a_function_is_mapped_told_and_kept(cli, store, folder):
     assert listed["reason"] == "satisfied"
     assert cli("show").stdout == result.stdout
     assert "place" in cli("explain").stdout
+
+
+def test_a_map_is_as_wide_as_the_terminal(cli, folder, monkeypatch):
+    """Only the command that goes on with it is unbroken, so that it can be copied."""
+    monkeypatch.setenv("COLUMNS", "40")
+    name = written(folder, FUNCTION)
+    for result in (cli("map", name, "--dry-run"), cli("map", name), cli("show"), cli("explain")):
+        lines = [*result.stdout.splitlines(), *result.stderr.splitlines()]
+        long = [line for line in lines if len(line) > 40]
+        assert all(line.startswith("  benchrigor explain") for line in long), long
+
+
+def test_numbers_that_do_not_steer_are_kept_without_the_one_that_does(
+    cli, store, folder, monkeypatch
+):
+    """As of a command that printed a rate below 0 once."""
+
+    def answers(_name, point, *_):
+        rate = -1.0 if dict(point) == {"threads": 4, "page": "large"} else 100.0 * point["threads"]
+        one = {"confidence": 0.95, "n": 9, "n_effective": 9.0, "method": "told"}
+        answer = {"rate": rate, "delay": 3.0}
+        return {name: Estimate(value=x, low=x, high=x, **one) for name, x in answer.items()}
+
+    monkeypatch.setattr(responses, "values_of", answers)
+    ways = 'direction = {rate = "higher", delay = "lower"}'
+    text = FUNCTION.replace("answers:rate", "answers:several").replace('direction = "higher"', ways)
+    result = cli("map", written(folder, text + '[design]\nkind = "full"\n'))
+    assert result.exit_code == 0, result.stderr
+    assert "threads 4, page large: failed, rate.value is -1.0" in result.stderr.replace("\n  ", " ")
+    assert "no number threads 4, page large: failed" in result.stdout
+    rounds = Journal(store).load(Journal(store).runs()[0]["run_id"]).rounds
+    kept = [sorted(sample_in(finished).estimates) for finished in rounds]
+    assert sorted(kept) == [["delay"], *[["delay", "rate"]] * 7]
 
 
 def test_a_map_as_json_has_samples_and_predictions(cli, folder):

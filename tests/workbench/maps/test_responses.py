@@ -16,6 +16,7 @@ from benchrigor.workbench.maps.responses import (
     search_options,
     unfinished_samples,
     values_of,
+    without_wrong_numbers,
 )
 from benchrigor.workbench.maps.surfaces_of_maps import search_for
 from benchrigor.workbench.peak_run import PeakRun
@@ -87,6 +88,16 @@ def test_what_a_function_returns_is_an_estimate(tmp_path):
         values_of("answering:wrong", POINT, str(tmp_path))
 
 
+def test_numbers_that_do_not_steer_are_kept_where_the_one_that_does_is_wrong():
+    """The sample counts as failed for the response that steers alone."""
+    right, wrong = (Estimate(value=x, low=x - 1, high=x + 1, **ONE) for x in (9.0, -9.0))
+    found = without_wrong_numbers(Found(estimates={"rate": wrong, "delay": right}))
+    assert dict(found.estimates) == {"delay": right}
+    assert found.reason is not None
+    told = Measured(sample=Sample(id=0, point=POINT), estimates=found.estimates)
+    assert (told.lacks("rate"), told.lacks("delay")) == (True, False)
+
+
 class Queue:
     """A server that serves 200 a second, one after the other."""
 
@@ -116,18 +127,18 @@ def begun(tmp_path):
     file = read_map(tmp_path / "map.toml")
     store = Journal(tmp_path / "runs.sqlite")
     whole = MapRun(search_for(file), name="a map", metrics=(metric_of(file.response),), store=store)
-    whole.begin()
+    whole.kept.begin()
     sample = Sample(id=0, point={"threads": 2})
     options = search_options(file.response, sample)
     run = PeakRun(
         PeakSearch(**options),
-        name=f"a search (of map {whole.run_id})",
+        name=f"a search (of map {whole.kept.run_id})",
         options={**options, "limits": codec.encode(options["limits"])},
-        subject={"part of": whole.run_id, "sample": codec.encode(sample)},
+        subject={"part of": whole.kept.run_id, "sample": codec.encode(sample)},
         store=store,
     )
     run.carry_out(Queue())
-    return file, store, whole.run_id, run.run_id
+    return file, store, whole.kept.run_id, run.kept.run_id
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_a_process_predicts_left_out_samples_as_the_formula_says() -> None:
     logs, errors = noisy(3, bend=wave)
     fitted = fit_gaussian_process(SPACE, GRID, logs, errors)
     rows = SPACE.coordinates(GRID)
-    kernel, level, spread = fitted.regressor.kernel_, fitted.level, fitted.spread
+    kernel, level, spread = fitted.kernel, fitted.level, fitted.spread
     covariance = spread**2 * kernel(rows) + np.diag(errors**2)
     for left in (0, 7, 23):
         rest = np.delete(np.arange(len(GRID)), left)
@@ -117,6 +117,17 @@ def test_predictions_are_the_margins_of_joint_ones() -> None:
         mean, covariance = fitted.joint(GRID)
         assert fitted.predictions(GRID)[0] == pytest.approx(mean)
         assert fitted.predictions(GRID)[1] ** 2 == pytest.approx(np.diag(covariance), abs=1e-9)
+
+
+def test_sums_of_points_have_the_moments_that_those_of_the_points_give() -> None:
+    logs, errors = noisy(8, bend=wave)
+    sums = np.random.default_rng(8).normal(size=(3, len(GRID)))
+    for fit in (fit_quadratic, fit_gaussian_process):
+        fitted = fit(SPACE, GRID[::2], logs[::2], errors[::2])
+        assert fitted is not None
+        (mean, covariance), (of_sums, together) = fitted.joint(GRID), fitted.joint(GRID, sums)
+        assert of_sums == pytest.approx(sums @ mean)
+        assert together == pytest.approx(sums @ covariance @ sums.T, abs=1e-9)
 
 
 def test_of_many_points_all_count_though_some_choose_the_scales() -> None:

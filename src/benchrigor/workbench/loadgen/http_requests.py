@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from benchrigor.errors import MissingExtra
 from benchrigor.model.checks import refuse, wrong_number, wrong_values
@@ -17,6 +18,15 @@ from benchrigor.workbench.loadgen.sending import Answer, RequestFailed, Send
 
 _LARGEST_BODY = 2**24
 _PIECE = 2**16
+
+
+def is_url(url: object) -> bool:
+    """Return whether it is a URL of http or https, with a host and no wrong port."""
+    try:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +63,6 @@ class HttpRequest:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        is_url = isinstance(self.url, str) and self.url.startswith(("http://", "https://"))
         is_method = isinstance(self.method, str) and self.method.isalpha()
         is_status = self.status is None or (
             isinstance(self.status, int) and 100 <= self.status <= 599
@@ -64,7 +73,12 @@ class HttpRequest:
         refuse(
             wrong_values(
                 [
-                    ("url", hide_secrets(self.url), is_url, "http://HOST[:PORT]/PATH, or https://"),
+                    (
+                        "url",
+                        hide_secrets(self.url),
+                        is_url(self.url),
+                        "http://HOST[:PORT]/PATH, or https://",
+                    ),
                     ("method", self.method, is_method, "a word such as GET"),
                     ("status", self.status, is_status, "a number from 100 to 599"),
                     ("headers", hide_secrets(self.headers), are_headers, "texts by name"),

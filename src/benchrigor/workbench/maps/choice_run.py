@@ -7,13 +7,11 @@ import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from benchrigor.errors import BenchrigorError
 from benchrigor.model import (
     Analysis,
-    Decision,
     Estimate,
     Kind,
     Metric,
@@ -27,6 +25,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.one_line import OneLine
 from benchrigor.protocols import Store
+from benchrigor.workbench.kept_run import KeptRun, keep_record
 from benchrigor.workbench.maps.map_run import finish_each
 from benchrigor.workbench.planning.best_choice import UNDECIDED, BestChoice, Choice, Turn
 
@@ -110,34 +109,25 @@ class ChoiceRun:
         store: Store | None = None,
         now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self._choice, self._store, self._now_ns = choice, store, now_ns
-        self._header = RunRecord(
+        self._choice, self._metric, self._now_ns = choice, metric, now_ns
+        self._reason: StopReason | None = None
+        self.kept = KeptRun(
+            KIND,
+            subject,
+            store,
             name=name,
-            options=Options(budget_s=math.inf),
             metrics=(metric,),
-            seed=0,
-            rounds=(),
-            analyses=(),
-            subject={"kind": KIND, **(subject or {})},
+            options=Options(budget_s=math.inf),
             provenance=provenance,
         )
-        self._rounds: list[Round] = []
-        self.run_id: str | None = None
 
     @classmethod
     def resumed(cls, choice: BestChoice, record: RunRecord, store: Store) -> ChoiceRun:
         """Take up a stored choice; ``choice`` is told its turns."""
         run = cls(choice, name=record.name, metric=record.metrics[0], store=store)
-        run._header = replace(run._header, subject=record.subject, provenance=record.provenance)
-        run._rounds, run.run_id = list(record.rounds), record.run_id
+        run.kept.take_up(record)
         recall_turns(choice, record)
         return run
-
-    def begin(self) -> str | None:
-        """Open the run in the store, once, and return its id; None without a store."""
-        if self._store is not None and self.run_id is None:
-            self.run_id = self._store.begin(self._header)
-        return self.run_id
 
     def carry_out(
         self,
@@ -167,7 +157,7 @@ class ChoiceRun:
         BenchrigorError
             What ends it; the error has what is finished as ``record``.
         """
-        self.begin()
+        self.kept.begin()
         running: dict[Future[TurnDone], str] = {}
         waiting: list[Turn] = []
         late_ns = self._now_ns() + 1e9 * deadline_s
@@ -183,7 +173,7 @@ class ChoiceRun:
         def may_begin() -> bool:
             return self._now_ns() < late_ns
 
-        try:
+        with keep_record(self.record):
             for future in finish_each(begin, hosts=hosts, may_begin=may_begin):
                 del running[future]
                 done = future.result()
@@ -191,15 +181,10 @@ class ChoiceRun:
                 if done.lost:
                     self._withdraw(waiting, done.turn.host)
                 after(done)
-        except (BenchrigorError, KeyboardInterrupt) as error:
-            error.record = self.record()  # type: ignore[union-attr]
-            raise
         found = self._choice.result()
         is_decided = found.verdict != UNDECIDED
-        reason = StopReason.SATISFIED if is_decided else StopReason.TIME_BUDGET
-        self._header = replace(self._header, decision=Decision(stop=True, reason=reason))
-        if self._store is not None and self.run_id is not None:
-            self._store.finish(self.run_id, self.record())
+        self._reason = StopReason.SATISFIED if is_decided else StopReason.TIME_BUDGET
+        self.kept.finish(self.record())
         return found
 
     def _next(self, waiting: list[Turn], busy: Collection[str]) -> Turn | None:
@@ -220,29 +205,26 @@ class ChoiceRun:
 
     def _keep(self, done: TurnDone) -> None:
         tell_turn(self._choice, self._choice.tell, done)
-        finished = Round(
-            plan=RoundPlan(index=len(self._rounds)),
-            elapsed_ns=round(done.cost_s * 1e9),
-            readings={},
-            facts={_TURN: json.dumps(codec.encode(done))},
+        self.kept.add(
+            Round(
+                plan=RoundPlan(index=len(self.kept.rounds)),
+                elapsed_ns=round(done.cost_s * 1e9),
+                readings={},
+                facts={_TURN: json.dumps(codec.encode(done))},
+            )
         )
-        self._rounds.append(finished)
-        if self._store is not None and self.run_id is not None:
-            self._store.append(self.run_id, finished)
 
     def record(self) -> RunRecord:
         """Return the run so far; its estimate is the choice over the best other one."""
         found = self._choice.result()
         analysis = Analysis(
-            metric=self._header.metrics[0],
+            metric=self._metric,
             kind=Kind.READINGS,
-            n=len(self._rounds),
+            n=len(self.kept.rounds),
             estimate=found.prediction,
             notices=found.notices,
         )
-        return replace(
-            self._header, rounds=tuple(self._rounds), analyses=(analysis,), run_id=self.run_id
-        )
+        return self.kept.record(analysis, reason=self._reason)
 
 
 def turns_of(record: RunRecord) -> Sequence[TurnDone]:

@@ -8,7 +8,7 @@ import signal
 import socket
 import string
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -23,6 +23,7 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
+from benchrigor.workbench.loadgen.http_requests import is_url
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.placeholders import filled, places_in
 from benchrigor.workloads.processes.command_line import CommandLine, last_lines, shown
@@ -87,34 +88,32 @@ class LifeCycle(OneLine):
     timeouts: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        commands = {name: getattr(self, name) for name in COMMANDS}
+        given = {name: getattr(self, name) for name in COMMANDS if getattr(self, name) is not None}
         waits = [self.ready, self.port, self.ready_command]
         n_waits = len(waits) - waits.count(None)
-        is_url = self.ready is None or str(self.ready).startswith(("http://", "https://"))
+        is_ready = self.ready is None or any(places_in(self.ready)) or is_url(self.ready)
         is_port = self.port is None or any(places_in(self.port)) or _is_port(self.port)
         refuse(
             wrong_values(
-                (name, each, _is_command(each), "a program and its arguments")
-                for name, each in commands.items()
-                if each is not None
-            ),
-            wrong_values(
                 [
-                    ("ready", self.ready, is_url, "http://HOST[:PORT]/PATH, or https://"),
+                    *(
+                        (name, words, _is_command(words), "a program and its arguments")
+                        for name, words in given.items()
+                    ),
+                    ("ready", self.ready, is_ready, "http://HOST[:PORT]/PATH, or https://"),
                     ("port", self.port, is_port, "a number from 1 to 65535, or a place for one"),
                 ]
             ),
             [f"{n_waits} of ready, port and ready_command are given, expected one"]
-            if n_waits > 1 or (self.start is not None and not n_waits)
-            else [],
+            * (n_waits > 1 or (self.start is not None and not n_waits)),
             (
                 f"timeouts has {short(name)}, expected some of {', '.join(TIMEOUTS_S)}"
                 for name in sorted({*self.timeouts} - {*TIMEOUTS_S})
             ),
             *(wrong_number(f"timeouts[{name!r}]", each) for name, each in self.timeouts.items()),
         )
-        for name, each in commands.items():
-            object.__setattr__(self, name, None if each is None else tuple(each))
+        for name, words in given.items():
+            object.__setattr__(self, name, tuple(words))
 
     def at(self, point: Point) -> LifeCycle:
         """Return it with the levels of a point in their places."""
@@ -127,8 +126,7 @@ class LifeCycle(OneLine):
 
 
 def _is_port(port: object) -> bool:
-    is_number = isinstance(port, int | str) and str(port).isdecimal()  # True is none
-    return is_number and 0 < int(str(port)) < 65536
+    return str(port).isdecimal() and 0 < int(str(port)) < 65536
 
 
 def _is_command(words: object) -> bool:
@@ -327,11 +325,16 @@ class Server:
 
     def _unready(self, limit_s: float) -> str:
         """Return why the server is not ready; empty if it is."""
-        if self._now.ready_command is not None:
-            return self._carried_out("ready", self._now.ready_command, limit_s).how
-        if self._now.ready is None:
-            return _refusal(lambda: _connect(self._now.port, limit_s))
-        return _refusal(lambda: _request(str(self._now.ready), limit_s))
+        now = self._now
+        if now.ready_command is not None:
+            return self._carried_out("ready", now.ready_command, limit_s).how
+        try:
+            if now.ready is not None:
+                return _request(now.ready, limit_s)
+            socket.create_connection(("localhost", int(str(now.port))), timeout=limit_s).close()
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
 
     def _run(self, name: str) -> None:
         """Run the command of a step, if there is one; WorkloadFailed if it fails."""
@@ -363,19 +366,6 @@ class Server:
             output.file.close()
             self.steps.append(StepDone(name=name, how=str(error)))
             raise WorkloadFailed(f"{name}: {error}") from None
-
-
-def _refusal(look: Callable[[], str]) -> str:
-    """Return what a look says, or raises."""
-    try:
-        return look()
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        return f"{type(error).__name__}: {error}"
-
-
-def _connect(port: object, limit_s: float) -> str:
-    with socket.create_connection(("localhost", int(str(port))), timeout=limit_s):
-        return ""
 
 
 def _request(url: str, limit_s: float) -> str:

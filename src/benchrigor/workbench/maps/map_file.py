@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.cli.targets import names_function
-from benchrigor.model.checks import refuse, wrong_choice, wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.session.measuring import TIME
@@ -20,9 +19,12 @@ from benchrigor.storage.toml_tables import (
     Reader,
     TomlTables,
     as_it_is,
+    choice_of,
     flag_of,
     list_of,
+    reader_of,
     seconds_of,
+    several_of,
     share_of,
     table_of,
     text_of,
@@ -38,7 +40,9 @@ from benchrigor.workbench.loadgen.limit_texts import limit_of
 from benchrigor.workbench.loadgen.load_command import LoadCommand
 from benchrigor.workbench.maps.life_cycle import COMMANDS, TIMEOUTS_S, LifeCycle
 from benchrigor.workbench.planning.search import PeakSearch
+from benchrigor.workbench.planning.surface_map import ADAPTIVE, D_OPTIMAL, DESIGNS
 from benchrigor.workbench.pool.host_table import HostTable, read_hosts
+from benchrigor.workbench.surfaces.designs import wrong_samples
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
 from benchrigor.workbench.surfaces.placeholders import filled, places_in
 from benchrigor.workloads.processes.picking import Pick
@@ -52,52 +56,32 @@ VALUE = "value"  # the name of a response that has none of its own
 HOST = "host"  # the place for the name of the host on which a sample is measured
 
 
-def _pick(name: str, value: Any) -> Pick:
-    return Pick.parse(text_of(name, value))
+def _is_limit(value: Any) -> bool:
+    """Whether it is a text; or a table of a factor, in which each of its levels has one."""
+    by_level = [*value.values()] if isinstance(value, dict) else [{"": value}]
+    is_one = len(by_level) == 1 and isinstance(by_level[0], dict)
+    return is_one and all(isinstance(text, str) for text in by_level[0].values())
 
 
-def _picks(name: str, value: Any) -> list[str]:
-    return [str(_pick(name, each)) for each in (value if isinstance(value, list) else [value])]
+def _is_function(value: Any) -> bool:
+    return isinstance(value, str) and names_function(value)
 
 
-def _texts(name: str, value: Any) -> list[str]:
-    return [text_of(name, each) for each in (value if isinstance(value, list) else [value])]
-
-
-def _function(name: str, value: Any) -> str:
-    fits = isinstance(value, str) and names_function(value)
-    refuse(wrong_values([(name, value, fits, "module:function")]))
-    return str(value)
-
-
-def _limit(name: str, value: Any) -> Any:
-    """Take a text; or a table of a factor, in which each of its levels has one."""
-    by_level = list(value.values()) if isinstance(value, dict) else [{"": value}]
-    fits = len(by_level) == 1 and isinstance(by_level[0], dict)
-    texts = by_level[0].values() if fits else [None]
-    expected = 'a text such as "40ms", or such texts by the levels of a factor'
-    refuse(wrong_values([(name, value, all(isinstance(each, str) for each in texts), expected)]))
-    return value
-
-
-def _choice(*words: str) -> Reader:
-    def read(name: str, value: Any) -> Any:
-        refuse(wrong_choice(name, value, words))
-        return value
-
-    return read
+_texts = several_of(text_of)
+_picks = several_of(lambda name, value: str(Pick.parse(text_of(name, value))))
+_limit = reader_of(_is_limit, 'a text such as "40ms", or such texts by the levels of a factor')
+_direction = choice_of(*map(str, Direction))
 
 
 def _directions(name: str, value: Any) -> Any:
     """Take a direction, or a table of them by response."""
-    for each in value.values() if isinstance(value, dict) and value else [value]:
-        refuse(wrong_choice(name, each, tuple(map(str, Direction))))
+    several_of(_direction)(name, [*value.values()] if isinstance(value, dict) and value else value)
     return value
 
 
 _FACTOR = {"levels": list_of, "scale": as_it_is, "change": seconds_of, "workload": flag_of}
 _DESIGN = {
-    "kind": _choice("adaptive", "d-optimal", "full"),
+    "kind": choice_of(*DESIGNS),
     "samples": whole_of,
     "seed": whole_of,
     "target": share_of,
@@ -113,7 +97,7 @@ _SEARCH = {
 }
 _SLOS = {"slo": _texts}
 _AROUND = {"prepare": words_of, "recover": words_of}
-_SENT = {"arrivals": _choice(*ARRIVALS), "timeout": seconds_of, "processes": whole_of}
+_SENT = {"arrivals": choice_of(*ARRIVALS), "timeout": seconds_of, "processes": whole_of}
 _ANY_PEAK = {**_LIMITS, "limits": table_of, **_SEARCH, **_AROUND}
 _PEAKS: dict[str, Mapping[str, Reader]] = {
     "url": {**_REQUEST, **_SENT, **_SLOS, **_ANY_PEAK},
@@ -121,21 +105,17 @@ _PEAKS: dict[str, Mapping[str, Reader]] = {
     "command": {
         "command": words_of,
         "read": _picks,
-        "load": _choice("rate", "users", "connections"),
+        "load": choice_of("rate", "users", "connections"),
         **_ANY_PEAK,
     },
 }
-_GENERATOR = {
-    "load": "rate",
-    "arrivals": ARRIVALS[0],
-    **dict.fromkeys(("timeout_s", "processes", "prepare", "recover")),
-}
+_GENERATOR = {"load": "rate", "arrivals": ARRIVALS[0], "timeout_s": None, "processes": None}
 _WAY = {"direction": _directions}
 _TAKES = {"accuracy": share_of, "budget": seconds_of, "timeout": seconds_of}
 _RESPONSES: dict[str, Mapping[str, Reader]] = {
     "peak": {"peak": table_of},
     "command": {"command": words_of, "read": _picks, **_TAKES, **_WAY},
-    "function": {"function": _function, **_WAY},
+    "function": {"function": reader_of(_is_function, "module:function"), **_WAY},
 }
 
 
@@ -167,9 +147,11 @@ class PeakResponse(OneLine):
 
     def limits_at(self, point: Point) -> list[Limit]:
         """Return what the server must keep at a point."""
-        texts = {metric: _text_at(given, point) for metric, given in self.limits.items()}
-        found = [limit_of(metric, text, self.unit(metric)) for metric, text in texts.items()]
-        return found + [share_of_good(each) for each in filled(list(self.slos), point)]
+        found = [
+            limit_of(metric, _text_at(given, point), self.unit(metric))
+            for metric, given in self.limits.items()
+        ]
+        return found + [share_of_good(slo) for slo in filled([*self.slos], point)]
 
     def unit(self, metric: str) -> str:
         """Return the unit in which a metric is read."""
@@ -178,18 +160,11 @@ class PeakResponse(OneLine):
 
     def generator_at(self, point: Point) -> dict[str, Any]:
         """Return what offers the load at a point, as searches for a peak describe it."""
-        found: dict[str, Any] = filled(
-            {
-                **_GENERATOR,
-                **self.generator,
-                "kind": "command" if self.command else "http",
-                "words": self.command,
-                "requests": self.requests,
-            },
-            point,
-        )
-        lines = {name: shlex.join(found[name]) for name in _AROUND if found[name]}
-        return found | lines | {"read": list(self.read)}
+        kind = "command" if self.command else "http"
+        told = {**_GENERATOR, **self.generator, "words": self.command, "requests": self.requests}
+        found: dict[str, Any] = filled(told, point)
+        lines = {name: shlex.join(found[name]) if name in found else None for name in _AROUND}
+        return {**found, **lines, "kind": kind, "read": [*self.read]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,10 +317,14 @@ def _map_of(tables: TomlTables) -> MapFile:
     if "factors" in top and not made:
         tables.note(("factors",), "factors is empty, expected at least one")
     factors = tuple(each for each in made if each is not None)
-    design = {"kind": "adaptive", **tables.table(("design",), _DESIGN)}
-    life_cycle, hosts = _life_cycle(tables), read_hosts(tables)
-    is_right = len(factors) == len(made) > 0
-    response = _response(tables, Space(factors) if is_right else None)
+    design = {"kind": ADAPTIVE, **tables.table(("design",), _DESIGN)}
+    hosts = read_hosts(tables)
+    space = Space(factors) if len(factors) == len(made) > 0 else None
+    samples = tables.at("design", "samples")
+    if space is not None and design["kind"] == D_OPTIMAL and samples == design.get("samples"):
+        tables.note(("design",), *wrong_samples(space, samples))
+    life_cycle = _life_cycle(tables, space)
+    response = _response(tables, space)
     best = tables.table(("best",), {"margin": share_of})
     _check_places(tables)
     if hosts is not None and hosts.generators:
@@ -389,14 +368,25 @@ def _seconds(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _life_cycle(tables: TomlTables) -> LifeCycle | None:
+def _life_cycle(tables: TomlTables, space: Space | None) -> LifeCycle | None:
     if not isinstance(tables.at("server"), Mapping):
         return None
     given = tables.table(("server",), {**_SERVER, "timeouts": table_of})
     if "timeouts" in given:
         limits = dict.fromkeys(TIMEOUTS_S, seconds_of)
         given["timeouts"] = tables.table(("server", "timeouts"), limits)
-    return tables.attempt(("server",), LifeCycle, **given)
+    life_cycle = tables.attempt(("server",), LifeCycle, **given)
+    if life_cycle is not None:
+        for point in _points_of(space, life_cycle.ready, life_cycle.port):
+            tables.attempt(("server",), life_cycle.at, point)
+    return life_cycle
+
+
+def _points_of(space: Space | None, *texts: Any) -> list[Point]:
+    """Return points that differ in what has a place in texts, and are all that these may be at."""
+    names = {name for text in texts for name in places_in(text)}
+    varied = [factor for factor in space.factors if factor.name in names] if space else []
+    return Space(varied).grid() if varied else [{}]
 
 
 def _one_of(tables: TomlTables, keys: Keys, choices: Iterable[str]) -> str:
@@ -469,43 +459,44 @@ def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:
     )
     if space is not None:
         _check_limits(tables, response, space)
-        _check_offered(tables, response, space.grid()[0])
+        _check_offered(tables, response, space)
     return response
 
 
 def _check_limits(tables: TomlTables, response: PeakResponse, space: Space) -> None:
     """Note what is wrong with limits at any point."""
-    levels = {each.name: {*map(str, each.levels)} for each in space.factors}
+    levels = {factor.name: {*map(str, factor.levels)} for factor in space.factors}
     for metric, given in response.limits.items():
         keys = (*_PEAK, metric) if metric in _LIMITS else (*_PEAK, "limits", metric)
-        if isinstance(given, Mapping):
-            ((name, by_level),) = given.items()
-            if {*by_level} != levels.get(name):
-                expected = f"each of {sorted(levels[name])}" if name in levels else "a factor"
-                tables.note(keys, f"{metric} is given by {short(name)}, expected {expected}")
-                continue
-        for text in sorted({_text_at(given, point) for point in space.grid()}):
-            tables.attempt(keys, limit_of, metric, text, response.unit(metric))
-    for text in sorted(
-        {each for point in space.grid() for each in filled([*response.slos], point)}
-    ):
-        tables.attempt((*_PEAK, "slo"), share_of_good, text)
+        name, by_level = next(iter(given.items())) if isinstance(given, Mapping) else ("", given)
+        if name and {*by_level} != levels.get(name):
+            expected = f"each of {sorted(levels[name])}" if name in levels else "a factor"
+            tables.note(keys, f"{metric} is given by {short(name)}, expected {expected}")
+            continue
+        for text in by_level.values() if name else [given]:
+            for point in _points_of(space, text):
+                tables.attempt(keys, limit_of, metric, filled(text, point), response.unit(metric))
+    for text in response.slos:
+        for point in _points_of(space, text):
+            tables.attempt((*_PEAK, "slo"), share_of_good, filled(text, point))
 
 
-def _check_offered(tables: TomlTables, response: PeakResponse, point: Point) -> None:
+def _check_offered(tables: TomlTables, response: PeakResponse, space: Space) -> None:
     """Note what is wrong with requests, and with a search and its command if all else is right."""
-    offered = response.generator_at(point)
-    for index, each in enumerate(offered["requests"]):
+    for index, request in enumerate(response.requests):
         several = tables.at(*_PEAK, "requests") is not None
-        tables.attempt((*_PEAK, *["requests", str(index)] * several), HttpRequest, **each)
+        for point in _points_of(space, request):
+            keys = (*_PEAK, *["requests", str(index)] * several)
+            tables.attempt(keys, HttpRequest, **filled(request, point))
     if not tables.is_right:
         return
-    limits = response.limits_at(point)
+    limits = response.limits_at(space.grid()[0])
     tables.attempt(_PEAK, PeakSearch, limits=limits, **response.search)
-    if response.command:
-        picks, is_rate = [*map(Pick.parse, response.read)], offered["load"] == "rate"
-        command = partial(LoadCommand, limits=limits, is_rate=is_rate)
-        tables.attempt((*_PEAK, "command"), command, offered["words"], picks)
+    is_rate = response.generator.get("load", "rate") == "rate"
+    command = partial(LoadCommand, limits=limits, is_rate=is_rate)
+    for point in _points_of(space, response.command) if response.command else ():
+        words, picks = filled([*response.command], point), [*map(Pick.parse, response.read)]
+        tables.attempt((*_PEAK, "command"), command, words, picks)
 
 
 def _check_places(tables: TomlTables) -> None:
@@ -519,39 +510,40 @@ def _check_places(tables: TomlTables) -> None:
             ("factors", HOST),
             f"{HOST} is a factor, expected another name: {{{HOST}}} is that of the host",
         )
-    for root in ("server", "response"):
-        for keys, name in _places(tables.at(root), (root,)):
-            used.add(name)
-            where = ".".join(keys)
-            offered = keys[:3] == (*_PEAK, "command") and name in _OFFERED
-            if name not in factors and not offered and not (has_hosts and name == HOST):
-                expected = f"{' or '.join(factors)}; {{{{{name}}}}} is that text itself"
-                tables.note(keys, f"{where} has a place for {name}, expected {expected}")
-            elif root == "server" and {*keys[1:2]} & _FIXED and _is_of_workload(factors.get(name)):
-                expected = "none of the workload: the server is not started again for it"
-                tables.note(keys, f"{where} has a place for {name}, expected {expected}")
+    for keys, name in (found for root in ("server", "response") for found in _places(tables, root)):
+        used.add(name)
+        offered = keys[:3] == (*_PEAK, "command") and name in _OFFERED
+        is_fixed = keys[0] == "server" and {*keys[1:2]} & _FIXED
+        expected = ""
+        if name not in factors and not offered and not (has_hosts and name == HOST):
+            expected = f"{' or '.join(factors)}; {{{{{name}}}}} is that text itself"
+        elif is_fixed and tables.at("factors", name, "workload") is True:
+            expected = "none of the workload: the server is not started again for it"
+        if expected:
+            said = f"{'.'.join(keys)} has a place for {name}, expected {expected}"
+            tables.note(keys, said)
     for name in (each for each in factors if each not in used):
         said = f"{name} is unused, expected {{{name}}} in a command, a request or a limit"
         tables.note(("factors", name), said)
 
 
-def _is_of_workload(factor: Any) -> bool:
-    return isinstance(factor, Mapping) and factor.get("workload") is True
-
-
-def _places(item: Any, keys: Keys) -> Iterator[tuple[Keys, str]]:
+def _places(tables: TomlTables, *keys: str) -> Iterator[tuple[Keys, str]]:
     """Yield names of places in texts, and those of factors by whose levels limits are given."""
+    item = tables.at(*keys)
     if isinstance(item, str) and "read" not in keys:
         yield from ((keys, name) for name in places_in(item))
     elif isinstance(item, Mapping):
-        for name, each in item.items():
-            is_limit = (keys == _PEAK and name in _LIMITS) or keys == (*_PEAK, "limits")
-            if is_limit and isinstance(each, Mapping):
-                yield from (((*keys, name), factor) for factor in each)
-            yield from _places(each, (*keys, name))
+        is_by_level = keys in {(*_PEAK, name) for name in _LIMITS} or keys[:-1] == (
+            *_PEAK,
+            "limits",
+        )
+        for name in item:
+            if is_by_level:
+                yield keys, name
+            yield from _places(tables, *keys, name)
     elif isinstance(item, list):
-        for index, each in enumerate(item):
-            yield from _places(each, (*keys, str(index)))
+        for index in range(len(item)):
+            yield from _places(tables, *keys, str(index))
 
 
 def share_of_good(text: str) -> Limit:

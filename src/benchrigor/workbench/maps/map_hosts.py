@@ -66,14 +66,14 @@ def carry_out_on_hosts(
     shared: dict[str, Any] = {
         "document": dict(file.document),
         "cwd": hosts.cwd or cwd,
-        "map_id": run.begin(),
+        "map_id": run.kept.begin(),
         "store": str(store.path) if hosts.is_here else None,
         "hosts": [],  # of the lease
         "lease": 0,
     }
     n_hosts = 1 + hosts.generators
 
-    with pool_for(file, run.begin(), began=_say_begun) as pool:
+    with pool_for(file, run.kept.begin(), began=_say_begun) as pool:
 
         def submit(sample: Sample) -> Future[Found]:
             begun = earlier.get(sample.id)

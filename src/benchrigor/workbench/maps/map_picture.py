@@ -235,14 +235,12 @@ def _draw_samples(
         _dots(axes, [(place, height) for place in at], kind, **edge)
         return
     best = {**drawing.best.point, factor.name: None}
-    here: list[tuple[float, float]] = []
-    elsewhere: list[tuple[float, float]] = []
+    places: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
     for place, each in zip(at, samples, strict=True):
         is_here = {**each.sample.point, factor.name: None} == best
-        own = here if is_here else elsewhere
-        own.append((place, each.estimates[drawing.response].value))
-    _dots(axes, elsewhere, "measured elsewhere", marker="o", color=PALE)
-    _dots(axes, here, _MEASURED, marker="o", color=INK)
+        places[is_here].append((place, each.estimates[drawing.response].value))
+    _dots(axes, places[False], "measured elsewhere", marker="o", color=PALE)
+    _dots(axes, places[True], _MEASURED, marker="o", color=INK)
 
 
 def _draw_check(drawing: _Drawing, axes: Axes) -> None:

@@ -75,7 +75,7 @@ def surface_page(
         lines += [f"{response}:"] if len(units) > 1 else []
         lines += rows if whole or response == known[0] else rows[:1]
     lines += row("limits", [_show_outside(surface, most)])
-    lines += row("no number", [_show_lacking(surface, next(iter(units.values()), ""), most)])
+    lines += row("no number", [_show_lacking(surface, *next(iter(units.items())), most)])
     if whole:
         for response in known:
             lines += _ranking(surface, response, units[response])
@@ -174,14 +174,13 @@ def _show_outside(surface: Surface, most: int) -> str:
     return f"no load keeps them at {_few(shown, most)}"
 
 
-def _show_lacking(surface: Surface, unit: str, most: int) -> str:
-    """Show the other samples that have no estimate, and why."""
+def _show_lacking(surface: Surface, response: str, unit: str, most: int) -> str:
+    """Show the other samples that have no estimate of the first response, and why."""
     told = {each.sample.id for each in surface.outside()}
-    lacking = [each for each in surface.samples if not each.estimates]
     shown = [
         f"{show_point(each.sample.point)}: {_show_lack(each, unit)}"
-        for each in lacking
-        if each.sample.id not in told
+        for each in surface.samples
+        if response not in each.estimates and each.sample.id not in told
     ]
     return _few(shown, most)
 
@@ -213,7 +212,8 @@ def _samples(surface: Surface, units: Mapping[str, str]) -> list[Part]:
             show_short(each.estimates[name], unit) if name in each.estimates else "-"
             for name, unit in units.items()
         )
-        why = "" if each.estimates else _show_lack(each, next(iter(units.values()), ""))
+        first, of_first = next(iter(units.items()))
+        why = each.reason or "" if first in each.estimates else _show_lack(each, of_first)
         levels = (str(each.sample.point[name]) for name in names)
         took = show_duration(each.cost_s) if each.cost_s else ""
         rows.append((str(each.sample.id), *levels, *found, took, why))
@@ -299,7 +299,7 @@ def plan_page(
         takes += (
             f", {show_duration(ends_s[-1] + more * expected_s)} with {many(more, 'further one')}"
         )
-    lines += row("takes", [takes or "nothing tells how long a sample takes"])
+    lines += row("takes", [takes or "nothing tells how long a sample takes" * bool(points)])
     if ends_s and hosts > 1:
         clock_s = ends_s[-1] / len(points) * math.ceil(len(points) / hosts)
         lines += row("by clock", [f"about {show_duration(clock_s)} on {hosts} hosts"])

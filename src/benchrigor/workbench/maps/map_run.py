@@ -7,13 +7,12 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from benchrigor.errors import BenchrigorError, WorkloadFailed
+from benchrigor.errors import WorkloadFailed
 from benchrigor.model import (
     Analysis,
-    Decision,
     Estimate,
     Kind,
     Metric,
@@ -26,6 +25,7 @@ from benchrigor.model import (
     codec,
 )
 from benchrigor.protocols import Store
+from benchrigor.workbench.kept_run import KeptRun, keep_record
 from benchrigor.workbench.maps.life_cycle import StepDone
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.surfaces.samples import Measured, Sample
@@ -154,21 +154,19 @@ class MapRun:
         store: Store | None = None,
         now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self._search, self._store, self._now_ns = search, store, now_ns
+        self._search, self._metrics, self._now_ns = search, metrics, now_ns
         search.recall(reused, own=False)
-        self._header = RunRecord(
+        self._reason: StopReason | None = None
+        self.kept = KeptRun(
+            KIND,
+            {**(subject or {}), _REUSED: codec.encode(list(reused))},
+            store,
             name=name,
-            options=Options(budget_s=math.inf if search.budget_s is None else search.budget_s),
             metrics=metrics,
-            seed=0,
-            rounds=(),
-            analyses=(),
-            subject={"kind": KIND, **(subject or {}), _REUSED: codec.encode(list(reused))},
+            options=Options(budget_s=math.inf if search.budget_s is None else search.budget_s),
             provenance=provenance,
         )
-        self._rounds: list[Round] = []
         self._begun: list[Sample] = []  # by an earlier process
-        self.run_id: str | None = None
 
     @classmethod
     def resumed(
@@ -177,19 +175,12 @@ class MapRun:
         """Take up a stored map; ``search`` is told its samples, and which were under way."""
         reused = reused_in(record)
         run = cls(search, name=record.name, metrics=record.metrics, reused=reused, store=store)
-        run._header = replace(run._header, subject=record.subject, provenance=record.provenance)
-        run._rounds, run.run_id = list(record.rounds), record.run_id
+        run.kept.take_up(record)
         search.recall(samples_of(record))
         run._begun = sorted(begun, key=lambda sample: sample.id)
         for sample in run._begun:
             search.take_up(sample)
         return run
-
-    def begin(self) -> str | None:
-        """Open the run in the store, once, and return its id; None without a store."""
-        if self._store is not None and self.run_id is None:
-            self.run_id = self._store.begin(self._header)
-        return self.run_id
 
     def carry_out(
         self,
@@ -234,7 +225,7 @@ class MapRun:
         BenchrigorError
             What else ends it, likewise.
         """
-        self.begin()
+        self.kept.begin()
         late_ns = self._now_ns() + 1e9 * deadline_s
         running: dict[Future[Found], tuple[Sample, int]] = {}
 
@@ -249,21 +240,17 @@ class MapRun:
         def may_begin() -> bool:
             return self._now_ns() < late_ns
 
-        try:
+        with keep_record(self.record):
             for future in finish_each(begin, hosts=hosts, may_begin=may_begin):
                 sample, begun_ns = running.pop(future)
                 self._tell(sample, future.result(), self._now_ns() - begun_ns)
                 after(self._search.last)
                 self._refuse_failing()
-        except (BenchrigorError, KeyboardInterrupt) as error:
-            error.record = self.record()  # type: ignore[union-attr]
-            raise
         reason = self._search.reason()
         if reason is StopReason.EXHAUSTED and self._now_ns() >= late_ns:
             reason = StopReason.TIME_BUDGET
-        self._header = replace(self._header, decision=Decision(stop=True, reason=reason))
-        if self._store is not None and self.run_id is not None:
-            self._store.finish(self.run_id, self.record())
+        self._reason = reason
+        self.kept.finish(self.record())
         return self._search.result()
 
     def _next(self) -> Sample | None:
@@ -280,21 +267,20 @@ class MapRun:
             cost_s=(elapsed_ns / 1e9 if found.spent_s is None else found.spent_s) + found.before_s,
             reason=found.reason,
         )
-        self._rounds.append(round_of(self._search.last, found))
-        if self._store is not None and self.run_id is not None:
-            self._store.append(self.run_id, self._rounds[-1])
+        self.kept.add(round_of(self._search.last, found))
 
     def _refuse_failing(self) -> None:
         """Raise what failed if there is nothing else so far: further samples would fail, too."""
-        samples = [*map(sample_in, self._rounds)]
-        if len(samples) == _MOST_FAILED and all(each.failed for each in samples):
-            why = samples[-1].reason
-            raise WorkloadFailed(f"the first {_MOST_FAILED} samples failed, the last: {why}")
+        if len(self.kept.rounds) == _MOST_FAILED:
+            samples = [*map(sample_in, self.kept.rounds)]
+            if all(each.lacks(self._metrics[0].name) for each in samples):
+                why = samples[-1].reason
+                raise WorkloadFailed(f"the first {_MOST_FAILED} samples failed, the last: {why}")
 
     def record(self) -> RunRecord:
         """Return the run so far; its estimate is what the best point is predicted to be."""
-        surface, n = self._search.result(), len(self._rounds)
-        analyses = tuple(
+        surface, n = self._search.result(), len(self.kept.rounds)
+        analyses = (
             Analysis(
                 metric=metric,
                 kind=Kind.READINGS,
@@ -303,11 +289,9 @@ class MapRun:
                 if metric.name in surface.responses and surface.missed(metric.name) is not None
                 else None,
             )
-            for metric in self._header.metrics
+            for metric in self._metrics
         )
-        return replace(
-            self._header, rounds=tuple(self._rounds), analyses=analyses, run_id=self.run_id
-        )
+        return self.kept.record(*analyses, reason=self._reason)
 
 
 def round_of(measured: Measured, found: Found) -> Round:

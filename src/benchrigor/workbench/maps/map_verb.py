@@ -116,7 +116,7 @@ def map_(
 def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
     """Print the samples of a map in their order, and what they are expected to take."""
     samples = search.planned()
-    expected_s = _expected_s(file, samples[0]) if samples else 0.0
+    expected_s = _expected_s(file, samples[0]) if samples else None
     seconds: dict[str, Any] = plan_seconds(search, samples, expected_s)
     print_result(
         lambda: plan_page(search, samples, expected_s, hosts=count_hosts(file)),
@@ -155,6 +155,7 @@ def reusable(store: Journal, file: MapFile, provenance: Provenance, cwd: str) ->
             record.subject["file"].get(name) == file.document.get(name)
             for name in ("factors", "server", "response", "hosts")
         )
-        same &= record.subject["cwd"] == cwd and record.provenance.host == provenance.host
-        found += [each for each in samples_of(record) if same and not each.failed]
+        if same and record.subject["cwd"] == cwd and record.provenance.host == provenance.host:
+            steering = record.metrics[0].name
+            found += [each for each in samples_of(record) if not each.lacks(steering)]
     return found

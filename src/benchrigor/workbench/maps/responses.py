@@ -17,7 +17,7 @@ from benchrigor.cli.targets import imported, metrics_for
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed, failed
 from benchrigor.model import Estimate, Metric, Options, RunRecord, StopReason, codec
-from benchrigor.model.checks import is_number
+from benchrigor.model.checks import attempt, is_number
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.series import short
 from benchrigor.protocols import Store
@@ -243,7 +243,7 @@ class Samples:
         restart = self._server[0].restart if self._server else None
         given: dict[str, Any] = {"cwd": self._cwd, "recover": restart, "senders": self._senders}
         generator = generator_of(described, search.limits, **given)
-        found = answer_of_peak(find_peak(run, generator, after=self._after), run.run_id)
+        found = answer_of_peak(find_peak(run, generator, after=self._after), run.kept.run_id)
         return replace(found, before_s=_spent_s(earlier))
 
     def _metric(self, response: MetricResponse, sample: Sample, earlier: RunRecord | None) -> Found:
@@ -256,9 +256,8 @@ class Samples:
             each.name: record.headline(each.name) or record.estimate(each.name) for each in metrics
         }
         estimates = {name: estimate for name, estimate in found.items() if estimate is not None}
-        if metrics[0].name not in estimates:
-            notices = [each.sentence for each in record.notices]
-            return Found(reason=" ".join(notices) or "no number", **told)
+        if metrics[0].name not in estimates:  # the others are kept
+            told["reason"] = " ".join(each.sentence for each in record.notices) or "no number"
         return Found(estimates=estimates, **told)
 
     def _measured(
@@ -327,12 +326,15 @@ def _value_of(target: str, name: str, answer: object) -> Estimate:
 
 def without_wrong_numbers(found: Found) -> Found:
     """Return what was found, without numbers that no surface takes."""
-    for name, estimate in found.estimates.items():
-        try:
-            read_answer(name, estimate, _CONFIDENCE)
-        except InvalidInput as error:
-            return replace(found, estimates={}, reason=str(error))
-    return found
+    wrong: list[str] = []
+    read = {
+        name: attempt(wrong, read_answer, name, estimate, _CONFIDENCE)
+        for name, estimate in found.estimates.items()
+    }
+    if not wrong:
+        return found
+    right = {name: estimate for name, estimate in read.items() if estimate is not None}
+    return replace(found, estimates=right, reason="; ".join(wrong))
 
 
 def answer_of_peak(peak: PeakRate, run_id: str | None) -> Found:

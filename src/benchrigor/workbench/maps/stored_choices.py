@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import hint, wants_details
+from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, say
 from benchrigor.cli.targets import refuse_hidden
 from benchrigor.control_characters import escaped
@@ -130,7 +130,7 @@ def _taking(
     shared: dict[str, Any] = {
         "document": subject["file"],
         "cwd": subject["cwd"],
-        "map_id": run.begin(),
+        "map_id": run.kept.begin(),
         "store": str(store.path) if file.hosts is None or file.hosts.is_here else None,
         "response": metric_of(file.response).name,
         "hosts": [],
@@ -162,7 +162,7 @@ def _taking(
     if file.hosts.cwd is not None:
         shared["cwd"] = file.hosts.cwd
     n_hosts = 1 + file.hosts.generators
-    with pool_for(file, run.begin(), began=_say_begun) as pool:
+    with pool_for(file, run.kept.begin(), began=_say_begun) as pool:
 
         def take(turn: Turn) -> Future[TurnDone]:
             given = {**shared, "samples": samples_of(turn)}
@@ -240,14 +240,10 @@ def choice_page(choice: Choice, record: RunRecord, *, whole: bool = False) -> Pa
 
 
 def _print(record: RunRecord, choice: Choice, *, as_json: bool, whole: bool = False) -> None:
-    def text() -> str:
-        run_id, verb = record.run_id, "explain" if record.decision is not None else "resume"
-        kept = [] if run_id is None else [f"  kept as {run_id}: {hint(verb, run_id)}"]
-        return page([choice_page(choice, record, whole=whole or wants_details()), *kept])
-
     print_result(
-        text,
+        lambda: choice_page(choice, record, whole=whole or wants_details()),
         as_json=as_json,
+        next_verb="resume" if record.decision is None else "explain",
         run_id=record.run_id,
         name=record.name,
         map=record.subject.get(MAP),

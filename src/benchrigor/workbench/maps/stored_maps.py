@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
-from benchrigor.cli.options import hint, wants_details
+from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, remark, say
 from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import refuse_hidden
@@ -67,26 +67,26 @@ def resume(
     """Take up a stored map, with a new budget for all of it where one is given."""
     refuse_other_limits(record, limits, NOUN)
     file, budget_s = map_of(record.subject["file"]), limits["budget_s"]
-    if budget_s is not None:
-        file = replace(file, budget_s=None if budget_s == math.inf else budget_s)
-    elif record.decision is not None:  # it is over: nothing is measured, but for a choice
-        is_next = record.subject.get("best", False) and not is_begun(record, store)
-        if not (is_next and as_json):
+    is_best = record.subject.get("best", False)
+    if budget_s is None and record.decision is not None:  # it is over: only a choice is measured
+        is_best = is_best and not is_begun(record, store)
+        if not (is_best and as_json):
             print_map(record, as_json=as_json)
         code = _code(record, file)
-        if is_next and code is not ExitCode.NOTHING_MEASURED:
-            code = choose(record, file, store, as_json=as_json)
-        leave(code)
-    refuse_hidden(record)
-    begun = unfinished_samples(store, record)
-    search = search_for(file)
-    run = MapRun.resumed(search, record, store, begun=[sample for sample, _ in begun.values()])
-    earlier = {number: run_of_it for number, (_, run_of_it) in begun.items()}
-    is_best = record.subject.get("best", False)
-    cwd, silent = record.subject["cwd"], is_best and as_json
-    code = carry_out(run, search, file, cwd, store, earlier=earlier, as_json=as_json, silent=silent)
+    else:
+        if budget_s is not None:
+            file = replace(file, budget_s=None if budget_s == math.inf else budget_s)
+        refuse_hidden(record)
+        begun = unfinished_samples(store, record)
+        search = search_for(file)
+        run = MapRun.resumed(search, record, store, begun=[sample for sample, _ in begun.values()])
+        earlier = {number: run_of_it for number, (_, run_of_it) in begun.items()}
+        shown: dict[str, Any] = {"as_json": as_json, "silent": is_best and as_json}
+        cwd = record.subject["cwd"]
+        code = carry_out(run, search, file, cwd, store, earlier=earlier, **shown)
+        record = run.record()
     if is_best and code is not ExitCode.NOTHING_MEASURED:
-        code = choose(run.record(), file, store, as_json=as_json)
+        code = choose(record, file, store, as_json=as_json)
     leave(code)
 
 
@@ -106,18 +106,22 @@ def carry_out(
 
     Nothing is printed in the end where it is ``silent``.
     """
-    unit = metric_of(file.response).unit
+    metric = metric_of(file.response)
 
-    def say(last: Measured) -> None:
-        _say_sample(last, search, unit, hosts=count_hosts(file))
+    def say_sample(last: Measured) -> None:
+        known = {name: each for name, each in last.estimates.items() if name == metric.name}
+        done, left = search.done, search.left
+        planned = None if left is None else done + left
+        left_s = None if left is None else left * search.mean_cost_s / count_hosts(file)
+        shown = replace(last, estimates=known)
+        say(progress_line(shown, done, planned, left_s, metric.unit), err=True)
 
+    given: dict[str, Any] = {"cwd": cwd, "store": store, "earlier": earlier, "after": say_sample}
     try:
         if file.hosts is None:
-            _carry_out_here(run, file, cwd=cwd, store=store, earlier=earlier, after=say)
+            _carry_out_here(run, file, **given)
         else:
-            carry_out_on_hosts(
-                run, file, file.hosts, cwd=cwd, store=store, earlier=earlier, after=say
-            )
+            carry_out_on_hosts(run, file, file.hosts, **given)
     except (BenchrigorError, KeyboardInterrupt):
         if run.record().rounds:  # what is known until then
             print_map(run.record(), as_json=as_json)
@@ -141,14 +145,8 @@ def _carry_out_here(
     after: Callable[[Measured], object],
 ) -> None:
     """Measure samples on this machine, whose server stays from one to the next."""
-    samples = Samples(
-        file,
-        cwd=cwd,
-        store=store,
-        after=partial(say_trial, indent=2),
-        earlier=earlier,
-        map_id=run.begin(),
-    )
+    told, map_id = partial(say_trial, indent=2), run.kept.begin()
+    samples = Samples(file, cwd=cwd, store=store, after=told, earlier=earlier, map_id=map_id)
     with samples:
         run.carry_out(samples.measure, after=after)
     for step in samples.ended():
@@ -162,16 +160,15 @@ def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
     units = {each.name: each.unit for each in record.metrics}
 
     def text() -> str:
-        run_id, verb = record.run_id, "explain" if record.decision is not None else "resume"
-        kept = [] if run_id is None else [f"  kept as {run_id}: {hint(verb, run_id)}"]
         steps = _steps(record) if whole else ()
-        return page([surface_page(surface, record.name, units, whole=whole), *steps, *kept])
+        return page([surface_page(surface, record.name, units, whole=whole), *steps])
 
     told: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
     if as_json:
         grid = Space(map_of(record.subject["file"]).factors).grid()
         told |= _fields(surface, [*units], grid[:_MOST_PREDICTED])
-    print_result(text, as_json=as_json, **told)
+    verb = "resume" if record.decision is None else "explain"
+    print_result(text, as_json=as_json, next_verb=verb, **told)
 
 
 def _steps(record: RunRecord) -> Iterator[Part]:
@@ -208,16 +205,10 @@ def count_hosts(file: MapFile) -> int:
     return 1 if file.hosts is None else file.hosts.at_once
 
 
-def _say_sample(last: Measured, search: SurfaceMap, unit: str, *, hosts: int) -> None:
-    done, left = search.done, search.left
-    left_s = None if left is None else left * search.mean_cost_s / hosts
-    planned = None if left is None else done + left
-    say(progress_line(last, done, planned, left_s, unit), err=True)
-
-
 def _code(record: RunRecord, file: MapFile) -> ExitCode:
     """Return how a map ends that is over."""
-    if not any(each.estimates for each in [*reused_in(record), *samples_of(record)]):
+    steering = record.metrics[0].name
+    if not any(steering in each.estimates for each in [*reused_in(record), *samples_of(record)]):
         return ExitCode.NOTHING_MEASURED
     is_reached = record.decision is not None and record.decision.satisfied
     return ExitCode.RESULT if is_reached or "target" not in file.design else ExitCode.TARGET_MISSED

@@ -14,10 +14,14 @@ from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 def surface_of(record: RunRecord) -> Surface:
     """Return the surface of a stored map; of one that was cut off, by then."""
     file = map_of(record.subject["file"])
+    samples = [*reused_in(record), *samples_of(record)]
+    known = {name for each in samples for name in each.estimates}
+    ways = {each.name: str(each.direction) for each in record.metrics if each.name in known}
     return fit_surface(
         Space(file.factors),
-        [*reused_in(record), *samples_of(record)],
-        direction={each.name: str(each.direction) for each in record.metrics},
+        samples,
+        responses=[*ways],
+        direction=ways,
         interchangeable=file.hosts is None or file.hosts.are_alike,
         **{name: file.design[name] for name in ("confidence", "seed") if name in file.design},
     )

@@ -65,15 +65,9 @@ def d_optimal(space: Space, samples: int, *, seed: int) -> list[Point]:
     >>> [point["threads"] for point in snake(space, d_optimal(space, 3, seed=1))]
     [1, 4, 16]
     """
+    refuse(wrong_samples(space, samples), wrong_whole("seed", seed, least=0))
     grid = space.grid()
     terms = space.terms(grid)
-    needed = 1 + terms.shape[1]
-    fits = is_number(samples, Integral) and needed <= samples <= len(grid)
-    limits = f"from {needed}, the terms of the model, to {len(grid)}, the points of the grid"
-    refuse(
-        wrong_values([("samples", samples, fits, f"a whole number {limits}")]),
-        wrong_whole("seed", seed, least=0),
-    )
     # A common factor leaves the order of determinants as it is, but pydoe counts an increase by
     # more than 1e-12 only, which those of many terms may never reach. That of the grid is made 1,
     # and then 2 keeps small designs above it.
@@ -81,6 +75,15 @@ def d_optimal(space: Space, samples: int, *, seed: int) -> list[Point]:
     index_of = {row.tobytes(): index for index, row in enumerate(terms)}
     design = max(_found(terms, samples, seed), key=_log_determinant)
     return [grid[index_of[row.tobytes()]] for row in design]
+
+
+def wrong_samples(space: Space, samples: object) -> list[str]:
+    """Return what is wrong with the number of samples of a D-optimal design."""
+    grid = space.grid()
+    needed = 1 + space.terms(grid[:1]).shape[1]
+    fits = is_number(samples, Integral) and needed <= samples <= len(grid)
+    limits = f"from {needed}, the terms of the model, to {len(grid)}, the points of the grid"
+    return wrong_values([("samples", samples, fits, f"a whole number {limits}")])
 
 
 def _log_determinant(terms: Floats) -> float:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,11 @@ from benchrigor.model.series import short
 Level = float | str
 Point = Mapping[str, Level]
 CATEGORY = "category"
-_SCALES = {"linear": float, "log2": math.log2, "log10": math.log10}
+_SCALES: dict[str, Callable[[Floats], Floats]] = {
+    "linear": np.asarray,
+    "log2": np.log2,
+    "log10": np.log10,
+}
 SCALES = (*_SCALES, CATEGORY)
 
 
@@ -91,11 +95,18 @@ class Factor(OneLine):
 
     def coded(self, level: Level) -> float:
         """Return a level from -1, the lowest, to 1; of a category its index."""
+        return float(self.codes([{self.name: level}])[0])
+
+    def codes(self, points: Sequence[Point]) -> Floats:
+        """Return the coded level of each point."""
+        levels = [point[self.name] for point in points]
         if self.is_category:
-            return float(self.levels.index(level))
+            index_of = {level: index for index, level in enumerate(self.levels)}
+            return np.array([index_of[level] for level in levels], dtype=np.float64)
         scaled = _SCALES[str(self.scale)]
-        value, *ends = (scaled(float(each)) for each in (level, *self._ends()))
-        return 2.0 * (value - ends[0]) / (ends[1] - ends[0]) - 1.0
+        low, high = scaled(np.array([*self._ends()]))
+        found: Floats = 2.0 * (scaled(np.array(levels, dtype=np.float64)) - low) / (high - low) - 1
+        return found
 
     def wrong_level(self, level: object) -> list[str]:
         """Return what is wrong with a level of a point: between levels there may be others."""
@@ -109,8 +120,8 @@ class Factor(OneLine):
         return [f"{self.name} is {short(level)}, expected a number from {low:g} to {high:g}"]
 
     def _ends(self) -> tuple[float, float]:
-        numbers = [float(each) for each in self.levels]
-        return min(numbers), max(numbers)
+        numbers: Any = self.levels
+        return float(min(numbers)), float(max(numbers))
 
 
 def _is_finite(level: Any) -> bool:
@@ -134,9 +145,9 @@ def _wrong_levels(name: str, levels: Sequence[Any], scale: str) -> Iterable[str]
             above = "" if scale == "linear" else f" above 0, since its scale is {scale}"
             yield f"a level of {name} is {short(each)}, expected a finite number{above}"
             return
-    scaled = sorted(_SCALES[scale](float(each)) for each in levels)
-    size = max(*map(abs, scaled), 0.0 if scale == "linear" else 1.0)
-    if min(np.diff(scaled)) <= 1e-12 * size:
+    scaled = np.sort(_SCALES[scale](np.array(levels, dtype=np.float64)))
+    size = max(*np.abs(scaled), 0.0 if scale == "linear" else 1.0)
+    if np.diff(scaled).min() <= 1e-12 * size:
         yield f"levels of {name} are {short(levels)}, expected different ones on a {scale} scale"
 
 
@@ -205,7 +216,7 @@ class Space:
         """
         columns: list[Floats] = []
         for each in self.factors:
-            coded = np.array([each.coded(point[each.name]) for point in points], dtype=np.float64)
+            coded = each.codes(points)
             if each.is_category:
                 columns.extend(
                     (coded == index).astype(np.float64) for index in range(len(each.levels))
@@ -224,7 +235,7 @@ class Space:
         effects: list[list[Floats]] = []
         squares: list[Floats] = []
         for each in self.factors:
-            coded = np.array([each.coded(point[each.name]) for point in points], dtype=np.float64)
+            coded = each.codes(points)
             if each.is_category:
                 first = (coded == 0.0).astype(np.float64)
                 effects.append([(coded == index) - first for index in range(1, len(each.levels))])
@@ -234,8 +245,7 @@ class Space:
                 squares.append(coded**2)
         products = [
             one * other
-            for index, own in enumerate(effects)
-            for further in effects[index + 1 :]
+            for own, further in combinations(effects, 2)
             for one in own
             for other in further
         ]
@@ -249,8 +259,8 @@ class Space:
         """
         parts = []
         for each in self.factors:
-            own = each.coded(origin[each.name])
-            coded = np.array([each.coded(point[each.name]) for point in points], dtype=np.float64)
-            parts.append(2.0 * (coded != own) if each.is_category else coded - own)
+            own, *coded = each.codes([origin, *points])
+            apart = np.array(coded) - own
+            parts.append(2.0 * (apart != 0.0) if each.is_category else apart)
         distance: Floats = np.sqrt(np.sum(np.square(parts), axis=0))
         return distance

@@ -37,8 +37,8 @@ class GaussianProcess:
         Standard deviations of these.
     level, spread
         Of the logarithms; what is fitted are their differences from the level over the spread.
-    regressor
-        Of scikit-learn.
+    density
+        Logarithm of the posterior density of variance and length scales, but for a constant.
     host_sd, hosts
         Standard deviation of the effects of hosts, of which predictions are for the mean, and how
         many hosts there are.
@@ -51,30 +51,44 @@ class GaussianProcess:
     _space: Space
     level: float
     spread: float
-    regressor: Any
+    density: float
+    kernel: Any  # of scikit-learn, with these
+    _known: Floats  # coordinates of the samples
+    _root: Floats  # of their covariance
+    _weights: Floats
     host_sd: float = 0.0
     hosts: int = 1
 
     def predictions(self, points: Sequence[Point]) -> tuple[Floats, Floats]:
         """Return means and standard deviations of the logarithms at points."""
         rows = self._rows(points)
-        mean, sd = self.regressor.predict(rows, return_std=True)
-        return self.level + self.spread * mean, self.spread * sd
+        across = self.kernel(rows, self._known)
+        told = np.sum(_solved(self._root, across.T) ** 2, axis=0)
+        variances = np.maximum(self.kernel.diag(rows) - told, 0.0)
+        mean: Floats = self.level + self.spread * (across @ self._weights)
+        return mean, self.spread * np.sqrt(variances)
 
-    def joint(self, points: Sequence[Point]) -> tuple[Floats, Floats]:
-        """Return means and the covariance of the logarithms at points."""
-        rows = self._rows(points)
-        mean, covariance = self.regressor.predict(rows, return_cov=True)
-        return self.level + self.spread * mean, self.spread**2 * covariance
+    def joint(self, points: Sequence[Point], sums: Floats | None = None) -> tuple[Floats, Floats]:
+        """Return means and the covariance of the logarithms at points; or of sums of these.
+
+        Each row of ``sums`` has the weights of one.
+        """
+        return self._joint(self._rows(points), np.eye(len(points)) if sums is None else sums)
+
+    def _joint(self, rows: Floats, sums: Floats) -> tuple[Floats, Floats]:
+        across = sums @ self.kernel(rows, self._known)
+        told = _solved(self._root, across.T)
+        covariance = sums @ self.kernel(rows) @ sums.T - told.T @ told
+        mean = self.level * sums.sum(axis=1) + self.spread * (across @ self._weights)
+        return mean, self.spread**2 * covariance
 
     def host_effects(self, point: Point) -> tuple[Floats, Floats]:
         """Return logarithms of what each host gives over their mean, and standard deviations."""
         rows = np.repeat(self._rows([point]), self.hosts + 1, axis=0)
         rows[1:, -self.hosts :] = np.eye(self.hosts) * self.host_sd / self.spread
-        mean, covariance = self.regressor.predict(rows, return_cov=True)
         apart = np.column_stack([-np.ones(self.hosts), np.eye(self.hosts)])
-        variances = np.diag(apart @ covariance @ apart.T)
-        return self.spread * (apart @ mean), self.spread * np.sqrt(np.maximum(variances, 0.0))
+        mean, covariance = self._joint(rows, apart)
+        return mean, np.sqrt(np.maximum(np.diag(covariance), 0.0))
 
     def _rows(self, points: Sequence[Point]) -> Floats:
         """Return the coordinates of points, on the mean of the hosts."""
@@ -123,7 +137,7 @@ def fit_gaussian_process(
         return _fit(space, points, logs, errors)
     which = np.array([[host == name for name in names] for host in hosts], dtype=np.float64)
     fits = [_fit(space, points, logs, errors, which=which, host_sd=sd) for sd in _HOSTS]
-    return max(fits, key=_density)
+    return max(fits, key=lambda fit: fit.density)
 
 
 def _fit(
@@ -152,49 +166,48 @@ def _fit(
     regressor = models.GaussianProcessRegressor(
         process + plane, alpha=noise[some], optimizer=_most_probable
     ).fit(rows[some], known[some])
-    if some.size < len(points):
-        regressor = models.GaussianProcessRegressor(regressor.kernel_, alpha=noise, optimizer=None)
-        regressor.fit(rows, known)
-    inverse = scipy.linalg.cho_solve((regressor.L_, True), np.eye(len(points)))
-    precision = np.diag(inverse)
+    kernel = regressor.kernel_
+    root = scipy.linalg.cholesky(kernel(rows) + np.diag(noise), lower=True)
+    weights = scipy.linalg.cho_solve((root, True), known)
+    precision = np.sum(_solved(root, np.eye(len(points))) ** 2, axis=0)  # of the inverse
     return GaussianProcess(
-        left_out=spread * (inverse @ known) / precision,
+        left_out=spread * weights / precision,
         left_out_sd=spread / np.sqrt(precision),
         _space=space,
         level=level,
         spread=spread,
-        regressor=regressor,
+        density=regressor.log_marginal_likelihood_value_ - _prior(kernel.theta)[0],
+        kernel=kernel,
+        _known=rows,
+        _root=root,
+        _weights=weights,
         host_sd=host_sd,
         hosts=1 if which is None else which.shape[1],
     )
 
 
-def _density(process: GaussianProcess) -> float:
-    """Return the logarithm of the posterior density of its parameters, but for a constant."""
-    theta = process.regressor.kernel_.theta
-    mean, sd = _priors(theta.size)
+def _solved(root: Floats, columns: Floats) -> Floats:
+    solved: Floats = scipy.linalg.solve_triangular(root, columns, lower=True)
+    return solved
+
+
+def _prior(theta: Floats) -> tuple[float, Floats]:
+    """Return minus the logarithm of the prior density of variance and length scales, its slope."""
+    mean, sd = np.array([_VARIANCE, *[_LENGTH] * (theta.size - 1)]).T
     apart = (theta - mean) / sd
-    return float(process.regressor.log_marginal_likelihood_value_) - float(apart @ apart) / 2.0
-
-
-def _priors(size: int) -> tuple[Floats, Floats]:
-    """Return means and standard deviations of the logarithms of variance and length scales."""
-    mean = np.array([_VARIANCE[0], *[_LENGTH[0]] * (size - 1)])
-    return mean, np.array([_VARIANCE[1], *[_LENGTH[1]] * (size - 1)])
+    return float(apart @ apart) / 2.0, apart / sd
 
 
 def _most_probable(
     likelihood: Callable[..., tuple[float, Floats]], theta: Floats, bounds: Floats
 ) -> tuple[Floats, float]:
     """Return the logarithms of variance and length scales of greatest posterior density."""
-    mean, sd = _priors(theta.size)
 
     def lack(at: Floats) -> tuple[float, Floats]:
-        value, slope = likelihood(at, eval_gradient=True)
-        apart = (at - mean) / sd
-        return value + float(apart @ apart) / 2.0, slope + apart / sd
+        (value, slope), (more, steeper) = likelihood(at, eval_gradient=True), _prior(at)
+        return value + more, slope + steeper
 
-    starts = (np.array([mean[0], *[np.log(each)] * (theta.size - 1)]) for each in _STARTS)
+    starts = (np.array([_VARIANCE[0], *[np.log(each)] * (theta.size - 1)]) for each in _STARTS)
     found = [
         scipy.optimize.minimize(lack, start, jac=True, method="L-BFGS-B", bounds=bounds.tolist())
         for start in starts

@@ -53,10 +53,14 @@ class Quadratic:
         variances = np.einsum("ij,jk,ik->i", rows, self._covariance, rows) + self.misfit_sd**2
         return rows @ self._coefficients, np.sqrt(variances)
 
-    def joint(self, points: Sequence[Point]) -> tuple[Floats, Floats]:
-        """Return means and the covariance of the logarithms at points."""
-        rows = _design(self._space, points)[:, : self._coefficients.size]
-        covariance = rows @ self._covariance @ rows.T + self.misfit_sd**2 * np.eye(len(points))
+    def joint(self, points: Sequence[Point], sums: Floats | None = None) -> tuple[Floats, Floats]:
+        """Return means and the covariance of the logarithms at points; or of sums of these.
+
+        Each row of ``sums`` has the weights of one.
+        """
+        sums = np.eye(len(points)) if sums is None else sums
+        rows = sums @ _design(self._space, points)[:, : self._coefficients.size]
+        covariance = rows @ self._covariance @ rows.T + self.misfit_sd**2 * (sums @ sums.T)
         return rows @ self._coefficients, covariance
 
 

@@ -112,7 +112,7 @@ class Measured(OneLine):
     cost_s
         Seconds that it took.
     reason
-        Why there is no estimate.
+        Why there is no estimate, or not of all responses.
     """
 
     sample: Sample
@@ -123,10 +123,9 @@ class Measured(OneLine):
     cost_s: float = 0.0
     reason: str | None = None
 
-    @property
-    def failed(self) -> bool:
-        """Whether nothing at all is known of its answer."""
-        return not self.estimates and self.at_least is None and self.at_most is None
+    def lacks(self, response: str) -> bool:
+        """Return whether nothing at all is known of a response."""
+        return response not in self.estimates and self.at_least is None and self.at_most is None
 
 
 def without_number(samples: Sequence[Measured]) -> Iterable[Notice]:

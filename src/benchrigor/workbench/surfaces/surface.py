@@ -163,7 +163,7 @@ class Surface(OneLine):
 
     def outside(self) -> tuple[Measured, ...]:
         """Return the samples at whose points no load keeps the limits: no peak was found there."""
-        return tuple(each for each in self._lacking() if each.at_most is not None)
+        return tuple(each for each in self._lacking(*self._fits) if each.at_most is not None)
 
     def gains(self, points: Sequence[Point], response: str | None = None) -> Floats:
         """Return how much surer of each point another sample of it would make.
@@ -197,10 +197,9 @@ class Surface(OneLine):
         Its regret is from joint draws: in each the best of all points is compared with this one.
         The interval begins at 0 and ends at the quantile of the confidence.
         """
-        points = self._likely(response)
-        mean, _ = self.predictions(points, response)
+        points, promise = self._likely(response)
         sign = self._fit(response).sign
-        chosen = int(np.argmax(sign * mean))
+        chosen = int(np.argmax(promise))
         drawn = sign * self.draws(points, _DRAWS, self._rng(), response)
         behind = np.max(drawn, axis=1) - drawn[:, chosen]
         losses = -np.expm1(-behind) if sign > 0.0 else np.expm1(behind)
@@ -214,12 +213,10 @@ class Surface(OneLine):
 
         Those that are the best of all points in 1 % of the joint draws or more; two at least.
         """
-        grid = self._likely(response)
-        sign = self._fit(response).sign
-        drawn = sign * self.draws(grid, _DRAWS, self._rng(), response)
+        grid, promise = self._likely(response)
+        drawn = self._fit(response).sign * self.draws(grid, _DRAWS, self._rng(), response)
         times = np.bincount(np.argmax(drawn, axis=1), minlength=len(grid))
-        mean, _ = self.predictions(grid, response)
-        order = np.lexsort((-sign * mean, -times))
+        order = np.lexsort((-promise, -times))
         n = max(2, min(most, int(np.sum(times >= _LIKELY * _DRAWS))))
         return [grid[index] for index in order[:n]]
 
@@ -235,15 +232,15 @@ class Surface(OneLine):
         for factor in self._space.factors:
             others = self._grid_without(factor)
             points = [{**rest, factor.name: level} for level in factor.levels for rest in others]
-            mean, covariance = model.joint(points)
             average = np.kron(np.eye(len(factor.levels)), np.full(len(others), 1 / len(others)))
-            curve = average @ mean
-            contrast = average[np.argmax(curve)] - average[np.argmin(curve)]
+            curve, covariance = model.joint(points, average)
+            levels = np.eye(curve.size)
+            contrast = levels[np.argmax(curve)] - levels[np.argmin(curve)]
             sd = fit.scale * math.sqrt(max(float(contrast @ covariance @ contrast), 0.0))
             pairs = math.comb(len(factor.levels), 2) if factor.is_category else 1
             sure = 1.0 - (1.0 - self._confidence) / pairs
             wide = student_t(fit.freedom, sure) / student_t(fit.freedom, self._confidence)
-            found = self._estimate(response, float(contrast @ mean), sd * wide)
+            found = self._estimate(response, float(np.ptp(curve)), sd * wide)
             ratios[factor.name] = replace(found, standard_error=sd * found.value)
         return ratios
 
@@ -271,9 +268,10 @@ class Surface(OneLine):
                 continue
             levels = spread(factor, _STEPS)
             pairs = [{**each, factor.name: at} for each in (point_a, point_b) for at in levels]
-            mean, covariance = model.joint(pairs)
-            apart = fit.sign * np.kron([1.0, -1.0], np.eye(len(levels)))
-            moments = apart @ mean, apart @ covariance @ apart.T
+            apart = np.kron(np.array([fit.sign, -fit.sign]), np.eye(len(levels)))
+            moments = model.joint(pairs, apart)
+            if (moments[0] > 0.0).all() or (moments[0] <= 0.0).all():
+                continue
             drawn = fit.draws(moments, _DRAWS, self._rng())
             for at, probability, is_a_below in changes_of_sign(moments[0], drawn, self._confidence):
                 value, low, high = np.interp(at, np.arange(len(levels)), levels).tolist()
@@ -302,23 +300,24 @@ class Surface(OneLine):
         direction = Direction.HIGHER if fit.sign > 0.0 else Direction.LOWER
         return rank(results, confidence=self._confidence, direction=str(direction))
 
-    def _likely(self, response: str | None) -> list[Point]:
-        """Return the points of the grid, the most promising first; of a large one some.
+    def _likely(self, response: str | None) -> tuple[list[Point], Floats]:
+        """Return the points of the grid, and logarithms that are higher the better; of many some.
 
         Without points that failed, or at which no load keeps the limits.
         """
-        lost = (each for each in self._lacking() if each.at_least is None)
+        lost = (each for each in self._lacking(response) if each.at_least is None)
         without = {self._space.key(each.sample.point) for each in lost}
         every = self._space.grid()
         grid = [point for point in every if self._space.key(point) not in without] or every
         mean, sd = self.predictions(grid, response)
-        promise = self._fit(response).sign * mean + 3.0 * sd
-        kept = np.argsort(-promise, kind="stable")[:_MOST_POINTS]
-        return [grid[index] for index in kept]
+        good = self._fit(response).sign * mean
+        kept = np.argsort(-(good + 3.0 * sd), kind="stable")[:_MOST_POINTS]
+        return [grid[index] for index in kept], good[kept]
 
-    def _lacking(self) -> list[Measured]:
-        """Return the samples of points that have no estimate at all."""
-        known = {self._space.key(each) for fit in self._fits.values() for each in fit.points}
+    def _lacking(self, *responses: str | None) -> list[Measured]:
+        """Return the samples of points that have no estimate of any of these responses."""
+        fits = map(self._fit, responses)
+        known = {self._space.key(point) for fit in fits for point in fit.points}
         return [each for each in self.samples if self._space.key(each.sample.point) not in known]
 
     def _fit(self, response: str | None) -> ResponseFit:
