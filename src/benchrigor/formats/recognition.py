@@ -40,7 +40,8 @@ _DOCUMENTS: tuple[Any, ...] = (
 )
 _LINES: tuple[Any, ...] = (k6, vegeta, json_lines)
 _TEXTS: tuple[Any, ...] = (go, k6, jmeter, vegeta, hyperfine)
-_FOLDERS: tuple[Any, ...] = (criterion,)
+_FOLDERS: tuple[Any, ...] = (criterion, asv)
+_EXPECTED = "sample.json of criterion in a folder 'new', benchmarks.json of asv, or one file"
 TOOLS = tuple(dict.fromkeys(each.TOOL for each in (*_DOCUMENTS, *_FOLDERS, *_TEXTS, *_LINES)))
 
 
@@ -54,7 +55,10 @@ def results_in(path: str | Path) -> list[Result] | None:
     """
     place, path = str(path), Path(path)
     if is_there(path, Path.is_dir):
-        return _all_of((each for tool in _FOLDERS for each in tool.read_folder(path)), place)
+        results = [each for tool in _FOLDERS for each in tool.read_folder(path)]
+        if not results:
+            raise InvalidInput(f"{place} is a folder without results, expected {_EXPECTED}")
+        return _all_of(results, place)
     try:
         raw = readable(path).read_bytes()
         text = decoded(gzip.decompress(raw) if raw.startswith(_GZIP) else raw)
