@@ -44,7 +44,8 @@ from benchrigor.stats.estimators.rate import (
     reciprocal,
     weighted_mean,
 )
-from benchrigor.stats.phases.changing_pace import cold_first, few_in_order, phase_at_any_pace
+from benchrigor.stats.phases.changing_pace import few_in_order, phase_at_any_pace
+from benchrigor.stats.phases.cold_start import behind_cold, cold_first
 from benchrigor.stats.phases.pieces import first_piece, whole_piece
 from benchrigor.stats.phases.rounds_cut import cut_rounds
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
@@ -147,15 +148,12 @@ def estimate(
     looked_for = policy.trim is True and policy.kind not in _SEVERAL
     if looked_for and not policy.share and (moving := few_in_order(series[0])):
         return Estimation(notices=(moving,))
-    cold = cold_first(series[0]) if looked_for and not policy.higher else None
-    if cold is not None:
-        series = (series[0][1:],)
     if phases is None:
         phases = trim(series, policy) if policy.trim else ()
     policy = adapted(policy, phases)
     kept_weights = None if weights is None else keep((weights,), phases)[0]
     estimation = estimate_kept(keep(series, phases), policy, kept_weights)
-    notices = _once((*filter(None, (cold,)), *_phase_notices(phases), *estimation.notices))
+    notices = _once((*_phase_notices(phases), *estimation.notices))
     rejected, count = estimation.values.count(None), len(estimation.values)
     if rejected < count or not notices:  # otherwise they say why none counts
         notices = (*rejected_notices(rejected, count), *notices)
@@ -192,6 +190,10 @@ def trim(
         one = replace(policy, kind=Kind.UNIT_READINGS)
         first = first_piece(series[0], trim(series[:1], one, change_points))
         return (first, *later_pieces(series[1:], policy))
+    cold = None if policy.higher else cold_first(series[0])
+    if cold is not None:
+        points = change_points and change_points.within(1, series[0].size)
+        return (behind_cold(series[0], cold, trim((series[0][1:],), policy, points)),)
     fewest = MIN_FOR_AUTOCORRELATION if policy.kind is Kind.READINGS else MIN_FOR_CHANGES
     if series[0].size < fewest:
         return ()
