@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import benchrigor as br
-from benchrigor.errors import InvalidInput
+from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.formats import recognition
 from benchrigor.formats.recognition import TOOLS
 from benchrigor.model import Code, Severity
@@ -363,3 +363,80 @@ def test_an_empty_file_is_an_error(held: str, put: Any) -> None:
 def test_a_folder_without_results_is_an_error(files: Files, put: Any) -> None:
     with pytest.raises(InvalidInput, match="is a folder without results"):
         br.read_results(put(files))
+
+
+def asv_means() -> Files:
+    files = asv(TIMES, "one")
+    files["host/1.json"]["results"]["time_one"] = asv(TIMES, "a")["host/1.json"]["results"][
+        "time_a"
+    ][:11]
+    return files
+
+
+MEANS: dict[str, tuple[Files, str]] = {
+    "asv": (asv_means(), "asv run with --record-samples"),
+    "criterion": ({"a/new/estimates.json": {"mean": {"point_estimate": 0.1}}}, "keep sample.json"),
+    "google-benchmark": (
+        {
+            "a": {
+                "context": {},
+                "benchmarks": [
+                    {
+                        "run_type": "aggregate",
+                        "run_name": "one",
+                        "name": "one_mean",
+                        "aggregate_name": "mean",
+                        "real_time": 0.1,
+                    }
+                ],
+            }
+        },
+        "without --benchmark_report_aggregates_only",
+    ),
+    "hyperfine": ({"a": {"results": [{"command": "one", "mean": 0.1}]}}, "--export-json"),
+    "hyperfine 2": (
+        {"a": {"results": [{"command": "one", "summary": {"time_wall_clock": {"mean": 0.1}}}]}},
+        "--export-json",
+    ),
+    "jmh": (
+        {
+            "a": [
+                {
+                    "benchmark": "one",
+                    "mode": "avgt",
+                    "primaryMetric": {"score": 0.1, "scoreUnit": "s/op"},
+                }
+            ]
+        },
+        "-rf json",
+    ),
+    "k6": (
+        {"a": {"root_group": {}, "metrics": {"http_req_duration": {"avg": 0.1}}}},
+        "--out json=FILE",
+    ),
+    "pytest-benchmark": (
+        {"a": {"machine_info": {}, "benchmarks": [{"name": "one", "stats": {"mean": 0.1}}]}},
+        "--benchmark-save-data",
+    ),
+    "vegeta": ({"a": {"status_codes": {}, "latencies": {"mean": 0.1}}}, "vegeta encode --to json"),
+}
+
+
+@pytest.mark.parametrize("tool", MEANS)
+def test_means_alone_are_shown_and_a_verdict_is_refused(
+    tool: str, put: Any, cli: Any, tmp_path: Path
+) -> None:
+    files, option = MEANS[tool]
+    path = put(files)
+    (record,) = br.read_results(path)
+    (notice,) = record.notices
+    assert record.estimate() is None
+    assert 0.1 in notice.evidence.values()
+    assert "only " in notice.sentence
+    assert option in notice.sentence
+    with pytest.raises(NotEstimable, match=re.escape(option)):
+        br.compare_runs(record, record)
+    shutil.copytree(tmp_path / "results", tmp_path / "b" / "results")
+    result = cli("compare", path, tmp_path / "b" / path.relative_to(tmp_path))
+    assert result.exit_code == 4
+    assert option in " ".join(result.stderr.split())
