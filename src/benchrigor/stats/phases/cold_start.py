@@ -9,6 +9,7 @@ import numpy as np
 
 from benchrigor.model import Code, Floats, Notice, Phase, PhaseLabel, StablePhase
 from benchrigor.stats.phases.pieces import whole_piece
+from benchrigor.stats.phases.trimming import measured_part
 
 _FAR = 2.0  # a start so many times as slow as all that follows is no matter of pace
 _FEWEST = 5  # readings of which the first may be cold
@@ -34,6 +35,11 @@ def cold_first(series: Floats) -> Notice | None:
         readings=1,
         ratio=ratio,
     )
+
+
+def measured_from(phase: StablePhase) -> int | None:
+    """Return the first reading that counts: behind a cut, or the fiftieth part that always is."""
+    return None if phase.start is None else measured_part(phase).start
 
 
 def behind_cold(series: Floats, cold: Notice, rest: Sequence[StablePhase]) -> StablePhase:
