@@ -158,6 +158,8 @@ def _is_deserved(path: Path, record: RunRecord, code: Code) -> bool:
     """Whether a warning is of what the file really lacks."""
     if code is Code.NO_RAW_READINGS:
         return not record.rounds
+    if code is Code.TOO_FEW_READINGS:
+        return record.readings().size < 2
     if code is Code.FAILED_RUNS:
         return path.name in WITH_FAILURES
     few = record.readings().size < FEWER or len(record.rounds) in range(2, 10)

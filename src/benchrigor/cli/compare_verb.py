@@ -14,7 +14,7 @@ from benchrigor.cli.exits import code_of, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recordings
-from benchrigor.cli.suite_files import code_of_suites, compared_files
+from benchrigor.cli.suite_files import code_of_suites, compared_files, compiled
 from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable
@@ -151,7 +151,9 @@ def compare(
     """  # noqa: D301  # click wants the backspace itself
     columns = Columns(column=column, by=by, unit=unit)
     fail_on = options.pop("fail_on")
-    read = [(source, recordings(source, columns, store=store)) for source in sources]
+    found = compiled(pattern)
+    wanted = found and found.search
+    read = [(source, recordings(source, columns, store=store, wanted=wanted)) for source in sources]
     if pattern is not None or any(len(runs) > 1 for _, runs in read):
         problems = _wrong(sources)
         if paired:
@@ -160,7 +162,7 @@ def compare(
         if same_machine:
             _check_machine(each for _, runs in read for each in runs)
         options |= {"metric": metric, "margin": margin}
-        _tell_suites(compared_files(read, pattern, **options), fail_on, as_json=as_json)
+        _tell_suites(compared_files(read, found, **options), fail_on, as_json=as_json)
     sides = [_side(source, *runs, metric=metric) for source, runs in read]
     _check(sides, metric=metric, paired=paired)
     if same_machine:

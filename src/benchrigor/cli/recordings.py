@@ -67,11 +67,17 @@ def recording(source: str, columns: Columns, *, store: Path | None) -> RunRecord
     return record
 
 
-def recordings(source: str, columns: Columns, *, store: Path | None) -> list[RunRecord]:
+def recordings(
+    source: str,
+    columns: Columns,
+    *,
+    store: Path | None,
+    wanted: Callable[[str], object] | None = None,
+) -> list[RunRecord]:
     """Read all benchmarks of a file that no column chooses from, not analysed; else as one."""
     if source != "-" and not is_there(Path(source)):
         return [recording(source, columns, store=store)]
-    found = _read(source, arranged)
+    found = _read(source, arranged, columns.column.__eq__ if columns.column else wanted)
     if found is None:
         return [recorded_file(source, columns, Options())]
     if columns.column is not None:
@@ -92,7 +98,7 @@ def recorded_file(source: str, columns: Columns, options: Options) -> RunRecord:
 
 def rounds_in(source: str, columns: Columns) -> tuple[RecordedRounds, Metric]:
     """Read the readings of a column, or of a benchmark of a tool, and what they are."""
-    records = recorded_runs(source)
+    records = recorded_runs(source, name=columns.column)
     if records is None:
         return read_rounds(source, columns.column, columns.by), columns.metric
     record = chosen(records, source, columns.column)
@@ -107,16 +113,16 @@ def recorded_run(source: str, name: str | None = None, *, store: Path | None) ->
 
     ``name`` says which benchmark of a file is meant.
     """
-    records = all_runs(source, store=store)
+    records = all_runs(source, name, store=store)
     if records is None:
         return None
     return records[0] if _is_stored(source) else chosen(records, source, name)
 
 
-def all_runs(source: str, *, store: Path | None) -> list[RunRecord] | None:
+def all_runs(source: str, name: str | None = None, *, store: Path | None) -> list[RunRecord] | None:
     """Read all runs of a file or folder, or one from the store; None as from `recorded_run`."""
     if not _is_stored(source):
-        return recorded_runs(source)
+        return recorded_runs(source, name=name)
     if not _RUN_ID.fullmatch(source):
         raise InvalidInput(f"{source} is neither a file nor the id of a stored run")
     return [stored_run(source, store)]
@@ -137,24 +143,33 @@ def chosen(records: Sequence[RunRecord], source: str, name: str | None) -> RunRe
     raise InvalidInput(f"{source} has the benchmarks {some}: choose one with --column{found}")
 
 
-def recorded_runs(source: str, options: Options | None = None) -> list[RunRecord] | None:
-    """Read all runs of a file or folder; None if no tool that is known wrote it.
+def recorded_runs(
+    source: str, options: Options | None = None, name: str | None = None
+) -> list[RunRecord] | None:
+    """Read all runs of a file or folder, or those of a name; None if no known tool wrote it.
 
     A pipe can be read only once, so it is taken for readings, and so is an empty file, and one of
     which lines or rows are left out.
     """
-    return _read(source, lambda found, place: analysed(found, place, options))
+
+    def arrange(found: Sequence[Result], place: str) -> list[RunRecord]:
+        named = [each for each in found if each.name == name]
+        return analysed(named or found, place, options)
+
+    return _read(source, arrange, None if name is None else name.__eq__)
 
 
 def _read(
-    source: str, arrange: Callable[[Sequence[Result], str], list[RunRecord]]
+    source: str,
+    arrange: Callable[[Sequence[Result], str], list[RunRecord]],
+    wanted: Callable[[str], object] | None,
 ) -> list[RunRecord] | None:
     path = Path(source)
     is_full = is_there(path, Path.is_file) and path.stat().st_size > 0
     are_rows = ignored_lines() or rows_wanted() or skips_missing()
     if source == "-" or not (is_full or is_there(path, Path.is_dir)) or are_rows:
         return None
-    found = results_in(source)
+    found = results_in(source, wanted)
     return None if found is None else arrange(found, source)
 
 

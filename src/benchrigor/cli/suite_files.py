@@ -19,7 +19,9 @@ _SOME = 10  # names that an error lists
 
 
 def compared_files(
-    files: Sequence[tuple[str, Sequence[RunRecord]]], pattern: str | None, **options: Any
+    files: Sequence[tuple[str, Sequence[RunRecord]]],
+    pattern: re.Pattern[str] | None,
+    **options: Any,
 ) -> SuiteComparison:
     """Compare files with the first one; ``pattern`` is searched for in the names."""
     suites = dict(
@@ -42,23 +44,29 @@ def _named(runs: Sequence[RunRecord]) -> dict[str, RunRecord]:
     return named
 
 
-def _filtered(
-    suites: Mapping[str, Mapping[str, RunRecord]], pattern: str
-) -> dict[str, dict[str, RunRecord]]:
+def compiled(pattern: str | None) -> re.Pattern[str] | None:
+    """Compile what --filter says."""
     try:
-        found = re.compile(pattern)
+        return None if pattern is None else re.compile(pattern)
     except re.error as error:
         raise InvalidInput(
             f"--filter is {pattern!r}, expected a regular expression: {error}"
         ) from error
+
+
+def _filtered(
+    suites: Mapping[str, Mapping[str, RunRecord]], pattern: re.Pattern[str]
+) -> dict[str, dict[str, RunRecord]]:
     kept = {
-        file: {name: run for name, run in suite.items() if found.search(name)}
+        file: {name: run for name, run in suite.items() if pattern.search(name)}
         for file, suite in suites.items()
     }
     if not any(kept.values()):
         every = dict.fromkeys(repr(name) for suite in suites.values() for name in suite)
         names = first_few([*every], _SOME)
-        raise InvalidInput(f"--filter is {pattern!r}, which is in none of the names: {names}")
+        raise InvalidInput(
+            f"--filter is {pattern.pattern!r}, which is in none of the names: {names}"
+        )
     return kept
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from benchrigor.errors import InvalidInput
+from benchrigor.model.series import short
 
 _FEWEST_WHOLE = 2  # lines before one that is unfinished
 
@@ -29,6 +32,18 @@ def parsed(text: str, name: str) -> Parsed:
             return _json_lines(text)
         except (ValueError, RecursionError):
             raise InvalidInput(f"{name} is no JSON: {whole}") from whole
+
+
+def load_object(path: Path) -> Mapping[str, Any]:
+    """Return the object in a file of a folder; InvalidInput if it is none."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} cannot be read as JSON: {error}") from error
+    if not isinstance(data, Mapping):
+        found = "a list" if isinstance(data, list) else short(data)
+        raise InvalidInput(f"{path} is {found}, expected an object")
+    return data
 
 
 def _json_lines(text: str) -> Parsed:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -34,18 +34,24 @@ Result = Recorded | RunRecord
 
 _GZIP = b"\x1f\x8b"
 _MOST = 10_000  # benchmarks of a file
+_CHOOSE = "choose some by their names (--column, compare --filter), or divide the file"
 _DOCUMENTS: tuple[Any, ...] = (
     *(saved_records, pyperf, pytest_benchmark, asv, hyperfine, google_benchmark, jmh),
     *(k6, vegeta),
 )
 _LINES: tuple[Any, ...] = (k6, vegeta, json_lines)
 _TEXTS: tuple[Any, ...] = (go, k6, jmeter, vegeta, hyperfine)
-_FOLDERS: tuple[Any, ...] = (criterion,)
+_FOLDERS: tuple[Any, ...] = (criterion, asv)
+_EXPECTED = "sample.json of criterion in a folder 'new', benchmarks.json of asv, or one file"
 TOOLS = tuple(dict.fromkeys(each.TOOL for each in (*_DOCUMENTS, *_FOLDERS, *_TEXTS, *_LINES)))
 
 
-def results_in(path: str | Path) -> list[Result] | None:
+def results_in(
+    path: str | Path, wanted: Callable[[str], object] | None = None
+) -> list[Result] | None:
     """Read the benchmarks of a file or folder; None if no tool that is known wrote it.
+
+    Of more than 10,000 only those are read whose names are ``wanted``.
 
     Raises
     ------
@@ -54,7 +60,10 @@ def results_in(path: str | Path) -> list[Result] | None:
     """
     place, path = str(path), Path(path)
     if is_there(path, Path.is_dir):
-        return _all_of((each for tool in _FOLDERS for each in tool.read_folder(path)), place)
+        results = [each for tool in _FOLDERS for each in tool.read_folder(path)]
+        if not results:
+            raise InvalidInput(f"{place} is a folder without results, expected {_EXPECTED}")
+        return _all_of(results, place, wanted)
     try:
         raw = readable(path).read_bytes()
         text = decoded(gzip.decompress(raw) if raw.startswith(_GZIP) else raw)
@@ -67,7 +76,7 @@ def results_in(path: str | Path) -> list[Result] | None:
         raise InvalidInput(f"{place} is empty, expected readings")
     read = _from_json if text.lstrip()[0] in "[{" else _from_text
     found, notices = read(text, place)
-    return None if found is None else _all_of(found, place, notices)
+    return None if found is None else _all_of(found, place, wanted, notices)
 
 
 _Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]
@@ -100,13 +109,22 @@ def _unfinished(line: int, rest: str) -> Notice:
     return Notice.note(Code.UNFINISHED_LINE, sentence, line=line)
 
 
-def _all_of(read: Iterable[Result], place: str, notices: tuple[Notice, ...] = ()) -> list[Result]:
+def _all_of(
+    read: Iterable[Result],
+    place: str,
+    wanted: Callable[[str], object] | None,
+    notices: tuple[Notice, ...] = (),
+) -> list[Result]:
     """Return the benchmarks of a file, if there are any, and not too many; each has the notices."""
-    results = list(islice(read, _MOST + 1))
+    rest = iter(read)
+    results = list(islice(rest, _MOST + 1))
+    if len(results) > _MOST and wanted is not None:
+        some = (each for each in chain(results, rest) if wanted(each.name))
+        results = list(islice(some, _MOST + 1))
     if not results:
         raise InvalidInput(f"{place} holds no benchmarks, expected one at least")
     if len(results) > _MOST:
-        raise InvalidInput(f"{place} holds more than {_MOST:,} benchmarks: divide the file")
+        raise InvalidInput(f"{place} holds more than {_MOST:,} benchmarks: {_CHOOSE}")
     return [
         replace(each, notices=(*each.notices, *notices)) if isinstance(each, Recorded) else each
         for each in results

@@ -164,10 +164,8 @@ def _labelled(
     phase: StablePhase | None, size: int, analysis: Analysis
 ) -> tuple[list[str], list[bool]]:
     """Return phase and use of each reading of a series."""
-    if phase is None and analysis.kind is Kind.INVOCATIONS:
-        return [""] * size, [analysis.n_kept > 0] * size
     if phase is None:
-        return [""] * size, [index >= size - analysis.n_kept for index in range(size)]
+        return [""] * size, [analysis.n_kept > 0] * size
     labels = [str(each.label) for each in phase.phases for _ in range(each.n)]
     kept = np.zeros(size, dtype=bool)
     if phase.start is not None and analysis.n_kept:

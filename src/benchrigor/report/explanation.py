@@ -247,13 +247,13 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[_Step]:
         return [f"Cut{each}: {cut_as_asked(record.options)}; {kept}."]
     if not analysis.n:
         return []
-    if not analysis.phases:
+    if analysis.kind is Kind.PIECES and analysis.phases:
+        return [_pieces(analysis, record)]
+    if not analysis.phases or analysis.phases[0].reason is PhaseReason.WHOLE:
         few = "Too few readings to look for change points"
         if analysis.n_kept == analysis.n:
             return [f"{few}: all of them are taken."]
         return [f"{few}: {counted(analysis.n_kept)} of {counted(analysis.n)} are taken."]
-    if analysis.kind is Kind.PIECES:
-        return [_pieces(analysis, record)]
     if len(analysis.phases) > 1:
         stable = [phase for phase in analysis.phases if phase.start is not None]
         how = "All rounds are cut alike, where it suits them together"

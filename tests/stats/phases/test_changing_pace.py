@@ -6,7 +6,7 @@ import pytest
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, PhaseLabel, PhaseReason, Severity, StablePhase
 from benchrigor.stats import estimate_mean, estimate_quantile
-from benchrigor.stats.phases.changing_pace import cold_first, phase_at_any_pace
+from benchrigor.stats.phases.changing_pace import phase_at_any_pace
 from benchrigor.stats.series.wall_time_blocks import BLOCKS
 
 
@@ -146,20 +146,6 @@ def test_few_readings_that_climb_have_no_mean(n: int) -> None:
     assert estimate_mean(rng.normal(1.0, 0.1, n), trim=True).n_effective > 1.0
     step = np.repeat((1.0, 1.4), (n // 2, n - n // 2)) * rng.normal(1.0, 0.05, n)
     assert estimate_mean(step, trim=True).value == pytest.approx(1.2, abs=0.1)
-
-
-def test_a_first_reading_among_zeros_is_none_that_is_cold() -> None:
-    assert cold_first(np.array([3.0, 0.0, 0.0, 0.0, 1.0, 0.0])) is None
-
-
-def test_a_cold_first_reading_of_few_is_left_out_and_told() -> None:
-    values = [0.8, *np.random.default_rng(20271129).normal(0.1, 0.002, 10)]
-    estimate = estimate_mean(values, trim=True)
-    assert estimate.n == 10
-    assert estimate.low < 0.1 < estimate.high < 0.11
-    assert [each.code for each in estimate.notices] == [Code.START_CUT, Code.FEW_READINGS]
-    assert estimate_mean([0.19, *values[1:]], trim=True).n == 11
-    assert estimate_mean([0.8, 0.1, 0.1, 0.1], trim=True).n == 4
 
 
 def test_a_tail_that_hardly_moves_is_no_climb() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,14 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
 from benchrigor.formats.fields import TIME, object_at, taken
+from benchrigor.formats.json_text import load_object
 from benchrigor.model import Metric, Provenance
+from benchrigor.model.codec import is_there
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.series import short
 
 TOOL = "asv"
+_BENCHMARKS = "benchmarks.json"  # above the folders of machines
 _COLUMNS = ("result", "stats_ci_99_a", "stats_ci_99_b", "stats_number", "samples")
 _MEMORY = Metric(name="memory", unit="B")
 _METRICS = {"time_": TIME, "timeraw_": TIME, "mem_": _MEMORY, "peakmem_": _MEMORY}
@@ -28,15 +31,35 @@ def is_format(data: object) -> bool:
     return fields.are_objects([data], "commit_hash", "env_name", "results")
 
 
+def read_folder(folder: Path) -> Iterator[Recorded]:
+    """Read the latest commit of each machine and environment, in a folder of all or one machine."""
+    pattern = "*/*.json" if (folder / _BENCHMARKS).is_file() else "*.json"
+    if pattern == "*.json" and not (folder.parent / _BENCHMARKS).is_file():
+        return
+    latest: dict[tuple[str, str], tuple[tuple[float, str], Mapping[str, Any]]] = {}
+    for path in sorted(folder.glob(pattern)):
+        data = load_object(path)
+        if is_format(data):
+            key, date = (path.parent.name, str(data["env_name"])), data.get("date")
+            own = (date if isinstance(date, int) else 0, str(path)), data
+            latest[key] = max(latest.get(key, own), own, key=lambda each: each[0])
+    for key, ((_, place), data) in latest.items():
+        for each in read(data, "", place):
+            yield (
+                each if len(latest) == 1 else replace(each, name=f"{each.name} [{', '.join(key)}]")
+            )
+
+
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
     """Read each benchmark with each combination of its parameters, of which the last runs first.
 
-    Units of what is tracked stand in ``benchmarks.json``, in the folder above that of the machine.
+    Units of what is tracked stand in ``benchmarks.json``.
     """
     if data.get("version", 2) != 2:
         raise InvalidInput(f"{place} has version {short(data['version'])} of asv, expected 2")
     columns, where = taken(data, "result_columns", list, place), _provenance(data)
-    told = _benchmarks(Path(place))
+    beside = Path(place).parent.parent / _BENCHMARKS
+    told = load_object(beside) if is_there(beside, Path.is_file) else {}
     for name, row in taken(data, "results", dict, place).items():
         here = f"{place} results[{name!r}]"
         if not isinstance(row, list) or len(row) > len(columns):
@@ -76,14 +99,6 @@ def _metric(name: str, unit: str | None) -> Metric:
     function = name.rpartition(".")[2]
     known = next((each for start, each in _METRICS.items() if function.startswith(start)), None)
     return known or Metric(name="value", unit="" if unit in (None, "unit") else str(unit))
-
-
-def _benchmarks(path: Path) -> Mapping[str, Any]:
-    try:
-        told = json.loads((path.parent.parent / "benchmarks.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return told if isinstance(told, Mapping) else {}
 
 
 def _provenance(data: Mapping[str, Any]) -> Provenance:

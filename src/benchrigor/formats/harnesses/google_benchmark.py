@@ -27,8 +27,7 @@ def is_format(data: object) -> bool:
     """Return whether JSON has the keys of this format."""
     if not isinstance(data, Mapping) or not isinstance(data.get("benchmarks"), list):
         return False
-    has_runs = any(fields.are_objects([each], "runs") for each in data["benchmarks"])
-    return isinstance(data.get("context"), Mapping) and not has_runs
+    return isinstance(data.get("context"), Mapping)
 
 
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:

@@ -2,69 +2,130 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import (
-    TIME,
-    are_objects,
-    failed,
-    object_at,
-    only_summary,
-    rounds_of,
-    scaled,
-    taken,
-)
-from benchrigor.model import Metric
+from benchrigor.formats import fields
+from benchrigor.formats.fields import object_at, scaled, taken
+from benchrigor.model import Floats, Metric
 from benchrigor.model.commented_csv import is_number, rows_of
 from benchrigor.model.recorded import Recorded
+from benchrigor.model.series import short
 
 TOOL = "hyperfine"
-_MEMORY = Metric(name="memory", unit="B", must_satisfy=False)
 _MEANS = ("mean", "stddev", "median", "user", "system", "min", "max")
+_CURE = "run hyperfine with --export-json FILE"
+_VERSION = 2  # whose measurements have values by metric; before it, files named no version
+_FIRST = "time_wall_clock"
+_NAMES = {_FIRST: "time", "memory_peak_resident": "memory"}
+_CSV = re.compile(r"command,(?:mean,stddev,|(\w+)_unit,\1_mean,)")
+_UNITS = {"second": "s", "byte": "B", "count": ""}
+
+Columns = dict[str, tuple[str, Floats]]  # unit and readings of each metric
 
 
 def is_format(data: object) -> bool:
     """Return whether JSON has the keys of this format."""
     if not isinstance(data, Mapping) or not isinstance(data.get("results"), list):
         return False
-    return are_objects(data["results"], "command")
+    return fields.are_objects(data["results"], "command")
 
 
 def is_text(text: str) -> bool:
     """Return whether a text is the CSV of hyperfine, which has means only."""
-    return text.startswith(",".join(("command", *_MEANS)))
+    return _CSV.match(text) is not None
 
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Say that a CSV holds no readings."""
     (_, header), *rows = rows_of(text.splitlines(), place)
-    cells = [dict(zip(header, row, strict=False)) for _, row in rows]
+    first = header[1].removesuffix("unit") if header[1] != "mean" else ""
+    names = [each.removeprefix(first) for each in header]
+    cells = [dict(zip(names, row, strict=False)) for _, row in rows]
     numbers = [{key: float(x) for key, x in row.items() if is_number(x)} for row in cells]
     return read({"results": [a | b for a, b in zip(cells, numbers, strict=True)]}, text, place)
 
 
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
     """Read the commands; the first run, which is often cold, is a reading as the others are."""
+    if data.get("schema_version", _VERSION) != _VERSION:
+        found = short(data["schema_version"])
+        raise InvalidInput(f"{place} has schema_version {found} of hyperfine, expected {_VERSION}")
+    primary, where = data.get("primary_metric", _FIRST), _provenance(object_at(data, "metadata"))
     for index, each in enumerate(data["results"]):
         here = f"{place} results[{index}]"
-        told: dict[str, Any] = {"name": taken(each, "command", str, here), "metrics": (TIME,)}
-        told |= {"tool": TOOL, "unit": "process", "parameters": object_at(each, "parameters")}
-        if each.get("times") is None:
-            means = {key: each.get(key) for key in _MEANS}
-            yield Recorded(**told, **only_summary(means, "run hyperfine with --export-json FILE"))
-            continue
-        columns = {"time": scaled(taken(each, "times", list, here), 1.0, f"{here} times")}
-        if memory := each.get("memory_usage_byte"):
-            columns["memory"] = scaled(memory, 1.0, f"{here} memory_usage_byte")
-            told["metrics"] = (TIME, _MEMORY)
-        if len({column.size for column in columns.values()}) > 1:
-            raise InvalidInput(f"{here} has fewer memory_usage_byte than times, or more")
-        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-        codes = [code for code in each.get("exit_codes") or () if code != 0]
+        name, parameters = taken(each, "command", str, here), object_at(each, "parameters")
+        columns, codes = _columns(each, primary, here)
+        held: dict[str, Any] = {"metrics": (fields.TIME,)}
+        if columns:
+            held = _held(columns, [code for code in codes if code != 0], here)
+        else:
+            known = object_at(object_at(each, "summary"), primary) or each
+            held |= fields.only_summary({key: known.get(key) for key in _MEANS}, _CURE)
         yield Recorded(
-            **told,
-            rounds=rounds_of((dict(zip(columns, row, strict=True)), {}) for row in rows),
-            notices=failed(len(codes), columns["time"].size, f"such as with exit code {codes[:1]}"),
+            name=name,
+            tool=TOOL,
+            unit="process",
+            parameters={
+                key: object_at(parameters, key).get("value", value)
+                for key, value in parameters.items()
+            },
+            provenance=where,
+            **held,
         )
+
+
+def _columns(data: Mapping[str, Any], primary: str, place: str) -> tuple[Columns, list[Any]]:
+    """Return the metrics, the primary one first, and the exit codes; none if there are no runs."""
+    if data.get("measurements") is None:
+        if data.get("times") is None:
+            return {}, []
+        columns = {"time": ("s", scaled(taken(data, "times", list, place), 1.0, f"{place} times"))}
+        if memory := data.get("memory_usage_byte"):
+            columns["memory"] = ("B", scaled(memory, 1.0, f"{place} memory_usage_byte"))
+        return columns, data.get("exit_codes") or []
+    runs = taken(data, "measurements", list, place)
+    found = [each if isinstance(each, Mapping) else {} for each in runs]
+    columns = {}
+    for name in dict.fromkeys((primary, *found[0])) if found else (primary,):
+        rows = [object_at(each, name) for each in found]
+        if name == primary or all(isinstance(each.get("value"), int | float) for each in rows):
+            here = f"{place} {name}"
+            values = scaled([each.get("value") for each in rows], 1.0, here)
+            columns[_NAMES.get(name, name)] = _unit(rows, here), values
+    return columns, [each.get("exit_code") for each in found]
+
+
+def _unit(rows: list[Mapping[str, Any]], place: str) -> str:
+    units = {str(each.get("unit")) for each in rows}
+    if len(units) == 1 and units <= _UNITS.keys():
+        return _UNITS[units.pop()]
+    raise InvalidInput(f"{place} is in {', '.join(sorted(units))}, expected one of {[*_UNITS]}")
+
+
+def _held(columns: Columns, bad_codes: list[Any], place: str) -> dict[str, Any]:
+    first, *_ = columns
+    n = columns[first][1].size
+    if any(values.size != n for _, values in columns.values()):
+        raise InvalidInput(f"{place} has fewer memory_usage_byte than times, or more")
+    rows = zip(*(values.tolist() for _, values in columns.values()), strict=True)
+    return {
+        "metrics": tuple(
+            Metric(name=name, unit=unit, must_satisfy=name == first)
+            for name, (unit, _) in columns.items()
+        ),
+        "rounds": fields.rounds_of((dict(zip(columns, row, strict=True)), {}) for row in rows),
+        "notices": fields.failed(len(bad_codes), n, f"such as with exit code {bad_codes[:1]}"),
+    }
+
+
+def _provenance(metadata: Mapping[str, Any]) -> Any:
+    platform, version = object_at(metadata, "platform"), metadata.get("hyperfine_version")
+    return fields.provenance_of(
+        metadata,
+        system=" ".join(map(str, platform.values())),
+        packages={TOOL: str(version)} if version else None,
+        started_at=metadata.get("start_time"),
+    )

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import TIME, are_objects, provenance_of, rounds_of
+from benchrigor.formats.fields import TIME, are_objects, provenance_of, rounds_of, scaled
 from benchrigor.model import Metric
 from benchrigor.model.readings import WARM_UP
 from benchrigor.model.recorded import Recorded
+from benchrigor.model.series import short
 from benchrigor.units import Direction
 
 TOOL = "pyperf"
@@ -43,7 +44,10 @@ def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
         yield Recorded(
             name=benchmark.get_name(),
             metrics=(metric,),
-            rounds=rounds_of(_round(each, common, metric) for each in benchmark.get_runs()),
+            rounds=rounds_of(
+                _round(run, common, metric, f"{place} {short(benchmark.get_name())} run {number}")
+                for number, run in enumerate(benchmark.get_runs(), 1)
+            ),
             tool=TOOL,
             unit="process",
             provenance=provenance_of(
@@ -59,10 +63,11 @@ def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
         )
 
 
-def _round(run: Any, common: Mapping[str, Any], metric: Metric) -> Any:
+def _round(run: Any, common: Mapping[str, Any], metric: Metric, place: str) -> Any:
     """Return readings and warm-up of a process, with what is told of it alone."""
     warm_up = [value for _, value in run.warmups]
     facts = {key: value for key, value in run.get_metadata().items() if key not in common}
     if metric is TIME:
         facts["inner_loop"] = run.get_total_loops()
-    return {metric.name: run.values, f"{WARM_UP}{metric.name}": warm_up}, facts
+    values = scaled(run.values, 1.0, place) if run.values else ()  # it takes those without end
+    return {metric.name: values, f"{WARM_UP}{metric.name}": warm_up}, facts

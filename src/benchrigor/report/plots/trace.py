@@ -27,7 +27,6 @@ class Part:
     series: Floats
     offset: int
     phases: StablePhase | None
-    first: int = 0  # Of a series that was not searched, the readings at its start that are left out
 
     @property
     def labelled(self) -> tuple[Phase, ...]:
@@ -38,7 +37,7 @@ class Part:
     def kept(self) -> Span | None:
         """The readings that count; None when there are none."""
         if self.phases is None:
-            return self.offset + self.first, self.offset + self.series.size
+            return self.offset, self.offset + self.series.size
         if self.phases.start is None:
             return None
         inner = measured_part(self.phases)

@@ -234,9 +234,8 @@ def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part,
     offsets = [0, *accumulate(sizes)]
     pieces = np.split(series, offsets[1:-1])
     phases = analysis.phases or (None,) * len(pieces)
-    first = 0 if analysis.phases or not analysis.n_kept else analysis.n - analysis.n_kept
     return tuple(
-        Part(series=piece, offset=offset, phases=each, first=first)
+        Part(series=piece, offset=offset, phases=each)
         for piece, offset, each in zip(pieces, offsets, phases, strict=False)
     )
 

@@ -44,7 +44,8 @@ from benchrigor.stats.estimators.rate import (
     reciprocal,
     weighted_mean,
 )
-from benchrigor.stats.phases.changing_pace import cold_first, few_in_order, phase_at_any_pace
+from benchrigor.stats.phases.changing_pace import few_in_order, phase_at_any_pace
+from benchrigor.stats.phases.cold_start import behind_cold, cold_first, measured_from
 from benchrigor.stats.phases.pieces import first_piece, whole_piece
 from benchrigor.stats.phases.rounds_cut import cut_rounds
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
@@ -147,15 +148,12 @@ def estimate(
     looked_for = policy.trim is True and policy.kind not in _SEVERAL
     if looked_for and not policy.share and (moving := few_in_order(series[0])):
         return Estimation(notices=(moving,))
-    cold = cold_first(series[0]) if looked_for and not policy.higher else None
-    if cold is not None:
-        series = (series[0][1:],)
     if phases is None:
         phases = trim(series, policy) if policy.trim else ()
     policy = adapted(policy, phases)
     kept_weights = None if weights is None else keep((weights,), phases)[0]
     estimation = estimate_kept(keep(series, phases), policy, kept_weights)
-    notices = _once((*filter(None, (cold,)), *_phase_notices(phases), *estimation.notices))
+    notices = _once((*_phase_notices(phases), *estimation.notices))
     rejected, count = estimation.values.count(None), len(estimation.values)
     if rejected < count or not notices:  # otherwise they say why none counts
         notices = (*rejected_notices(rejected, count), *notices)
@@ -192,16 +190,28 @@ def trim(
         one = replace(policy, kind=Kind.UNIT_READINGS)
         first = first_piece(series[0], trim(series[:1], one, change_points))
         return (first, *later_pieces(series[1:], policy))
+    found = _searched(series[0], policy, change_points)
+    cold = None if policy.higher else cold_first(series[0])
+    if cold is None or (found and measured_from(found[0]) != 0):
+        return found
+    points = change_points and change_points.within(1, series[0].size)
+    return (behind_cold(series[0], cold, _searched(series[0][1:], policy, points)),)
+
+
+def _searched(
+    series: Floats, policy: Policy, change_points: ChangePoints | None
+) -> tuple[StablePhase, ...]:
+    """Find the stable phase of a single series; none if there are too few readings."""
     fewest = MIN_FOR_AUTOCORRELATION if policy.kind is Kind.READINGS else MIN_FOR_CHANGES
-    if series[0].size < fewest:
+    if series.size < fewest:
         return ()
     if change_points is None and policy.detector is not None:
-        change_points = policy.detector(series[0])
+        change_points = policy.detector(series)
     at_any_pace = policy.method == LONG_RUN_VARIANCE and not policy.share
     if not at_any_pace:
-        return (measured_phase(series[0], policy.confidence, change_points),)
+        return (measured_phase(series, policy.confidence, change_points),)
     rates = policy.higher or policy.harmonic
-    return (phase_at_any_pace(series[0], policy.confidence, change_points, rates=rates),)
+    return (phase_at_any_pace(series, policy.confidence, change_points, rates=rates),)
 
 
 def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:

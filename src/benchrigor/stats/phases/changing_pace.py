@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from benchrigor.model import (
     ChangePoints,
     Code,
@@ -25,7 +23,6 @@ from benchrigor.model import (
 )
 from benchrigor.model.notice import Figure
 from benchrigor.model.text import counted
-from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.phases.stable_phase import is_unsettled
 from benchrigor.stats.phases.trend import Trend, ends_of, find_far_ends, find_trend
 from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
@@ -39,7 +36,6 @@ _FAR = 2.0  # a start so many times as slow as all that follows is no matter of 
 _FARTHEST = 16.0  # levels further apart are of the work, not of the machine
 _CLIMB = 0.05  # from the start to the end at least: an interval holds what moves less
 _CLIMB_OF_FEW = 0.1  # of fewer than 30 readings
-_FEWEST = 5  # readings of which the first may be cold
 _MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
 
 
@@ -94,24 +90,6 @@ def few_in_order(series: Floats) -> Notice | None:
     if trend is None or not _differ(trend.first, trend.last, by=_CLIMB_OF_FEW):
         return None
     return _moving(trend, reason=str(PhaseReason.TREND))
-
-
-def cold_first(series: Floats) -> Notice | None:
-    """Leave the first of 5 to 19 readings out that took more than twice as long as any other."""
-    others = series[1:]
-    if not _FEWEST <= series.size < MIN_FOR_CHANGES or not series[0] > _FAR * others.max() > 0.0:
-        return None
-    typical = float(np.median(others))
-    if typical == 0.0:
-        return None
-    ratio = float(series[0]) / typical
-    return Notice.note(
-        Code.START_CUT,
-        f"The first reading is {ratio:.3g} times as large as the median of the others and left "
-        "out as cold.",
-        readings=1,
-        ratio=ratio,
-    )
 
 
 def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:

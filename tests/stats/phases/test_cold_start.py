@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from benchrigor.model import Code, Kind, PhaseLabel
+from benchrigor.stats import estimate_mean
+from benchrigor.stats.estimators.estimation import Policy, trim
+from benchrigor.stats.phases.cold_start import cold_first
+
+
+def test_a_first_reading_among_zeros_is_none_that_is_cold() -> None:
+    assert cold_first(np.array([3.0, 0.0, 0.0, 0.0, 1.0, 0.0])) is None
+
+
+def test_a_cold_first_reading_of_few_is_left_out_and_told() -> None:
+    values = [0.8, *np.random.default_rng(20271129).normal(0.1, 0.002, 10)]
+    estimate = estimate_mean(values, trim=True)
+    assert estimate.n == 10
+    assert estimate.low < 0.1 < estimate.high < 0.11
+    assert [each.code for each in estimate.notices] == [Code.START_CUT, Code.FEW_READINGS]
+    assert estimate_mean([0.19, *values[1:]], trim=True).n == 11
+    assert estimate_mean([0.8, 0.1, 0.1, 0.1], trim=True).n == 4
+
+
+@pytest.mark.parametrize("n", [5, 11, 19, 20, 29, 30, 31, 49, 50, 400, 5000])
+@pytest.mark.parametrize("kind", [Kind.READINGS, Kind.UNIT_READINGS])
+def test_a_cold_first_reading_is_left_out_of_any_number(n: int, kind: Kind) -> None:
+    values = np.random.default_rng([20261127, n]).normal(0.1, 0.002, n)
+    values[0] = 0.31
+    (phase,) = trim((values,), Policy(trim=True, kind=kind))
+    assert (phase.stop, phase.change_points.n) == (n, n)
+    if n < 50:  # of more, the first fiftieth is left out by its place
+        first, *_ = phase.phases
+        assert (phase.start, first.stop, first.label) == (1, 1, PhaseLabel.WARM_UP)
+        assert [each.code for each in phase.notices] == [Code.START_CUT]
+    estimate = estimate_mean(values, trim=True)
+    assert estimate.n == n - max(1, min(10, n // 50))
+    assert 0.094 < estimate.low < estimate.high < 0.106
+
+
+def test_among_readings_that_are_alike_the_first_is_seldom_cold() -> None:
+    """Of lognormal readings with a heavy tail at most once in n times: here far less."""
+    rng = np.random.default_rng(4)
+    for n in (5, 20, 50):
+        found = [cold_first(rng.lognormal(0.0, 1.0, n)) is not None for _ in range(2000)]
+        assert sum(found) < 2000 / n / 2
