@@ -112,7 +112,7 @@ class Distribution:
 class BinnedDistribution:
     """The distribution function F of many readings in bins, which sorts only those near a share.
 
-    F is at ``starts`` before each bin, at ``ends`` behind it, and from ``least`` to ``most`` within.
+    F is at ``starts`` before each bin, at ``ends`` behind it, ``least`` to ``most`` within.
     """
 
     readings: Floats
