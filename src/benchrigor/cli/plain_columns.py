@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +44,44 @@ def columns_of(raw: memoryview, indices: Sequence[int], *, width: int, mark: str
     >>> columns_of(memoryview(b"a,1\nb,2,5\n"), [1], width=2, mark=",")
     []
     """
+    return _joined_parts(raw, lambda part: _columns_in(part, indices, width, mark.encode()))
+
+
+def values_of(raw: memoryview, keys: Sequence[str]) -> list[Floats]:
+    r"""Return the numbers of keys of JSON objects that are proved flat, one on each line, or none.
+
+    Each line begins with the one brace that it has, and there is no list. So what is parsed at once
+    has as many objects as lines only if each line is an object: none goes on behind a line break.
+
+    Examples
+    --------
+    >>> values_of(memoryview(b'{"n": 1, "t": 0.5}\n{"n": 2, "t": 2}\n'), ["t"])
+    [array([0.5, 2. ])]
+    """
+    taken = itemgetter(*keys)
+
+    def values_in(part: bytes) -> list[Floats]:
+        count = part.count(b"\n")
+        starts = part.startswith(b"{") + part.count(b"\n{")
+        if b"[" in part or not count == starts == part.count(b"{"):
+            return []
+        try:
+            text = part[:-1].replace(b"\n", b",\n").decode()
+            rows = json.loads(f"[{text}]", object_hook=taken)
+            columns = [rows] if len(keys) == 1 else [*zip(*rows, strict=True)]
+            if len(rows) != count or not all(
+                {float, int}.issuperset(map(type, each)) for each in columns
+            ):
+                return []
+            return [np.array(each, dtype=np.float64) for each in columns]
+        except (ValueError, KeyError, OverflowError):
+            return []
+
+    return _joined_parts(raw, values_in)
+
+
+def _joined_parts(raw: memoryview, read: Callable[[bytes], list[Floats]]) -> list[Floats]:
+    """Return the columns of whole lines, read part by part; none if one of the parts has none."""
     parts: list[list[Floats]] = []
     start = 0
     if raw[-1:].tobytes() != b"\n":
@@ -50,8 +90,7 @@ def columns_of(raw: memoryview, indices: Sequence[int], *, width: int, mark: str
         part = bytes(raw[start : start + _AT_ONCE])
         part = part[: part.rfind(b"\n") + 1]  # empty if no line ends, which is not plain
         start += len(part)
-        part = part.replace(b"\r\n", b"\n") if b"\r" in part else part
-        columns = _columns_in(part, indices, width, mark.encode())
+        columns = read(part.replace(b"\r\n", b"\n") if b"\r" in part else part) if part else []
         if not columns:
             return []
         parts.append(columns)
@@ -61,7 +100,7 @@ def columns_of(raw: memoryview, indices: Sequence[int], *, width: int, mark: str
 def _columns_in(part: bytes, indices: Sequence[int], width: int, mark: bytes) -> list[Floats]:
     """Return the columns of whole lines; an empty list if they are not plain."""
     space = b"" if mark == b" " else b" "
-    if not part or part.translate(None, _PRINTED + space + mark * (width > 1) + b"\n"):
+    if part.translate(None, _PRINTED + space + mark * (width > 1) + b"\n"):
         return []
     text = np.frombuffer(part, dtype=np.uint8)
     ends = np.flatnonzero((text == ord(mark)) | (text == ord("\n"))).astype(np.int32)

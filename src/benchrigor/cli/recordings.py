@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchrigor.cli.options import existing_store, ignored_lines, rows_wanted, skips_missing
 from benchrigor.cli.record_kinds import is_special, module_for
-from benchrigor.cli.sources import RecordedRounds, name_of, read_rounds
+from benchrigor.cli.sources import RecordedRounds, has_path, name_of, read_rounds
 from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.formats.recognition import Result, results_in
 from benchrigor.model import Metric, Options, RunRecord
@@ -33,11 +33,13 @@ class Columns:
     by: str | None = None
     unit: str | None = None
 
-    @property
-    def metric(self) -> Metric:
-        """The metric of the readings, described by ``unit`` or by the project."""
+    def read(self, source: str) -> tuple[RecordedRounds, Metric]:
+        """Read the readings, and their metric as ``unit``, the project or the cells describe it."""
         is_numbered = self.column is None or self.column.isdigit()
-        return metric_named("readings" if is_numbered else str(self.column), self.unit)
+        name = "readings" if is_numbered else str(self.column)
+        unit = metric_named(name, self.unit).unit
+        rounds = read_rounds(source, self.column, self.by, unit)
+        return rounds, metric_named(name, self.unit, unit=rounds.unit)
 
     def check(self, record: RunRecord, source: str) -> None:
         """Refuse what a tool says itself."""
@@ -71,7 +73,7 @@ def recordings(source: str, columns: Columns, *, store: Path | None) -> list[Run
     """Read all benchmarks of a file that no column chooses from, not analysed; else as one."""
     if source != "-" and not is_there(Path(source)):
         return [recording(source, columns, store=store)]
-    found = _read(source, arranged)
+    found = _read(source, arranged, columns.column)
     if found is None:
         return [recorded_file(source, columns, Options())]
     if columns.column is not None:
@@ -84,17 +86,17 @@ def recordings(source: str, columns: Columns, *, store: Path | None) -> list[Run
 
 def recorded_file(source: str, columns: Columns, options: Options) -> RunRecord:
     """Make a run of the readings of a file."""
-    rounds = read_rounds(source, columns.column, columns.by)
+    rounds, metric = columns.read(source)
     return record_of_readings(
-        rounds.series, options, columns.metric, name=name_of(source), weights=rounds.trials
+        rounds.series, options, metric, name=name_of(source), weights=rounds.trials
     )
 
 
 def rounds_in(source: str, columns: Columns) -> tuple[RecordedRounds, Metric]:
     """Read the readings of a column, or of a benchmark of a tool, and what they are."""
-    records = recorded_runs(source)
+    records = recorded_runs(source, column=columns.column)
     if records is None:
-        return read_rounds(source, columns.column, columns.by), columns.metric
+        return columns.read(source)
     record = chosen(records, source, columns.column)
     columns.check(record, source)
     found = recording_of(record)
@@ -107,16 +109,16 @@ def recorded_run(source: str, name: str | None = None, *, store: Path | None) ->
 
     ``name`` says which benchmark of a file is meant.
     """
-    records = all_runs(source, store=store)
+    records = all_runs(source, name, store=store)
     if records is None:
         return None
     return records[0] if _is_stored(source) else chosen(records, source, name)
 
 
-def all_runs(source: str, *, store: Path | None) -> list[RunRecord] | None:
+def all_runs(source: str, name: str | None = None, *, store: Path | None) -> list[RunRecord] | None:
     """Read all runs of a file or folder, or one from the store; None as from `recorded_run`."""
     if not _is_stored(source):
-        return recorded_runs(source)
+        return recorded_runs(source, column=name)
     if not _RUN_ID.fullmatch(source):
         raise InvalidInput(f"{source} is neither a file nor the id of a stored run")
     return [stored_run(source, store)]
@@ -137,17 +139,22 @@ def chosen(records: Sequence[RunRecord], source: str, name: str | None) -> RunRe
     raise InvalidInput(f"{source} has the benchmarks {some}: choose one with --column{found}")
 
 
-def recorded_runs(source: str, options: Options | None = None) -> list[RunRecord] | None:
+def recorded_runs(
+    source: str, options: Options | None = None, *, column: str | None = None
+) -> list[RunRecord] | None:
     """Read all runs of a file or folder; None if no tool that is known wrote it.
 
+    None also if ``column`` is no benchmark of it but a path to other readings in it.
     A pipe can be read only once, so it is taken for readings, and so is an empty file, and one of
     which lines or rows are left out.
     """
-    return _read(source, lambda found, place: analysed(found, place, options))
+    return _read(source, lambda found, place: analysed(found, place, options), column)
 
 
 def _read(
-    source: str, arrange: Callable[[Sequence[Result], str], list[RunRecord]]
+    source: str,
+    arrange: Callable[[Sequence[Result], str], list[RunRecord]],
+    column: str | None,
 ) -> list[RunRecord] | None:
     path = Path(source)
     is_full = is_there(path, Path.is_file) and path.stat().st_size > 0
@@ -155,7 +162,10 @@ def _read(
     if source == "-" or not (is_full or is_there(path, Path.is_dir)) or are_rows:
         return None
     found = results_in(source)
-    return None if found is None else arrange(found, source)
+    is_named = any(each.name == column for each in found or ())
+    if found is None or (not is_named and has_path(source, column)):
+        return None
+    return arrange(found, source)
 
 
 def stored_run(run_id: str | None, store: Path | None) -> RunRecord:

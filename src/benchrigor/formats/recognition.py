@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -34,6 +36,7 @@ Result = Recorded | RunRecord
 
 _GZIP = b"\x1f\x8b"
 _MOST = 10_000  # benchmarks of a file
+_SOME = 1_000  # characters behind the first line that show whether there is another one
 _DOCUMENTS: tuple[Any, ...] = (
     *(saved_records, pyperf, pytest_benchmark, asv, hyperfine, google_benchmark, jmh),
     *(k6, vegeta),
@@ -74,6 +77,8 @@ _Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]
 
 
 def _from_json(text: str, place: str) -> _Found:
+    if _are_rows_of_no_tool(text):
+        return None, ()
     found = parsed(text, place)
     if found.are_lines:
         tool = next((each for each in _LINES if each.are_format(found.data)), None)
@@ -84,6 +89,17 @@ def _from_json(text: str, place: str) -> _Found:
         tools = " and of ".join(each.TOOL for each in fits)
         raise InvalidInput(f"{place} has the keys of {tools}, expected those of one tool")
     return fits[0].read(found.data, text, place) if fits else None, ()
+
+
+def _are_rows_of_no_tool(text: str) -> bool:
+    """Return whether the first of several lines is JSON that no tool writes, so that none did."""
+    end = text.find("\n")
+    if end < 1 or not text[end : end + _SOME].strip():
+        return False
+    with suppress(ValueError, RecursionError):
+        first = json.loads(text[:end])
+        return not any(each.are_format([first]) for each in _LINES)
+    return False
 
 
 def _from_text(text: str, place: str) -> _Found:
