@@ -312,8 +312,8 @@ def test_times_with_units_are_read_in_the_unit_that_is_asked_for(cli, tmp_path):
 
     def told(*more):
         found = cli("analyze", path, "--column", "time", "--json", *more)
-        estimate = found.json()["metrics"][0]
-        return estimate["unit"], estimate["estimate"]["value"]
+        (analysis,) = json.loads(found.stdout)["analyses"]
+        return analysis["metric"]["unit"], round(analysis["estimate"]["value"], 12)
 
     assert told() == ("s", 0.0125)
     assert told("--unit", "ms") == ("ms", 12.5)
@@ -328,11 +328,14 @@ def test_a_path_selects_in_what_another_tool_wrote(cli, tmp_path):
     results = [{"command": "sleep 1", "times": times}, {"command": "a.b", "times": times[:20]}]
     (tmp_path / "file").write_text(json.dumps({"results": results}))
 
-    def count(column):
-        return cli("analyze", tmp_path / "file", "--column", column, "--json").json()["metrics"][0]
+    def told(column):
+        found = cli("analyze", tmp_path / "file", "--column", column, "--json")
+        (analysis,) = json.loads(found.stdout)["analyses"]
+        return analysis["n"], analysis["metric"]["unit"]
 
-    assert count("results.1.times")["n"] == 20
-    assert count("sleep 1")["unit"] == count("a.b")["unit"] == "s"
+    assert told("results.1.times") == (20, "")
+    assert told("sleep 1") == (40, "s")
+    assert told("a.b") == (20, "s")
     unknown = cli("analyze", tmp_path / "file", "--column", "results.2.times")
     assert "choose one with --column, found 'results.2.times'" in unknown.stderr
 

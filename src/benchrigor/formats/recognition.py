@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -35,6 +36,7 @@ from benchrigor.model.series import short
 Result = Recorded | RunRecord
 
 _GZIP = b"\x1f\x8b"
+_MARK = re.compile(r"\S")
 _MOST = 10_000  # benchmarks of a file
 _SOME = 1_000  # characters behind the first line that show whether there is another one
 _DOCUMENTS: tuple[Any, ...] = (
@@ -66,9 +68,9 @@ def results_in(path: str | Path) -> list[Result] | None:
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or error
         raise InvalidInput(f"{place} cannot be read: {why}") from error
-    if not text.strip():
+    if (begin := _MARK.search(text)) is None:
         raise InvalidInput(f"{place} is empty, expected readings")
-    read = _from_json if text.lstrip()[0] in "[{" else _from_text
+    read = _from_json if begin[0] in "[{" else _from_text
     found, notices = read(text, place)
     return None if found is None else _all_of(found, place, notices)
 
@@ -104,9 +106,11 @@ def _are_rows_of_no_tool(text: str) -> bool:
 
 def _from_text(text: str, place: str) -> _Found:
     tool = next((each for each in _TEXTS if each.is_text(text)), None)
+    if tool is None:
+        return None, ()
     whole, end, last = text.rpartition("\n")
-    if tool is None or not last or not end:
-        return tool and tool.read_text(text, place), ()
+    if not last or not end:
+        return tool.read_text(text, place), ()
     return tool.read_text(whole + end, place), (_unfinished(text.count("\n") + 1, last),)
 
 

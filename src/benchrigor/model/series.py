@@ -60,9 +60,18 @@ def as_series(values: object, *, name: str = "values") -> Floats:
     low, high = float(series.min()), float(series.max())
     if not (low >= -LARGEST and high <= LARGEST):  # false for NaN too
         raise InvalidInput(_first_bad(series, name))
+    if series is values and _is_frozen(series):
+        return series
     series = np.array(series, dtype=np.float64, order="C")
     series.flags.writeable = False
     return series
+
+
+def _is_frozen(series: npt.NDArray[Any]) -> bool:
+    """Return whether an array is one that was checked before, which nothing else can change."""
+    flags = series.flags
+    is_own = type(series) is np.ndarray and flags.owndata and flags.c_contiguous
+    return is_own and not flags.writeable and series.dtype == np.float64
 
 
 def as_invocations(invocations: object, *, name: str = "invocations") -> tuple[Floats, ...]:

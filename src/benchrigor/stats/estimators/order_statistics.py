@@ -147,13 +147,15 @@ def distribution_of(series: Floats, weights: Floats | None) -> Distribution | Bi
     low, high = np.quantile(series[::count], _INNER) if count > 1 else (0.0, 0.0)
     if low == high:
         return _sorted(series, weights)
+    places = series - low
     with np.errstate(over="ignore"):  # of readings that are far out
-        places = (series - low) / (high - low) * count
+        places /= high - low
+        places *= count
     bins = np.clip(places, 0, count - 1, out=places).astype(np.int64)
-    rises = np.bincount(bins, np.maximum(weights, 0.0), count)
-    falls = np.bincount(bins, np.minimum(weights, 0.0), count)
-    ends = np.cumsum(rises + falls)
-    starts = np.append(0.0, ends[:-1])
+    steps, negative = np.bincount(bins, weights, count), np.flatnonzero(weights < 0.0)
+    falls = np.bincount(bins[negative], weights[negative], count)
+    ends = np.cumsum(steps)
+    starts = ends - steps
     return BinnedDistribution(
         readings=series,
         weights=weights,
@@ -161,7 +163,7 @@ def distribution_of(series: Floats, weights: Floats | None) -> Distribution | Bi
         starts=starts,
         ends=ends,
         least=starts + falls,
-        most=starts + rises,
+        most=ends - falls,
     )
 
 
@@ -198,7 +200,8 @@ def level_weights(n: int, transients: tuple[float, ...]) -> Floats | None:
     columns = np.vstack([np.ones(m), transient_basis(m, transients)]).T
     level = np.linalg.pinv(columns)[0]
     weights: Floats = np.repeat(level, np.diff(np.arange(m + 1) * n // m))
-    return weights / float(weights.sum())
+    weights /= float(weights.sum())
+    return weights
 
 
 def _binomial_shares(n: int, q: float, confidence: float) -> tuple[float, float]:
