@@ -97,9 +97,8 @@ LINES = [f'{{"n": {index}, "time": {index / 7!r}, "who": "a\\u00e9"}}' for index
 def test_flat_json_lines_are_read_without_the_careful_reader(end, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(sources, "_text", None)
     path = long_file(tmp_path, end.join([*LINES, ""]))
-    first, second = sources.read_columns(path, ["n", "time"])
-    assert first.tolist() == [*range(5_000)]
-    assert second.tolist() == [index / 7 for index in range(5_000)]
+    assert sources.read_rounds(path, "n").series[0].tolist() == [*range(5_000)]
+    assert sources.read_rounds(path, "time").series[0].tolist() == [n / 7 for n in range(5_000)]
 
 
 @pytest.mark.parametrize(

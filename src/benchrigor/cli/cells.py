@@ -15,7 +15,7 @@ COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # so many successes of so many t
 # What people read as a number: with a decimal comma, with marks between thousands.
 _LIKE_NUMBER = re.compile(r"[-+\u2212]?[\d.,'\u2019_\u00a0\u202f]*\d(e[-+]?\d+)?", re.IGNORECASE)
 _BEGINS_LIKE_NUMBER = re.compile(r"\W*\d")  # 12ms, $5, 0x10
-_UNIT_AT_END = re.compile(r"[^\W\d_]*$")
+_BEFORE_UNIT = re.compile(r".*[\d.]\s*")
 
 
 def is_header(first: Sequence[str], second: Sequence[str]) -> bool:
@@ -91,5 +91,4 @@ def times_in(unit: str, cells: Sequence[str], name: str) -> list[float]:
 
 def unit_at_end(cell: str) -> str:
     """Return the letters at the end of a cell, ms of 487.5ms."""
-    found = _UNIT_AT_END.search(cell)
-    return found[0] if found else ""
+    return _BEFORE_UNIT.sub("", cell)

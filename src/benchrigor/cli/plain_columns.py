@@ -47,18 +47,17 @@ def columns_of(raw: memoryview, indices: Sequence[int], *, width: int, mark: str
     return _joined_parts(raw, lambda part: _columns_in(part, indices, width, mark.encode()))
 
 
-def values_of(raw: memoryview, keys: Sequence[str]) -> list[Floats]:
-    r"""Return the numbers of keys of JSON objects that are proved flat, one on each line, or none.
+def values_of(raw: memoryview, key: str) -> list[Floats]:
+    r"""Return the numbers of a key of JSON objects that are proved flat, one on each line; or none.
 
     Each line begins with the one brace that it has, and there is no list. So what is parsed at once
     has as many objects as lines only if each line is an object: none goes on behind a line break.
 
     Examples
     --------
-    >>> values_of(memoryview(b'{"n": 1, "t": 0.5}\n{"n": 2, "t": 2}\n'), ["t"])
+    >>> values_of(memoryview(b'{"n": 1, "t": 0.5}\n{"n": 2, "t": 2}\n'), "t")
     [array([0.5, 2. ])]
     """
-    taken = itemgetter(*keys)
 
     def values_in(part: bytes) -> list[Floats]:
         count = part.count(b"\n")
@@ -67,13 +66,9 @@ def values_of(raw: memoryview, keys: Sequence[str]) -> list[Floats]:
             return []
         try:
             text = part[:-1].replace(b"\n", b",\n").decode()
-            rows = json.loads(f"[{text}]", object_hook=taken)
-            columns = [rows] if len(keys) == 1 else [*zip(*rows, strict=True)]
-            if len(rows) != count or not all(
-                {float, int}.issuperset(map(type, each)) for each in columns
-            ):
-                return []
-            return [np.array(each, dtype=np.float64) for each in columns]
+            values = json.loads(f"[{text}]", object_hook=itemgetter(key))
+            is_plain = len(values) == count and {float, int}.issuperset(map(type, values))
+            return [np.array(values, dtype=np.float64)] if is_plain else []
         except (ValueError, KeyError, OverflowError):
             return []
 
@@ -155,12 +150,8 @@ def _decimals(blank: bytes, sizes: npt.NDArray[np.int32]) -> Floats | None:
     stops = np.flatnonzero(text[16:] == ord(" "))
     counts = np.diff(stops, prepend=-1) - 1
     points = sizes - counts
-    if (
-        digits.translate(None, b" 0123456789")
-        or counts.min() < 1
-        or counts.max() > 16
-        or points.max() > 1
-    ):
+    fits = 0 < counts.min() and counts.max() <= 16 and points.max() <= 1
+    if not fits or digits.translate(None, b" 0123456789"):
         return None
     words = np.ndarray(text.size - 7, dtype="<u8", buffer=text, strides=(1,))
     whole = _joined(words[stops + 8] & _LAST[np.minimum(counts, 8)])
@@ -168,8 +159,7 @@ def _decimals(blank: bytes, sizes: npt.NDArray[np.int32]) -> Floats | None:
         whole += _joined(words[stops] & _LAST[np.maximum(counts - 8, 0)]) * np.uint64(10**8)
     if whole.max() > _LARGEST_EXACT:
         return None
-    pointed = np.flatnonzero(points)
-    places = np.zeros(counts.size, dtype=np.int64)
+    pointed, places = points == 1, np.zeros(counts.size, dtype=np.int64)
     at = np.flatnonzero(np.frombuffer(blank, dtype=np.uint8) == ord("."))
     places[pointed] = np.cumsum(sizes + 1)[pointed] - 2 - at
     return whole.astype(np.float64) / _POWERS[places]

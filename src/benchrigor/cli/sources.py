@@ -165,15 +165,15 @@ def _plain(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
 
 
 def _plain_lines(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
-    """Read keys of many flat JSON objects, one on each line; empty if they are not."""
-    if len(raw) <= _HEAD or not raw.startswith(b"{"):
+    """Read a key of many flat JSON objects, one on each line; empty if they are not."""
+    if len(raw) <= _HEAD or not raw.startswith(b"{") or len(wanted) > 1:
         return []
     try:
         first = json.loads(raw[: raw.find(b"\n") + 1])
-        keys = _chosen(wanted, list(first), name, "keys", None)
+        (key,) = _chosen(wanted, list(first), name, "keys", None)
     except (ValueError, InvalidInput):  # the careful reader says what is wrong, of the whole file
         return []
-    return values_of(memoryview(raw), keys)
+    return values_of(memoryview(raw), key)
 
 
 def _bytes(source: str, name: str) -> bytes:

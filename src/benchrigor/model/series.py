@@ -35,7 +35,8 @@ def as_series(values: object, *, name: str = "values") -> Floats:
     Returns
     -------
     numpy.ndarray
-        Shape (n,), n >= 1, float64, not writeable. A caller's array is copied, never frozen.
+        Shape (n,), n >= 1, float64, not writeable. A caller's array is copied, never frozen; one
+        that is frozen already is returned as it is.
 
     Raises
     ------
@@ -68,10 +69,9 @@ def as_series(values: object, *, name: str = "values") -> Floats:
 
 
 def _is_frozen(series: npt.NDArray[Any]) -> bool:
-    """Return whether an array is one that was checked before, which nothing else can change."""
-    flags = series.flags
-    is_own = type(series) is np.ndarray and flags.owndata and flags.c_contiguous
-    return is_own and not flags.writeable and series.dtype == np.float64
+    """Return whether an array is as `as_series` returns it, and nothing else shares its memory."""
+    flags, is_plain = series.flags, type(series) is np.ndarray and series.dtype == np.float64
+    return is_plain and flags.owndata and flags.c_contiguous and not flags.writeable
 
 
 def as_invocations(invocations: object, *, name: str = "invocations") -> tuple[Floats, ...]:

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from benchrigor.errors import NotEstimable
@@ -112,29 +111,28 @@ class Distribution:
 class BinnedDistribution:
     """The distribution function F of many readings in bins, which sorts only those near a share.
 
-    F is at ``starts`` before each bin, at ``ends`` behind it, ``least`` to ``most`` within.
+    It is at ``ends`` behind each bin, after ``steps``, in which negative weights took ``falls``.
     """
 
     readings: Floats
     weights: Floats
     bins: Ints  # of each reading, ascending with it; neither the first nor the last is empty
-    starts: Floats
     ends: Floats
-    least: Floats
-    most: Floats
+    steps: Floats
+    falls: Floats
 
     def between(self, low: float, high: float) -> tuple[float, float]:
         """Return the least reading with F(x) >= low and the greatest with F(x-) <= high."""
+        starts, last = self.ends - self.steps, self.ends.size - 1
         # F reaches low between the first bin where it may and the first at whose end it has.
-        last = self.ends.size - 1
         bounds = (
-            _first(self.most >= low - 2.0 * _ROUNDING),
-            _first(self.ends >= low),
-            last - _first(self.starts[::-1] <= high),
-            last - _first(self.least[::-1] <= high + 2.0 * _ROUNDING),
+            np.argmax(self.ends - self.falls >= low - 2.0 * _ROUNDING),
+            np.argmax(np.append(self.ends[:-1] >= low, True)),
+            last - np.argmax(starts[::-1] <= high),
+            last - np.argmax((starts + self.falls)[::-1] <= high + 2.0 * _ROUNDING),
         )
         near = (self.bins >= min(bounds)) & (self.bins <= max(bounds))
-        base = float(self.starts[min(bounds)])
+        base = float(starts[min(bounds)])
         return _sorted(self.readings[near], self.weights[near], base).between(low, high)
 
 
@@ -154,17 +152,8 @@ def distribution_of(series: Floats, weights: Floats | None) -> Distribution | Bi
     bins = np.clip(places, 0, count - 1, out=places).astype(np.int64)
     steps, negative = np.bincount(bins, weights, count), np.flatnonzero(weights < 0.0)
     falls = np.bincount(bins[negative], weights[negative], count)
-    ends = np.cumsum(steps)
-    starts = ends - steps
-    return BinnedDistribution(
-        readings=series,
-        weights=weights,
-        bins=bins,
-        starts=starts,
-        ends=ends,
-        least=starts + falls,
-        most=ends - falls,
-    )
+    told = {"bins": bins, "ends": np.cumsum(steps), "steps": steps, "falls": falls}
+    return BinnedDistribution(readings=series, weights=weights, **told)
 
 
 def _sorted(series: Floats, weights: Floats, base: float = 0.0) -> Distribution:
@@ -180,11 +169,6 @@ def _sorted(series: Floats, weights: Floats, base: float = 0.0) -> Distribution:
         below=np.minimum.accumulate(below[::-1])[::-1],
         upto=np.maximum.accumulate(upto),
     )
-
-
-def _first(flags: npt.NDArray[np.bool_]) -> int:
-    """Return the place of the first flag that is set; the last place if none is."""
-    return int(np.argmax(flags)) if flags.any() else flags.size - 1
 
 
 def _midpoint(readings: Distribution | BinnedDistribution, q: float) -> float:
