@@ -150,7 +150,7 @@ def _decimals(blank: bytes, sizes: npt.NDArray[np.int32]) -> Floats | None:
     stops = np.flatnonzero(text[16:] == ord(" "))
     counts = np.diff(stops, prepend=-1) - 1
     points = sizes - counts
-    fits = 0 < counts.min() and counts.max() <= 16 and points.max() <= 1
+    fits = counts.min() > 0 and counts.max() <= 16 and points.max() <= 1
     if not fits or digits.translate(None, b" 0123456789"):
         return None
     words = np.ndarray(text.size - 7, dtype="<u8", buffer=text, strides=(1,))

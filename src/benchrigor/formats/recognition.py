@@ -96,11 +96,10 @@ def _from_json(text: str, place: str) -> _Found:
 def _are_rows_of_no_tool(text: str) -> bool:
     """Return whether the first of several lines is JSON that no tool writes, so that none did."""
     end = text.find("\n")
-    if end < 1 or not text[end : end + _SOME].strip():
-        return False
     with suppress(ValueError, RecursionError):
-        first = json.loads(text[:end])
-        return not any(each.are_format([first]) for each in _LINES)
+        first = json.loads(text[: max(end, 0)])
+        is_known = any(each.are_format([first]) for each in _LINES)
+        return not is_known and bool(text[end : end + _SOME].strip())
     return False
 
 

@@ -9,12 +9,11 @@ from benchrigor.model.recorded import Recorded
 
 TOOL = "jmeter"
 _COLUMNS = ("elapsed", "label", "success")
-_HEADER = 10_000  # characters, at most
 
 
 def is_text(text: str) -> bool:
     """Return whether the first line of a text names the columns of JMeter."""
-    return set(_COLUMNS) <= set(text[:_HEADER].partition("\n")[0].strip().split(","))
+    return set(_COLUMNS) <= set(text[:10_000].partition("\n")[0].strip().split(","))
 
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
