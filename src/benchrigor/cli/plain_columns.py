@@ -98,7 +98,10 @@ def _columns_in(part: bytes, indices: Sequence[int], width: int, mark: bytes) ->
     if part.translate(None, _PRINTED + space + mark * (width > 1) + b"\n"):
         return []
     text = np.frombuffer(part, dtype=np.uint8)
-    ends = np.flatnonzero((text == ord(mark)) | (text == ord("\n"))).astype(np.int32)
+    are_ends = text == ord("\n")
+    if width > 1:
+        are_ends |= text == ord(mark)
+    ends = np.flatnonzero(are_ends).astype(np.int32)
     if ends.size % width:
         return []
     table = ends.reshape(-1, width)
@@ -123,11 +126,9 @@ def _numbers_between(text: Bytes, ends: npt.NDArray[np.int32], index: int) -> Fl
         steps[ends[:, index] + 1] -= 1  # with its end
         text = text[np.cumsum(steps[:-1], dtype=np.int8).view(bool)]
     cells = text.tobytes()
-    if cells.translate(None, _NUMBER + _MARKS):
-        return None
     blank = cells.translate(_BLANKED)
-    decimals = _decimals(blank, ends[:, index] - before - 1)
-    if decimals is not None:
+    decimals = None if b" " in cells else _decimals(blank, ends[:, index] - before - 1)
+    if decimals is not None or cells.translate(None, _NUMBER + _MARKS):
         return decimals
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)  # of text that is no number

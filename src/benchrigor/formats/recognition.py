@@ -38,6 +38,7 @@ Result = Recorded | RunRecord
 _GZIP = b"\x1f\x8b"
 _MARK = re.compile(r"\S")
 _MOST = 10_000  # benchmarks of a file
+_HEAD = 1 << 16  # bytes that show which tool wrote a long text; Go's lines may come later
 _SOME = 1_000  # characters behind the first line that show whether there is another one
 _DOCUMENTS: tuple[Any, ...] = (
     *(saved_records, pyperf, pytest_benchmark, asv, hyperfine, google_benchmark, jmh),
@@ -62,6 +63,8 @@ def results_in(path: str | Path) -> list[Result] | None:
         return _all_of((each for tool in _FOLDERS for each in tool.read_folder(path)), place)
     try:
         raw = readable(path).read_bytes()
+        if _is_table_of_no_tool(raw):
+            return None
         text = decoded(gzip.decompress(raw) if raw.startswith(_GZIP) else raw)
     except UnicodeDecodeError:
         return None
@@ -73,6 +76,15 @@ def results_in(path: str | Path) -> list[Result] | None:
     read = _from_json if begin[0] in "[{" else _from_text
     found, notices = read(text, place)
     return None if found is None else _all_of(found, place, notices)
+
+
+def _is_table_of_no_tool(raw: bytes) -> bool:
+    """Return whether the beginning of a long text that is no JSON shows that no tool wrote it."""
+    head = raw[:_HEAD]
+    is_plain = len(raw) > _HEAD and head.isascii() and b"\0" not in head and b"/op" not in raw
+    if not is_plain or head.lstrip()[:1] in b"[{":
+        return False
+    return not any(each.is_text(head.decode()) for each in _TEXTS)
 
 
 _Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]
