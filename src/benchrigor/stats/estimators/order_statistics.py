@@ -152,8 +152,14 @@ def distribution_of(series: Floats, weights: Floats | None) -> Distribution | Bi
     bins = np.clip(places, 0, count - 1, out=places).astype(np.int64)
     steps, negative = np.bincount(bins, weights, count), np.flatnonzero(weights < 0.0)
     falls = np.bincount(bins[negative], weights[negative], count)
-    told = {"bins": bins, "ends": np.cumsum(steps), "steps": steps, "falls": falls}
-    return BinnedDistribution(readings=series, weights=weights, **told)
+    return BinnedDistribution(
+        readings=series,
+        weights=weights,
+        bins=bins,
+        ends=np.cumsum(steps),
+        steps=steps,
+        falls=falls,
+    )
 
 
 def _sorted(series: Floats, weights: Floats, base: float = 0.0) -> Distribution:
