@@ -150,8 +150,9 @@ def distribution_of(series: Floats, weights: Floats | None) -> Distribution | Bi
         places /= high - low
         places *= count
     bins = np.clip(places, 0, count - 1, out=places).astype(np.int64)
-    steps, negative = np.bincount(bins, weights, count), np.flatnonzero(weights < 0.0)
-    falls = np.bincount(bins[negative], weights[negative], count)
+    negative = weights < 0.0
+    steps = np.bincount(bins, weights, count).astype(np.float64)
+    falls = np.bincount(bins[negative], weights[negative], count).astype(np.float64)
     return BinnedDistribution(
         readings=series,
         weights=weights,
