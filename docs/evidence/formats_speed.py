@@ -118,30 +118,33 @@ def suites(setting: Setting) -> None:
 
 
 def rows(setting: Setting) -> None:
-    """Print what it takes to analyse a large CSV file."""
+    """Print what it takes to analyse a large file."""
     size = setting.repetitions or (ROWS // 10 if setting.quick else ROWS)
-    rng = np.random.default_rng([setting.seed, 4])
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "readings.csv")
-        distinct = rng.lognormal(0.0, 0.05, min(size, 1_000_000))
-        blocks = [
-            "".join(f"{value:.9g}\n" for value in block.tolist())
-            for block in np.array_split(distinct, max(1, distinct.size // 1000))
-        ]
-        with path.open("w") as file:
-            file.write("time\n")
-            for _ in range(size // distinct.size):
-                file.writelines(blocks[each] for each in rng.permutation(len(blocks)))
-        call = _spent("analyze", str(path), "--column", "time", "--unit", "s")
-    heading(["rows", "s", "of CPU", "peak GB", "exit code", "bar"])
-    met = call.code == 0 and call.seconds <= ROWS_S and call.gigabytes <= ROWS_GB
-    verdict = setting.verdict("a large table", met)
-    bar = f"{ROWS_S:g} s, {ROWS_GB:g} GB: {verdict}"
-    row(
-        f"{size:,}",
-        f"{call.seconds:.1f}",
-        f"{call.cpu_s:.1f}",
-        f"{call.gigabytes:.2f}",
-        call.code,
-        bar,
-    )
+    heading(["file", "rows", "s", "of CPU", "peak GB", "exit code", "bar"])
+    for kind, head, line in (("CSV", "time\n", "{:.9g}\n"), ("NDJSON", "", '{{"time": {:.9g}}}\n')):
+        rng = np.random.default_rng([setting.seed, 4])
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "readings")
+            distinct = rng.lognormal(0.0, 0.05, min(size, 1_000_000))
+            blocks = [
+                "".join(map(line.format, block.tolist()))
+                for block in np.array_split(distinct, max(1, distinct.size // 1000))
+            ]
+            with path.open("w") as file:
+                file.write(head)
+                for _ in range(size // distinct.size):
+                    file.writelines(blocks[each] for each in rng.permutation(len(blocks)))
+            call = _spent("analyze", str(path), "--column", "time", "--unit", "s")
+        bar = "-"
+        if kind == "CSV":
+            met = call.code == 0 and call.seconds <= ROWS_S and call.gigabytes <= ROWS_GB
+            bar = f"{ROWS_S:g} s, {ROWS_GB:g} GB: {setting.verdict('a large table', met)}"
+        row(
+            kind,
+            f"{size:,}",
+            f"{call.seconds:.1f}",
+            f"{call.cpu_s:.1f}",
+            f"{call.gigabytes:.2f}",
+            call.code,
+            bar,
+        )

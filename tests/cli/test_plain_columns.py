@@ -88,3 +88,59 @@ def test_where_a_part_ends_does_not_matter(at_once, monkeypatch) -> None:
 def test_a_column_alone_may_have_blank_lines_only_for_the_careful_reader() -> None:
     assert np.array_equal(columns_of(memoryview(b"1\n2\n"), [0], width=1, mark=" ")[0], [1, 2])
     assert columns_of(memoryview(b"1\n\n2\n"), [0], width=1, mark=" ") == []
+
+
+LINES = [f'{{"n": {index}, "time": {index / 7!r}, "who": "a\\u00e9"}}' for index in range(5_000)]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_flat_json_lines_are_read_without_the_careful_reader(end, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(sources, "_text", None)
+    path = long_file(tmp_path, end.join([*LINES, ""]))
+    assert sources.read_rounds(path, "n").series[0].tolist() == [*range(5_000)]
+    assert sources.read_rounds(path, "time").series[0].tolist() == [n / 7 for n in range(5_000)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *('{"n": 1}', '{"time": null}', '{"time": true}', '{"time": NaN}', '{"time": 1e999}'),
+        *(
+            '{"time": "1"}',
+            '{"time": 1, "time": 2}',
+            '{"time": {"time": 1}}',
+            '{"time": 1, "a": "{"}',
+        ),
+        *('{"time": 1} {"time": 2}', '{"time": 1}, {"time": 2}', '{"time": 1', '{"time": [1]}'),
+        *(
+            "",
+            "[1]",
+            "5",
+            '"time"',
+            "{",
+            "}",
+            '{"time": 1},',
+            '{"time": 01}',
+            '{"a b":\n{"time": 1}}',
+        ),
+        '{"time": 1, "a": [{"time": 1}\n{}]}, {"time": 1}',
+        f'{{"time": 1{"0" * 400}}}',
+        '{"time": 5, "more": {"x": 1}}',
+        '{"who": "\u00e9", "time": -0.5}',
+    ],
+)
+def test_any_line_of_many_is_what_the_careful_reader_says(line, tmp_path, monkeypatch) -> None:
+    path = long_file(tmp_path, "\n".join([*LINES[:4_000], line, *LINES[4_000:], ""]))
+    quick, careful = both(path, monkeypatch)
+    assert quick == careful
+
+
+def test_digits_are_read_as_python_reads_them(monkeypatch) -> None:
+    rng = np.random.default_rng(3)
+    values = rng.lognormal(0.0, 10.0, 300)
+    for style in (".9g", ".3f", ".15g", ".16f", "g", ".0f", ".6e"):
+        cells = [format(value, style) for value in values]
+        for more in ([], ["7", "1.", ".5", "007", "9007199254740993", "0.1234567890123456"]):
+            raw = "".join(f"{cell},1\n" for cell in [*cells, *more]).encode()
+            (found,) = columns_of(memoryview(raw), [0], width=2, mark=",")
+            assert found.tolist() == [*map(float, [*cells, *more])]

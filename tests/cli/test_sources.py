@@ -1,4 +1,5 @@
 import io
+import json
 import sys
 import time
 
@@ -36,6 +37,16 @@ READABLE = {
     "a JSON object with several lists": ('{"a": [7], "b": [1, 2.5, 3]}', "b"),
     "a JSON list of objects": ('[{"t": 1, "n": 9}, {"t": 2.5, "n": 9}, {"t": 3, "n": 9}]', "t"),
     "a JSON list of objects with one key": ('[{"t": 1}, {"t": 2.5}, {"t": 3}]', None),
+    "times with units": ("1s\n2500ms\n0m3s\n", None),
+    "times with units below a header": ("n,time\n1,1s\n2,2.5s\n3,.05min\n", "time"),
+    "times with units and no header": ("a,1s\nb,2.5s\nc,3 s\n", "1"),
+    "names such as those of averages": ("1m,5m\n1,7\n2.5,7\n3,7\n", "1m"),
+    "times with units in JSON": ('{"t": ["1000ms", "2.5s", "3s"]}', None),
+    "a path in JSON": ('{"a": [{"t": [1, 2.5, 3]}], "b": [0]}', "a.0.t"),
+    "a path in a list": ('[{"t": [9]}, {"t": [1, 2.5, 3]}]', "1.t"),
+    "a path in each object": ('[{"a": {"t": 1}}, {"a": {"t": 2.5}}, {"a": {"t": 3}}]', "a.t"),
+    "a path on each line": ('{"a": [0, 1]}\n{"a": [0, 2.5]}\n{"a": [0, 3]}\n', "a.1"),
+    "a key with a point": ('{"a.b": [1, 2.5, 3], "a": {"b": [9]}}', "a.b"),
     "an object per line": ('{"t": 1, "n": 9}\n{"t": 2.5, "n": 9}\n{"t": 3, "n": 9}\n', "t"),
 }
 
@@ -121,8 +132,13 @@ UNREADABLE = {
         "1",
         "line 1 has an empty cell.*--ignore-lines",
     ),
-    "a unit behind": ("time\n12ms\n13ms\n", None, "line 2 has '12ms', expected a number"),
-    "a unit behind the first number": ("12ms\n13\n14\n", None, "line 1 has '12ms', expected a num"),
+    "a unit behind the first number": ("12ms\n13\n", None, "line 2 has '13', expected a time with"),
+    "a unit behind the second": ("t\n12\n13ms\n", None, "line 3 has '13ms', expected a number wit"),
+    "a unit of no time": ("t\n12ms\n13kB\n", None, "line 3 has '13kB', expected a number"),
+    "counts behind a time": ("t\n12ms\n9/10\n", None, "3 has '9/10', expected a time .* in line 2"),
+    "times and numbers in JSON": ('["12ms", 3]', None, r"\[0\] is '12ms', expected a number"),
+    "a path that leads nowhere": ('{"a": [1]}', "a.b", "lists a: choose one .* found 'a.b'"),
+    "a path that not all have": ('[{"a": {"t": 1}}, {"a": 2}]', "a.t", r"\[1\] has no 'a.t'"),
     "different units": (
         "950 ms\n1.2 s\n",
         "0",
@@ -280,10 +296,48 @@ def test_the_next_command_reads_all_lines_again(cli):
     assert "4 readings" in cli("analyze", input="4\n1\n2\n3\n").stdout
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_text_in_utf_16_is_recognised(tmp_path, encoding):
-    (tmp_path / "file").write_bytes("time\r\n1.0\r\n2.5\r\n3.0\r\n".encode(encoding))
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "text", ["time\r\n1.0\r\n2.5\r\n3.0\r\n", '{"t": 1}\n{"t": 2.5}\n{"t": 3}\n', "[1, 2.5, 3]"]
+)
+def test_an_encoding_is_recognised(cli, tmp_path, encoding, text):
+    (tmp_path / "file").write_bytes(text.encode(encoding))
     assert read_rounds(str(tmp_path / "file"), None).series[0].tolist() == [1.0, 2.5, 3.0]
+    assert cli("analyze", tmp_path / "file").exit_code == 0
+
+
+def test_times_with_units_are_read_in_the_unit_that_is_asked_for(cli, tmp_path):
+    path = tmp_path / "times.csv"
+    path.write_text("who,time\n" + "a,0m0.0125s\nb,12.5ms\na,12500us\n" * 20)
+
+    def told(*more):
+        found = cli("analyze", path, "--column", "time", "--json", *more)
+        (analysis,) = json.loads(found.stdout)["analyses"]
+        return analysis["metric"]["unit"], round(analysis["estimate"]["value"], 12)
+
+    assert told() == ("s", 0.0125)
+    assert told("--unit", "ms") == ("ms", 12.5)
+    assert told("--unit", "ms", "--where", "who=b") == ("ms", 12.5)
+    assert told("--round", "who") == ("s", 0.0125)
+    refused = cli("analyze", path, "--column", "time", "--unit", "kB")
+    assert "has '0m0.0125s', a time, and readings in 'kB' are asked for" in refused.stderr
+
+
+def test_a_path_selects_in_what_another_tool_wrote(cli, tmp_path):
+    times = [0.1, 0.2, 0.3, 0.25] * 10
+    results = [{"command": "sleep 1", "times": times}, {"command": "a.b", "times": times[:20]}]
+    (tmp_path / "file").write_text(json.dumps({"results": results}))
+
+    def told(column):
+        found = cli("analyze", tmp_path / "file", "--column", column, "--json")
+        (analysis,) = json.loads(found.stdout)["analyses"]
+        return analysis["n"], analysis["metric"]["unit"]
+
+    assert told("results.1.times") == (20, "")
+    assert told("sleep 1") == (40, "s")
+    assert told("a.b") == (20, "s")
+    unknown = cli("analyze", tmp_path / "file", "--column", "results.2.times")
+    assert "choose one with --column, found 'results.2.times'" in unknown.stderr
 
 
 CUT = {
@@ -297,6 +351,9 @@ CUT = {
     "half of an exponent": ("1.25\n2.5\n1.0e-", 2),
     "few digits": ("1025\n" * 25 + "10", 25),
     "few digits among few": ("10\n12\n9", 3),
+    "half a unit": ("12ms\n13ms\n14m", 2),
+    "no seconds": ("0m1.5s\n0m1.6s\n0m", 2),
+    "all of its unit": ("12ms\n13us\n14us", 3),
     "all of its digits": ("1.25\n2.5\n1.3", 3),
     "half an object": ('{"t": 1}\n{"t": 2}\n{"t"', 2),
     "half a number of an object": ('{"t": 1}\n{"t": 2}\n{"t": 3', 2),

@@ -75,7 +75,7 @@ def analyze(
     """  # noqa: D301  # click wants the backspace itself
     options = Options(**given, analysis="auto" if work is None else "wps")
     columns = Columns(column=column, by=by, unit=unit)
-    records = recorded_runs(source, options, column) if work is None else None
+    records = recorded_runs(source, options, column=column) if work is None else None
     if records is not None and len(records) > 1 and column is None and not (explained or picture):
         _show_all(records, as_json=as_json)
     if records is not None:

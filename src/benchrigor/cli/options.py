@@ -217,8 +217,8 @@ def rows_wanted() -> Sequence[tuple[str, str]]:
 column_option = _together(
     click.option(
         "--column",
-        help="Name or number (from 0) of the CSV column, key of the JSON objects, or name of the "
-        "benchmark in what another tool wrote.",
+        help="Name or number (from 0) of the CSV column, key of the JSON objects, path in JSON "
+        "(results.0.times), or name of the benchmark in what another tool wrote.",
     ),
     click.option(
         "--ignore-lines",

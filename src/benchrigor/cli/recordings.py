@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchrigor.cli.options import existing_store, ignored_lines, rows_wanted, skips_missing
 from benchrigor.cli.record_kinds import is_special, module_for
-from benchrigor.cli.sources import RecordedRounds, name_of, read_rounds
+from benchrigor.cli.sources import RecordedRounds, has_path, name_of, read_rounds
 from benchrigor.errors import InvalidInput, StoreFailed
 from benchrigor.formats.recognition import Result, results_in
 from benchrigor.model import Metric, Options, RunRecord
@@ -33,11 +33,13 @@ class Columns:
     by: str | None = None
     unit: str | None = None
 
-    @property
-    def metric(self) -> Metric:
-        """The metric of the readings, described by ``unit`` or by the project."""
+    def read(self, source: str) -> tuple[RecordedRounds, Metric]:
+        """Read the readings, and their metric as ``unit``, the project or the cells describe it."""
         is_numbered = self.column is None or self.column.isdigit()
-        return metric_named("readings" if is_numbered else str(self.column), self.unit)
+        name = "readings" if is_numbered else str(self.column)
+        unit = metric_named(name, self.unit).unit
+        rounds = read_rounds(source, self.column, self.by, unit)
+        return rounds, metric_named(name, self.unit, unit=rounds.unit)
 
     def check(self, record: RunRecord, source: str) -> None:
         """Refuse what a tool says itself."""
@@ -77,7 +79,7 @@ def recordings(
     """Read all benchmarks of a file that no column chooses from, not analysed; else as one."""
     if source != "-" and not is_there(Path(source)):
         return [recording(source, columns, store=store)]
-    found = _read(source, arranged, columns.column.__eq__ if columns.column else wanted)
+    found = _read(source, arranged, wanted, columns.column)
     if found is None:
         return [recorded_file(source, columns, Options())]
     if columns.column is not None:
@@ -90,17 +92,17 @@ def recordings(
 
 def recorded_file(source: str, columns: Columns, options: Options) -> RunRecord:
     """Make a run of the readings of a file."""
-    rounds = read_rounds(source, columns.column, columns.by)
+    rounds, metric = columns.read(source)
     return record_of_readings(
-        rounds.series, options, columns.metric, name=name_of(source), weights=rounds.trials
+        rounds.series, options, metric, name=name_of(source), weights=rounds.trials
     )
 
 
 def rounds_in(source: str, columns: Columns) -> tuple[RecordedRounds, Metric]:
     """Read the readings of a column, or of a benchmark of a tool, and what they are."""
-    records = recorded_runs(source, name=columns.column)
+    records = recorded_runs(source, column=columns.column)
     if records is None:
-        return read_rounds(source, columns.column, columns.by), columns.metric
+        return columns.read(source)
     record = chosen(records, source, columns.column)
     columns.check(record, source)
     found = recording_of(record)
@@ -122,7 +124,7 @@ def recorded_run(source: str, name: str | None = None, *, store: Path | None) ->
 def all_runs(source: str, name: str | None = None, *, store: Path | None) -> list[RunRecord] | None:
     """Read all runs of a file or folder, or one from the store; None as from `recorded_run`."""
     if not _is_stored(source):
-        return recorded_runs(source, name=name)
+        return recorded_runs(source, column=name)
     if not _RUN_ID.fullmatch(source):
         raise InvalidInput(f"{source} is neither a file nor the id of a stored run")
     return [stored_run(source, store)]
@@ -144,33 +146,38 @@ def chosen(records: Sequence[RunRecord], source: str, name: str | None) -> RunRe
 
 
 def recorded_runs(
-    source: str, options: Options | None = None, name: str | None = None
+    source: str, options: Options | None = None, *, column: str | None = None
 ) -> list[RunRecord] | None:
     """Read all runs of a file or folder, or those of a name; None if no known tool wrote it.
 
+    None also if ``column`` is no benchmark of it but a path to other readings in it.
     A pipe can be read only once, so it is taken for readings, and so is an empty file, and one of
     which lines or rows are left out.
     """
 
     def arrange(found: Sequence[Result], place: str) -> list[RunRecord]:
-        named = [each for each in found if each.name == name]
+        named = [result for result in found if result.name == column]
         return analysed(named or found, place, options)
 
-    return _read(source, arrange, None if name is None else name.__eq__)
+    return _read(source, arrange, None, column)
 
 
 def _read(
     source: str,
     arrange: Callable[[Sequence[Result], str], list[RunRecord]],
     wanted: Callable[[str], object] | None,
+    column: str | None,
 ) -> list[RunRecord] | None:
     path = Path(source)
     is_full = is_there(path, Path.is_file) and path.stat().st_size > 0
     are_rows = ignored_lines() or rows_wanted() or skips_missing()
     if source == "-" or not (is_full or is_there(path, Path.is_dir)) or are_rows:
         return None
-    found = results_in(source, wanted)
-    return None if found is None else arrange(found, source)
+    found = results_in(source, wanted if column is None else column.__eq__)
+    is_named = any(result.name == column for result in found or ())
+    if found is None or (not is_named and has_path(source, column)):
+        return None
+    return arrange(found, source)
 
 
 def stored_run(run_id: str | None, store: Path | None) -> RunRecord:

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-import math
+import json
 import re
 import sys
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from benchrigor.cli.cells import (
+    COUNT,
+    are_times,
+    figures_of,
+    is_header,
+    is_like_number,
+    is_missing,
+    times_in,
+    unit_at_end,
+)
 from benchrigor.cli.options import ignored_lines, rows_wanted, skips_missing
 from benchrigor.cli.output import remark
-from benchrigor.cli.plain_columns import columns_of
+from benchrigor.cli.plain_columns import columns_of, values_of
 from benchrigor.errors import InvalidInput
 from benchrigor.files import decoded, readable
 from benchrigor.formats.json_text import parsed
 from benchrigor.model import Floats, as_series
+from benchrigor.model.codec import value_at
 from benchrigor.model.commented_csv import is_number, rows_of
 from benchrigor.model.series import short
 from benchrigor.model.text import many
 from benchrigor.units import Quantity, quantity_of
 
-_COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # so many successes of so many trials
-# What people read as a number: with a decimal comma, with marks between thousands.
-_LIKE_NUMBER = re.compile(r"[-+\u2212]?[\d.,'\u2019_\u00a0\u202f]*\d(e[-+]?\d+)?", re.IGNORECASE)
-_BEGINS_LIKE_NUMBER = re.compile(r"\W*\d")  # 12ms, $5, 0x10
 _FEWEST_WHOLE = 2  # lines before one that is unfinished
 _MANY = 20  # lines of which a whole one is seldom the shortest
 # One number with a comma, or whole numbers in several cells.
@@ -48,41 +56,56 @@ class RecordedRounds:
     """The readings of a file, one series for each round; all in one where no round is named.
 
     ``trials`` are the trials behind each share, where cells such as 998/1000 tell them: then each
-    row is a round.
+    row is a round. ``unit`` is that of times whose cells have units of their own, such as 487.5us.
     """
 
     series: tuple[Floats, ...]
     labels: tuple[str, ...] = ()
+    unit: str = ""
     trials: tuple[float, ...] | None = None
 
 
-def read_rounds(source: str, column: str | None, by: str | None = None) -> RecordedRounds:
+def read_rounds(
+    source: str, column: str | None, by: str | None = None, unit: str = ""
+) -> RecordedRounds:
     """Read readings from a file, or from standard input for "-", divided by the column ``by``.
 
     JSON (a list, an object that holds one, a list of objects, or an object per line) is recognised
     by its first character. All else is CSV (comma, semicolon, tab or spaces), whose first line is a
     header if it holds no number; all rows must have as many cells. A last line without a line break
     is reported, and not used where `_is_cut` tells that a part of it is missing. ``column`` is the
-    name or number (from 0) of a CSV column, or the key of JSON objects; None stands for the only
-    one, or the only other one than ``by``.
+    name or number (from 0) of a CSV column, the key of JSON objects, or a path of keys and places
+    such as results.0.times; None stands for the only one, or the only other one than ``by``. Cells
+    that are times with their units are read in ``unit``, else in seconds.
     """
     name = name_of(source)
     cells, *labels = _cells(source, [column], by)
     if isinstance(cells, np.ndarray):
         return RecordedRounds(series=(as_series(cells, name=name),))
+    cells, unit = _in_one_unit(cells, unit, name)
     rounds: dict[str, list[Any]] = {} if labels else {"": cells}
     for label, cell in zip(*labels, cells, strict=True) if labels else ():
         rounds.setdefault(str(label), []).append(cell)
-    counts = [_COUNT.fullmatch(each) if isinstance(each, str) else None for each in cells]
+    counts = [COUNT.fullmatch(each) if isinstance(each, str) else None for each in cells]
     if by is None and cells and all(counts):
         return _of_counts(cells, name)
     series = tuple(as_series(each, name=name) for each in rounds.values())
-    return RecordedRounds(series=series, labels=tuple(rounds) if by is not None else ())
+    return RecordedRounds(series=series, labels=tuple(rounds) if by is not None else (), unit=unit)
 
 
 def read_columns(source: str, columns: Sequence[str | None]) -> list[Floats]:
-    """Read several columns of numbers, as `read_rounds` reads one."""
-    return [as_series(each, name=name_of(source)) for each in _cells(source, columns)]
+    """Read several columns of numbers, as `read_rounds` reads one; times in seconds."""
+    name = name_of(source)
+    read = (_in_one_unit(each, "", name)[0] for each in _cells(source, columns))
+    return [as_series(each, name=name) for each in read]
+
+
+def _in_one_unit(cells: Any, unit: str, name: str) -> tuple[Any, str]:
+    """Return times with units of their own in one, seconds by default, and which; else no unit."""
+    if isinstance(cells, np.ndarray) or not are_times(cells):
+        return cells, ""
+    unit = unit or "s"
+    return times_in(unit, cells, name), unit
 
 
 def _of_counts(cells: Sequence[str], name: str) -> RecordedRounds:
@@ -104,7 +127,7 @@ def _cells(source: str, columns: Sequence[str | None], by: str | None = None) ->
     if (
         by is None
         and not (ignored_lines() or rows_wanted())
-        and (plain := _plain(raw, columns, name))
+        and (plain := _plain(raw, columns, name) or _plain_lines(raw, columns, name))
     ):
         return plain
     text = _text(raw, name)
@@ -141,6 +164,18 @@ def _plain(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
     return columns_of(memoryview(raw)[first:], table.indices, width=len(row), mark=table.mark)
 
 
+def _plain_lines(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
+    """Read a key of many flat JSON objects, one on each line; empty if they are not."""
+    if len(raw) <= _HEAD or not raw.startswith(b"{") or len(wanted) > 1:
+        return []
+    try:
+        first = json.loads(raw[: raw.find(b"\n") + 1])
+        (key,) = _chosen(wanted, list(first), name, "keys", None)
+    except (ValueError, InvalidInput):  # the careful reader says what is wrong, of the whole file
+        return []
+    return values_of(memoryview(raw), key)
+
+
 def _bytes(source: str, name: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if source == "-" else readable(source).read_bytes()
@@ -172,12 +207,36 @@ def _from_json(
     found = parsed(text, name)
     if found.unfinished is not None:
         report_unfinished(name, *found.unfinished, is_used=False)
-    lists = _lists_in(found.data, columns, by, name)
+    asked = [*columns, by, *(key for key, _ in rows_wanted())]
+    lists = _lists_in(with_paths(found.data, asked), columns, by, name)
     for values in lists[: len(columns)]:
         for index, value in enumerate(values):
             if isinstance(value, bool):
                 raise InvalidInput(f"{name}[{index}] is {str(value).lower()}, expected a number")
     return lists
+
+
+def with_paths(data: Any, keys: Sequence[str | None]) -> Any:
+    """Return JSON in which what dotted paths lead to stands under the path, as under a key."""
+    rows = [each for each in (data if isinstance(data, list) else [data]) if isinstance(each, dict)]
+    for path in (each for each in keys if each is not None and "." in each):
+        for row in rows:
+            with suppress(LookupError):
+                row.setdefault(path, value_at(row, path))
+        if isinstance(data, list) and path.partition(".")[0].isdigit():
+            with suppress(LookupError):
+                return {path: value_at(data, path)}
+    return data
+
+
+def has_path(source: str, path: str | None) -> bool:
+    """Return whether a dotted path leads to readings in a file of JSON."""
+    if path is None or "." not in path:
+        return False
+    with suppress(InvalidInput):
+        data = with_paths(parsed(_text(_bytes(source, source), source), source).data, [path])
+        return path in (data[0] if isinstance(data, list) and data else data)
+    return False
 
 
 def _lists_in(
@@ -219,7 +278,7 @@ def _objects_wanted(
         _chosen([key], list(rows[0]), name, "keys", None, flag="--where")
         kept = [row for row in kept if str(row.get(key)) == value]
     if skips_missing():
-        kept = [row for row in kept if not any(_is_missing(row.get(key)) for key in readings)]
+        kept = [row for row in kept if not any(is_missing(row.get(key)) for key in readings)]
     if not kept:
         raise InvalidInput(f"{name} has no row left by --where and --missing, expected one")
     return kept
@@ -250,7 +309,7 @@ def _table(text: str, wanted: Sequence[str | None], by: str | None, name: str) -
     """Return the table in a text, and which of its columns are wanted."""
     rows, mark, is_narrowed = _rows(text, name)
     first = [cell.strip() for cell in rows[0][1]]
-    has_header = _is_header(first)
+    has_header = is_header(first, rows[1][1] if len(rows) > 1 else ())
     if has_header and len(rows) == 1:
         raise InvalidInput(
             f"{name} has {short(','.join(first))} and no line after it, expected numbers"
@@ -291,7 +350,7 @@ def _from_csv(
     if skips_missing():
         readings = table.indices[: len(wanted)]
         rows = [
-            (line, row) for line, row in rows if not any(_is_missing(row[at]) for at in readings)
+            (line, row) for line, row in rows if not any(is_missing(row[at]) for at in readings)
         ]
     if not rows:
         raise InvalidInput(f"{name} has no row left by --where and --missing, expected one")
@@ -299,45 +358,13 @@ def _from_csv(
         column = [(line, row[index].strip()) for line, row in rows]
         if number < len(wanted):
             _check_units(rows, index, name)
-            cells.append([_figure(cell, f"{name} line {line}") for line, cell in column])
+            cells.append(figures_of(column, name))
             continue
         unnamed = next((line for line, cell in column if not cell), None)
         if unnamed is not None:
             raise InvalidInput(f"{name} line {unnamed} has '', expected the name of a round")
         cells.append([cell for _, cell in column])
     return cells
-
-
-def _is_header(cells: Sequence[str]) -> bool:
-    """Return whether the cells of a first line are names: no number, however it is written."""
-    is_reading = len(cells) == 1 and _BEGINS_LIKE_NUMBER.match(cells[0])
-    return not is_reading and not any(map(_is_like_number, cells))
-
-
-def _is_like_number(cell: str) -> bool:
-    """Return whether people take a cell for a number, or for counts; _1 is a name."""
-    if "\t" in cell or cell.startswith("_"):
-        return False
-    return any((is_number(cell), _COUNT.fullmatch(cell), _LIKE_NUMBER.fullmatch(cell.strip())))
-
-
-def _figure(cell: str, place: str) -> float | str:
-    """Return the number in a cell, or its counts as they are."""
-    if _COUNT.fullmatch(cell):
-        return cell
-    expected = "a number; --missing skip leaves it out" if _is_missing(cell) else "a number"
-    if is_number(cell):
-        if math.isfinite(number := float(cell)):
-            return number
-        expected = "a finite number"
-    elif _BEGINS_LIKE_NUMBER.match(cell):
-        expected = "a number of digits and a decimal point, such as 1234.5"
-    raise InvalidInput(f"{place} has {short(cell)}, expected {expected}")
-
-
-def _is_missing(cell: object) -> bool:
-    """Return whether a cell says that there is no reading."""
-    return cell is None or (isinstance(cell, str) and cell.strip().lower() in {"", "n/a", "na"})
 
 
 def _check_units(rows: Sequence[tuple[int, list[str]]], index: int, name: str) -> None:
@@ -369,7 +396,7 @@ def _rows(text: str, name: str) -> tuple[list[tuple[int, list[str]]], str, bool]
         raise InvalidInput(f"{name} has nothing but empty cells, expected readings")
     place, first = kept[0]
     is_alone = all(len(row) == 1 for _, row in kept[1:])
-    if delimiter == " " and is_alone and not any(map(_is_like_number, first)):
+    if delimiter == " " and is_alone and not any(map(is_like_number, first)):
         kept[0] = (place, [" ".join(first)])  # a name of several words
     number, row = kept[-1]
     if not text.endswith("\n") and number == len(lines):
@@ -393,6 +420,8 @@ def _is_cut(rows: Sequence[list[str]]) -> bool:
     if len(last) < len(first):
         return True
     ends, end = [row[-1].strip() for row in others], last[-1].strip()
+    if are_times(ends):  # 12m may be the beginning of 12ms
+        return not are_times([end]) or unit_at_end(end) not in set(map(unit_at_end, ends))
     if all(map(is_number, ends)):
         if not is_number(end):
             return True
@@ -438,7 +467,7 @@ def _delimiter(lines: Sequence[str], name: str) -> str:
         except InvalidInput:  # quotes that are closed by another mark
             return False, -1.0
         widths = set(map(len, rows))
-        numbers = (sum(map(_is_like_number, row)) / len(row) for row in rows)
+        numbers = (sum(map(is_like_number, row)) / len(row) for row in rows)
         return len(widths) == 1 and widths != {1}, sum(numbers)
 
     marks = [mark for mark in "\t;," if any(mark in line for line in lines)]

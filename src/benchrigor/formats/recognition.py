@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -33,8 +36,11 @@ from benchrigor.model.series import short
 Result = Recorded | RunRecord
 
 _GZIP = b"\x1f\x8b"
+_MARK = re.compile(r"\S")
 _MOST = 10_000  # benchmarks of a file
 _CHOOSE = "choose some by their names (--column, compare --filter), or divide the file"
+_HEAD = 1 << 16  # bytes that show which tool wrote a long text; Go's lines may come later
+_SOME = 1_000  # characters behind the first line that show whether there is another one
 _DOCUMENTS: tuple[Any, ...] = (
     *(saved_records, pyperf, pytest_benchmark, asv, hyperfine, google_benchmark, jmh),
     *(k6, vegeta),
@@ -66,23 +72,36 @@ def results_in(
         return _all_of(results, place, wanted)
     try:
         raw = readable(path).read_bytes()
+        if _is_table_of_no_tool(raw):
+            return None
         text = decoded(gzip.decompress(raw) if raw.startswith(_GZIP) else raw)
     except UnicodeDecodeError:
         return None
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or error
         raise InvalidInput(f"{place} cannot be read: {why}") from error
-    if not text.strip():
+    if (begin := _MARK.search(text)) is None:
         raise InvalidInput(f"{place} is empty, expected readings")
-    read = _from_json if text.lstrip()[0] in "[{" else _from_text
+    read = _from_json if begin[0] in "[{" else _from_text
     found, notices = read(text, place)
     return None if found is None else _all_of(found, place, wanted, notices)
+
+
+def _is_table_of_no_tool(raw: bytes) -> bool:
+    """Return whether the beginning of a long text that is no JSON shows that no tool wrote it."""
+    head = raw[:_HEAD]
+    is_plain = len(raw) > _HEAD and head.isascii() and b"\0" not in head and b"/op" not in raw
+    if not is_plain or head.lstrip()[:1] in b"[{":
+        return False
+    return not any(each.is_text(head.decode()) for each in _TEXTS)
 
 
 _Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]
 
 
 def _from_json(text: str, place: str) -> _Found:
+    if _are_rows_of_no_tool(text):
+        return None, ()
     found = parsed(text, place)
     if found.are_lines:
         tool = next((each for each in _LINES if each.are_format(found.data)), None)
@@ -95,11 +114,23 @@ def _from_json(text: str, place: str) -> _Found:
     return fits[0].read(found.data, text, place) if fits else None, ()
 
 
+def _are_rows_of_no_tool(text: str) -> bool:
+    """Return whether the first of several lines is JSON that no tool writes, so that none did."""
+    end = text.find("\n")
+    with suppress(ValueError, RecursionError):
+        first = json.loads(text[: max(end, 0)])
+        is_known = any(each.are_format([first]) for each in _LINES)
+        return not is_known and bool(text[end : end + _SOME].strip())
+    return False
+
+
 def _from_text(text: str, place: str) -> _Found:
     tool = next((each for each in _TEXTS if each.is_text(text)), None)
+    if tool is None:
+        return None, ()
     whole, end, last = text.rpartition("\n")
-    if tool is None or not last or not end:
-        return tool and tool.read_text(text, place), ()
+    if not last or not end:
+        return tool.read_text(text, place), ()
     return tool.read_text(whole + end, place), (_unfinished(text.count("\n") + 1, last),)
 
 

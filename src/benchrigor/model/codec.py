@@ -32,6 +32,20 @@ def versions() -> dict[str, Any]:
     return {"schema": SCHEMA, "method_version": METHOD}
 
 
+def value_at(data: Any, path: str) -> Any:
+    """Return what a dotted path of keys and places leads to; LookupError if there is nothing.
+
+    >>> value_at({"results": [{"times": [1.5, 2.5]}]}, "results.0.times")
+    [1.5, 2.5]
+    """
+    try:
+        for key in path.split("."):
+            data = data[int(key) if isinstance(data, list) else key]
+    except (TypeError, ValueError) as error:
+        raise LookupError(path) from error
+    return data
+
+
 def without_versions(data: object) -> dict[str, Any]:
     """Take the version marks off stored data, if this version can read them."""
     if not isinstance(data, Mapping) or not isinstance(data.get("schema"), int):

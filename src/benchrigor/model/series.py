@@ -35,7 +35,8 @@ def as_series(values: object, *, name: str = "values") -> Floats:
     Returns
     -------
     numpy.ndarray
-        Shape (n,), n >= 1, float64, not writeable. A caller's array is copied, never frozen.
+        Shape (n,), n >= 1, float64, not writeable. A caller's array is copied, never frozen; one
+        that is frozen already is returned as it is.
 
     Raises
     ------
@@ -60,9 +61,17 @@ def as_series(values: object, *, name: str = "values") -> Floats:
     low, high = float(series.min()), float(series.max())
     if not (low >= -LARGEST and high <= LARGEST):  # false for NaN too
         raise InvalidInput(_first_bad(series, name))
+    if series is values and _is_frozen(series):
+        return series
     series = np.array(series, dtype=np.float64, order="C")
     series.flags.writeable = False
     return series
+
+
+def _is_frozen(series: npt.NDArray[Any]) -> bool:
+    """Return whether an array is as `as_series` returns it, and nothing else shares its memory."""
+    flags, is_plain = series.flags, type(series) is np.ndarray and series.dtype == np.float64
+    return is_plain and flags.owndata and flags.c_contiguous and not flags.writeable
 
 
 def as_invocations(invocations: object, *, name: str = "invocations") -> tuple[Floats, ...]:

@@ -418,11 +418,10 @@ def _bad_pair(finished: Round, where: str) -> list[str]:
 
 def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
     """Say which reading the metric cannot have, if any."""
-    index = int(values.argmin())
-    least = float(values[index])
-    reading = f"{where}: {metric.name}[{index}] is {least!r}"
+    least = float(values.min())
     if metric.kind is Quantity.SHARE and not 0.0 <= least <= float(values.max()) <= 1.0:
         return [f"{where}: {metric.name} is {least!r} to {float(values.max())!r}, expected 0 to 1"]
+    reading = f"{where}: {metric.name}[{int(values.argmin()) if least <= 0.0 else 0}] is {least!r}"
     if metric.averaging == "harmonic" and least <= 0.0:
         return [f"{reading}, expected more than 0 for a harmonic mean"]
     if metric.kind is Quantity.TIME and least < 0.0:
@@ -450,7 +449,6 @@ def reading_groups(finished: Round, values: Floats, metric: Metric, kind: Kind) 
     """Return the groups of a round's readings of a metric; of various work it is one group."""
     if kind is Kind.WORK:
         return groups_of(finished.delays, np.array([finished.duration_s]))
-    seconds = np.full(values.size, finished.duration_s / values.size)
     if metric.is_duration:
-        seconds = values * calls_per_reading(finished)
-    return groups_of(finished.delays, seconds)
+        return groups_of(finished.delays, values * calls_per_reading(finished))
+    return groups_of(finished.delays, np.full(values.size, finished.duration_s / values.size))

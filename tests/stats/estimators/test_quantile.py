@@ -171,6 +171,29 @@ def test_weighted_shares_are_those_of_the_definition_however_many_are_tied(digit
         assert high == distinct[below <= share].max()
 
 
+def test_many_readings_that_are_binned_cross_each_share_where_all_of_them_sorted_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(46)
+    n = 2_000
+    kinds = [
+        rng.lognormal(0.0, 0.05, n),
+        rng.standard_cauchy(n) * 1e140,
+        rng.integers(0, 9, n).astype(float),
+        np.where(rng.random(n) < 0.01, 1e149, 5e-324 * rng.integers(0, 9, n)),
+        np.cumsum(rng.normal(size=n)),
+        np.where(rng.random(n) < 0.999, 1.0, 2.0),
+    ]
+    for values in kinds:
+        whole = distribution_of(values, weights_of(n))
+        monkeypatch.setattr("benchrigor.stats.estimators.order_statistics._PER_BIN", 16)
+        binned = distribution_of(values, weights_of(n))
+        monkeypatch.undo()
+        for low in np.linspace(-0.05, 0.98, 30):
+            for high in (low, low + 1e-3, low + 0.2):
+                assert binned.between(low, max(high, 0.0)) == whole.between(low, max(high, 0.0))
+
+
 def test_the_weights_of_long_series_are_stepwise_and_hardly_differ() -> None:
     n = 50_001
     weights = weights_of(n)

@@ -21,7 +21,7 @@ _PROCESSORS = re.compile(r"-(\d+)$")
 
 def is_text(text: str) -> bool:
     """Return whether a text has lines of this format."""
-    return _LIKE_LINE.search(text) is not None
+    return "/op" in text and _LIKE_LINE.search(text) is not None
 
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:

@@ -13,7 +13,7 @@ _COLUMNS = ("elapsed", "label", "success")
 
 def is_text(text: str) -> bool:
     """Return whether the first line of a text names the columns of JMeter."""
-    return set(_COLUMNS) <= set(text.partition("\n")[0].strip().split(","))
+    return set(_COLUMNS) <= set(text[:10_000].partition("\n")[0].strip().split(","))
 
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:

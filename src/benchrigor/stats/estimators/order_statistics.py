@@ -25,6 +25,8 @@ from benchrigor.stats.series.wall_time_blocks import fit_blocks
 ORDER_STATISTICS = "order statistics"
 
 _POINTS = 4096
+_PER_BIN = 4096  # readings in a bin of many, about
+_INNER = (0.005, 0.995)  # quantiles of readings between which bins are equally wide
 _ROUNDING = 1e-9  # shares of readings this close are equal: 0.9 * 50 must count as 45
 _LEAST_IN_TAIL = 1e-12  # of readings: with fewer, the number required would be no finite float
 
@@ -57,7 +59,7 @@ def quantile_of(
         return replace(estimate_level(fit_level(series), confidence), method=ORDER_STATISTICS)
     weights = level_weights(n, transients)
     readings = distribution_of(series, weights)
-    value = readings.quantile(q)
+    value = _midpoint(readings, q)
     # A reading at the value counts half on either side, so mirrored readings give the same.
     indicators = np.add(series < value, series <= value, dtype=np.float64)
     if blocks is None:
@@ -87,7 +89,7 @@ def quantile_of(
 
 def quantile_value(series: Floats, q: float, *, transients: tuple[float, ...] = ()) -> float:
     """Return the value of `quantile_of`, for any number of readings."""
-    return distribution_of(series, level_weights(series.size, transients)).quantile(q)
+    return _midpoint(distribution_of(series, level_weights(series.size, transients)), q)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -104,27 +106,81 @@ class Distribution:
         last = np.searchsorted(self.below, high + _ROUNDING, side="right") - 1
         return float(self.readings[first]), float(self.readings[last])
 
-    def quantile(self, q: float) -> float:
-        """Return the midpoint of the readings with F(x) = q."""
-        return sum(self.between(q, q)) / 2.0
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BinnedDistribution:
+    """The distribution function F of many readings in bins, which sorts only those near a share.
+
+    It is at ``ends`` behind each bin, after ``steps``, in which negative weights took ``falls``.
+    """
+
+    readings: Floats
+    weights: Floats
+    bins: Ints  # of each reading, ascending with it; neither the first nor the last is empty
+    ends: Floats
+    steps: Floats
+    falls: Floats
+
+    def between(self, low: float, high: float) -> tuple[float, float]:
+        """Return the least reading with F(x) >= low and the greatest with F(x-) <= high."""
+        starts, last = self.ends - self.steps, self.ends.size - 1
+        # F reaches low between the first bin where it may and the first at whose end it has.
+        bounds = (
+            np.argmax(self.ends - self.falls >= low - 2.0 * _ROUNDING),
+            np.argmax(np.append(self.ends[:-1] >= low, True)),
+            last - np.argmax(starts[::-1] <= high),
+            last - np.argmax((starts + self.falls)[::-1] <= high + 2.0 * _ROUNDING),
+        )
+        near = (self.bins >= min(bounds)) & (self.bins <= max(bounds))
+        base = float(starts[min(bounds)])
+        return _sorted(self.readings[near], self.weights[near], base).between(low, high)
 
 
-def distribution_of(series: Floats, weights: Floats | None) -> Distribution:
+def distribution_of(series: Floats, weights: Floats | None) -> Distribution | BinnedDistribution:
     """Return the distribution function of readings with these weights; None weighs all alike."""
     if weights is None:
         shares = np.arange(series.size + 1) / series.size
         return Distribution(readings=np.sort(series), below=shares[:-1], upto=shares[1:])
+    count = series.size // _PER_BIN
+    low, high = np.quantile(series[::count], _INNER) if count > 1 else (0.0, 0.0)
+    if low == high:
+        return _sorted(series, weights)
+    places = series - low
+    with np.errstate(over="ignore"):  # of readings that are far out
+        places /= high - low
+        places *= count
+    bins = np.clip(places, 0, count - 1, out=places).astype(np.int64)
+    negative = weights < 0.0
+    steps = np.bincount(bins, weights, count).astype(np.float64)
+    falls = np.bincount(bins[negative], weights[negative], count).astype(np.float64)
+    return BinnedDistribution(
+        readings=series,
+        weights=weights,
+        bins=bins,
+        ends=np.cumsum(steps),
+        steps=steps,
+        falls=falls,
+    )
+
+
+def _sorted(series: Floats, weights: Floats, base: float = 0.0) -> Distribution:
+    """Return the distribution function of readings, from its value before the first of them."""
     order = np.argsort(series)
     readings = series[order]
     # Equal readings are one step, whatever their order.
     ends = np.flatnonzero(np.append(readings[1:] != readings[:-1], True))
-    upto = np.cumsum(weights[order])[ends]
-    below = np.concatenate([[0.0], upto[:-1]])
+    upto = base + np.cumsum(weights[order])[ends]
+    below = np.append(base, upto[:-1])
     return Distribution(
         readings=readings[ends],
         below=np.minimum.accumulate(below[::-1])[::-1],
         upto=np.maximum.accumulate(upto),
     )
+
+
+def _midpoint(readings: Distribution | BinnedDistribution, q: float) -> float:
+    """Return the midpoint of the readings with F(x) = q."""
+    return sum(readings.between(q, q)) / 2.0
 
 
 def level_weights(n: int, transients: tuple[float, ...]) -> Floats | None:
@@ -135,7 +191,8 @@ def level_weights(n: int, transients: tuple[float, ...]) -> Floats | None:
     columns = np.vstack([np.ones(m), transient_basis(m, transients)]).T
     level = np.linalg.pinv(columns)[0]
     weights: Floats = np.repeat(level, np.diff(np.arange(m + 1) * n // m))
-    return weights / float(weights.sum())
+    weights /= float(weights.sum())
+    return weights
 
 
 def _binomial_shares(n: int, q: float, confidence: float) -> tuple[float, float]:

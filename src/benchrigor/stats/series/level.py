@@ -48,12 +48,13 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     if n < MIN_FOR_VARIANCE:
         raise NotEstimable(too_few(n, MIN_FOR_VARIANCE))
     mean = float(series.mean())
-    # Scaled by the largest deviation, powers of tiny and of huge readings stay in range.
-    scale = float(np.abs(series - mean).max())
     ends = float(series.min()), float(series.max())
+    # Scaled by the largest deviation, powers of tiny and of huge readings stay in range.
+    scale = max(mean - ends[0], ends[1] - mean)
     if ends[0] == ends[1] or scale == 0.0:
         return exact_fit(float(series[0]), n)
-    deviations = (series - mean) / scale
+    deviations = series - mean
+    deviations /= scale
     enough = n >= MIN_FOR_AUTOCORRELATION
     shares = transients if enough else ()
     points = batch_means(deviations, max(1, n // _MAX_POINTS))

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Literal, Self
 
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Metric
+from benchrigor.model.codec import value_at
 from benchrigor.model.metric import A_DURATION, describe_metric
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
@@ -511,21 +512,13 @@ def _in_column(where: str, *, is_duration: bool) -> Finder:
 
 
 def _in_json(where: str) -> Finder:
-    keys = where.split(".")
-
     def find(line: str) -> list[Any]:
         if "{" not in line:
             return []
         try:
-            item = json.loads(line)
-        except (ValueError, RecursionError):
+            return [value_at(json.loads(line), where)]
+        except (LookupError, ValueError, RecursionError):
             return []
-        for key in keys:
-            try:
-                item = item[int(key) if isinstance(item, list) else key]
-            except (KeyError, IndexError, TypeError, ValueError):
-                return []
-        return [item]
 
     return find
 
