@@ -14,7 +14,8 @@ until = 0.0
 
 def late():
     global until
-    until = until or time.monotonic() + 0.5
+    steady()
+    until = until or time.monotonic() + 2.0
     if time.monotonic() > until:
         own_part()
 
