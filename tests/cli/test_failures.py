@@ -179,7 +179,7 @@ def run_alone(folder, source, *words):
     (folder / "job.py").write_text(source)
     argv = [sys.executable, "-m", "benchrigor", "run", "--no-store", *words, "job:work"]
     return subprocess.run(
-        argv, cwd=folder, capture_output=True, text=True, check=False, timeout=60.0
+        argv, cwd=folder, capture_output=True, text=True, check=False, timeout=300.0
     )
 
 

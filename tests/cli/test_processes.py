@@ -11,7 +11,7 @@ import pytest
 
 from benchrigor.storage import Journal
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 @pytest.fixture

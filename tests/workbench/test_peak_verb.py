@@ -88,7 +88,7 @@ def test_an_interval_between_loads_tried_has_no_confidence(cli, store):
 def test_further_limits_may_bind(cli):
     read = (*READ, "--read", "failed:share=regex:failed (\\S+)")
     limits = ("--mean", "40s", "--failed", "1%")
-    result = cli("peak", *limits, "--accuracy", "3%", "--budget", "none", *read, *fake())
+    result = cli("peak", *limits, "--accuracy", "8%", "--budget", "none", *read, *fake())
     assert "failed at most 1%" in result.stdout
     assert "failed binds" in result.stdout
     assert result.stdout.startswith("  peak 1")
@@ -116,7 +116,7 @@ def test_a_share_may_be_read_as_a_percentage(cli):
     fails = 'BEGIN { print "failed", ARGV[1] < 100 ? 0.5 : 5 }'
     words = ("--", "awk", fails, "{load}")
     read = ("--read", "failed:%=regex:failed (\\S+)")
-    result = cli("peak", "--failed", "1%", "--accuracy", "20%", "--json", *read, *words)
+    result = cli("peak", "--failed", "1%", "--accuracy", "50%", "--json", *read, *words)
     ratios = {
         each["asked"]["load"] > 100.0: each["ratio"] for each in json.loads(result.stdout)["trials"]
     }
@@ -150,7 +150,7 @@ def test_a_dry_run_offers_no_load(cli, store):
     assert "first     50 req/s for 10 s" in result.stdout
     assert "trials" in result.stdout
     assert not store.exists()
-    assert json.loads(cli(*words, "--json").stdout)["first"]["load"] == 50.0
+    assert json.loads(cli(*words, "--accuracy", "50%", "--json").stdout)["first"]["load"] == 50.0
 
 
 @pytest.mark.parametrize(
@@ -186,12 +186,12 @@ def test_a_dry_run_reckons_with_the_requests_that_limits_need(cli):
     assert far[0] > 2.0 * mean[0]
 
 
-NOISY = "import sys, random; print('mean', random.uniform(18, 22))"
+NOISY = "echo >> count; echo mean $((18 + 7 * $(wc -l < count) % 5))"
 
 
 @pytest.mark.slow
 def test_a_plan_shows_how_many_trials_of_each_length_it_takes(cli, strict, store):
-    command = (*READ, "--", sys.executable, "-c", NOISY, "{load}")
+    command = (*READ, "--", "sh", "-c", NOISY, "{load}")
     words = ("peak", "--mean", "40ms", "--plan", "--trial-time", "60s", "--seed-load", "120")
     result = cli(*words, *command)
     assert result.exit_code == 0, result.stderr

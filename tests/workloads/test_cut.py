@@ -136,10 +136,10 @@ def test_the_grace_is_part_of_the_description() -> None:
 @pytest.mark.slow
 def test_a_budget_ends_the_round_and_the_session_and_counts_what_was_printed(left: Left) -> None:
     script = "i=0; while :; do echo u 1.$((i % 7)); i=$((i + 1)); sleep 0.01; done"
-    options = Options(budget_s=0.5, target=1e-6)
+    options = Options(budget_s=2.0, target=1e-6)
     began = time.monotonic()
     record = Session(options).run(shell(script, UNITS))
-    assert 0.5 <= time.monotonic() - began < 30.0
+    assert 2.0 <= time.monotonic() - began < 60.0
     assert record.decision is not None
     assert record.decision.reason is StopReason.TIME_BUDGET
     assert record.rounds[-1].cut

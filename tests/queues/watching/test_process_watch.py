@@ -20,7 +20,7 @@ from benchrigor.queues.watching import process_watch as module
 from benchrigor.queues.watching.process_watch import Order, ProcessWatch
 
 PERIOD_S = 0.005
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 
 
 @pytest.fixture
