@@ -83,7 +83,7 @@ def test_two_dashes_before_the_command_are_allowed(cli, strict):
 
 
 def test_the_json_summary_is_a_record_without_raw_readings(cli, strict):
-    options = ("--budget", "none", *TEN_ROUNDS, "--disturbed", "keep", "--read", "said=column:0")
+    options = (*TEN_ROUNDS, "--budget", "none", "--disturbed", "keep", "--read", "said=column:0")
     document = strict(cli("run", *options, "--json", "--", "echo", "7").stdout)
     assert document["schema"] >= 1
     assert document["options"]["budget_s"] == "inf"
@@ -236,7 +236,7 @@ def only_run(store):
     return Journal(store).load(run["run_id"])
 
 
-VARIED = ("--budget", "300", "--max-rounds", "12", "--work", "0:1e8", "--json")
+VARIED = ("--no-reference", "--budget", "300", "--max-rounds", "12", "--work", "0:1e8", "--json")
 
 
 @pytest.mark.slow

@@ -146,7 +146,7 @@ def trial(mode: str, number: int, folder: Path, *, delay_s: float = 0.0) -> Outc
         run.wait(timeout=_PATIENCE_S)
         seconds = time.monotonic() - began
         with suppress(TimeoutError):  # the kernel may take a moment to end what it killed
-            until(lambda: not processes_of(folder), 2.0)
+            until(lambda: not processes_of(folder), 30.0)
         left = processes_of(folder)
     finally:
         clear(folder)
