@@ -543,8 +543,8 @@ def test_a_reference_is_run_in_turn_with_a_command(cli, store, flags, wanted):
 
 @pytest.mark.slow
 def test_a_run_is_compared_with_an_earlier_one(cli, store, module, strict):
-    module("waits", "import time\ndef short(): time.sleep(1e-3)\ndef long(): time.sleep(5e-3)\n")
-    options = ("--no-reference", "--target", "50%")
+    module("waits", "import time\ndef short(): time.sleep(1e-3)\ndef long(): time.sleep(2e-2)\n")
+    options = ("--no-reference", "--target", "50%", "--budget", "120")
     assert cli("run", *options, "waits:short").exit_code == 0
     (baseline,) = Journal(store).runs()
     result = cli("run", *options, "--json", "--against", baseline["run_id"], "waits:long")
