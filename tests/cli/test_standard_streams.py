@@ -21,7 +21,7 @@ def shell(script, folder):
         env=os.environ | {"BENCHRIGOR_STORE": str(folder / "store")},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 
