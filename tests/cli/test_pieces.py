@@ -66,7 +66,7 @@ def test_the_exit_code_is_the_worst(cli, functions):
 @pytest.mark.slow
 def test_one_function_is_spread_over_minutes(cli, functions, strict):
     result = cli(
-        "run", "--budget", "2", "--pieces", "4", "--over", "0.01", "--json", "several:small"
+        "run", "--budget", "2", "--pieces", "4", "--over", "0.05", "--json", "several:small"
     )
     assert result.exit_code in {0, 4}, result.output
     document = strict(result.stdout)
@@ -81,16 +81,16 @@ def test_one_function_is_spread_over_minutes(cli, functions, strict):
 @pytest.mark.slow
 def test_a_stored_run_in_pieces_is_replayed_compared_and_exported(cli, functions, strict, tmp_path):
     document = strict(
-        cli("run", "--budget", "0.3", "--pieces", "4", "--json", "several:small").stdout
+        cli("run", "--budget", "1", "--pieces", "4", "--json", "several:small").stdout
     )
     run = document["run_id"]
     assert cli("replay", run).exit_code in {0, 4}  # no number, on a busy machine
-    words = ("--budget", "0.3", "--pieces", "4", "--json", "several:large")
+    words = ("--budget", "1", "--pieces", "4", "--json", "several:large")
     other = strict(cli("run", *words).stdout)["run_id"]
     shown = cli("compare", run, other, "--details").stdout.replace("\n ", "")
     assert re.search("[234] vs [234] pieces", shown)  # one may have too few references
     assert cli("export", run, "-o", tmp_path / "out").exit_code == 0
-    resumed = cli("resume", run, "--budget", "0.6", "--json")
+    resumed = cli("resume", run, "--budget", "2", "--json")
     assert strict(resumed.stdout)["options"]["pieces"] == 8
 
 
