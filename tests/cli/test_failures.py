@@ -14,7 +14,8 @@ until = 0.0
 
 def late():
     global until
-    until = until or time.monotonic() + 0.5
+    steady()
+    until = until or time.monotonic() + 2.0
     if time.monotonic() > until:
         own_part()
 
@@ -100,11 +101,11 @@ def test_every_verb_tells_its_errors_as_json(cli, words, code, kind, strict):
 def test_the_traceback_shows_the_users_own_part_only(cli, module):
     result = cli("run", "--in-process", f"{module}:late")
     assert result.exit_code == 5
-    trace, _, message = result.stderr.partition("benchrigor: ")
+    trace, _, message = result.stderr.partition("benchrigor: failing.")
     assert "in own_part\n" in trace
     assert 'raise ValueError("no more")' in trace
     assert "callable.py" not in trace
-    assert message.startswith("failing.late raised ValueError: no more")
+    assert message.startswith("late raised ValueError: no more")
 
 
 def test_the_traceback_of_an_import_starts_in_the_module(cli, store, monkeypatch):
@@ -156,11 +157,11 @@ def test_a_function_that_raises_is_shown_in_one_way(cli, module, words):
     verb, *other = words
     result = cli(verb, "--target", "0.001%", "--budget", "20", *other, f"{module}:at_fifty")
     assert result.exit_code == 5
-    trace, _, message = result.stderr.partition("benchrigor: ")
+    side = "candidate: " if verb == "ab" else ""
+    trace, _, message = result.stderr.partition(f"benchrigor: {side}failing.")
     assert trace.count("Traceback") == 1
     assert "callable.py" not in trace
-    side = "candidate: " if verb == "ab" else ""
-    assert message.startswith(f"{side}failing.at_fifty raised ValueError: no more (")
+    assert message.startswith("at_fifty raised ValueError: no more (")
 
 
 @pytest.mark.slow
@@ -178,7 +179,7 @@ def run_alone(folder, source, *words):
     (folder / "job.py").write_text(source)
     argv = [sys.executable, "-m", "benchrigor", "run", "--no-store", *words, "job:work"]
     return subprocess.run(
-        argv, cwd=folder, capture_output=True, text=True, check=False, timeout=60.0
+        argv, cwd=folder, capture_output=True, text=True, check=False, timeout=300.0
     )
 
 

@@ -135,7 +135,8 @@ def test_without_a_store_it_says_so_and_makes_none(cli, store):
 @pytest.mark.slow
 def test_runs_of_the_command_line_itself_can_be_paired(cli, store):
     for _ in range(6):  # a later interval that is far wider tells nothing of an earlier one
-        assert cli("run", "--target", "1000%", "true").exit_code == 0
+        words = ("--target", "1000%", "--budget", "60", "--disturbed", "keep")
+        assert cli("run", *words, "true").exit_code == 0
     result = cli("track-record")
     assert result.exit_code == 0, result.stderr
     assert re.search(r" of ([23] times|1 time) ", result.stdout)

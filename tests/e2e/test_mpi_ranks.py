@@ -49,7 +49,7 @@ def run_ranks(*command: str | Path) -> float:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300.0,
         env=environment,
     )
     assert done.returncode == 0, done.stdout + done.stderr

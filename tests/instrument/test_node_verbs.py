@@ -20,7 +20,7 @@ from benchrigor.instrument.watch_verb import screen
 from benchrigor.machine import StatusReader
 from benchrigor.testing import FakeSampler
 
-LONG_S = 30.0
+LONG_S = 120.0
 TOKEN = "a-token-of-the-tests"  # noqa: S105  # for this test alone
 
 

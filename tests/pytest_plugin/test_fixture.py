@@ -354,11 +354,11 @@ def test_an_interrupt_within_a_measurement_ends_pytest_as_ever(pytester):
     options = (*BARE, "--bench-target=0.0001%", "--bench-budget=1m")
     command = [sys.executable, "-m", "pytest", *options]
     run = pytester.popen(command, stdin=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + 300.0
     while not (pytester.path / "measuring").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     os.kill(run.pid, signal.SIGINT)
-    output = run.communicate(timeout=60.0)[0].decode()
+    output = run.communicate(timeout=300.0)[0].decode()
     assert run.returncode == pytest.ExitCode.INTERRUPTED
     assert "KeyboardInterrupt" in output
     assert "INTERNALERROR" not in output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +14,7 @@ from benchrigor.model import Options
 from benchrigor.pytest_plugin.suite import Suite
 from benchrigor.session import Session
 from benchrigor.storage import Journal
-from benchrigor.testing import FakeClock, SyntheticWorkload
+from benchrigor.testing import FakeClock, MemoryStore, SyntheticWorkload
 
 BARE = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:benchmark")
 QUICK = (*BARE, "--bench-budget=0.1", "--bench-target=50%")
@@ -39,18 +40,30 @@ def verdicts(lines, heading):
     return {row[0]: row[-1] for row in rows if row and row[-1] in words}
 
 
-def measured(suite, name, mean, *, seed, group=None, baseline=False):
-    """Add a simulated run of a test to a suite."""
+@cache
+def simulated(name, mean, seed):
+    """Simulate a run of a test; many tests want the same one."""
     clock = FakeClock()
     session = Session(
         Options(target=0.01),
         name=name,
         subject={"test": f"a.py::{name}"},
         seed=seed,
-        store=suite.store,
+        store=MemoryStore(),  # what is stored says where it is from
         clock=clock,
     )
-    record = session.run(SyntheticWorkload(mean=mean, cv=0.05, seed=seed, clock=clock))
+    return session.run(SyntheticWorkload(mean=mean, cv=0.05, seed=seed, clock=clock))
+
+
+def measured(suite, name, mean, *, seed, group=None, baseline=False):
+    """Add a simulated run of a test to a suite."""
+    record = simulated(name, mean, seed)
+    if suite.store is not None:
+        run_id = suite.store.begin(replace(record, rounds=(), run_id=None))
+        for each in record.rounds:
+            suite.store.append(run_id, each)
+        record = replace(record, run_id=run_id)
+        suite.store.finish(run_id, record)
     bench = SimpleNamespace(
         name=name, fullname=f"a.py::{name}", group=group, baseline=baseline, margin=0.01
     )

@@ -41,7 +41,7 @@ def when_waiting(page: Page) -> Iterator[Callable[[Callable[[], object]], None]]
 
     def start(call: Callable[[], object]) -> None:
         def run() -> None:
-            last_s = time.monotonic() + 30.0
+            last_s = time.monotonic() + 120.0
             while not any(each.read().waiting for each in page.cells()):
                 assert time.monotonic() < last_s, "nobody waits"
                 time.sleep(0.001)

@@ -90,7 +90,7 @@ def test_a_stage_that_sleeps_is_found_to_be_as_fast_as_it_can_be(pipeline: Pipel
 def test_a_process_finds_the_same(pipeline: Pipeline) -> None:
     with Monitor(*pipeline.stages, period_s=0.005, target=0.2) as monitor:
         assert monitor.where == "process"
-        deadline = time.monotonic() + 20.0
+        deadline = time.monotonic() + 120.0
         while not monitor.rates() and time.monotonic() < deadline:
             pipeline.run(50)
         pipeline.run(300)

@@ -4,6 +4,7 @@ import importlib
 import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from benchrigor.session.pairs.against import Against
 from benchrigor.session.stored_runs import figure_at, with_history
 from benchrigor.stats.estimators.headline import common_quiet
 from benchrigor.storage import Journal
+from benchrigor.testing import MemoryStore
 
 
 @pytest.fixture
@@ -27,9 +29,8 @@ def stored(store, levels, *, version, first=1, slow_share=0.5, apart_s=3600.0, *
     """Keep runs of a version whose levels differ by chance, and load them again."""
     journal, found = Journal(store), []
     began = datetime(2027, 1, 1, tzinfo=UTC)
-    options = br.Options(**{"target": 0.0001, "max_rounds": 2, **options})
     for seed, level in enumerate(levels, first):
-        record = told(seed, level_s=level, store=store, options=options, slow_share=slow_share)
+        record = simulated(seed, level, slow_share, **options)
         at = (began + timedelta(seconds=seed * apart_s)).isoformat()
         where = replace(record.provenance, commit="abc", source=version, started_at=at)
         run_id = journal.begin(replace(record, provenance=where, rounds=(), run_id=None))
@@ -38,6 +39,14 @@ def stored(store, levels, *, version, first=1, slow_share=0.5, apart_s=3600.0, *
         journal.finish(run_id, replace(record, provenance=where, run_id=run_id))
         found.append(journal.load(run_id))
     return found
+
+
+@cache
+def simulated(seed, level_s, slow_share, **options):
+    """Return a run of two rounds; many tests want the same one."""
+    options = br.Options(**{"target": 0.0001, "max_rounds": 2, **options})
+    where = MemoryStore()  # what is stored says where it is from
+    return told(seed, level_s=level_s, options=options, slow_share=slow_share, store=where)
 
 
 def levels(seed, n, mean=TRUE_S, spread=0.05):

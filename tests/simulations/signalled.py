@@ -19,7 +19,7 @@ from typing import NamedTuple
 from uuid import uuid4
 
 _MARK = "SIGNALLED_TRIAL"  # in the environment of all that is started
-_PATIENCE_S = 60.0
+_PATIENCE_S = 300.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 # The child tells that it lives by a file of its own; every third one stays.
 CHILD = "echo $$ >> pids; [ $(wc -l < pids) -lt 3 ] || exec sleep 600"
@@ -146,7 +146,7 @@ def trial(mode: str, number: int, folder: Path, *, delay_s: float = 0.0) -> Outc
         run.wait(timeout=_PATIENCE_S)
         seconds = time.monotonic() - began
         with suppress(TimeoutError):  # the kernel may take a moment to end what it killed
-            until(lambda: not processes_of(folder), 2.0)
+            until(lambda: not processes_of(folder), 30.0)
         left = processes_of(folder)
     finally:
         clear(folder)

@@ -140,7 +140,7 @@ def ended(pid: int) -> bool:
 
 def soon(condition: object) -> bool:
     assert callable(condition)
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + 120.0
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.01)
     return bool(condition())

@@ -97,7 +97,7 @@ def of_amounts(func: HangingAt) -> Workload:
 def test_a_call_that_hangs_ends_the_round_with_what_was_measured(
     make: Callable[[HangingAt], Workload],
 ) -> None:
-    plan, recorder = RoundPlan(index=0, readings=100, seconds=0.3), RoundRecorder()
+    plan, recorder = RoundPlan(index=0, readings=100, seconds=1.0), RoundRecorder()
     make(HangingAt(6)).run(plan, recorder)
     finished = recorder.finish(plan, 1)
     assert finished.cut
@@ -124,7 +124,7 @@ class Swallowing(HangingAt):
 def test_a_call_that_swallows_what_ends_it_is_left_too(
     make: Callable[[HangingAt], Workload],
 ) -> None:
-    plan, recorder = RoundPlan(index=0, readings=100, seconds=0.3), RoundRecorder()
+    plan, recorder = RoundPlan(index=0, readings=100, seconds=1.0), RoundRecorder()
     make(Swallowing(6)).run(plan, recorder)
     assert recorder.finish(plan, 1).n_readings >= 3
     limited = CallableWorkload(Swallowing(0), clock=WallClock(), timeout_s=0.1)
@@ -157,7 +157,7 @@ def test_a_first_call_that_hangs_leaves_no_reading(make: Callable[[HangingAt], W
 def test_behind_a_first_call_none_is_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first one tells how long they take, though it is no reading."""
     monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", HANG_S)
-    plan, recorder = RoundPlan(index=0, readings=100, seconds=0.3), RoundRecorder()
+    plan, recorder = RoundPlan(index=0, readings=100, seconds=1.0), RoundRecorder()
     began = time.monotonic()
     CallableWorkload(HangingAt(1), clock=WallClock()).run(plan, recorder)
     assert time.monotonic() - began < HANG_S / 2

@@ -23,8 +23,10 @@ from benchrigor.workloads import (
     StepwiseWorkload,
 )
 
-LIMIT_S = 0.05
-HANG_S = 20.0
+LIMIT_S = 0.2
+HANG_S = 120.0
+CALM_S = 0.5
+"""For calls that are to end in time, on a busy machine as well."""
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer signals")
 
@@ -83,15 +85,16 @@ def test_a_call_that_lasts_too_long_is_ended(
     make: Callable[[HangingAt], Workload], call: int, where: str
 ) -> None:
     func, began = HangingAt(call), time.monotonic()
-    with pytest.raises(WorkloadFailed, match=rf"a call of .* took longer than 0.05 s \({where}\)"):
+    with pytest.raises(WorkloadFailed, match=rf"a call of .* took longer than 0.2 s \({where}\)"):
         run(make(func))
     assert func.calls == call + 1
     assert time.monotonic() - began < HANG_S / 2
 
 
+@pytest.mark.slow
 def test_quick_calls_are_left_alone_however_long_the_round() -> None:
-    calls = CallableWorkload(lambda: time.sleep(0.01), clock=WallClock(), timeout_s=LIMIT_S)
-    assert run(calls, readings=20) == 20
+    calls = CallableWorkload(lambda: time.sleep(0.01), clock=WallClock(), timeout_s=CALM_S)
+    assert run(calls, readings=60) == 60  # longer than the limit
 
 
 @pytest.mark.slow
@@ -114,13 +117,14 @@ def test_a_function_that_catches_exceptions_is_ended_too() -> None:
         run(CallableWorkload(stubborn, clock=WallClock(), timeout_s=LIMIT_S))
 
 
+@pytest.mark.slow
 def test_several_calls_per_reading_have_the_limit_on_average() -> None:
     workload = CallableWorkload(
-        lambda: time.sleep(0.6 * LIMIT_S), clock=WallClock(), inner=3, timeout_s=LIMIT_S
+        lambda: time.sleep(0.6 * CALM_S), clock=WallClock(), inner=3, timeout_s=CALM_S
     )
     assert run(workload, readings=1) == 1
     func = HangingAt(4)
-    with pytest.raises(WorkloadFailed, match=r"a reading of .* took longer than 3 times 0.05 s"):
+    with pytest.raises(WorkloadFailed, match=r"a reading of .* took longer than 3 times 0.2 s"):
         run(CallableWorkload(func, clock=WallClock(), inner=3, timeout_s=LIMIT_S))
 
 

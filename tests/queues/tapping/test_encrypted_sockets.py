@@ -16,7 +16,7 @@ from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.source_kinds import tap_source
 
 MUCH = bytes(range(256)) * 16_384
-LONG_S = 30.0
+LONG_S = 120.0
 When = Callable[[Callable[[], object]], None]
 Pair = tuple[ssl.SSLSocket, ssl.SSLSocket]
 

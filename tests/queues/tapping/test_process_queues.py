@@ -23,7 +23,7 @@ from benchrigor.queues.tapping.process_queues import tap_process_queue
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 METHODS = ("fork", "spawn")
-LONG_S = 20.0
+LONG_S = 120.0
 When = Callable[[Callable[[], object]], None]
 
 

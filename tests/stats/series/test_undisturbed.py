@@ -81,6 +81,18 @@ def test_readings_of_equal_work_are_not_corrected_for_what_a_hit_adds() -> None:
     assert chosen.indices.tolist() == np.flatnonzero(delay == 0.0).tolist()
 
 
+@pytest.mark.parametrize("ticks", [20, 21, 23])
+def test_a_coarse_clock_may_make_the_undisturbed_readings_of_a_length_equal(ticks: int) -> None:
+    """But for rounding: their mean may be above all of them, so that none is to count more."""
+    own = 1e-7 * np.repeat([ticks, 3.0 * ticks, 5.0 * ticks], 50)
+    delay = np.where(np.arange(own.size) % 3 > 0, 0.004, 0.0)
+    own[delay > 0.0] *= 1.2
+    chosen, _ = undisturbed(groups(delay, own))
+    assert chosen is not None
+    assert (delay[chosen.indices] == 0.0).all()
+    assert chosen.indices.size == pytest.approx((delay == 0.0).sum(), abs=1)
+
+
 def test_longest_readings_that_were_hardly_ever_undisturbed_are_told() -> None:
     delay, own = hit(2_000, 3, cv=1.0, hits=1.5)
     _, (notice,) = undisturbed(groups(delay, own))

