@@ -17,7 +17,7 @@ from benchrigor.queues.data.service import ServiceRate
 
 _BATCHES = 256  # batches of a phase; when there are more, neighbours are pooled
 _FINER = 4  # the batches of a new phase are so many times shorter
-_LOOKS = 32  # the end of a phase is sought each time that it has lasted a 32nd longer
+_CHECKS = 32  # the end of a phase is sought each time that it has lasted a 32nd longer
 _PIECE = 1024  # periods of a longer batch that are kept one by one until they make a piece of it
 # Phases that, where they lasted longer together than the one under way, are no lasting changes:
 # simulated independent services never had as many, with stalls, a change or neither.
@@ -50,7 +50,7 @@ class BusyTime:
         while (piece := min(self._size, _PIECE)) <= rest.shape[1]:
             number = 1
             if piece == self._size:
-                number = min(rest.shape[1] // piece, self._until_next_look())
+                number = min(rest.shape[1] // piece, self._until_next_check())
             self._take(rest[:, : number * piece])
             rest = rest[:, number * piece :]
         self._loose = rest.copy()  # a view would hold all of them
@@ -74,8 +74,8 @@ class BusyTime:
                 return
             batches, self._open = self._open, None
         self._batches = np.hstack([self._batches, batches])
-        if _is_looked_at(self._batches.shape[1]):
-            self._look()
+        if _is_checked_at(self._batches.shape[1]):
+            self._end_shifted_phase()
         if self._batches.shape[1] >= _BATCHES:
             self._pool()
 
@@ -91,15 +91,15 @@ class BusyTime:
             units = _summed(piece, self._unit)
         self._open = pooled(units if self._open is None else np.hstack([self._open, units]), _ALL)
 
-    def _until_next_look(self) -> int:
+    def _until_next_check(self) -> int:
         """Return after how many batches the end of the phase is sought, or they are pooled."""
         number = int(self._batches.shape[1])
         later = max(number + 1, FEWEST)
-        while later < _BATCHES and not _is_looked_at(later):
+        while later < _BATCHES and not _is_checked_at(later):
             later += 1
         return later - number
 
-    def _look(self) -> None:
+    def _end_shifted_phase(self) -> None:
         """End the phase if another one has begun."""
         busy = np.flatnonzero(self._batches[Row.BUSY] > 0.0)
         if busy.size:
@@ -146,9 +146,9 @@ def _summed(periods: Floats, size: int) -> Floats:
     return observed(tallied(np.add.reduceat(periods, starts, axis=1)))
 
 
-def _is_looked_at(number: int) -> bool:
+def _is_checked_at(number: int) -> bool:
     """Whether the end of a phase of so many batches is sought."""
-    return number % max(1, number // _LOOKS) == 0
+    return number % max(1, number // _CHECKS) == 0
 
 
 def _warned(rate: ServiceRate, ended: Sequence[ServiceRate]) -> ServiceRate:

@@ -15,10 +15,10 @@ from benchrigor.queues.arithmetic.moments import Row, observed, pooled, tallied
 from benchrigor.queues.arithmetic.published_method import (
     FEWEST_ITEMS,
     FEWEST_SHARE,
-    WINDOW,
-    Settling,
+    QUANTILE_COUNTS,
+    QuantileMean,
+    add_quantiles,
     joined,
-    settle,
     widest,
     window_quantiles,
 )
@@ -86,7 +86,7 @@ class NonBlocking:
     def _restart(self) -> None:
         """Forget the window, and what was learned from it."""
         self._window = np.zeros(0)
-        self._settling = Settling()
+        self._mean = QuantileMean()
         self._sums = np.zeros(4)
         self._seen, self._kept = _EMPTY, [_CLOSED]
 
@@ -137,13 +137,13 @@ class NonBlocking:
         used = np.minimum(np.arange(behind.size), places.size)
         items = np.append(0.0, np.cumsum(counts[before:]))[used]
         sums = np.vstack([behind, unblocked, used, items]) + self._sums[:, np.newaxis]
-        ends, base = self._settle(counts, sums)
+        ends, base = self._ends_of_windows(counts, sums)
         ended = ends[-1][0] if ends else 0
         last = ended if not self._number else -1
         stop, number = int(behind[last]), int(used[last])
         self._close_windows(periods[:, :stop], places[:number], ends)
         first = before + ended if ends else 0
-        self._window = counts[first : before + number][1 - WINDOW :]
+        self._window = counts[first : before + number][1 - QUANTILE_COUNTS :]
         self._sums = sums[:, last] - base
         self._tried = int(self._sums[0]) if ends else self._tried + stop
         if self._tried >= self._patience:
@@ -152,7 +152,9 @@ class NonBlocking:
                 self._number = 0
         return stop
 
-    def _settle(self, counts: Floats, sums: Floats) -> tuple[list[tuple[int, Settling]], Floats]:
+    def _ends_of_windows(
+        self, counts: Floats, sums: Floats
+    ) -> tuple[list[tuple[int, QuantileMean]], Floats]:
         """Return by how many periods that count each window ends, and the sums by the last one.
 
         ``sums`` are periods, unblocked ones, those that count and their items, by the number of
@@ -162,19 +164,19 @@ class NonBlocking:
         ends = []
         base, start = np.zeros(len(sums)), 0
         while self._number:
-            self._settling, last = settle(
-                self._settling, quantiles, relative=self._guards, start=start
+            self._mean, last = add_quantiles(
+                self._mean, quantiles, relative=self._guards, start=start
             )
             if last is None:
                 break
-            used = last + WINDOW - self._window.size
+            used = last + QUANTILE_COUNTS - self._window.size
             window = sums[:, used] - base
             if self._guards and self._doubt(window) is not None:
-                self._settling, start = self._settling._replace(steady=0), last + 1
+                self._mean, start = self._mean._replace(steady=0), last + 1
                 continue
-            ends.append((used, self._settling))
+            ends.append((used, self._mean))
             # The next window shares no count with this one.
-            self._settling, start, base = Settling(), last + WINDOW, sums[:, used]
+            self._mean, start, base = QuantileMean(), last + QUANTILE_COUNTS, sums[:, used]
             self._turn(float(window[0]))
         return ends, base
 
@@ -191,7 +193,7 @@ class NonBlocking:
         return _MOST_SOUGHT if self._reason is not None else _TRIED
 
     def _close_windows(
-        self, periods: Floats, places: npt.NDArray[np.int64], ends: list[tuple[int, Settling]]
+        self, periods: Floats, places: npt.NDArray[np.int64], ends: list[tuple[int, QuantileMean]]
     ) -> None:
         """Add up each window that ends in these periods, and the beginning of the next."""
         # Before the first period what went before; an empty one at the end, where no other may be.
@@ -203,10 +205,10 @@ class NonBlocking:
         # Pooling takes as long as all the rest of a short chunk.
         if ends or before + places.size >= _CHUNK:
             kept = self._pooled([before + used for used, _ in ends])
-            for number, (_, settling) in enumerate(ends):
+            for number, (_, quantiles) in enumerate(ends):
                 window = seen[:, number].copy(), kept[:, number : number + 1].copy()
                 self._rates.append(
-                    partial(self._rate, settling, *window, began_s=self._began_s, reason=None)
+                    partial(self._rate, quantiles, *window, began_s=self._began_s, reason=None)
                 )
                 self._began_s += float(seen[Row.WALL, number])
             self._kept = [kept[:, -1:].copy()]
@@ -223,7 +225,7 @@ class NonBlocking:
         self._restart()
 
     def _doubt(self, sums: Floats) -> RateReason | None:
-        """Return why what has settled is not reliable."""
+        """Return why what has converged is not reliable."""
         if self._reason is not None or not self._guards:
             return self._reason
         periods, unblocked, used, items = sums.tolist()
@@ -235,7 +237,7 @@ class NonBlocking:
             return RateReason.UNSTABLE_PERIOD
         if items < FEWEST_ITEMS * used:
             return RateReason.FEW_ITEMS
-        return RateReason.APART if apart(self._settling, items / used) else None
+        return RateReason.APART if apart(self._mean, items / used) else None
 
     def _current(self) -> ServiceRate | None:
         """Return the rate of the window under way; None before the first period."""
@@ -246,4 +248,4 @@ class NonBlocking:
             self._sums = np.array([*self._seen[[Row.PERIODS, Row.UNBLOCKED], 0], 0.0, 0.0])
         reason = self._doubt(self._sums) or RateReason.NOT_CONVERGED
         seen, kept = self._seen[:, 0], self._pooled([])
-        return self._rate(self._settling, seen, kept, began_s=self._began_s, reason=reason)
+        return self._rate(self._mean, seen, kept, began_s=self._began_s, reason=reason)

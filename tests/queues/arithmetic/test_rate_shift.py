@@ -82,7 +82,7 @@ def test_a_shift_beyond_noise_that_wanders_is_found(place: int, factor: float) -
         items[place:] *= factor
         at = find_shift(stretches(items))
         found += at is not None and abs(at - place) <= 8
-    assert found >= 45  # at one look, of many
+    assert found >= 45  # at one check, of many
 
 
 def test_a_short_warm_up_is_a_phase_of_its_own() -> None:

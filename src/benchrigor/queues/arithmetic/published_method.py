@@ -28,13 +28,13 @@ _GOOD_SHARE = 0.20
 _IN_A_ROW = 5
 _FEWEST_PERIODS = 25
 
-WINDOW = 16  # counts behind one quantile
-_STEADY = 16  # quantiles in a row whose error hardly bends, at convergence
+QUANTILE_COUNTS = 16  # counts behind one quantile
+STEADY_QUANTILES = 16  # quantiles in a row whose error hardly bends, at convergence
 _CONVERGED = 5e-7  # change of the error, in items, below which the published method has converged
 # The same in terms of the running mean, so that the length of a period does not matter.
 _RELATIVE = 1e-5
 _RADIUS = 2
-_FILTERED = WINDOW - 2 * _RADIUS  # counts of a window that the filter leaves
+_FILTERED = QUANTILE_COUNTS - 2 * _RADIUS  # counts of a window that the filter leaves
 _QUANTILE = 1.64485  # 0.95 quantile of a normal distribution (equation 3)
 # Equation 2. Its sum is 0.990866, which makes every rate 0.9 % too low.
 _KERNEL = np.exp(-(np.arange(-_RADIUS, _RADIUS + 1.0) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)
@@ -153,7 +153,7 @@ def widest(periods: Floats) -> int | RateReason:
     return best or reason
 
 
-class Settling(NamedTuple):
+class QuantileMean(NamedTuple):
     """The running mean of quantiles.
 
     Of ``n`` quantiles the ``mean`` and the sum of squared deviations ``second``; the last two
@@ -182,12 +182,12 @@ def window_quantiles(counts: Floats, *, normalised: bool) -> Floats:
     >>> window_quantiles(np.full(17, 100.0), normalised=False).round(4)
     array([99.0866, 99.0866])
     """
-    if counts.size < WINDOW:
+    if counts.size < QUANTILE_COUNTS:
         return np.zeros(0)
     kernel = _KERNEL / _KERNEL.sum() if normalised else _KERNEL
     filtered = np.convolve(counts, kernel, mode="valid")
     # A column for each window, one count on from the last: a view, for chunks are many.
-    shape = _FILTERED, counts.size - WINDOW + 1
+    shape = _FILTERED, counts.size - QUANTILE_COUNTS + 1
     windows = np.ndarray(shape, buffer=filtered, strides=2 * filtered.strides)
     means = windows.sum(axis=0) / _FILTERED
     off = windows - means
@@ -195,9 +195,9 @@ def window_quantiles(counts: Floats, *, normalised: bool) -> Floats:
     return quantiles
 
 
-def settle(
-    before: Settling, quantiles: Sequence[float], *, relative: bool, start: int = 0
-) -> tuple[Settling, int | None]:
+def add_quantiles(
+    before: QuantileMean, quantiles: Sequence[float], *, relative: bool, start: int = 0
+) -> tuple[QuantileMean, int | None]:
     """Add quantiles to the running mean; return it, and the index of the one it converged with.
 
     Converged: the curvature (equation 4) of the standard error of the mean was within the tolerance
@@ -221,11 +221,11 @@ def settle(
         limit = fixed + share * mean
         if -limit <= bend <= limit:
             steady += 1
-            if steady >= _STEADY:
-                return Settling(n, mean, second, (older, old), steady), place
+            if steady >= STEADY_QUANTILES:
+                return QuantileMean(n, mean, second, (older, old), steady), place
         else:
             steady = 0
-    return Settling(n, mean, second, (older, old)[-n:] if n else (), steady), None
+    return QuantileMean(n, mean, second, (older, old)[-n:] if n else (), steady), None
 
 
 def _longest_run(flags: Floats) -> int:

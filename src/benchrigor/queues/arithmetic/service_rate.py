@@ -17,7 +17,7 @@ from benchrigor.queues.arithmetic.moments import (
     matured,
     service_moments,
 )
-from benchrigor.queues.arithmetic.published_method import WINDOW, Settling
+from benchrigor.queues.arithmetic.published_method import QUANTILE_COUNTS, QuantileMean
 from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceRate
 from benchrigor.stats.estimators.rate import estimate_rate
 from benchrigor.stats.series.interval import scaled, student_t
@@ -67,7 +67,7 @@ def busy_rate(
 
 
 def quantile_rate(
-    settling: Settling,
+    quantiles: QuantileMean,
     seen: Floats,
     kept: Floats,
     *,
@@ -86,7 +86,7 @@ def quantile_rate(
     return _service_rate(
         seen,
         counted,
-        estimate=_of_quantiles(settling, counted, guards, confidence) if settling.n else None,
+        estimate=_of_quantiles(quantiles, counted, guards, confidence) if quantiles.n else None,
         reason=reason,
         method=_QUANTILE,
         began_s=began_s,
@@ -95,9 +95,9 @@ def quantile_rate(
     )
 
 
-def apart(settling: Settling, mean: float) -> bool:
+def apart(quantiles: QuantileMean, mean: float) -> bool:
     """Tell whether the quantile lies so far above the mean that neither is reliable."""
-    return settling.mean > (1.0 + _APART) * mean
+    return quantiles.mean > (1.0 + _APART) * mean
 
 
 def moved(former: ServiceRate, latter: ServiceRate) -> bool:
@@ -166,7 +166,9 @@ def _reason(total: Floats) -> RateReason:
     return RateReason.NOT_CONVERGED if total[Row.ITEMS] else RateReason.NO_ITEMS
 
 
-def _of_quantiles(settling: Settling, kept: Floats, guards: bool, confidence: float) -> Estimate:
+def _of_quantiles(
+    quantiles: QuantileMean, kept: Floats, guards: bool, confidence: float
+) -> Estimate:
     """Turn the mean quantile into a rate; with guards, the middle between it and the plain mean.
 
     The mean of unblocked counts errs low, since slow service chose these periods; the quantile errs
@@ -174,11 +176,11 @@ def _of_quantiles(settling: Settling, kept: Floats, guards: bool, confidence: fl
     and beyond each by its own error, which includes where borders of periods fall between items.
     """
     period_s = float(kept[Row.WALL] / kept[Row.USED])
-    freedom = max(settling.n / WINDOW, 1.0)  # windows overlap
+    freedom = max(quantiles.n / QUANTILE_COUNTS, 1.0)  # windows overlap
     reach = student_t(freedom, confidence)
-    high = settling.mean / period_s
+    high = quantiles.mean / period_s
     borders = BORDERS / float(kept[Row.USED])
-    above = reach * math.sqrt(settling.deviation**2 / freedom + borders) / period_s
+    above = reach * math.sqrt(quantiles.deviation**2 / freedom + borders) / period_s
     low, below = high, above
     if guards:
         low = float(kept[Row.ITEMS] / kept[Row.WALL])

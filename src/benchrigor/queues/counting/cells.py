@@ -50,7 +50,7 @@ way included, is (blocked_ns + waiting * now) modulo 2^64 for any number of wait
 right without the writer's help while it waits, even if it is killed.
 
 **To read**: copy the words; when check does not fit, the writer is between two stores: copy again.
-A result of 2^63 or more means that a wait has begun since the reader looked at its clock.
+A result of 2^63 or more means that a wait has begun since the reader read its clock.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class Cell:
             if blocked_ns ^ waiting == check:
                 now = time.perf_counter_ns() if now_ns is None else now_ns
                 gained_ns = (blocked_until(blocked_ns, waiting, now) - last_ns) & _MASK
-                # Less than before: a wait began or ended after the look at the clock.
+                # Less than before: a wait began or ended after the clock was read.
                 last_ns += gained_ns if gained_ns < _HALF else 0
                 break
         self._seen_ns = last_ns

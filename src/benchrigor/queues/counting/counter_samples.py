@@ -135,7 +135,7 @@ def spans_of(
     """Yield what successive samples hold, by the words of their cells, shape (samples, cells, 8).
 
     ``gone`` are processes that have ended, ``before`` the blocked time of each cell in the last
-    sample before. A wait that began behind the look at the clock, and a cell whose writer was
+    sample before. A wait that began after the clock was read, and a cell whose writer was
     killed between two stores, stay where they were.
     """
     at_ns = np.array([sample.at_ns for sample in samples], dtype=np.int64)

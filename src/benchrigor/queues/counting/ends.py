@@ -1,4 +1,4 @@
-"""One end of a queue, as whoever looks on reads it."""
+"""One end of a queue, as a reader in any process sees it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class EndKey(NamedTuple):
 
 
 class End:
-    """One end of a queue, as whoever looks on reads it; other processes may receive it.
+    """One end of a queue, as a reader in any process sees it; other processes may receive it.
 
     Parameters
     ----------

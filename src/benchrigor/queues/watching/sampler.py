@@ -89,7 +89,7 @@ class Sampler:
         self._last_ns = 0
 
     def sample(self, now_ns: int) -> None:
-        """Copy the cells at a time of the clock, which was looked at just before."""
+        """Copy the cells at a time of the clock, which was read just before."""
         with self.lock:
             self._spent_s = self.thread_time()
             copies = self._cells.copy()
@@ -204,9 +204,9 @@ class Sampler:
                 search.tell(*period, cost_s=cost_s)
         self.period_s = search.ask()
         if search.result is not None:
-            self._settle(search.result)
+            self._adopt(search.result)
 
-    def _settle(self, found: CalibratedPeriod) -> None:
+    def _adopt(self, found: CalibratedPeriod) -> None:
         """Go on with the period that was found; "busy-time" can do with any."""
         self._tell()
         self._search, self.period_s = None, found.period_s
