@@ -124,6 +124,7 @@ class Code(enum.StrEnum):
     QUEUE_MODEL = "queue-model-assumed"
     HUGE_BUFFER = "huge-buffer"
     UNEVEN_SERVICE = "uneven-service"
+    EXPONENTIAL_ASSUMED = "exponential-assumed"
     SEVERAL_BOTTLENECKS = "several-bottlenecks"
     HOSTS_DIFFER = "hosts-differ"
     METRICS_DIFFER = "metrics-differ"

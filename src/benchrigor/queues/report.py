@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from benchrigor.layout import Part, Title, page, row, table
 from benchrigor.model.text import many, percent, shortened, show_estimate, show_scaled, show_value
-from benchrigor.queues.arithmetic.moments import share_of_waits
+from benchrigor.queues.arithmetic.moments import FEWEST_COUNTS, share_of_waits
 from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, moved
 from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.report.notice_lines import marked_all
@@ -180,7 +180,8 @@ def _too_short(rate: ServiceRate, target: float | None) -> str:
 def _service(rate: ServiceRate) -> list[str]:
     moments = rate.moments
     if moments is None:
-        return []
+        unknown = f"variance not known: it needs {FEWEST_COUNTS} counts"
+        return [] if rate.estimate is None else [unknown]
     variation = moments.variation
     other = f"{'more' if variation > 1.0 else 'less'} variable than exponential service"
     process = _PROCESSES.get(moments.process, other)

@@ -20,6 +20,7 @@ from benchrigor.model.estimate import Quantity
 from benchrigor.model.series import short
 from benchrigor.model.text import show_estimate
 from benchrigor.queues.arithmetic.capacity import model_notice, suggest_buffer, suggest_replicas
+from benchrigor.queues.arithmetic.moments import FEWEST_COUNTS
 from benchrigor.queues.arithmetic.rate_arithmetic import (
     MOVER,
     joined_notices,
@@ -52,8 +53,9 @@ def stage_of(
     name, visits, replicas
         Those of `PipelineStage`.
     rate
-        Service rate of one replica. Its moments give the process, which is exponential without
-        them. A variation above 100 counts as 100, with a Notice. Its processor time
+        Service rate of one replica. Its moments give the process; without them it is taken for
+        exponential, with a Notice. A variation above 100 counts as 100, with a Notice. Its
+        processor time
         gives the processors that it keeps busy: 1 where that, or its delay, is not known, and where
         it waited for a processor in more than 5% of its busy time.
 
@@ -84,6 +86,8 @@ def stage_of(
         processors = rate.estimate.value / rate.cpu_rate.value
     notices = list(rate.estimate.notices)
     notices += [each for each in rate.notices if each not in notices]
+    if moments is None:
+        notices.append(_exponential_assumed(name))
     if moments is not None and process is ServiceProcess.OTHER:
         variation = min(moments.variation, MOST_VARIATION)
         notices.extend(_beyond_models(moments.variation))
@@ -237,6 +241,15 @@ def _beyond_models(variation: float) -> Iterator[Notice]:
             "machine was suspended. Measure each kind, or longer.",
             variation=variation,
         )
+
+
+def _exponential_assumed(stage: str) -> Notice:
+    return Notice.note(
+        Code.EXPONENTIAL_ASSUMED,
+        f"The variance of the service times of {stage!r} is not known, since that needs at least "
+        f"{FEWEST_COUNTS} counts: sizes are those for exponential ones. Measure longer.",
+        stage=stage,
+    )
 
 
 def _checked(stages: object, source_rate: Quantity | None) -> list[PipelineStage]:

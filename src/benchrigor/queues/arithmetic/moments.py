@@ -20,7 +20,7 @@ from benchrigor.queues.data.service import ServiceMoments, ServiceProcess
 BORDERS = 1.0 / 6.0
 RIPE = 64.0  # items of a batch whose count reveals the variance of service times, and long ones
 
-_FEWEST = 30  # observations below which there are no moments
+FEWEST_COUNTS = 30  # observations below which there are no moments
 _DETERMINISTIC = 0.1  # squared coefficient of variation below which service is deterministic
 # Service is exponential where it is within 15 %, or two standard errors, of 1.
 _EXPONENTIAL, _ERRORS = 0.15, 2.0
@@ -147,7 +147,7 @@ def service_moments(batches: Floats) -> ServiceMoments | None:
     if batches.shape[1] > 1:
         whole = pooled(batches, np.zeros(1, dtype=np.int64))[:, 0]
     count, items, busy = (float(whole[each]) for each in (Row.COUNT, Row.ITEMS, Row.BUSY))
-    if count < _FEWEST or items <= 0.0:
+    if count < FEWEST_COUNTS or items <= 0.0:
         return None
     rate, mean_s = items / busy, busy / items
     _, cb, bb, ccc, ccb, cbb, bbb = whole[Row.ITEMS_2 :].tolist()

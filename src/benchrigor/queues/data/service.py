@@ -97,7 +97,7 @@ class ServiceRate(OneLine):
         Share of the busy time that the stage waited for a processor, in those periods where it is
         known; else None.
     moments
-        Of the service time; None with too little data.
+        Of the service time; None with fewer than 30 counts, of periods or of some 64 items.
     item_bytes, byte_rate
         Mean bytes of an item, and the rate in bytes per second with an item of so many; None where
         bytes are not counted.
