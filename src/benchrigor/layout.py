@@ -89,8 +89,8 @@ class Page(str):
 def page(parts: Iterable[Part]) -> Page:
     """Make a page of parts, some of which may be pages."""
     flat: list[Part] = []
-    for each in parts:
-        flat += each.parts if isinstance(each, Page) else [each]
+    for part in parts:
+        flat += part.parts if isinstance(part, Page) else [part]
     made = Page(_laid_out(flat, WIDTH))
     made.parts = tuple(flat)
     return made

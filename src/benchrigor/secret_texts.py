@@ -317,7 +317,7 @@ def _unquoted(raw: str) -> tuple[str, list[tuple[int, int]]]:
             places += [(at, at + 1) for at in range(start + 1, stop - 1)]
         elif piece["double"] is not None:
             inner = re.finditer(r'\\(?=["\\]).|.', piece["double"], re.DOTALL)
-            places += [(start + 1 + each.start(), start + 1 + each.end()) for each in inner]
+            places += [(start + 1 + match.start(), start + 1 + match.end()) for match in inner]
         else:
             places.append((start, stop))
     return "".join(raw[stop - 1] for _, stop in places), places

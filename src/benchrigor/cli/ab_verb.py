@@ -171,8 +171,8 @@ def _labelled(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[lis
             if is_changed():
                 remark("what is not committed here is in neither revision")
             python = given["python"][0] if given["python"] else None
-            made = [_process(words[0], given, python=python, at=each) for each in checkouts]
-            yield [f"{words[0]} at {each}" for each in given["rev"]], _in_turn(made, given)
+            made = [_process(words[0], given, python=python, at=checkout) for checkout in checkouts]
+            yield [f"{words[0]} at {commit}" for commit in given["rev"]], _in_turn(made, given)
         return
     if len(given["python"]) == 2:
         made = [_process(words[0], given, python=each) for each in given["python"]]
@@ -180,10 +180,10 @@ def _labelled(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[lis
         return
     python = given["python"][0] if given["python"] else None
     if given["fresh"] or python or not names_function(words[0]):
-        made = [_process(each, given, python=python) for each in words]
+        made = [_process(word, given, python=python) for word in words]
         yield list(words), _in_turn(made, given)
         return
-    functions = [imported(each, str(Path.cwd())) for each in words]
+    functions = [imported(word, str(Path.cwd())) for word in words]
 
     def measured(line: Any, options: dict[str, Any]) -> Comparison:
         timing = {"gc": given["gc"], "batch": given["batch"], "store": _store(given)}

@@ -185,7 +185,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     asked = {name: given[name] for name in named} | _exactly(given["runs"])
     options = Options(rounds="restarted", **asked)
     store = None if given["no_store"] else shared.open_store(given["store"])
-    workloads = {label: _workload(each, given) for label, each in chosen.items()}
+    workloads = {label: _workload(command, given) for label, command in chosen.items()}
 
     def begin(line: Callable[[Progress], object]) -> dict[str, tuple[Session, Workload]]:
         return {
@@ -211,7 +211,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     if error is not None:
         raise error
     target_given = shared.is_given("target")
-    codes = [code_for(each, target_given=target_given) for each in records.values()]
+    codes = [code_for(record, target_given=target_given) for record in records.values()]
     if family is not None:
         codes.append(code_of_family(family, given["fail_on"]))
     leave(max(codes))
@@ -344,7 +344,7 @@ def _tell(
         baseline = list(records)[given["baseline"] - 1]
         ratios = compare_with(baseline, records, margin=given["margin"])
         family = told["family"] = family_of(ratios, notices=notices_of_sides(records))
-        estimates = {name: each.candidate for name, each in ratios.items()}
+        estimates = {name: ratio.candidate for name, ratio in ratios.items()}
         estimates[baseline] = next(iter(ratios.values())).baseline
         notices = family.notices
         lines = [*_answers(ratios, family.verdicts), *show(records, estimates)]
@@ -355,9 +355,9 @@ def _tell(
             ranking = rank_in_turn(records)
         ratios, notices = {**ranking.against_first}, ranking.notices
         told |= {"places": ranking.places}
-        told["ratios"] = {name: each.ratio for name, each in ratios.items()}
-        estimates = {each.name: each.estimate for each in ranking.places}
-        places = {each.name: f"{each.place}." for each in ranking.places}
+        told["ratios"] = {name: ratio.ratio for name, ratio in ratios.items()}
+        estimates = {place.name: place.estimate for place in ranking.places}
+        places = {place.name: f"{place.place}." for place in ranking.places}
         ordered = {name: records[name] for name in [*places, *(records.keys() - places.keys())]}
         alike = (each.name for each in ranking.places if each.place == 1)
         undecided = dict.fromkeys(alike, Verdict.UNDECIDED)
@@ -385,7 +385,7 @@ def _answers(compared: Mapping[str, Comparison], verdicts: Mapping[str, Verdict]
         str(replace(each, verdict=verdicts.get(name, each.verdict)))
         for name, each in compared.items()
     ]
-    lines = [Line(each, hanging=2, style="bold") for each in sentences[:_MOST_SENTENCES]]
+    lines = [Line(sentence, hanging=2, style="bold") for sentence in sentences[:_MOST_SENTENCES]]
     more = len(sentences) - _MOST_SENTENCES
     return [*lines, *([f"and {more} more"] if more > 0 else []), *([""] if lines else [])]
 

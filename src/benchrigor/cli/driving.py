@@ -97,7 +97,7 @@ def drive_in_turn(
         print_records(records, as_json=as_json)
     if error is not None:
         raise error
-    leave(max(code_for(each, target_given=target_given) for each in records.values()))
+    leave(max(code_for(record, target_given=target_given) for record in records.values()))
 
 
 def driven_in_turn(

@@ -73,8 +73,8 @@ def code_for(record: RunRecord, *, target_given: bool) -> ExitCode:
     if record.decision is not None and record.decision.satisfied:
         return ExitCode.RESULT
     asked = record.options if target_given else replace(record.options, target=None)
-    required = [each for each in record.analyses if each.metric.must_satisfy]
-    missed = any(misses_width(each, asked) for each in required)
+    required = [analysis for analysis in record.analyses if analysis.metric.must_satisfy]
+    missed = any(misses_width(analysis, asked) for analysis in required)
     return ExitCode.TARGET_MISSED if missed else ExitCode.RESULT
 
 
@@ -115,10 +115,10 @@ def _unfinished(error: BaseException) -> list[RunRecord]:
     """Return the stored runs that an error cut short."""
     records: Any = getattr(error, "records", None) or {"": getattr(error, "record", None)}
     return [
-        each
-        for each in records.values()
-        if isinstance(each, RunRecord) and each.run_id and each.rounds
-        if each.decision is None or each.decision.reason not in _WHOLE
+        record
+        for record in records.values()
+        if isinstance(record, RunRecord) and record.run_id and record.rounds
+        if record.decision is None or record.decision.reason not in _WHOLE
     ]
 
 
@@ -129,11 +129,11 @@ def _kept(unfinished: Sequence[RunRecord]) -> Iterator[str]:
         ids = [str(each.run_id) for each in unfinished]
         yield f"{rounds} finished rounds kept: {hint('compare', '--paired', *ids)}"
         return
-    for each in unfinished:
-        rounds = f"{many(len(each.rounds), 'finished round')} "
-        is_side = PAIR in each.subject
-        rounds += f"of {each.name} " if len(unfinished) > 1 or is_side else ""
-        yield f"{rounds}kept: {hint('show' if is_side else 'resume', str(each.run_id))}"
+    for run in unfinished:
+        rounds = f"{many(len(run.rounds), 'finished round')} "
+        is_side = PAIR in run.subject
+        rounds += f"of {run.name} " if len(unfinished) > 1 or is_side else ""
+        yield f"{rounds}kept: {hint('show' if is_side else 'resume', str(run.run_id))}"
 
 
 def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> int:
@@ -149,7 +149,7 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
     unfinished = _unfinished(error)
     if awaits_json():
         fields: dict[str, Any] = {"error": {"type": type(error).__name__, "message": message}}
-        ids = [each.run_id for each in unfinished]
+        ids = [run.run_id for run in unfinished]
         fields |= {"run_id": ids[0]} if len(ids) == 1 else {"run_ids": ids} if ids else {}
         print_result(str, as_json=True, **fields)
     if usage:

@@ -38,7 +38,7 @@ def list_runs(query: str, store: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(runs)
     elif runs:
-        say(page(line for each in runs for line in _entry(each)))
+        say(page(line for run in runs for line in _entry(run)))
     else:
         say(
             escaped(

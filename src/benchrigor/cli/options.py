@@ -116,7 +116,7 @@ def confidence_option(default: str | None = "95%", text: str = "Of the intervals
 def choice_option(name: str, text: str, choices: Sequence[str | None] = ()) -> Decorator:
     """Add an option with choices, else those of `Options`; the first is the default, or None."""
     choices = choices or CHOICES[name.removeprefix("--").replace("-", "_")]
-    words = click.Choice([each for each in choices if each is not None])
+    words = click.Choice([choice for choice in choices if choice is not None])
     return click.option(name, type=words, default=choices[0], show_default=True, help=text)
 
 
@@ -380,11 +380,11 @@ def is_given(option: str) -> bool:
 
 def as_typed(message: str, params: Iterable[click.Parameter]) -> str:
     """Name fields of `Options` in an error as the options of a verb."""
-    known = {each.name for each in fields(Options)}
+    known = {field.name for field in fields(Options)}
     flags = {
-        each.name: each.opts[0]
-        for each in params
-        if each.name in known and isinstance(each, click.Option) and not each.is_flag
+        param.name: param.opts[0]
+        for param in params
+        if param.name in known and isinstance(param, click.Option) and not param.is_flag
     }
     return re.sub(r"(?<![-\w])\w+(?= is )", lambda found: flags.get(found[0], found[0]), message)
 

@@ -131,17 +131,17 @@ def report_of(record: RunRecord) -> Page:
 def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
     """Print a table of several runs, and how each compares with the first; or all as JSON."""
     if as_json:
-        print_json({name: summary(each) for name, each in records.items()})
+        print_json({name: summary(record) for name, record in records.items()})
         return
     from benchrigor.report import render, tabulate  # noqa: PLC0415  # not before the first call
 
     first, *others = records.values()
-    parts: list[Part] = [_compared(first, each) for each in others]
+    parts: list[Part] = [_compared(first, other) for other in others]
     if wants_details():
-        parts += [part for each in records.values() for part in ("", render(each))]
+        parts += [part for record in records.values() for part in ("", render(record))]
     else:
         parts.append(tabulate([*records.values()]))
-    kept = [each.run_id for each in records.values() if each.run_id]
+    kept = [record.run_id for record in records.values() if record.run_id]
     say(page(parts))
     if kept:
         _say_hint(f"kept as {', '.join(kept)}", hint("show", kept[0], "--details"))
@@ -159,8 +159,8 @@ def _compared(baseline: RunRecord, candidate: RunRecord) -> str:
 def summary(record: RunRecord) -> dict[str, Any]:
     """Return the record as plain data without the raw readings."""
     document = replace(record, rounds=(), analyses=()).to_dict()
-    document["rounds"] = [_outline(each) for each in record.rounds]
-    document["analyses"] = [outlined(each) for each in record.analyses]
+    document["rounds"] = [_outline(round_) for round_ in record.rounds]
+    document["analyses"] = [outlined(analysis) for analysis in record.analyses]
     document["facts"] = codec.encode(record.facts)
     return document
 
@@ -251,7 +251,7 @@ def live_line() -> Iterator[LiveLine]:
 
 
 def _line(name: str, progress: Progress, options: Options) -> str:
-    wanted = [each for each in progress.analyses if each.metric.must_satisfy]
+    wanted = [analysis for analysis in progress.analyses if analysis.metric.must_satisfy]
     if wanted and wanted[0].kind is Kind.WORK:  # rounds are the readings: their speed says more
         parts = [many(progress.rounds, "round"), *_speed(wanted[0])]
         if progress.readings_needed:
@@ -299,11 +299,11 @@ def _figure(progress: Progress, wanted: Sequence[Analysis]) -> list[str]:
 def _half_width(wanted: Sequence[Analysis], options: Options) -> list[str]:
     """Show the half-width that is furthest from what is wanted, and what that is."""
     far, shown = 0.0, list[str]()
-    for each in wanted:
-        found = each.estimate
+    for analysis in wanted:
+        found = analysis.estimate
         if found is None or found.value == 0.0:
             continue
-        width = wanted_half_width(found, each.metric, options) / abs(found.value)
+        width = wanted_half_width(found, analysis.metric, options) / abs(found.value)
         if shown and found.relative_half_width / width <= far:
             continue
         far = found.relative_half_width / width

@@ -128,10 +128,10 @@ def _is_stored(source: str) -> bool:
 
 def chosen(records: Sequence[RunRecord], source: str, name: str | None) -> RunRecord:
     """Return the run that is meant, the only one if no name is given."""
-    named = [each for each in records if name in (None, each.name)]
+    named = [record for record in records if name in (None, record.name)]
     if len(named) == 1:
         return named[0]
-    names = list(dict.fromkeys(each.name for each in records))
+    names = list(dict.fromkeys(record.name for record in records))
     some = ", ".join(map(repr, names[:_SOME])) + (", ..." if len(names) > _SOME else "")
     found = "" if name is None else f", found {name!r}"
     raise InvalidInput(f"{source} has the benchmarks {some}: choose one with --column{found}")

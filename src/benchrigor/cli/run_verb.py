@@ -299,8 +299,8 @@ def _noted(
 ) -> Session:
     """Begin a session, and give it notices."""
     session = begin(*given, **more)
-    for each in notices:
-        session.note(each)
+    for notice in notices:
+        session.note(notice)
     return session
 
 
@@ -312,13 +312,13 @@ def _in_turn(
     **ending: Any,
 ) -> None:
     """Measure several functions in turn."""
-    twice = sorted({each for each in targets if targets.count(each) > 1})
+    twice = sorted({target for target in targets if targets.count(target) > 1})
     refuse(
         [f"{each} is given {targets.count(each)} times, expected once" for each in twice],
         ["--name is for one function, and several are given"] if given["name"] else [],
     )
     seed = check_seed(given["seed"])
-    chosen = {each: chosen_function((each,), given, None, in_turn=True) for each in targets}
+    chosen = {target: chosen_function((target,), given, None, in_turn=True) for target in targets}
 
     def begin(line: Callable[[Progress], object]) -> dict[str, tuple[Session, Workload]]:
         runs = {}
@@ -381,7 +381,7 @@ def _stream(
 
 def _options(given: dict[str, Any], *, in_turn: bool) -> Options:
     """Make Options of all options that are named like one of its fields."""
-    named = {each.name: given[each.name] for each in fields(Options) if each.name in given}
+    named = {field.name: given[field.name] for field in fields(Options) if field.name in given}
     if given["thorough"]:
         if shared.is_given("budget_s"):
             raise InvalidInput(
@@ -406,8 +406,8 @@ def _satisfying(
 ) -> tuple[Metric, ...]:
     """Let only the speed count where --analysis asks for it; it is a mean."""
     if speed is not None and options.analysis == "wps":
-        others = (each for each in metrics if each.name != speed.name)
-        metrics = (speed, *(replace(each, must_satisfy=False) for each in others))
+        others = (metric for metric in metrics if metric.name != speed.name)
+        metrics = (speed, *(replace(other, must_satisfy=False) for other in others))
     if speed in metrics and options.statistic != "mean":
         raise InvalidInput(
             f"--statistic is {options.statistic}, expected mean: a speed has no other"

@@ -76,13 +76,13 @@ def read_rounds(source: str, column: str | None, by: str | None = None) -> Recor
     counts = [_COUNT.fullmatch(each) if isinstance(each, str) else None for each in cells]
     if by is None and cells and all(counts):
         return _of_counts(cells, name)
-    series = tuple(as_series(each, name=name) for each in rounds.values())
+    series = tuple(as_series(round_, name=name) for round_ in rounds.values())
     return RecordedRounds(series=series, labels=tuple(rounds) if by is not None else ())
 
 
 def read_columns(source: str, columns: Sequence[str | None]) -> list[Floats]:
     """Read several columns of numbers, as `read_rounds` reads one."""
-    return [as_series(each, name=name_of(source)) for each in _cells(source, columns)]
+    return [as_series(cell, name=name_of(source)) for cell in _cells(source, columns)]
 
 
 def _of_counts(cells: Sequence[str], name: str) -> RecordedRounds:

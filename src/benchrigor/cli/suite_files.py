@@ -73,7 +73,7 @@ def code_of_suites(suites: SuiteComparison, fail_on: str | None) -> ExitCode:
 
     Benchmarks that a file lacks are undecided: a change in them would go unseen.
     """
-    codes = [code_of_family(each, fail_on) for each in suites.families.values()]
+    codes = [code_of_family(family, fail_on) for family in suites.families.values()]
     codes += [
         _code_of_refusal(notice, fail_on)
         for notices in suites.refused.values()

@@ -42,7 +42,7 @@ def names_function(word: str) -> bool:
 
 def trailing_words(words: Sequence[str], *, several: bool = True) -> list[str]:
     """Return what is wrong with what follows a function: further functions alone may."""
-    wrong = [each for each in words[1:] if not (several and names_function(each))]
+    wrong = [word for word in words[1:] if not (several and names_function(word))]
     expected = "nothing but functions" if several else "nothing"
     return [
         f"{each!r} follows the function {words[0]}, expected {expected}: functions take no "

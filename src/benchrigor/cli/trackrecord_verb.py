@@ -52,7 +52,7 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
     """  # noqa: D301  # click wants the backspace itself
     records = track_records(pair_runs(_complete(shared.existing_store(store), name)))
     if records or as_json:
-        documents = [{**codec.encode(each), "share": each.share} for each in records]
+        documents = [{**codec.encode(record), "share": record.share} for record in records]
         text = partial(joined, map(_section, records))
         print_result(text, as_json=as_json, track_records=documents)
     else:

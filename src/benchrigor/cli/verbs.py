@@ -38,8 +38,8 @@ class Verbs(click.Group):
             return None
         package = SIDE_SYSTEMS.get(name, "cli")
         module = import_module(f"benchrigor.{package}.{name.replace('-', '')}_verb")
-        commands = (each for each in vars(module).values() if isinstance(each, click.Command))
-        return next(each for each in commands if each.name == name)
+        commands = (var for var in vars(module).values() if isinstance(var, click.Command))
+        return next(command for command in commands if command.name == name)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the verbs of each task and their questions, without loading them."""
@@ -70,10 +70,10 @@ class Verbs(click.Group):
             flags = {f"--{each}": value for each, value in given.items()}
             ctx.default_map = {
                 name: {
-                    each.name: flags[flag]
-                    for each in verb.params
-                    for flag in each.opts
-                    if flag in flags and each.name is not None
+                    param.name: flags[flag]
+                    for param in verb.params
+                    for flag in param.opts
+                    if flag in flags and param.name is not None
                 }
             }
         return name, verb, rest

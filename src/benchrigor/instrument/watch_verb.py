@@ -104,8 +104,8 @@ def _print(views: Sequence[NodeView], *, as_json: bool) -> None:
 
     console = Console()
     console.print(_table(views))
-    for each in node_notes(views):
-        console.print(Text(each))
+    for note in node_notes(views):
+        console.print(Text(note))
 
 
 def screen(views: Sequence[NodeView], height: int) -> Group:
@@ -145,6 +145,6 @@ def _is_calm(view: NodeView) -> bool:
 
 
 def _exit_code(views: Sequence[NodeView]) -> ExitCode:
-    if all(each.condition is not NodeCondition.WELL for each in views):
+    if all(view.condition is not NodeCondition.WELL for view in views):
         return ExitCode.NOTHING_MEASURED
     return ExitCode.RESULT if all(map(_is_calm, views)) else ExitCode.TARGET_MISSED

@@ -98,14 +98,14 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     groups = group_by_code(codes, fewest=1)
     features = groups.features(whole)
     medians_s = groups.medians(groups.sorted(undelayed(whole, groups.order)))
-    stops = np.cumsum([each.n for each in runs])[:-1]
+    stops = np.cumsum([run.n for run in runs])[:-1]
     group_of = np.split(np.searchsorted(groups.codes, codes), stops)
     _check_work(group_of, medians_s, features)
-    interferences = tuple(profile_interference(each) for each in runs)
+    interferences = tuple(profile_interference(run) for run in runs)
     cleaned = [_clean(*each, len(features)) for each in zip(runs, group_of, strict=True)]
-    means_s = np.array([each.means_s for each in cleaned])
+    means_s = np.array([profile.means_s for profile in cleaned])
     return Composite(
-        duration=combine_values([each.total_s for each in cleaned], confidence),
+        duration=combine_values([profile.total_s for profile in cleaned], confidence),
         groups=tuple(
             CompositeGroup(
                 n=int(groups.sizes[g]),
@@ -137,22 +137,22 @@ def _checked(runs: list[SegmentProfile]) -> list[SegmentProfile]:
     problems: list[str] = []
     first_of: dict[str, int] = {}
     named = next((index for index, each in enumerate(runs) if each.program), 0)
-    for index, each in enumerate(runs):
+    for index, run in enumerate(runs):
         name = f"profiles[{index}]"
-        if each.run and first_of.setdefault(each.run, index) != index:
+        if run.run and first_of.setdefault(run.run, index) != index:
             problems.append(
-                f"{name} is of run {each.run!r} as profiles[{first_of[each.run]}] is: give each "
+                f"{name} is of run {run.run!r} as profiles[{first_of[run.run]}] is: give each "
                 "run once, its processes merged"
             )
-        if each.program and each.program != runs[named].program:
+        if run.program and run.program != runs[named].program:
             problems.append(
-                f"{name} is of program {each.program!r}, profiles[{named}] of "
+                f"{name} is of program {run.program!r}, profiles[{named}] of "
                 f"{runs[named].program!r}: give runs of one program"
             )
-        if not each.duration_s.any():
+        if not run.duration_s.any():
             problems.append(f"{name}: duration_s sums to 0, expected some time")
         kinds = ("computation", "nominal")
-        problems += differing_columns(name, each, "profiles[0]", runs[0], kinds)
+        problems += differing_columns(name, run, "profiles[0]", runs[0], kinds)
     refuse(problems)
     if len(runs) < _MIN_RUNS:
         sentence = f"There are {many(len(runs), 'run')}, expected {_MIN_RUNS} at least."
@@ -236,9 +236,9 @@ def _natural_tail(runs: Sequence[Interference]) -> Iterator[Notice]:
 
 def _unclustered(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
     """Say how much time is in segments of no group."""
-    unclustered_s = sum(each.unclustered_s for each in cleaned)
+    unclustered_s = sum(profile.unclustered_s for profile in cleaned)
     if unclustered_s:
-        percent = 100.0 * unclustered_s / sum(each.total_s for each in cleaned)
+        percent = 100.0 * unclustered_s / sum(profile.total_s for profile in cleaned)
         make = Notice.warning if percent > MATERIAL else Notice.note
         sentence = (
             f"{percent:.2g}% of the time is in segments with fewer than {MIN_IN_GROUP - 1} "

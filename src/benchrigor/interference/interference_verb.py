@@ -140,7 +140,7 @@ def _read_runs(sources: Sequence[str], store: Path | None) -> list[_Run]:
             processes[key] = {}
             runs.append(processes[key])
         processes[key][source] = profile
-    return [each if isinstance(each, _Run) else _run_of(each) for each in runs]
+    return [run if isinstance(run, _Run) else _run_of(run) for run in runs]
 
 
 def _load(source: str) -> SegmentProfile:
@@ -164,7 +164,7 @@ def _of_record(record: RunRecord, source: str) -> Interference:
             "processor, expected a run that `benchrigor run` made, on Linux"
         )
     # A session cannot be given a reference.
-    notices = tuple(each for each in estimate.notices if each.code is not Code.NO_REFERENCE)
+    notices = tuple(notice for notice in estimate.notices if notice.code is not Code.NO_REFERENCE)
     return replace(estimate, notices=notices)
 
 
@@ -211,7 +211,7 @@ def _estimate(run: _Run, reference: SegmentProfile | None) -> Interference:
 
 def _check_picture(picture: Path | None, runs: Sequence[_Run], *, composite: bool) -> None:
     if picture and (composite or len(runs) > 1 or runs[0].profile is None):
-        names = ", ".join(each.name for each in runs) + (", --composite" if composite else "")
+        names = ", ".join(run.name for run in runs) + (", --composite" if composite else "")
         raise InvalidInput(f"--plot draws the segment profile of one run, found {names}")
 
 
@@ -230,12 +230,12 @@ def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference], *, as_j
 
 
 def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
-    profiles = [each.profile for each in runs if each.profile is not None]
+    profiles = [run.profile for run in runs if run.profile is not None]
     if len(profiles) < len(runs):
-        others = ", ".join(each.name for each in runs if each.profile is None)
+        others = ", ".join(run.name for run in runs if run.profile is None)
         raise InvalidInput(f"--composite is for segment profiles, found {others}")
-    composite = _of_files([each.source for each in runs], stats.composite_profile, profiles)
-    names = [each.name for each in runs]
+    composite = _of_files([run.source for run in runs], stats.composite_profile, profiles)
+    names = [run.name for run in runs]
     program, whole = profiles[0].program, shared.wants_details()
     text = partial(render_composite, composite, name=program, runs=names, whole=whole)
     fields = {"names": names, **codec.encode(composite)}

@@ -84,7 +84,7 @@ def plot_interference(
         style = {**DOTS, "markersize": size, "color": color, "rasterized": profile.n > _MOST_DOTS}
         shown = label if chosen.any() else None
         axes.plot(began_s[chosen], own_s[chosen], label=shown, **style)
-    highest_s = [each.threshold_s for each in interference.groups[:_MOST_GROUPS]]
+    highest_s = [group.threshold_s for group in interference.groups[:_MOST_GROUPS]]
     edge = axes.get_yaxis_transform()
     axes.hlines(highest_s, 0.98, 1.0, NUMBER, linewidth=1.2, transform=edge, label="threshold")
     _scale(axes, own_s)

@@ -110,7 +110,7 @@ def render_composite(
         Whether with notes and codes.
     """
     names = runs or [str(number) for number in range(1, len(composite.runs) + 1)]
-    lights = Counter(each.light for each in composite.runs)
+    lights = Counter(run.light for run in composite.runs)
     counts = ", ".join(f"{lights[light]} {light}" for light in Light if lights[light])
     header = ("run", "light", "lost", "measured", "estimated", "duration")
     return page(
@@ -161,10 +161,10 @@ def warnings_of(interference: Interference) -> tuple[Notice, ...]:
     """Return the Notices that weaken the light, and why it is unknown."""
     is_unknown = interference.light is Light.UNKNOWN
     return tuple(
-        each
-        for each in interference.notices
-        if each.severity is not Severity.NOTE
-        or (is_unknown and each.code is Code.DELAY_NOT_MEASURED)
+        notice
+        for notice in interference.notices
+        if notice.severity is not Severity.NOTE
+        or (is_unknown and notice.code is Code.DELAY_NOT_MEASURED)
     )
 
 
@@ -175,9 +175,9 @@ def is_estimated(interference: Interference) -> bool:
 
 def describe_groups(groups: Sequence[Group]) -> list[str]:
     """Describe groups by nominal features that differ, and by computation where these are equal."""
-    names = dict.fromkeys(name for each in groups for name in each.nominal)
-    differing = [name for name in names if len({each.nominal.get(name) for each in groups}) > 1]
-    nominal = [tuple(each.nominal.get(name) for name in differing) for each in groups]
+    names = dict.fromkeys(name for group in groups for name in group.nominal)
+    differing = [name for name in names if len({group.nominal.get(name) for group in groups}) > 1]
+    nominal = [tuple(group.nominal.get(name) for name in differing) for group in groups]
     times = Counter(nominal)
     nothing = "nothing else" if differing else "all segments"
     return [
@@ -240,7 +240,7 @@ def _continuous(interference: Interference) -> str:
     percent = interference.continuous_percent
     if percent is not None:
         return f"{percent:+z.1f}% against the reference, and not in the light"
-    differs = any(each.code is Code.REFERENCE_DIFFERS for each in interference.notices)
+    differs = any(notice.code is Code.REFERENCE_DIFFERS for notice in interference.notices)
     return "unknown: the reference does not match" if differs else _ALONE
 
 

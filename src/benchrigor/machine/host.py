@@ -161,11 +161,11 @@ def _told_by_pyperf() -> dict[str, Any]:
 def _hash_of(sources: Iterable[Path | str]) -> str | None:
     """Return a hash of the contents of files, and of words; None where no file can be read."""
     found, hashed = False, hashlib.sha256()
-    for each in sources:
-        if isinstance(each, str):
-            hashed.update(each.encode())
+    for source in sources:
+        if isinstance(source, str):
+            hashed.update(source.encode())
             continue
-        with contextlib.suppress(OSError), each.open("rb") as file:
+        with contextlib.suppress(OSError), source.open("rb") as file:
             hashed.update(hashlib.file_digest(file, "sha256").digest())
             found = True
     return hashed.hexdigest()[:16] if found else None

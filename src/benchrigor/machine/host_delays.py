@@ -93,7 +93,7 @@ class Throttling:
     def delay_ns(self) -> int:
         """Return nanoseconds of all groups so far."""
         found = (_THROTTLED.search(file.read()) for file in self._files)
-        return sum(int(each[2]) * _UNIT_NS[each[1]] for each in found if each)
+        return sum(int(match[2]) * _UNIT_NS[match[1]] for match in found if match)
 
 
 class Steal:

@@ -148,7 +148,7 @@ class ProcessTree:
             if children is None:
                 del processes[pid]
                 continue
-            new = [each for each in children if each not in processes]
+            new = [child for child in children if child not in processes]
             processes.update(dict.fromkeys(new))
             queue += new
         self._processes = list(processes)

@@ -121,13 +121,13 @@ def tables_of(thresholds: Iterable[Threshold]) -> dict[str, dict[str, Any]]:
     """
     is_several = isinstance(thresholds, Iterable) and not isinstance(thresholds, str | Mapping)
     given = tuple(thresholds) if is_several else ()
-    if not is_several or not all(isinstance(each, Threshold) for each in given):
+    if not is_several or not all(isinstance(threshold, Threshold) for threshold in given):
         raise InvalidInput(
             f"thresholds is {short(thresholds)}, expected several Threshold, as read_thresholds "
             "returns them"
         )
-    refuse(*(wrong_code(each.code) for each in given))
-    tables = {each.code: each.to_dict() for each in given}
+    refuse(*(wrong_code(threshold.code) for threshold in given))
+    tables = {threshold.code: threshold.to_dict() for threshold in given}
     if len(tables) < len(given):
         raise InvalidInput(f"{len(given)} thresholds have {len(tables)} codes, expected as many")
     return tables

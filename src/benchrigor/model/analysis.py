@@ -502,7 +502,7 @@ class Analysis(OneLine):
     disturbed: Disturbed | None = None
 
     def _line(self) -> str:
-        why = "".join(f": {each.sentence}" for each in self.notices[:1])
+        why = "".join(f": {notice.sentence}" for notice in self.notices[:1])
         shown = f"no number{why}" if self.estimate is None else repr(self.estimate)
         name, unit = self.metric.name, self.metric.unit
         return f"{name}{f' in {unit}' if unit else ''}: {shown}"

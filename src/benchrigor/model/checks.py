@@ -107,7 +107,7 @@ def wrong_quantity(name: str, value: Any, *, zero: bool = False) -> list[str]:
     if not isinstance(value, Estimate):
         return [f"{each}, or an Estimate" for each in wrong_number(name, value, zero=zero)]
     numbers = (value.low, value.value, value.high, value.confidence)
-    known = all(isinstance(each, Real) for each in numbers)
+    known = all(isinstance(number, Real) for number in numbers)
     if not (known and -LARGEST <= value.low <= value.value <= value.high <= LARGEST):
         interval = f"[{value.low!r}, {value.high!r}]"
         return [f"{name} is {value.value!r} in {interval}, expected a finite interval around it"]

@@ -166,14 +166,14 @@ class Part:
         names = [str(number) for number in range(len(self._kinds))]
         for whole in ("i8", "f8"):
             kinds = [
-                "O" if isinstance(each, Labels) else whole if each.whole else "f8"
-                for each in self._kinds.values()
+                "O" if isinstance(kind, Labels) else whole if kind.whole else "f8"
+                for kind in self._kinds.values()
             ]
             dtype = np.dtype(list(zip(names, kinds, strict=True)))
             with suppress(ValueError, DeprecationWarning), warnings.catch_warnings():
                 warnings.simplefilter("error", DeprecationWarning)  # of digits that are cut off
                 table = np.loadtxt(self._lines, dtype, comments=None, delimiter=",", ndmin=1)
-                return [table[each] for each in names]
+                return [table[name] for name in names]
         return None
 
     def _split(self) -> list[Any]:

@@ -64,7 +64,7 @@ def verdict_of(findings: Iterable[Finding]) -> Fitness:
     >>> verdict_of([Finding(name="smt", found="not told", verdict=Fitness.UNKNOWN)])
     <Fitness.OK: 'ok'>
     """
-    worst = max((_ORDER.index(each.verdict) for each in findings), default=0)
+    worst = max((_ORDER.index(finding.verdict) for finding in findings), default=0)
     return _ORDER[worst] if _ORDER[worst] is not Fitness.UNKNOWN else Fitness.OK
 
 

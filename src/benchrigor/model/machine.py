@@ -88,9 +88,9 @@ class State(Reported):
         InvalidInput
             When no sample has that name; the message lists those that are alike.
         """
-        for each in self.samples:
-            if each.name == name:
-                return each.value
+        for sample in self.samples:
+            if sample.name == name:
+                return sample.value
         from difflib import get_close_matches  # noqa: PLC0415  # needed for an error only
 
         names = [each.name for each in self.samples]
@@ -105,7 +105,7 @@ class State(Reported):
         return {
             "at": self.at,
             "span_s": self.span_s,
-            **{each.name: each.value for each in self.samples},
+            **{sample.name: sample.value for sample in self.samples},
             **{f"{each.name} reason": each.reason for each in self.samples if each.value is None},
             **{f"cost_s {name}": cost_s for name, cost_s in self.cost_s.items()},
         }

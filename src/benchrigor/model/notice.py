@@ -214,7 +214,7 @@ def one_each(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     ['Only 9 readings. [few-readings]']
     """
     given = tuple(notices)
-    codes = {each.code for each in given}
+    codes = {notice.code for notice in given}
     found = [[code for code in cause if code in codes] for cause in CAUSES]
     repeats = {code for cause in found for code in cause[1:]}
-    return tuple(each for each in given if each.code not in repeats)
+    return tuple(notice for notice in given if notice.code not in repeats)

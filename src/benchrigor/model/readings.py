@@ -309,7 +309,7 @@ class Round(OneLine):
     def n_readings(self) -> int:
         """Number of readings of the metric that has most of them."""
         counted = (
-            each for name, each in self.unit_readings.items() if not name.startswith(WARM_UP)
+            reading for name, reading in self.unit_readings.items() if not name.startswith(WARM_UP)
         )
         return max([*map(len, counted), int(bool(self.readings))])
 
@@ -333,7 +333,7 @@ def _taken(given: Any, kind: type, usual: str, n: int, name: str) -> Any:
     try:
         return kind(stops=range(1, n + 1), seconds=seconds)
     except InvalidInput as error:
-        raise InvalidInput(f"{name}: {each}" for each in error.problems) from None
+        raise InvalidInput(f"{name}: {problem}" for problem in error.problems) from None
 
 
 def as_clock_times(values: object, name: str = "starts_ns") -> Ints:

@@ -139,12 +139,12 @@ class RunRecord(OneLine):
     def counted_rounds(self) -> tuple[Round, ...]:
         """The rounds that the analyses took in: all but the red ones that were left out."""
         left_out = set(self.red_rounds)
-        return tuple(each for each in self.rounds if each.plan.index not in left_out)
+        return tuple(round_ for round_ in self.rounds if round_.plan.index not in left_out)
 
     @property
     def whole_rounds(self) -> tuple[Round, ...]:
         """The counted rounds that were not cut, so that their durations mean something."""
-        return tuple(each for each in self.counted_rounds if not each.cut)
+        return tuple(round_ for round_ in self.counted_rounds if not round_.cut)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -157,12 +157,12 @@ class RunRecord(OneLine):
     @property
     def elapsed_s(self) -> float:
         """Sum of the rounds' wall time, in seconds."""
-        return sum(each.elapsed_ns for each in self.rounds) / 1e9
+        return sum(round_.elapsed_ns for round_ in self.rounds) / 1e9
 
     @property
     def facts(self) -> Facts:
         """How the workload measured: the latest value of each fact."""
-        return {key: value for each in self.rounds for key, value in each.facts.items()}
+        return {key: value for round_ in self.rounds for key, value in round_.facts.items()}
 
     def analysis(self, metric: str | None = None) -> Analysis | None:
         """Return the analysis of a metric; None before there is one.
@@ -262,7 +262,7 @@ class RunRecord(OneLine):
             single = [work / took for work, took in pairs if work is not None and took > 0.0]
             units = []
         else:
-            single = [each.readings[name] for each in self.rounds if name in each.readings]
+            single = [round_.readings[name] for round_ in self.rounds if name in round_.readings]
             units = [each.unit_readings[name] for each in self.rounds if name in each.unit_readings]
         series = np.concatenate(units) if units else np.array(single, dtype=np.float64)
         series.flags.writeable = False

@@ -121,7 +121,7 @@ def run_line(
 
 def _fitting(name: str, number: str, asides: Sequence[str]) -> str:
     """Join the parts of a line; a long name is shortened first, then asides are left out."""
-    name, asides = escaped(name), [each for each in asides if each]
+    name, asides = escaped(name), [aside for aside in asides if aside]
     while True:
         tail = f"  ({'; '.join(asides)})" if asides else ""
         room = LONGEST - len(number) - len(tail) - 2

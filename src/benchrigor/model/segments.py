@@ -125,7 +125,7 @@ class SegmentProfile(OneLine):
         try:
             return cls(**columns)
         except InvalidInput as error:
-            raise InvalidInput([f"{path}: {each}" for each in error.problems]) from error
+            raise InvalidInput([f"{path}: {problem}" for problem in error.problems]) from error
 
 
 def _numbers(values: object, name: str) -> Floats:

@@ -117,14 +117,14 @@ def _change(
         return _in_percent(*ends, (more, less), in_words=in_words)
     more, less = _words(unit, direction, in_times=True)
     if ratio.value < 1.0:
-        value, high, low = (1.0 / each if each > 0.0 else math.inf for each in ends)
+        value, high, low = (1.0 / end if end > 0.0 else math.inf for end in ends)
         ends = value, low, high
     size, least, most = ends
     width = (most - least) / 2.0 if math.isfinite(most) else size - least
     # One digit less than an estimate has, as those who compare tools are used to.
     digits = min(max(digits_for(width, size) - 1, 1 if size < 100.0 else 0), _DIGITS)
     form = f",.{digits}f" if size < _LONG else ".4g"
-    shown, first, last = (_end(f"{each:{form}}", each) for each in ends)
+    shown, first, last = (_end(f"{end:{form}}", end) for end in ends)
     return f"{shown}x {more if ratio.value > 1.0 else less}", f"[{first}, {last}]"
 
 

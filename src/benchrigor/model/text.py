@@ -156,12 +156,12 @@ def show_scaled(estimate: Estimate, scale: Scale, *, long: bool = False) -> tupl
     numbers = (estimate.value, estimate.low, estimate.high)
     if long or (digits > _MOST_DECIMALS and abs(typical) < _SMALL):
         digits = _mantissa_digits(half_width, typical)
-        value, low, high = (f"{each * scale.factor:.{digits}e}" for each in numbers)
+        value, low, high = (f"{number * scale.factor:.{digits}e}" for number in numbers)
     else:
         # No decimals beyond what a floating point number holds.
         whole = math.floor(math.log10(abs(typical))) if 0.0 < abs(typical) < math.inf else 0
         digits = min(digits, max(_RESOLVED - 1 - whole, 0))
-        value, low, high = (scale.show(each, digits) for each in numbers)
+        value, low, high = (scale.show(number, digits) for number in numbers)
     return value, f"[{low}, {high}]"
 
 
@@ -208,7 +208,7 @@ def ended(decision: Decision | None) -> str:
 
 def refusal_of(notices: Sequence[Notice]) -> Notice | None:
     """Return what says why there is no number: the first refusal, else the first Notice."""
-    refusals = [each for each in notices if each.severity is Severity.REFUSAL]
+    refusals = [notice for notice in notices if notice.severity is Severity.REFUSAL]
     return next(iter([*refusals, *notices]), None)
 
 

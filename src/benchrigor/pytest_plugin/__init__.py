@@ -211,8 +211,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("bench_only"):
         return
     names = {"bench"} | ({_RIVAL} if config.getoption("bench_take_benchmark") else set())
-    kept = [each for each in items if names & {*getattr(each, "fixturenames", ())}]
-    config.hook.pytest_deselected(items=[each for each in items if each not in kept])
+    kept = [item for item in items if names & {*getattr(item, "fixturenames", ())}]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
 
 

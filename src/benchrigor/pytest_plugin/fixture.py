@@ -287,9 +287,9 @@ class Bench(Benchmarked):
     def _keep(self, record: RunRecord) -> None:
         """Keep a record; WorkloadFailed says why it has no readings, such as a call that hangs."""
         if not record.readings().size:
-            reasons = [each.sentence for each in record.notices if each.code in _NO_READINGS]
+            reasons = [notice.sentence for notice in record.notices if notice.code in _NO_READINGS]
             error = WorkloadFailed(
-                *(each.replace("--budget", "--bench-budget") for each in reasons)
+                *(reason.replace("--budget", "--bench-budget") for reason in reasons)
             )
             error.record = record
             raise error

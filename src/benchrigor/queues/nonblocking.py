@@ -66,9 +66,9 @@ class NonBlocking:
 
     def rates(self) -> list[ServiceRate]:
         """Return the rate of each convergence; last what has not converged, where it differs."""
-        for number, each in enumerate(self._rates):
-            if not isinstance(each, ServiceRate):
-                self._rates[number] = each()
+        for number, rate in enumerate(self._rates):
+            if not isinstance(rate, ServiceRate):
+                self._rates[number] = rate()
         ended = copy.copy(self)
         ended._rates, ended._kept = self._rates.copy(), [*self._kept]  # noqa: SLF001  # its own
         return ended._last_rates()  # noqa: SLF001  # class
@@ -77,7 +77,7 @@ class NonBlocking:
         """Return the rates as if no more periods came; that changes it, and a copy is asked."""
         self._final = True
         self.add(self._waiting[:, :0])
-        rates = [each if isinstance(each, ServiceRate) else each() for each in self._rates]
+        rates = [rate if isinstance(rate, ServiceRate) else rate() for rate in self._rates]
         current = self._current()
         if current is not None and (not rates or moved(rates[-1], current)):
             rates.append(current)

@@ -54,7 +54,7 @@ class Periods(OneLine):
     def end_to_end(cls, blocks: Sequence[Periods]) -> Periods:
         """Put blocks with as many servers one after the other."""
         arrays: dict[str, Any] = {
-            name: np.concatenate([getattr(each, name) for each in blocks], axis=-1)
+            name: np.concatenate([getattr(block, name) for block in blocks], axis=-1)
             for name in _ARRAYS
         }
         return replace(blocks[0], **arrays)
@@ -80,13 +80,13 @@ class Periods(OneLine):
         )
 
     def _with(self, change: Callable[[Any], Any]) -> Periods:
-        arrays: dict[str, Any] = {each: change(getattr(self, each)) for each in _ARRAYS}
+        arrays: dict[str, Any] = {name: change(getattr(self, name)) for name in _ARRAYS}
         return replace(self, **arrays)
 
 
 _KINDS = {"blocked": np.bool_, "whole": np.bool_}
-_ARRAYS = tuple(each.name for each in fields(Periods) if each.name != "servers")
-_COLUMNS = tuple(each for each in _ARRAYS if each != "arrived")
+_ARRAYS = tuple(field.name for field in fields(Periods) if field.name != "servers")
+_COLUMNS = tuple(name for name in _ARRAYS if name != "arrived")
 
 
 class PooledPeriods:

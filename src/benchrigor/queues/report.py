@@ -233,8 +233,8 @@ def _phases(rates: Sequence[ServiceRate], speed: str) -> list[Part]:
     if len(rates) < 2:
         return []
     phases = phases_of(rates)
-    estimates = [each.estimate for each in rates if each.estimate is not None]
-    scale = scale_for(max((each.value for each in estimates), default=0.0), speed)
+    estimates = [rate.estimate for rate in rates if rate.estimate is not None]
+    scale = scale_for(max((estimate.value for estimate in estimates), default=0.0), speed)
     unit = scale.name
     if estimates:
         unit += f" [{percent(estimates[0].confidence, digits=10)} interval]"
@@ -256,7 +256,7 @@ def _cells(
     """Return the cells of a phase, of which its last rate is shown."""
     last = phase[-1]
     window = span(phase[0].start_s, last.stop_s, shortest_s=shortest_s)
-    unblocked = sum(each.unblocked for each in phase) / sum(each.periods for each in phase)
+    unblocked = sum(rate.unblocked for rate in phase) / sum(rate.periods for rate in phase)
     return (
         f"{'●' if last.converged else '○'} {window}",
         "no number" if last.estimate is None else " ".join(show_scaled(last.estimate, scale)),
@@ -267,9 +267,9 @@ def _cells(
 
 def _notices(rates: Sequence[ServiceRate], *, whole: bool) -> list[Part]:
     """Show each code once, with the figures of the last phase that has it."""
-    notices = [each for rate in rates for each in rate.notices]
+    notices = [notice for rate in rates for notice in rate.notices]
     if rates[-1].estimate is not None:
         notices += rates[-1].estimate.notices
-    latest = {each.code: each for each in notices}
+    latest = {notice.code: notice for notice in notices}
     lines = marked_all(latest.values(), whole=whole)
     return ["", *lines] if lines else []

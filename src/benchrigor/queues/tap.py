@@ -127,7 +127,7 @@ class Tap:
     @property
     def failure(self) -> str | None:
         """Why this process counts nothing, or no bytes, at an end; None as long as it can."""
-        failures = (self.page.failure, *(each.failure for each in self._writers))
+        failures = (self.page.failure, *(writer.failure for writer in self._writers))
         return next((each for each in failures if each is not None), None)
 
     @property

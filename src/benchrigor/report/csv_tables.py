@@ -30,9 +30,9 @@ def reading_rows(record: RunRecord) -> Iterator[Row]:
 def round_rows(record: RunRecord) -> Iterator[Row]:
     """Yield a row for each round; one of various work counts where the line goes through it."""
     yield ("round", "work", "duration_s", "elapsed_s", "readings", "delay_s", "counts")
-    lines = (each for each in record.analyses if each.kind is Kind.WORK)
+    lines = (analysis for analysis in record.analyses if analysis.kind is Kind.WORK)
     left_out = {place for line in lines for place in line.left_out}
-    counted = (each.plan.index for each in record.whole_rounds)
+    counted = (round_.plan.index for round_ in record.whole_rounds)
     counts = {index for place, index in enumerate(counted) if place not in left_out}
     for each in record.rounds:
         yield (
@@ -58,7 +58,7 @@ def summary_rows(record: RunRecord) -> Iterator[Row]:
             str(analysis.kind),
             "mean" if is_speed else record.options.statistic,
             *(getattr(analysis.estimate, field, None) for field in fields),
-            " ".join(dict.fromkeys(str(each.code) for each in analysis.notices)),
+            " ".join(dict.fromkeys(str(notice.code) for notice in analysis.notices)),
         )
 
 
@@ -104,7 +104,7 @@ class Labelled(OneLine):
 def labelled(record: RunRecord, analysis: Analysis) -> Iterator[Labelled]:
     """Yield the readings of a metric, round by round; phases go through all, or are of each."""
     name, red = analysis.metric.name, set(record.red_rounds)
-    taken = [(each, readings_of(each, name)) for each in record.rounds]
+    taken = [(round_, readings_of(round_, name)) for round_ in record.rounds]
     sizes = [values.size for each, values in taken if each.plan.index not in red]
     parts = iter(_with_disturbed(analysis, sizes))
     for each, values in taken:
@@ -168,7 +168,7 @@ def _labelled(
         return [""] * size, [analysis.n_kept > 0] * size
     if phase is None:
         return [""] * size, [index >= size - analysis.n_kept for index in range(size)]
-    labels = [str(each.label) for each in phase.phases for _ in range(each.n)]
+    labels = [str(segment.label) for segment in phase.phases for _ in range(segment.n)]
     kept = np.zeros(size, dtype=bool)
     if phase.start is not None and analysis.n_kept:
         kept[measured_part(phase)] = True

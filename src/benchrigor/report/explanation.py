@@ -203,7 +203,7 @@ def _checks(analysis: Analysis, fit: WpsFit) -> str:
     parts = [f"each {fitted(fit)} is predicted from the others to {predicted(fit)}"]
     if fit.bend is not None:
         ends = (fit.bend.value, fit.bend.low, fit.bend.high)
-        bend, low, high = (percent(round(each, 9) + 0.0, digits=2) for each in ends)
+        bend, low, high = (percent(round(end, 9) + 0.0, digits=2) for end in ends)
         parts.append(
             "from the smallest to the largest amount the time per unit of work changes by "
             f"{bend} [{low}, {high}]"
@@ -322,7 +322,7 @@ def _level(analysis: Analysis, record: RunRecord) -> list[str]:
         level = show_value(fit.level, analysis.metric.unit)
     if not fit.transients:
         return [f"Mean {level}.", _correlation(fit)]
-    spans = " and ".join(f"{each:.3g}" for each in fit.transients)
+    spans = " and ".join(f"{transient:.3g}" for transient in fit.transients)
     return [
         f"Level {level}: fitted beside decaying transients with time constants of {spans} "
         "readings, which take up what is left of a warm-up too small to be seen.",

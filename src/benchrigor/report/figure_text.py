@@ -37,8 +37,8 @@ def show_levels(observed: Observed, unit: str) -> str:
     """Show the levels around which readings gather; empty where there is one."""
     if len(observed.levels) < 2:
         return ""
-    shown = show_values((each.value for each in observed.levels), unit)
-    shares = (percent(each.share, digits=2) for each in observed.levels)
+    shown = show_values((level.value for level in observed.levels), unit)
+    shares = (percent(level.share, digits=2) for level in observed.levels)
     return ", ".join(map(" ".join, zip(shown, shares, strict=True)))
 
 
@@ -92,9 +92,9 @@ def grown(fit: WpsFit) -> str:
 
 def durations_of(record: RunRecord, unit: str) -> str:
     """Say which amounts of work took how long; empty where no round has both."""
-    rounds = [each for each in record.whole_rounds if each.plan.work is not None]
-    work = [each.plan.work or 0.0 for each in rounds]
-    took = [each.duration_s for each in rounds]
+    rounds = [round_ for round_ in record.whole_rounds if round_.plan.work is not None]
+    work = [round_.plan.work or 0.0 for round_ in rounds]
+    took = [round_.duration_s for round_ in rounds]
     if not rounds:
         return ""
     amounts = show_amounts(work, unit)

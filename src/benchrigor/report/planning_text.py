@@ -56,12 +56,12 @@ def _price_list(plan: Plan) -> list[Part]:
     rows = [
         (
             f"{'' if index else 'costs':<8}",
-            f"half-width {percent(each.half_width)}:",
-            many(each.n, plan.counted_in),
-            _range(each.n_low, each.n_high),
-            "" if each.seconds is None else show_duration(each.seconds),
+            f"half-width {percent(price.half_width)}:",
+            many(price.n, plan.counted_in),
+            _range(price.n_low, price.n_high),
+            "" if price.seconds is None else show_duration(price.seconds),
         )
-        for index, each in enumerate(plan.prices)
+        for index, price in enumerate(plan.prices)
     ]
     return table(rows, "<<><>", has_names=False, indent=2)
 
@@ -76,9 +76,9 @@ def replay_page(replay: Replay) -> Page:
     lines = wrapped(
         f"{replay.name}: {many(replay.n, replay.counted_in)} replayed{wanted}", hanging=2
     )
-    rows = [_HEADER, *(row for each in replay.rulings for row in _rows(each, replay.unit))]
+    rows = [_HEADER, *(row for ruling in replay.rulings for row in _rows(ruling, replay.unit))]
     lines += table(rows, "<><<")
-    shown = [_agrees(each) for each in replay.rulings]
+    shown = [_agrees(ruling) for ruling in replay.rulings]
     if any(shown):
         lines += wrapped(
             f"later: whether the interval at the stop agrees with the {replay.counted_in}s "

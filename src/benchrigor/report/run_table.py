@@ -66,11 +66,11 @@ def ranking_page(runs: Mapping[str, RunRecord]) -> Page:
         return page(["no runs"])
     from benchrigor.session.pairs.run_comparison import rank_runs  # noqa: PLC0415  # slow to load
 
-    known = {name: each for name, each in runs.items() if each.estimate() is not None}
+    known = {name: run for name, run in runs.items() if run.estimate() is not None}
     places = dict[str, int]()
     with suppress(BenchrigorError):  # what is not comparable has no order
         places = {each.name: each.place for each in (rank_runs(known)[0] if known else ())}
-    others = [each for name, each in runs.items() if name not in places]
+    others = [run for name, run in runs.items() if name not in places]
     ranked = tabulate([*(runs[name] for name in places), *others], places=[*places.values()])
     return page([*_sentences(runs, [*places]), ranked])
 
@@ -109,10 +109,10 @@ def _warnings(records: Sequence[RunRecord], worded: Callable[[str], str]) -> lis
     """Say once what weakens numbers, but for what their endings say, and which they are."""
     concerned: dict[str, list[str]] = {}
     for record in records:
-        for each in chosen_of_run(record):
-            if each.code is not Code.NOT_CONVERGED:
+        for notice in chosen_of_run(record):
+            if notice.code is not Code.NOT_CONVERGED:
                 reason = record.decision.reason if record.decision else None
-                sentence = worded(sentence_of(each, reason=reason))
+                sentence = worded(sentence_of(notice, reason=reason))
                 concerned.setdefault(sentence, []).append(record.name)
     lines: list[Part] = []
     for sentence, names in concerned.items():

@@ -107,7 +107,7 @@ def render(record: RunRecord) -> Page:
 def _untold(notices: Iterable[Notice], rows: Sequence[Part], name: str = "") -> list[Part]:
     """Show each Notice that no row tells; a row that does ends with the code."""
     told = "".join(line.text for line in rows if isinstance(line, Line))
-    untold = (each for each in notices if f"[{each.code}]" not in told)
+    untold = (notice for notice in notices if f"[{notice.code}]" not in told)
     return [line for notice in untold for line in marked(notice, name)]
 
 
@@ -120,7 +120,7 @@ def _light(record: RunRecord) -> list[Part]:
         parts.append(f"delay is known for {lost.known_percent:.0f}% of the time")
     elif lost.light is Light.UNKNOWN and lost.is_measured:
         parts.append("no light without a number of five readings")
-    if any(each.code is Code.DISTURBED for each in record.session_notices):
+    if any(notice.code is Code.DISTURBED for notice in record.session_notices):
         parts.append(f"{advice(lost, record.analyses)} [{Code.DISTURBED}]")
     return row("light", parts)
 
@@ -199,7 +199,7 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
         if record.elapsed_s:  # readings that were recorded elsewhere took no time here
             took_s = record.elapsed_s * required / analysis.taken
             width += f", about {show_duration(took_s)} of measuring"
-    if any(each.code is Code.NOT_CONVERGED for each in analysis.notices):
+    if any(notice.code is Code.NOT_CONVERGED for notice in analysis.notices):
         unsure = estimate.half_width <= wanted
         width += f"{', but too little to be sure' if unsure else ''} [{Code.NOT_CONVERGED}]"
     return width
@@ -266,7 +266,7 @@ def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
         Code.FURTHER_ROUNDS: "of larger amounts",
         Code.SMALL_WORK: "with too little work",
     }
-    numbers = {each.code: each.evidence.get("rounds") for each in analysis.notices}
+    numbers = {notice.code: notice.evidence.get("rounds") for notice in analysis.notices}
     waited = analysis.disturbed
     hit = [] if waited is None else [f"{waited.left_out} with delay"]
     return [f"{numbers[code]} {why}" for code, why in reasons.items() if numbers.get(code)] + hit
@@ -364,10 +364,10 @@ def _cuts(analysis: Analysis, options: Options) -> list[str]:
         return [f"{percent(share)} of the readings, {_by_rounds(analysis)}"] if share else []
     stable = analysis.phases[0]
     parts = [
-        f"{each.label} {counted(each.start)}–{counted(each.stop - 1)} "
-        f"(median {show_value(each.median, analysis.metric.unit)})"
-        for each in stable.phases
-        if not measured(each, stable)
+        f"{phase.label} {counted(phase.start)}–{counted(phase.stop - 1)} "
+        f"(median {show_value(phase.median, analysis.metric.unit)})"
+        for phase in stable.phases
+        if not measured(phase, stable)
     ]
     margin = stable.n - analysis.n_kept
     if not parts:
@@ -389,7 +389,7 @@ def _pace(analysis: Analysis) -> list[str]:
     stable = analysis.phases[0] if len(analysis.phases) == 1 else None
     if stable is None or stable.reason is not PhaseReason.CHANGING_PACE:
         return []
-    medians = [each.median for each in stable.phases if measured(each, stable)]
+    medians = [phase.median for phase in stable.phases if measured(phase, stable)]
     low, high = (show_value(end, analysis.metric.unit) for end in (min(medians), max(medians)))
     changes = f"{many(len(medians) - 1, 'change')} between {low} and {high}"
     if len(medians) == 1:
@@ -400,11 +400,11 @@ def _pace(analysis: Analysis) -> list[str]:
 def piece_levels(analysis: Analysis, record: RunRecord) -> list[str]:
     """Show the level of each piece of a run, and when it began where that is known."""
     unit, began = analysis.metric.unit, dict[int, float]()
-    for each in record.counted_rounds:
-        if analysis.metric.name in each.unit_readings:
-            starts = each.starts_ns
+    for round_ in record.counted_rounds:
+        if analysis.metric.name in round_.unit_readings:
+            starts = round_.starts_ns
             at_s = math.nan if starts is None else float(starts[0]) / 1e9
-            began.setdefault(each.plan.piece, at_s)
+            began.setdefault(round_.plan.piece, at_s)
     first = next(iter(began.values()), math.nan)
     shown = []
     for level, at_s in zip(analysis.levels, began.values(), strict=False):
@@ -447,12 +447,12 @@ def phase_table(
     return table(
         [
             (
-                f"{each.label:<9}",
-                f"{counted(each.start):>9} to {counted(each.stop):>9}",
-                percent(each.n / stable.change_points.n),
-                f"median {show_value(each.median, unit)}",
+                f"{phase.label:<9}",
+                f"{counted(phase.start):>9} to {counted(phase.stop):>9}",
+                percent(phase.n / stable.change_points.n),
+                f"median {show_value(phase.median, unit)}",
             )
-            for each in stable.phases[:most]
+            for phase in stable.phases[:most]
         ],
         "<>><",
         has_names=False,

@@ -132,8 +132,8 @@ class Engine(Controller[RoundPlan, Round]):
     def average_over_time(self) -> None:
         """Take the readings of rates for equal times, unless their metrics say otherwise."""
         self._traces.metrics = tuple(
-            replace(each, averaging="arithmetic") if each.averaging == "auto" else each
-            for each in self._traces.metrics
+            replace(metric, averaging="arithmetic") if metric.averaging == "auto" else metric
+            for metric in self._traces.metrics
         )
 
     def _next_plan(self) -> RoundPlan | None:
@@ -171,18 +171,18 @@ class Engine(Controller[RoundPlan, Round]):
     def _pace(self) -> Pace:
         last = self._rounds[-1] if self._rounds else None
         single = (Kind.READINGS, Kind.WORK)
-        units = [each for each in self._traces.by_name.values() if each.kind not in single]
-        restarted = [each for each in units if each.kind is Kind.INVOCATIONS]
-        splits = [each.analysis.split for each in restarted if each.analysis is not None]
+        units = [trace for trace in self._traces.by_name.values() if trace.kind not in single]
+        restarted = [unit for unit in units if unit.kind is Kind.INVOCATIONS]
+        splits = [trace.analysis.split for trace in restarted if trace.analysis is not None]
         return Pace(
-            readings=max((each.n for each in units), default=0),
+            readings=max((unit.n for unit in units), default=0),
             elapsed_s=self._elapsed_ns / 1e9,
             last_readings=last.n_readings if last else 0,
             last_s=last.elapsed_ns / 1e9 if last else 0.0,
-            to_next_check=min((each.to_next_check for each in units), default=1),
+            to_next_check=min((unit.to_next_check for unit in units), default=1),
             piece=self.piece,
-            invocations=max((len(each.chunks) for each in restarted), default=0),
-            busy_s=max((each.busy_s for each in restarted), default=0.0),
+            invocations=max((len(trace.chunks) for trace in restarted), default=0),
+            busy_s=max((trace.busy_s for trace in restarted), default=0.0),
             split=next(filter(None, splits), None),
             may_be_short=all(each.analysis is None or each.analysis.estimate for each in restarted),
         )
@@ -214,7 +214,7 @@ class Engine(Controller[RoundPlan, Round]):
             return self._traces.schedule.shortest_round_s
         last = self._rounds[-1] if self._rounds else None
         kinds = (Kind.UNIT_READINGS, Kind.PIECES)
-        continuous = any(each.kind in kinds for each in self._traces.by_name.values())
+        continuous = any(trace.kind in kinds for trace in self._traces.by_name.values())
         counts = last is not None and last.n_readings and (continuous or last.cut)
         return self._pace().reading_s if counts else 0.0
 
@@ -230,7 +230,7 @@ class Engine(Controller[RoundPlan, Round]):
 
     def waiting(self, seconds: float, alarms: Collection[Alarm] = ()) -> Progress:
         """Return the state of the session while it waits, for alarms or for its next piece."""
-        codes = tuple(each.code for each in alarms)
+        codes = tuple(alarm.code for alarm in alarms)
         progress = self._progress or self._current(fresh=False)
         return replace(progress, waiting_s=seconds, alarms=codes)
 
@@ -315,8 +315,8 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _current(self, *, fresh: bool) -> Progress:
         traces = self._traces.by_name.values()
-        analyses = tuple(each.analysis for each in traces if each.analysis is not None)
-        readings = max((each.n for each in traces), default=0)
+        analyses = tuple(trace.analysis for trace in traces if trace.analysis is not None)
+        readings = max((trace.n for trace in traces), default=0)
         repeated = len(self._red) if self.options.red_rounds == "repeat" else 0
         return self._progress_of(
             readings=readings,
@@ -326,7 +326,7 @@ class Engine(Controller[RoundPlan, Round]):
             fresh=fresh,
             agreed=self._traces.agreed,
             reading_s=self._reading_s,
-            kept=sum(each.n for each in traces),
+            kept=sum(trace.n for trace in traces),
             reachable=self._reachable(),
             missing=self._traces.missing,
             name=self.name,
@@ -335,17 +335,17 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _reachable(self) -> float | None:
         """Return the widest half-width that the budget allows beyond the target; see `outlook`."""
-        traces = [each for each in self._traces.by_name.values() if each.metric.must_satisfy]
+        traces = [trace for trace in self._traces.by_name.values() if trace.metric.must_satisfy]
         found = [
             out_of_reach(
-                each.analysis or each.unanalysed(),
+                trace.analysis or trace.unanalysed(),
                 self.options,
-                units=each.units,
-                looked_at=each.looked_at,
+                units=trace.units,
+                looked_at=trace.looked_at,
                 elapsed_s=self._elapsed_ns / 1e9,
             )
-            for each in traces
-            if each.kind not in (Kind.PIECES, Kind.WORK)
+            for trace in traces
+            if trace.kind not in (Kind.PIECES, Kind.WORK)
         ]
         return max((each for each in found if each is not None), default=None)
 
@@ -353,9 +353,9 @@ class Engine(Controller[RoundPlan, Round]):
         """Return the record of all rounds so far, also while the session runs."""
         reports = self._traces.reports()
         counted = tuple(
-            each
-            for each in self._rounds
-            if each.plan.index not in self._red and not (each.cut and not each.unit_readings)
+            round_
+            for round_ in self._rounds
+            if round_.plan.index not in self._red and not (round_.cut and not round_.unit_readings)
         )
         red = left_out(len(self._red), len(self._rounds), self.options.red_rounds)
         all_red = self._all_red(red)
@@ -369,15 +369,15 @@ class Engine(Controller[RoundPlan, Round]):
         counted = with_stops(counted, restarted=restarted)
         full_s = full_pace_of(counted, self.full_pace)
         analyses = tuple(
-            with_pace(each, counted, full_s, self.options.statistic, quiet=self.quiet_pace)
-            for each in analyses
+            with_pace(analysis, counted, full_s, self.options.statistic, quiet=self.quiet_pace)
+            for analysis in analyses
         )
         delayed = None if self._recorded else measured_interference(counted or self._rounds)
         interference = vouched_for(delayed, analyses)
         return RunRecord(
             name=self.name,
             options=self.options,
-            metrics=self._traces.metrics or tuple(each.metric for each in analyses),
+            metrics=self._traces.metrics or tuple(analysis.metric for analysis in analyses),
             seed=self.seed,
             rounds=tuple(self._rounds),
             analyses=analyses,
@@ -424,8 +424,8 @@ class Engine(Controller[RoundPlan, Round]):
         """Return the Notices of the session, and the last of each code from its rounds."""
         of_rounds = {
             (notice.code, notice.evidence.get("metric")): notice
-            for each in self._rounds
-            for notice in each.notices
+            for round_ in self._rounds
+            for notice in round_.notices
         }
         no_data = []
         if self._decision is not None and not self._traces.metrics and not self._red:

@@ -88,7 +88,7 @@ def without_readings(metric: Metric, rounds: Sequence[Round]) -> Analysis:
 def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
     """Say that no round gave a reading, and that none had the time for it where that is so."""
     sentence = f"No round gave {f'a reading of {metric!r}' if metric else 'any reading'}."
-    seconds = rounds[-1].plan.seconds if rounds and all(each.cut for each in rounds) else None
+    seconds = rounds[-1].plan.seconds if rounds and all(round_.cut for round_ in rounds) else None
     lasted_s = max(seconds or 0.0, rounds[-1].elapsed_ns / 1e9) if rounds else 0.0
     if rounds and (printed := rounds[-1].facts.get("printed")):
         sentence += f" It printed {printed}, and no reading is in that."
@@ -96,7 +96,7 @@ def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
     if seconds is None:
         return Notice.refusal(Code.NO_DATA, sentence, metric=metric)
     index, budget = rounds[-1].plan.index, counted(math.ceil(_MORE_TIME * lasted_s))
-    hooks = [each.sentence for each in rounds[-1].notices if "hook" in each.evidence]
+    hooks = [notice.sentence for notice in rounds[-1].notices if "hook" in notice.evidence]
     sentence += (
         f" {hooks[0]}"
         if hooks
@@ -180,9 +180,9 @@ def disagreement(rounds: Sequence[Round], analyses: Sequence[Analysis]) -> tuple
 def _units_per_work(rounds: Sequence[Round], metric: str) -> float | None:
     """Return unit readings per work if it is the same in all rounds."""
     pairs = [
-        (len(each.unit_readings[metric]), each.plan.work)
-        for each in rounds
-        if each.plan.work and not each.cut and metric in each.unit_readings
+        (len(round_.unit_readings[metric]), round_.plan.work)
+        for round_ in rounds
+        if round_.plan.work and not round_.cut and metric in round_.unit_readings
     ]
     ratios = [units / work for units, work in pairs]
     if not ratios or max(ratios) > (1.0 + _SAME_UNITS) * min(ratios):
@@ -216,15 +216,17 @@ def decided(finished: Round, progress: Progress, options: Options) -> str:
 
 def _known(progress: Progress, options: Options) -> Iterator[str]:
     """Tell the interval of each metric that must be satisfied, and how wide it may be."""
-    for each in progress.analyses:
-        if not each.metric.must_satisfy:
+    for analysis in progress.analyses:
+        if not analysis.metric.must_satisfy:
             continue
-        if each.estimate is None:
-            yield f"{each.metric.name} no number: {within_sentence(no_number(each.notices))}"
+        if analysis.estimate is None:
+            reason = within_sentence(no_number(analysis.notices))
+            yield f"{analysis.metric.name} no number: {reason}"
             continue
-        found, value = each.estimate, abs(each.estimate.value)
-        wanted = wanted_half_width(found, each.metric, options)
-        shown = f"{each.metric.name} {show_estimate(found, each.metric.unit)} of {counted(each.n)}"
+        found, value = analysis.estimate, abs(analysis.estimate.value)
+        wanted = wanted_half_width(found, analysis.metric, options)
+        interval = show_estimate(found, analysis.metric.unit)
+        shown = f"{analysis.metric.name} {interval} of {counted(analysis.n)}"
         if value > 0.0:
             shown += f", half-width {percent(found.relative_half_width)}"
             shown += f", wanted {percent(wanted / value)}" if math.isfinite(wanted) else ""

@@ -109,7 +109,7 @@ def _why_none(name: str, analysis: Analysis | None) -> Notice:
     notices = () if analysis is None else analysis.notices
     sentence = f"The run of {name} has no estimate to plan from."
     nothing = Notice.refusal(Code.NO_DATA, sentence)
-    return next((each for each in notices if each.severity is Severity.REFUSAL), nothing)
+    return next((notice for notice in notices if notice.severity is Severity.REFUSAL), nothing)
 
 
 def _priced(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
@@ -133,6 +133,6 @@ def _priced(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
         unit=analysis.metric.unit,
         seconds=seconds(sizes.n),
         pilot_seconds=spent,
-        prices=tuple(replace(each, seconds=seconds(each.n)) for each in sizes.prices),
+        prices=tuple(replace(price, seconds=seconds(price.n)) for price in sizes.prices),
         notices=notices,
     )

@@ -105,7 +105,7 @@ def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> f
         relative = options.target
     known = relative is not None and relative < math.inf
     widths = (relative * whole_of(estimate)[0] if known and relative else None, absolute)
-    return min((each for each in widths if each is not None), default=math.inf)
+    return min((width for width in widths if width is not None), default=math.inf)
 
 
 def needed_for_share(before: int) -> float:
@@ -137,7 +137,7 @@ Criterion = Callable[[Progress], bool]
 
 
 def _required(progress: Progress) -> list[Analysis]:
-    return [each for each in progress.analyses if each.metric.must_satisfy]
+    return [analysis for analysis in progress.analyses if analysis.metric.must_satisfy]
 
 
 def caution(analysis: Analysis, options: Options) -> float:
@@ -176,7 +176,7 @@ def narrow_enough(options: Options) -> Criterion:
 
     No interval is narrow relative to 0. Without a target, no early look is enough.
     """
-    return lambda progress: all(_is_narrow(each, options) for each in _required(progress))
+    return lambda progress: all(_is_narrow(analysis, options) for analysis in _required(progress))
 
 
 def _is_narrow(analysis: Analysis, options: Options) -> bool:
@@ -196,7 +196,7 @@ def minimum_effective(effective: float, early: MinEvidence | None = None) -> Cri
     all be equal; from 30 on, 20 of them must be effective.
     """
     least = early or MinEvidence(first_check=0, effective=effective, fewest=0)
-    return lambda progress: all(_is_enough(each, least) for each in _required(progress))
+    return lambda progress: all(_is_enough(analysis, least) for analysis in _required(progress))
 
 
 def _is_enough(analysis: Analysis, least: MinEvidence) -> bool:
@@ -227,10 +227,10 @@ def mostly_stable(share: float) -> Criterion:
     covered in 0.3 of cases.
     """
     return lambda progress: all(
-        phase.stop == each.n and phase.n >= share * each.n
-        for each in _required(progress)
-        if each.kind is Kind.UNIT_READINGS
-        for phase in each.phases
+        phase.stop == analysis.n and phase.n >= share * analysis.n
+        for analysis in _required(progress)
+        if analysis.kind is Kind.UNIT_READINGS
+        for phase in analysis.phases
         if phase.reason is not PhaseReason.AS_ASKED
     )
 

@@ -119,18 +119,18 @@ class StoredRuns:
         They have the same options but for those of their length, and the same machine,
         interpreter and version of the reference.
         """
-        works = [_work(each, pace, statistic) for each, pace in zip(runs, paces, strict=True)]
-        names = dict.fromkeys(each.name for each in runs)
+        works = [_work(run, pace, statistic) for run, pace in zip(runs, paces, strict=True)]
+        names = dict.fromkeys(run.name for run in runs)
         found = (each for name in names for each in self.apart(runs, name, metric))
-        others = [each for each in found if each.work in works]
+        others = [run for run in found if run.work in works]
         return LikeRuns(
-            versions=tuple((work, _version(each)) for work, each in zip(works, runs, strict=True)),
+            versions=tuple((work, _version(run)) for work, run in zip(works, runs, strict=True)),
             others=tuple(others),
         )
 
     def apart(self, runs: Sequence[RunRecord], name: str, metric: str) -> Iterator[_Run]:
         """Return other runs of a name, one of each ten minutes; few, for loading is slow."""
-        known = {each.run_id for each in runs}
+        known = {run.run_id for run in runs}
         listed = [
             run
             for run in self._store.runs(name)
@@ -162,7 +162,7 @@ class LikeRuns:
     @property
     def paces(self) -> list[Pace]:
         """The paces of the others: what they tell of the sensitivity."""
-        return [each.pace for each in self.others]
+        return [other.pace for other in self.others]
 
     def means(
         self, own: Sequence[Estimate], quiet: QuietPace, *, from_full: bool = False
@@ -173,8 +173,8 @@ class LikeRuns:
         between runs is pooled over the versions of the work, and with what is assumed.
         """
         groups: dict[object, list[Told]] = defaultdict(list)
-        for each in self.others:
-            groups[each.work, each.version].append(each.told(quiet, from_full=from_full))
+        for other in self.others:
+            groups[other.work, other.version].append(other.told(quiet, from_full=from_full))
         spread = spread_of(groups.values())
         is_alone = self.versions[0] == self.versions[1]
         alike = [[] if is_alone else groups[key] for key in self.versions]

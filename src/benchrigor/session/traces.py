@@ -97,7 +97,7 @@ class Traces:
         repeated = {name for name in names if names.count(name) > 1}
         if repeated:
             raise InvalidInput(f"metric {min(repeated)!r} is given twice, expected each name once")
-        speed = next((each for each in self.metrics if each.name == SPEED.name), None)
+        speed = next((metric for metric in self.metrics if metric.name == SPEED.name), None)
         by_work = self.schedule is not None
         if by_work and speed is not None and speed.direction is not Direction.HIGHER:
             raise InvalidInput(f"metric 'speed' is better {speed.direction}, expected 'higher'")
@@ -108,8 +108,8 @@ class Traces:
 
     def end_pieces(self, stop: int) -> None:
         """Take all pieces before this one for over."""
-        for each in self.by_name.values():
-            each.pieces_over = len({one for one in each.pieces if one < stop})
+        for trace in self.by_name.values():
+            trace.pieces_over = len({one for one in trace.pieces if one < stop})
 
     def check(self, finished: Round) -> None:
         """Collect all problems of a round, and raise InvalidInput once."""
@@ -256,7 +256,7 @@ class Traces:
         """Analyse a trace, once for the same readings."""
         if trace.analysis is None or trace.analysed < trace.n:
             trace.analysis, trace.analysed = look(self._material(trace)), trace.n
-            stable = any(each.n >= MIN_FOR_VARIANCE for each in trace.analysis.phases)
+            stable = any(phase.n >= MIN_FOR_VARIANCE for phase in trace.analysis.phases)
             are_enough = len(trace.chunks) >= trace.first_check
             if trace.analysis.kind is Kind.INVOCATIONS and are_enough and not stable:
                 self.rejected = max(self.rejected, len(trace.chunks))
@@ -296,15 +296,15 @@ class Traces:
 
     def refused(self, rounds: Sequence[Round], why: Notice) -> tuple[Analysis, ...]:
         """Describe rounds of which none counts."""
-        for each in rounds:
-            self.take(each)
+        for round_ in rounds:
+            self.take(round_)
         analyses = (self._unanalysed(trace, why) for trace in self.by_name.values())
-        return tuple(replace(each, n=0) for each in analyses)
+        return tuple(replace(analysis, n=0) for analysis in analyses)
 
     @property
     def agreed(self) -> bool:
         """Whether the last two looks agree on each metric that must be satisfied."""
-        return all(each.agreed for each in self.by_name.values() if each.metric.must_satisfy)
+        return all(trace.agreed for trace in self.by_name.values() if trace.metric.must_satisfy)
 
     def rough_figure(self, most: int) -> Analysis | None:
         """Return a rough figure of the first metric that must be satisfied, of its last readings.
@@ -312,16 +312,16 @@ class Traces:
         Of restarted rounds that is one of their own figures. Various work has none: a line of few
         rounds is fitted after each.
         """
-        required = (each.name for each in self.metrics if each.must_satisfy)
+        required = (metric.name for metric in self.metrics if metric.must_satisfy)
         trace = self.by_name.get(next(required, ""))
         if trace is None or not trace.n or trace.kind is Kind.WORK:
             return None
         q, confidence = quantile_named(self.options.statistic), self.options.confidence
         values = latest(trace.chunks, most)
         if trace.kind is Kind.INVOCATIONS and not trace.is_single:
-            rounds = (each[-most:] for each in trace.chunks[-_ROUNDS_SHOWN:])
+            rounds = (chunk[-most:] for chunk in trace.chunks[-_ROUNDS_SHOWN:])
             values = np.array(
-                [each.mean() if q is None else np.quantile(each, q) for each in rounds]
+                [round_.mean() if q is None else np.quantile(round_, q) for round_ in rounds]
             )
             q = None
         return Analysis(
@@ -339,8 +339,8 @@ class Traces:
     @property
     def is_early(self) -> bool:
         """Whether a metric that must be satisfied has too few readings for a full look."""
-        required = (each for each in self.by_name.values() if each.metric.must_satisfy)
-        return any(each.kind in EARLY_LOOKS and not each.is_full for each in required)
+        required = (trace for trace in self.by_name.values() if trace.metric.must_satisfy)
+        return any(trace.kind in EARLY_LOOKS and not trace.is_full for trace in required)
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -233,7 +233,7 @@ class Journal:
             for row in connection.execute(_LISTED_RESULTS):
                 results.setdefault(row[0], []).append(row)
             ids = {row[0] for row in connection.execute(_IN_TABLE)}
-        lost = [(each, "", "", None, None, "{}", b"") for each in tallies if each not in ids]
+        lost = [(tally, "", "", None, None, "{}", b"") for tally in tallies if tally not in ids]
         return [
             _summary(row, tallies.get(row[0]), results.get(row[0], []), is_lost=row[0] not in ids)
             for row in [*runs, *(row for row in lost if query in str(row[0]))]

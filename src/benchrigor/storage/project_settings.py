@@ -89,7 +89,7 @@ def described_metrics(folder: Path) -> Mapping[str, str]:
 def _settings(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
     """Return the nearest pyproject.toml and its table ``[tool.benchrigor]``."""
     places = (each / "pyproject.toml" for each in (folder, *folder.parents))
-    path = next((each for each in places if each.is_file()), None)
+    path = next((place for place in places if place.is_file()), None)
     if path is None:
         return None, {}
     try:

@@ -136,10 +136,10 @@ class TomlTables:
 
     def note(self, keys: Keys, *problems: str) -> None:
         """Note what is wrong there; a problem that begins with the name of a key is on its line."""
-        for each in problems:
-            line = self._lines.get((*keys, each.partition(" ")[0]))
+        for problem in problems:
+            line = self._lines.get((*keys, problem.partition(" ")[0]))
             line = line or next(self._lines_around(keys), 1)
-            self._problems.append((line, f"{self._name}:{line}: {each}"))
+            self._problems.append((line, f"{self._name}:{line}: {problem}"))
 
     def _lines_around(self, keys: Keys) -> Iterator[int]:
         """Yield lines of it, of what is in it, and of what it is in."""
@@ -207,6 +207,6 @@ def words_of(name: str, value: Any) -> list[str]:
         words = shlex.split(value) if isinstance(value, str) else value
     except ValueError as error:
         raise InvalidInput(f"{name}: {error}") from None
-    fits = isinstance(words, list) and words != [] and all(isinstance(each, str) for each in words)
+    fits = isinstance(words, list) and words != [] and all(isinstance(word, str) for word in words)
     refuse(wrong_values([(name, value, fits, "a program and its arguments")]))
     return list(words)

@@ -83,7 +83,7 @@ class RoundRecorder:
         """Keep what is given once, or a chunk of plain seconds."""
         if isinstance(values, Mapping):
             values = {
-                name: as_series(each, name=f"{what}[{name!r}]") for name, each in values.items()
+                name: as_series(value, name=f"{what}[{name!r}]") for name, value in values.items()
             }
         elif not isinstance(values, Delays | References):
             values = as_series(values, name=what)

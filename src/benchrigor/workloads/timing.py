@@ -419,13 +419,13 @@ def hash_in(text: str, path: str) -> str | None:
 
 def _defined(scope: ast.AST, name: str) -> Iterator[ast.AST]:
     """Yield what a scope defines by a name, also under conditions."""
-    for each in ast.iter_child_nodes(scope):
-        if isinstance(each, ast.Lambda) and name == "<lambda>":
-            yield each
-        elif not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield from _defined(each, name)
-        elif each.name == name:
-            yield each
+    for node in ast.iter_child_nodes(scope):
+        if isinstance(node, ast.Lambda) and name == "<lambda>":
+            yield node
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _defined(node, name)
+        elif node.name == name:
+            yield node
 
 
 def _shown(duration_ns: float) -> str:

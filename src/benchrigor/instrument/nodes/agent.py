@@ -275,8 +275,8 @@ _AGENTS: weakref.WeakSet[Agent] = weakref.WeakSet()
 
 
 def _let_go() -> None:
-    for each in list(_AGENTS):
-        each.listening.close()
+    for agent in list(_AGENTS):
+        agent.listening.close()
 
 
 if hasattr(os, "register_at_fork"):

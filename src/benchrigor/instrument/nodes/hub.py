@@ -141,9 +141,9 @@ class Hub:
         )
 
     async def _configured(self, tables: dict[str, Any]) -> dict[str, str]:
-        addresses = [each.address for each in self._board.views(0.0)]
+        addresses = [view.address for view in self._board.views(0.0)]
         answers = await asyncio.gather(
-            *(self._exchanged("PUT", f"{each}/config", json=tables) for each in addresses)
+            *(self._exchanged("PUT", f"{address}/config", json=tables) for address in addresses)
         )
         return {
             address: "" if status == 200 else body.decode(errors="replace")[:2000]

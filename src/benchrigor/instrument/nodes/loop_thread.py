@@ -65,8 +65,8 @@ class LoopThread:
 
     async def _cancelled(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
-        for each in others:
-            each.cancel()
+        for other in others:
+            other.cancel()
         await asyncio.gather(*others, return_exceptions=True)
 
     def _run(self) -> None:

@@ -82,8 +82,8 @@ class NodeBoard:
     """
 
     def __init__(self, addresses: Iterable[str], *, salt: str) -> None:
-        given = [checked_address(each) for each in addresses]
-        twice = sorted({each for each in given if given.count(each) > 1})
+        given = [checked_address(address) for address in addresses]
+        twice = sorted({address for address in given if given.count(address) > 1})
         if twice or not given:
             raise InvalidInput(
                 f"nodes given twice: {', '.join(twice)}, expected each once"

@@ -173,7 +173,7 @@ class NodeService:
 
 def _told(probes: ProbeReadings) -> tuple[ProbeReadings, int]:
     """Return what a report tells of probes: those with events; and how many it leaves out."""
-    used = [each for each in probes.values() if each.count or each.rejected]
+    used = [probe for probe in probes.values() if probe.count or probe.rejected]
     used.sort(key=lambda each: -each.total_s)
     told = {each.name: each for each in used[:_MOST_PROBES]}
     return replace(probes, readings=told), len(used) - len(told)

@@ -52,7 +52,7 @@ def _median_s(event: Callable[[], object]) -> float:
 def told_of(readings: Iterable[ProbeReading], elapsed_s: float) -> tuple[Notice, ...]:
     """Return what the reader of some readings must know."""
     given = tuple(readings)
-    cost_s = sum(each.count * each.own_cost_s for each in given)
+    cost_s = sum(probe.count * probe.own_cost_s for probe in given)
     if cost_s <= _MUCH * elapsed_s:
         return ()
     from benchrigor.model.text import counted, percent  # noqa: PLC0415  # takes 30 ms

@@ -187,8 +187,8 @@ class Cell(list[int]):
     def _possible(self, values: list[int]) -> list[int]:
         """Leave out what is no whole number, below 0, or longer than the registry exists."""
         longest_ns = self._age_ns()
-        whole = (int(each) for each in values if isinstance(each, Integral))
-        return [each for each in whole if 0 <= each <= longest_ns]
+        whole = (int(value) for value in values if isinstance(value, Integral))
+        return [duration_ns for duration_ns in whole if 0 <= duration_ns <= longest_ns]
 
     def _age_ns(self) -> int:
         return time.perf_counter_ns() - self._bounds.born_ns

@@ -154,8 +154,8 @@ class ProbeRegistry:
                 if taken := cell.take(until_ns):
                     samples, lost = taken.samples, taken.samples_lost
                     sketch = new_sketch(samples, lost) if samples else None
-                    for each in readers:
-                        each.book(probe.name).add(taken, sketch)
+                    for reader in readers:
+                        reader.book(probe.name).add(taken, sketch)
                     probe.latest = nsmallest(probe.most, probe.latest + samples)
 
     def readings(self, books: Mapping[str, Book], since_ns: int) -> ProbeReadings:
@@ -185,7 +185,7 @@ class ProbeRegistry:
         with self._lock:
             self.collect([probe])
             latest, probe.latest = probe.latest, []
-            return [each * _NS for each in durations_of(latest)]
+            return [duration * _NS for duration in durations_of(latest)]
 
     def work_of(self, probe: Probe) -> Probe:
         """Return the probe of a kernel's work; its name may be too long for others."""
@@ -248,7 +248,7 @@ class ProbeReader:
     def copy(self) -> ProbeReader:
         """Return another one that has read the same."""
         reader = ProbeReader(self._registry)
-        reader._books = {name: each.copy() for name, each in self._books.items()}
+        reader._books = {name: book.copy() for name, book in self._books.items()}
         reader._since_ns = self._since_ns
         return reader
 
@@ -349,8 +349,8 @@ _REGISTRIES: weakref.WeakSet[ProbeRegistry] = weakref.WeakSet()
 
 
 def _restart_all() -> None:
-    for each in list(_REGISTRIES):
-        each.restart()
+    for registry in list(_REGISTRIES):
+        registry.restart()
 
 
 if hasattr(os, "register_at_fork"):

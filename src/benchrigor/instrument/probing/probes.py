@@ -211,15 +211,15 @@ class Probe(_Methods):  # type: ignore[misc]
 
     def forms(self) -> Iterable[str]:
         """Return what it was used in, but for forms that cost less."""
-        return (self.cost_form, "again" if any(each.nests for each in self.cells) else "held")
+        return (self.cost_form, "again" if any(cell.nests for cell in self.cells) else "held")
 
     def keep(self, most: int, decay: float = 0.0) -> None:
         """Keep so many raw samples in each cell until they are read; see `Cell`."""
         if most:
             new_sketch()  # says so if it is not installed
         self.most, self.decay, self.latest = most, decay, nsmallest(most, self.latest)
-        for each in self.cells:
-            each.most_samples, each.decay = most, decay
+        for cell in self.cells:
+            cell.most_samples, cell.decay = most, decay
 
 
 class ThreadsProbe(Probe):

@@ -164,8 +164,8 @@ class _Traced:
                 return method(*args, **named)
             with segments.paused():
                 result = method(*args, **named)
-                for each in call.counts:
-                    segments.count(each)
+                for count in call.counts:
+                    segments.count(count)
                 for volume, (index, keyword) in call.buffers.items():
                     buffer = args[index] if index < len(args) else named.get(keyword)
                     segments.count(volume, _size_of(buffer))

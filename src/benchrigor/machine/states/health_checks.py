@@ -72,10 +72,10 @@ def _temperatures() -> Iterator[Sample]:
         raise Unavailable("psutil reads no temperatures on this system")
     hottest: dict[str, tuple[str, Any]] = {}
     for chip, sensors in psutil.sensors_temperatures().items():
-        for each in sensors:
-            name = f"temperature {chip} {each.label}".rstrip()
-            if name not in hottest or each.current > hottest[name][1].current:
-                hottest[name] = chip, each
+        for sensor in sensors:
+            name = f"temperature {chip} {sensor.label}".rstrip()
+            if name not in hottest or sensor.current > hottest[name][1].current:
+                hottest[name] = chip, sensor
     if not hottest:
         raise Unavailable("no sensor is there; a virtual machine has none")
     margins = {}

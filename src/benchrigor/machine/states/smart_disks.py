@@ -41,7 +41,7 @@ def read_disks(timeout_s: float) -> Iterator[Sample]:
     for name, answer in zip(disks, answers, strict=True):
         disk = f"smart {name}"
         samples = GuardedSampler(disk, partial(_told, disk, answer), disk).sample()
-        verdicts += [each.value for each in samples if each.name == disk and each.value]
+        verdicts += [sample.value for sample in samples if sample.name == disk and sample.value]
         yield from samples
     if not verdicts:
         raise Unavailable("no disk tells whether it is failing")

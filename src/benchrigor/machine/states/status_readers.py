@@ -253,8 +253,8 @@ def devices(root: Path, folder: str, names: Iterable[str]) -> list[str]:
 
     All but the loopback where the system does not tell.
     """
-    known = sorted(each for each in names if not _LOOPBACK.fullmatch(each))
-    return [each for each in known if (root / f"sys/{folder}/{each}/device").exists()] or known
+    known = sorted(name for name in names if not _LOOPBACK.fullmatch(name))
+    return [name for name in known if (root / f"sys/{folder}/{name}/device").exists()] or known
 
 
 def _in_all(

@@ -85,7 +85,7 @@ def stage_of(
     if rate.cpu_rate is not None and rate.cpu_rate.value > 0.0 and undisturbed:
         processors = rate.estimate.value / rate.cpu_rate.value
     notices = list(rate.estimate.notices)
-    notices += [each for each in rate.notices if each not in notices]
+    notices += [notice for notice in rate.notices if notice not in notices]
     if moments is None:
         notices.append(_exponential_assumed(name))
     if moments is not None and process is ServiceProcess.OTHER:
@@ -299,8 +299,8 @@ def _least(near: Sequence[Estimate], lowest: Estimate) -> Estimate:
     # Bonferroni: all upper ends hold at once.
     confidence = 1.0 - (1.0 - lowest.confidence) / len(near)
     highs = []
-    for each in near:
-        side = uncertain_value(each, symmetric=False)
+    for capacity in near:
+        side = uncertain_value(capacity, symmetric=False)
         highs.append(side.value + student_t(side.degrees_of_freedom, confidence) * side.above)
     return replace(
         lowest,

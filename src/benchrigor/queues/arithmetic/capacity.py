@@ -191,7 +191,7 @@ def suggest_replicas(
 
 def model_notice(variations: Iterable[float], when_full: str = _WAIT) -> Notice:
     """Return the Notice about what one size, or the sizes of several stages, assume."""
-    models = ", ".join(dict.fromkeys(_MODELS.get(each, _GENERAL) for each in variations))
+    models = ", ".join(dict.fromkeys(_MODELS.get(variation, _GENERAL) for variation in variations))
     full = "a sender that finds it full waits"
     if when_full == _LOSE:
         full = "an item that finds it full is lost"

@@ -241,19 +241,19 @@ def rounded_up(number: float) -> int:
 def joined_notices(quantities: Iterable[Quantity]) -> tuple[Notice, ...]:
     """Return the notices of all estimates, each once."""
     found: list[Notice] = []
-    for each in _estimates(quantities):
-        found.extend(notice for notice in each.notices if notice not in found)
+    for estimate in _estimates(quantities):
+        found.extend(notice for notice in estimate.notices if notice not in found)
     return tuple(found)
 
 
 def _estimates(quantities: Iterable[Quantity]) -> list[Estimate]:
     """Return those quantities that are not known exactly."""
-    return [each for each in quantities if isinstance(each, Estimate)]
+    return [quantity for quantity in quantities if isinstance(quantity, Estimate)]
 
 
 def _size(estimates: Sequence[Estimate]) -> tuple[int, float]:
     """Return ``n`` and ``n_effective`` of all together."""
-    return sum(each.n for each in estimates), sum(each.n_effective for each in estimates)
+    return sum(estimate.n for estimate in estimates), sum(each.n_effective for each in estimates)
 
 
 def _side(quantity: Quantity) -> UncertainValue:

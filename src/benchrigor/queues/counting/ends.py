@@ -60,8 +60,8 @@ class End:
             Up to when waits under way are counted; now by default.
         """
         if not self.page.closed:  # what was counted can be read after that
-            self._cells = tuple(each for each in self.page.cells() if each.name == self.name)
-        return tuple(each.read(now_ns) for each in self._cells)
+            self._cells = tuple(cell for cell in self.page.cells() if cell.name == self.name)
+        return tuple(cell.read(now_ns) for cell in self._cells)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _received, (self.page.path, self.name, self.servers)

@@ -87,7 +87,7 @@ class RecordingHead:
     @property
     def counted(self) -> tuple[str, ...]:
         """The columns that hold numbers."""
-        return tuple(each for each in self.columns if each != "end")
+        return tuple(column for column in self.columns if column != "end")
 
     def kinds(self) -> dict[str, Numbers | Labels]:
         """Return what each column may hold."""
@@ -106,7 +106,7 @@ def unit_of(column: str) -> float:
 
 def check_columns(columns: Sequence[str], *, where: str) -> None:
     """Refuse columns that are not known, not enough, or contradict each other."""
-    unknown = [each for each in columns if each not in _KNOWN]
+    unknown = [column for column in columns if column not in _KNOWN]
     if len(unknown) == len(columns):
         raise InvalidInput(
             f"{where}: {short(','.join(columns))} names no column that is known, expected a "
@@ -115,7 +115,7 @@ def check_columns(columns: Sequence[str], *, where: str) -> None:
     known = ", ".join(_KNOWN)
     problems = [f"{where}: column {short(each)}, expected one of {known}" for each in unknown]
     for names in (*_REQUIRED, *_OPTIONAL):
-        present = [each for each in columns if each in names]
+        present = [column for column in columns if column in names]
         if len(present) > 1:
             problems.append(f"{where}: columns {' and '.join(present)}, expected one of them")
         elif not present and names in _REQUIRED and not unknown:

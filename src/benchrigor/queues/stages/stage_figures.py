@@ -155,13 +155,13 @@ class StageFigures:
         if served.size:
             last = int(served[-1])
             parts = map(_whole, (*self._held, periods.part(slice(last))))
-            counted = [each for each in parts if each.n]
+            counted = [part for part in parts if part.n]
             self._held, periods = [], periods.part(slice(last, None))
         self._held.append(periods)
         if sum(each.n for each in self._held) > _HELD:
             groups = groupby(map(_whole, self._held), key=lambda each: each.servers)
             blocks = [Periods.end_to_end(list(group)) for _, group in groups]
-            self._held = [each.joined() for each in blocks if each.n]
+            self._held = [block.joined() for block in blocks if block.n]
         for each in counted:
             self._count(each)
         return counted
@@ -174,7 +174,7 @@ class StageFigures:
         since_s = 0.0 if now is None else now.start_s
         inputs = self._inputs(flows[:, flows[_START] >= since_s - _ROUNDING_S])
         arrivals, utilisation = self._sum(inputs), None
-        last, silent_s = _last_with_arrivals(flows, [each.start_s for each in rates])
+        last, silent_s = _last_with_arrivals(flows, [rate.start_s for rate in rates])
         if arrivals is not None and now is not None and now.estimate is not None:
             with suppress(NotEstimable):
                 utilisation = utilisation_of(arrivals, now.estimate)
@@ -208,13 +208,13 @@ class StageFigures:
             return []
         flows = self._flows.all()
         rates = []
-        for each in self._rate.rates:
-            start_s, stop_s = each.start_s + self._began_s, each.stop_s + self._began_s
+        for rate in self._rate.rates:
+            start_s, stop_s = rate.start_s + self._began_s, rate.stop_s + self._began_s
             window = flows[:, np.searchsorted(flows[_START], start_s - _ROUNDING_S) :]
             window = window[:, window[_START] < stop_s]
             size = window[_BYTES].sum() / max(window[_TAKEN].sum(), 1.0)
             item_bytes = float(size) if size > 0.0 else None  # unknown is not greater
-            rates.append(in_bytes(replace(each, start_s=start_s, stop_s=stop_s), item_bytes))
+            rates.append(in_bytes(replace(rate, start_s=start_s, stop_s=stop_s), item_bytes))
         return rates
 
     def _sum(self, inputs: Mapping[str, Estimate]) -> Estimate | None:

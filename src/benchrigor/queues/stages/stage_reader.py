@@ -192,7 +192,7 @@ def _arrived(span: Span, end: End | None) -> Floats:
 
 def _joined(last: _Totals, totals: _Totals) -> _Totals:
     """Put the last of former totals before others."""
-    counts, arrived, used_ns = (each[:, -1:] for each in last)
+    counts, arrived, used_ns = (array[:, -1:] for array in last)
     arrived = np.where(np.isnan(arrived), totals.arrived[:, :1], arrived)
     return _Totals(
         counts=np.hstack([counts, totals.counts]),

@@ -159,7 +159,7 @@ def _ending(process: subprocess.Popen[bytes], ended: int) -> str:
 
 def _environment() -> dict[str, str]:
     """Return the environment, in which the same modules are found; and no more threads."""
-    path = os.pathsep.join(each for each in sys.path if each)
+    path = os.pathsep.join(folder for folder in sys.path if folder)
     threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return {**os.environ, **threads, "PYTHONPATH": path}
 

@@ -118,7 +118,7 @@ def _draw_columns(axes: Axes, trace: Trace) -> None:
     borders = np.linspace(0, n, _columns(n) + 1).astype(np.int64)
     shares = (0.0, 0.25, 0.5, 0.75, 1.0)
     columns = np.split(trace.series, borders[1:-1])
-    quantiles = np.array([np.quantile(each, shares) for each in columns]).T
+    quantiles = np.array([np.quantile(column, shares) for column in columns]).T
     kept = _kept(trace)[(borders[:-1] + borders[1:]) // 2]
     edges = borders - 0.5
     for chosen, color, which in ((~kept, PALE, "left out"), (kept, INK, "kept")):
@@ -271,7 +271,7 @@ def _write_wrapped(axes: Axes, words: str, points: float, *, most: int, **style:
     width = max(20, int(share * len(words)) - 1)
     words = escaped(words)
     cuts = textwrap.wrap(words, width) if most > 1 else [words[:width], words[width:]]
-    lines = [each for each in cuts if each]
+    lines = [cut for cut in cuts if cut]
     shown = lines[:most]
     if len(lines) > most:
         shown[-1] += "…"

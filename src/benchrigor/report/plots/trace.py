@@ -100,7 +100,7 @@ class Trace:
         for part in self.parts:
             borders = {phase.start for phase in part.labelled}
             indices = part.phases.change_points.indices if part.phases else ()
-            points += [part.offset + each for each in indices if (each in borders) is material]
+            points += [part.offset + index for index in indices if (index in borders) is material]
         return points
 
     @property

@@ -236,8 +236,8 @@ def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part,
     phases = analysis.phases or (None,) * len(pieces)
     first = 0 if analysis.phases or not analysis.n_kept else analysis.n - analysis.n_kept
     return tuple(
-        Part(series=piece, offset=offset, phases=each, first=first)
-        for piece, offset, each in zip(pieces, offsets, phases, strict=False)
+        Part(series=piece, offset=offset, phases=phase, first=first)
+        for piece, offset, phase in zip(pieces, offsets, phases, strict=False)
     )
 
 
@@ -250,4 +250,4 @@ def _named(statistic: str, estimate: Estimate | None, unit: str) -> str:
     if estimate is None:
         return ""
     lines = f"{statistic} {show_estimate(estimate, unit)}".replace(" [", "\n[", 1).split("\n")
-    return page(part for each in lines for part in textwrap.wrap(each, _BESIDE))
+    return page(part for line in lines for part in textwrap.wrap(line, _BESIDE))

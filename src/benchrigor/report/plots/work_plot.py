@@ -128,11 +128,11 @@ class WorkLine(Trace):
 def work_line(record: RunRecord, analysis: Analysis) -> WorkLine:
     """Take from a record what is to be drawn."""
     rounds = record.whole_rounds
-    work = np.array([each.plan.work or 0.0 for each in rounds], dtype=np.float64)
+    work = np.array([round_.plan.work or 0.0 for round_ in rounds], dtype=np.float64)
     counts = np.arange(work.size) < analysis.n
     counts[list(analysis.left_out)] = False
     line = WorkLine(
-        series=np.array([each.duration_s for each in rounds], dtype=np.float64),
+        series=np.array([round_.duration_s for round_ in rounds], dtype=np.float64),
         parts=(),
         quantity="duration",
         unit="s",

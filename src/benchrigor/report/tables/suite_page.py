@@ -36,8 +36,8 @@ def suite_page(suites: SuiteComparison) -> Page:
     rows = [*zip(*columns, strict=True)]
     lines = table(rows if suites.families else rows[:-1], "<" * len(columns))
     lines += [part for each in said_of(suites) for part in wrapped(each, hanging=2)]
-    for each in warnings_of(suites):
-        lines += wrapped(each, "! ", style="yellow")
+    for warning in warnings_of(suites):
+        lines += wrapped(warning, "! ", style="yellow")
     return page(lines)
 
 
@@ -99,7 +99,7 @@ def _cells(suites: SuiteComparison, file: str, name: str) -> tuple[str, str]:
 
 def _judged(suites: SuiteComparison) -> Iterator[str]:
     families = suites.families.values()
-    compared = [each for family in families for each in family.comparisons.values()]
+    compared = [comparison for family in families for comparison in family.comparisons.values()]
     if not compared:
         return
     confidence, margin = percent(compared[0].confidence, digits=10), percent(compared[0].margin)

@@ -72,7 +72,7 @@ def written(records: Sequence[RunRecord], to: str, metric: str | None = None) ->
     problems = [
         f"there are two benchmarks named {name!r}, expected each name once" for name in double
     ]
-    for each in records:
-        attempt(problems, each.analysis, metric)
+    for record in records:
+        attempt(problems, record.analysis, metric)
     refuse(problems)
     return FORMATS[to](records, metric)

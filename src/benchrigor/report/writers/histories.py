@@ -38,7 +38,7 @@ class Document(OneLine):
 
 def with_readings(records: Sequence[RunRecord]) -> tuple[list[RunRecord], tuple[str, ...]]:
     """Return the records with raw readings, and which have none; NotEstimable if no one has any."""
-    known = [each for each in records if each.rounds]
+    known = [record for record in records if record.rounds]
     if not known:
         raise NotEstimable(refusal_of(records[0].notices))
     return known, tuple(_left_out(each.name, each.notices) for each in records if not each.rounds)

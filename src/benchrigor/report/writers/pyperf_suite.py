@@ -32,7 +32,7 @@ def for_pyperf(records: Sequence[RunRecord], metric: str | None) -> Document:
 
     problems = list[str]()
     known, remarks = with_readings(records)
-    benchmarks = [attempt(problems, _benchmark, each, metric) for each in known]
+    benchmarks = [attempt(problems, _benchmark, record, metric) for record in known]
     refuse(problems)
     text = io.StringIO()
     try:
@@ -40,9 +40,9 @@ def for_pyperf(records: Sequence[RunRecord], metric: str | None) -> Document:
     except ValueError as error:  # names that differ in spaces around them
         raise InvalidInput(f"the suite is refused by pyperf: {error}") from error
     whole = tuple(
-        f"{each.name} has no number: all of its readings are values"
-        for each in known
-        if each.estimate(metric) is None
+        f"{record.name} has no number: all of its readings are values"
+        for record in known
+        if record.estimate(metric) is None
     )
     return Document(text=text.getvalue(), size=len(known), remarks=(*remarks, *whole))
 
@@ -96,7 +96,7 @@ def _runs(
 ) -> Iterator[tuple[list[float], list[float], int, Mapping[str, Any]]]:
     """Yield values and warm-up of each process, the calls of a reading, and what else is known."""
     rounds = list(labelled(record, analysis))
-    groups = [[each] for each in rounds] if record.options.rounds == "restarted" else [rounds]
+    groups = [[round_] for round_ in rounds] if record.options.rounds == "restarted" else [rounds]
     for group in groups:
         values, warmups = _parts(group, takes_all=analysis.estimate is None)
         if not values.size and not warmups.size:

@@ -59,9 +59,9 @@ def measured_interference(rounds: Sequence[Round]) -> Interference | None:
     Whatever the metric, it is that of the wall time. Long readings are no evidence: they may be
     the program's own.
     """
-    if not any(each.delays is not None or _was_sought(each) for each in rounds):
+    if not any(round_.delays is not None or _was_sought(round_) for round_ in rounds):
         return None
-    by_round = [segments_of(each) for each in rounds]
+    by_round = [segments_of(round_) for round_ in rounds]
     whole = _joined(by_round)
     spent_s = float(whole.duration_s.sum())
     if spent_s <= 0.0:
@@ -97,7 +97,7 @@ def _as_known(
         if finished.delays is not None:
             why = "unseen" if finished.delays.own is None else "shared"
         unknown_s[why] += float((segments.duration_s - segments.known_s).sum())
-    known_s = sum(float(each.known_s.sum()) for each in by_round)
+    known_s = sum(float(round_.known_s.sum()) for round_ in by_round)
     known = min(100.0 * known_s / interference.duration_s, 100.0)
     if known >= KNOWN_FROM:
         return replace(interference, known_percent=known)
@@ -114,7 +114,7 @@ def _as_known(
 
 def _was_sought(finished: Round) -> bool:
     """Whether a meter looked at a round in vain."""
-    return any(each.code is Code.DELAY_NOT_MEASURED for each in finished.notices)
+    return any(notice.code is Code.DELAY_NOT_MEASURED for notice in finished.notices)
 
 
 def is_red(
@@ -154,10 +154,10 @@ def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
             fewest, most = group.computation["readings"]
             similar = (readings >= fewest) & (readings <= most)
             excess_s[similar] = np.maximum(undelayed_s[similar] - group.threshold_s, 0.0)
-    stops = np.cumsum([each.duration_s.size for each in by_round])
+    stops = np.cumsum([round_.duration_s.size for round_ in by_round])
     return [
-        float(part.sum() / max(each.duration_s.sum(), 1e-12))
-        for part, each in zip(np.split(excess_s, stops[:-1]), by_round, strict=True)
+        float(part.sum() / max(round_.duration_s.sum(), 1e-12))
+        for part, round_ in zip(np.split(excess_s, stops[:-1]), by_round, strict=True)
     ]
 
 
@@ -170,7 +170,7 @@ def vouched_for(
     """
     if interference is None or interference.light not in (Light.GREEN, Light.YELLOW):
         return interference
-    wanted = [each for each in analyses if each.metric.must_satisfy] or [*analyses]
+    wanted = [analysis for analysis in analyses if analysis.metric.must_satisfy] or [*analyses]
     if wanted and wanted[0].estimate is not None and wanted[0].n >= MIN_IN_GROUP:
         return interference
     return replace(interference, light=Light.UNKNOWN)
@@ -207,7 +207,7 @@ def _takers(interference: Interference) -> str:
 def advice(interference: Interference, analyses: Sequence[Analysis]) -> str:
     """Say what to do about a run that lost so much, if its readings do not tell the others."""
     wanted = [each for each in analyses if each.metric.must_satisfy and each.estimate is not None]
-    if wanted and all(each.disturbed is not None for each in wanted):
+    if wanted and all(analysis.disturbed is not None for analysis in wanted):
         return "the number is of undisturbed readings"
     is_red = Light.RED in {interference.light, light_of(interference.measured_percent)}
     return "run it again" if is_red else "another run shows more"
@@ -224,8 +224,8 @@ def with_light(
     of_light = () if interference is None else interference.notices
     why = [each for each in of_light if each.code is Code.DELAY_NOT_MEASURED]
     why = [each for each in why if each.severity is not Severity.NOTE]
-    unseen_ns = sum(each.elapsed_ns for each in rounds if _was_sought(each))
-    most_ns = (1.0 - KNOWN_FROM / 100.0) * sum(each.elapsed_ns for each in rounds)
+    unseen_ns = sum(round_.elapsed_ns for round_ in rounds if _was_sought(round_))
+    most_ns = (1.0 - KNOWN_FROM / 100.0) * sum(round_.elapsed_ns for round_ in rounds)
     is_told = bool(why) or unseen_ns <= most_ns
     others = (each for each in notices if not (is_told and each.code is Code.DELAY_NOT_MEASURED))
     return (*others, *why)
@@ -300,15 +300,15 @@ def _reading_seconds(finished: Round) -> Floats:
 
 def _joined(by_round: Sequence[Segments]) -> Segments:
     """Return the segments of all rounds, in order."""
-    sources = dict.fromkeys(source for each in by_round for source in each.delays)
+    sources = dict.fromkeys(source for round_ in by_round for source in round_.delays)
     return Segments(
-        duration_s=np.concatenate([[], *(each.duration_s for each in by_round)]),
+        duration_s=np.concatenate([[], *(round_.duration_s for round_ in by_round)]),
         delays={
             source: np.concatenate(
-                [each.delays.get(source, np.zeros(each.readings.size)) for each in by_round]
+                [round_.delays.get(source, np.zeros(round_.readings.size)) for round_ in by_round]
             )
             for source in sources
         },
-        readings=np.concatenate([[], *(each.readings for each in by_round)]).astype(np.int64),
-        known_s=np.concatenate([[], *(each.known_s for each in by_round)]),
+        readings=np.concatenate([[], *(round_.readings for round_ in by_round)]).astype(np.int64),
+        known_s=np.concatenate([[], *(round_.known_s for round_ in by_round)]),
     )

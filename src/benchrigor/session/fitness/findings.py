@@ -65,11 +65,11 @@ def judged(found: Examined) -> tuple[Finding, ...]:
     Findings are "clock", "clock cost", "noise", "waiting", "others", "load", "pressure", settings
     by the names of their capabilities, and what may raise an alarm by its code.
     """
-    known = {each.name: each for each in found.samples}
+    known = {sample.name: sample for sample in found.samples}
     most = tuple(each * found.processors for each in _LOAD)
     waits = [known[name] for name in ("run delay", "steal") if name in known]
     load = [known[name] for name in ("load 1 min",) if name in known]
-    pressure = [each for name, each in known.items() if name.startswith("pressure")]
+    pressure = [sample for name, sample in known.items() if name.startswith("pressure")]
     return (
         _clock(found),
         _cost(found.cost_s),
@@ -79,7 +79,7 @@ def judged(found: Examined) -> tuple[Finding, ...]:
         _of_samples("load", load, sum, most, Code.DISTURBED),
         _of_samples("pressure", pressure, max, _LIGHT, Code.CHANGING_PACE),
         *_settings(found),
-        *(_alarm(each, known) for each in found.thresholds if each.enabled),
+        *(_alarm(threshold, known) for threshold in found.thresholds if threshold.enabled),
     )
 
 
@@ -164,30 +164,30 @@ _SETTINGS: dict[str, tuple[Callable[[str, bool], bool], str, Code]] = {
 
 def _settings(found: Examined) -> Iterator[Finding]:
     are_busy = found.busy is not None and found.busy >= _OTHERS[0]
-    for each in found.capabilities:
-        if each.name not in _SETTINGS:
+    for capability in found.capabilities:
+        if capability.name not in _SETTINGS:
             continue
-        fits, advice, code = _SETTINGS[each.name]
-        name = each.name.removesuffix(" statistics")
-        if not each.available and code is not Code.DELAY_NOT_MEASURED:
-            yield Finding(name=name, found=each.reason, verdict=Fitness.UNKNOWN)
+        fits, advice, code = _SETTINGS[capability.name]
+        name = capability.name.removesuffix(" statistics")
+        if not capability.available and code is not Code.DELAY_NOT_MEASURED:
+            yield Finding(name=name, found=capability.reason, verdict=Fitness.UNKNOWN)
             continue
-        value = each.value or ""
+        value = capability.value or ""
         verdict = Fitness.OK if fits(value, are_busy) else Fitness.DOUBTFUL
-        yield _finding(name, value or each.reason, verdict, advice, code)
+        yield _finding(name, value or capability.reason, verdict, advice, code)
 
 
 def _alarm(threshold: Threshold, known: Mapping[str, Sample]) -> Finding:
     """Judge by a threshold as `Alarms` would if what was found lasted."""
-    samples = [known[each.sample] for each in threshold.when if each.sample in known]
+    samples = [known[condition.sample] for condition in threshold.when if condition.sample in known]
     values = _numbers(samples)
     if threshold.when[0].sample not in values:
         return _unknown(threshold.code, samples)
-    told = [each for each in threshold.when if each.sample in values]
+    told = [condition for condition in threshold.when if condition.sample in values]
     verdict = Fitness.DOUBTFUL
-    if all(each.holds(values[each.sample]) for each in told):
+    if all(condition.holds(values[condition.sample]) for condition in told):
         verdict = Fitness.UNFIT
-    elif any(each.is_over(values[each.sample]) for each in told):
+    elif any(condition.is_over(values[condition.sample]) for condition in told):
         verdict = Fitness.OK
     advice = threshold.sentence[:1].lower() + threshold.sentence[1:].rstrip(".")
     return _finding(threshold.code, _listed(samples), verdict, advice, Code.ALARM_STANDS)
@@ -201,7 +201,7 @@ def _finding(name: str, found: str, verdict: Fitness, advice: str, code: Code) -
 
 
 def _unknown(name: str, samples: Iterable[Sample]) -> Finding:
-    reasons = dict.fromkeys(each.reason for each in samples if each.reason)
+    reasons = dict.fromkeys(sample.reason for sample in samples if sample.reason)
     return Finding(name=name, found="; ".join(reasons) or "not told", verdict=Fitness.UNKNOWN)
 
 
@@ -214,14 +214,14 @@ def _graded(value: float, limits: tuple[float, ...]) -> Fitness:
 
 
 def _numbers(samples: Iterable[Sample]) -> dict[str, float]:
-    return {each.name: float(each.value) for each in samples if is_number(each.value)}
+    return {sample.name: float(sample.value) for sample in samples if is_number(sample.value)}
 
 
 def _listed(samples: Iterable[Sample]) -> str:
     return ", ".join(
-        f"{each.name} {_percent(each.value / 100.0) if each.unit == '%' else each.shown}"
-        for each in samples
-        if is_number(each.value)
+        f"{sample.name} {_percent(sample.value / 100.0) if sample.unit == '%' else sample.shown}"
+        for sample in samples
+        if is_number(sample.value)
     )
 
 

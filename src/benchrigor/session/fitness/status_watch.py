@@ -48,7 +48,7 @@ def of_machines() -> list[Threshold]:
     """Return the thresholds of alarms that tell of a machine, not of what runs on it."""
     from benchrigor.machine.thresholds import read_thresholds  # noqa: PLC0415  # for who asks
 
-    return [each for each in read_thresholds() if each.code not in _OF_PROGRAMS]
+    return [threshold for threshold in read_thresholds() if threshold.code not in _OF_PROGRAMS]
 
 
 class StatusWatch:

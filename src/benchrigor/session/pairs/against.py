@@ -103,7 +103,7 @@ class Against:
         if ratio is None:  # or the baseline is 0
             return False
         options = self._session.options if self._session else Options()
-        required = (each for each in progress.analyses if each.metric.must_satisfy)
+        required = (analysis for analysis in progress.analyses if analysis.metric.must_satisfy)
         careful = max(caution(each, options) for each in required)
         return bool(ratio.half_width * careful <= self._target * abs(ratio.value))
 

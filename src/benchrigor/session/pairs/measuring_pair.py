@@ -181,7 +181,7 @@ class _PairRunner:
 
     @property
     def _are_chosen(self) -> bool:
-        return all(each.inner for each in self._workloads.values())
+        return all(workload.inner for workload in self._workloads.values())
 
     def _choose_calls(self, plan: PairPlan) -> None:
         """Choose the calls per reading: means of both functions should last about as long.
@@ -219,11 +219,11 @@ class _PairRunner:
                 inner = self._workloads[name].inner or 1
                 readings[name] = in_seconds(taken, done=self._taken, inner=inner)
         notices = tuple(
-            replace(each, sentence=f"{name.capitalize()}: {each.sentence}")
+            replace(warning, sentence=f"{name.capitalize()}: {warning.sentence}")
             for name, taken in elapsed_ns.items()
-            for each in self._stopwatch.new_warnings(taken)
+            for warning in self._stopwatch.new_warnings(taken)
         )
-        calls = max(each.inner for each in self._workloads.values())
+        calls = max(workload.inner for workload in self._workloads.values())
         if self._taken == 0 and not self._of_means and calls > 1:
             notices = (batched(calls), *notices)
         notices += left
@@ -240,7 +240,7 @@ class _PairRunner:
                 baseline=readings[BASELINE],
                 candidate=readings[CANDIDATE],
             )
-            inner = {name: each.inner for name, each in self._workloads.items()}
+            inner = {name: workload.inner for name, workload in self._workloads.items()}
             tell_sides(self._sessions, made, inner)
             return made
 
@@ -257,8 +257,8 @@ class _PairRunner:
         is_real = isinstance(self._clock, WallClock)
         limited = patience.kept(plan.seconds if is_real else None)
         with measuring(), limited, ExitStack() as stack:
-            for each in self._workloads.values():
-                stack.enter_context(each.awaiting())
+            for workload in self._workloads.values():
+                stack.enter_context(workload.awaiting())
             if not (self._taken and self._are_chosen):
                 self._choose_calls(plan)
             stack.enter_context(collector_kept(self._gc))
@@ -283,7 +283,7 @@ class _PairRunner:
         delays: _PairDelays | None,
     ) -> None:
         """Add readings of either function; no pair begins whose last call would be late."""
-        time_once = {name: each.time_once for name, each in self._workloads.items()}
+        time_once = {name: workload.time_once for name, workload in self._workloads.items()}
         name, now_ns = BASELINE, self._clock.now_ns
         try:
             for place, name in enumerate(order):

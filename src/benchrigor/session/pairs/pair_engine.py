@@ -122,7 +122,7 @@ class PairRound:
         expected = "whole nanoseconds of 0 or more"
         problems += wrong_values([("elapsed_ns", took, whole, expected)])
         if problems:
-            raise InvalidInput([f"plan {self.plan.index}: {each}" for each in problems])
+            raise InvalidInput([f"plan {self.plan.index}: {problem}" for problem in problems])
 
 
 def _invocations(values: Any, *, name: str) -> tuple[Floats, ...]:
@@ -241,8 +241,8 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._check_plan(plan)
         added = self.add(finished.baseline, finished.candidate, finished.delays, finished.paces)
         self._busy_s += finished.busy_s
-        for each in finished.notices:
-            self.note(each)
+        for notice in finished.notices:
+            self.note(notice)
         self._last = added, finished.elapsed_ns
         return self._decide(finished.elapsed_ns)
 
@@ -350,7 +350,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
 
     def _is_narrow(self, progress: Progress) -> bool:
         return all(
-            each.estimate is not None
-            and each.estimate.half_width <= self._wanted_at(each.estimate.value)
-            for each in progress.analyses
+            analysis.estimate is not None
+            and analysis.estimate.half_width <= self._wanted_at(analysis.estimate.value)
+            for analysis in progress.analyses
         )

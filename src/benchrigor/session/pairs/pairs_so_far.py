@@ -77,16 +77,16 @@ class PairsOfReadings:
 
     def latest(self, n: int) -> tuple[Floats, Floats]:
         """Return the last pairs, at most so many."""
-        one, two = (latest(each, n) for each in self._chunks)
+        one, two = (latest(chunk, n) for chunk in self._chunks)
         return one, two
 
     def observed(self) -> dict[str, Observed]:
         """Describe the readings of both, and their ratios, by themselves."""
-        return observed_of(*(np.concatenate(each) for each in self._chunks))
+        return observed_of(*(np.concatenate(chunk) for chunk in self._chunks))
 
     def look(self) -> Look:
         """Compare the pairs so far."""
-        baseline, candidate = (np.concatenate([np.empty(0), *each]) for each in self._chunks)
+        baseline, candidate = (np.concatenate([np.empty(0), *chunk]) for chunk in self._chunks)
         self._chunks = [baseline], [candidate]
         baseline, candidate, told = self._undisturbed(baseline, candidate)
         try:
@@ -235,7 +235,7 @@ def observed_of(baseline: Floats, candidate: Floats) -> dict[str, Observed]:
     series = {BASELINE: baseline, CANDIDATE: candidate}
     if baseline.min() > 0.0:
         series[RATIO] = candidate / baseline
-    return {name: observe(each) for name, each in series.items()}
+    return {name: observe(values) for name, values in series.items()}
 
 
 def unknown(question: Question, notice: Notice) -> Comparison:

@@ -72,7 +72,7 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
     compared = compare_with(first, records, margin=0.0)
     estimates = {name: each.candidate for name, each in compared.items()}
     estimates[first] = next(iter(compared.values())).baseline
-    known = {name: each for name, each in estimates.items() if each is not None}
+    known = {name: estimate for name, estimate in estimates.items() if estimate is not None}
     ordered = sorted(known, key=lambda name: known[name].value)
     level = (1.0 - known[first].confidence) / math.comb(len(ordered), 2)
     leader, places = ordered[0], list[Ranked]()
@@ -128,10 +128,10 @@ def _lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
 
 def _shared(records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:
     """Leave of each run the rounds that all have."""
-    whole = {name: _whole(each) for name, each in records.items()}
+    whole = {name: _whole(record) for name, record in records.items()}
     count = min(map(len, whole.values()))
     return {name: replace(records[name], rounds=whole[name][:count]) for name in records}
 
 
 def _whole(record: RunRecord) -> tuple[Round, ...]:
-    return tuple(each for each in record.rounds if not each.cut)
+    return tuple(round_ for round_ in record.rounds if not round_.cut)

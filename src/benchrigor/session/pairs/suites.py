@@ -108,7 +108,7 @@ def _named(refused: Mapping[str, Notice]) -> Sequence[Notice]:
 
 def _figures(run: RunRecord) -> dict[str, float]:
     """Return what a file holds in place of raw readings."""
-    held = (each.evidence for analysis in run.analyses for each in analysis.notices)
+    held = (notice.evidence for analysis in run.analyses for notice in analysis.notices)
     return {
         name: value
         for evidence in held

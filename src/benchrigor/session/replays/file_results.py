@@ -85,8 +85,8 @@ def _each(
 ) -> list[RunRecord]:
     problems = list[str]()
     records = [attempt(problems, read, each, options) for each in found]
-    refuse(f"{place}: {each}" for each in problems)
-    return [each for each in records if each is not None]
+    refuse(f"{place}: {problem}" for problem in problems)
+    return [record for record in records if record is not None]
 
 
 def _arranged(found: Result, _: Options | None = None) -> RunRecord:
@@ -95,12 +95,12 @@ def _arranged(found: Result, _: Options | None = None) -> RunRecord:
         return retraced(found)
     options = _options_of(found, None)
     traces = Traces(options, found.metrics, None, recorded=True)
-    for each in found.rounds:
+    for round_ in found.rounds:
         with _named(found.name):
-            traces.check(each)
-        traces.take(each)
+            traces.check(round_)
+        traces.take(round_)
     known = {name: each.unanalysed() for name, each in traces.by_name.items()}
-    lacking = [without_readings(each, found.rounds) for each in found.metrics]
+    lacking = [without_readings(metric, found.rounds) for metric in found.metrics]
     if not found.rounds:
         lacking = [replace(each, notices=found.notices) for each in lacking]
     return RunRecord(
@@ -127,7 +127,7 @@ def _named(name: str) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        raise InvalidInput(f"{name}: {each}" for each in error.problems) from error
+        raise InvalidInput(f"{name}: {problem}" for problem in error.problems) from error
 
 
 def _analysed(found: Result, options: Options | None) -> RunRecord:
@@ -139,7 +139,7 @@ def _analysed(found: Result, options: Options | None) -> RunRecord:
         record = record_of_rounds(found.rounds, options, found.metrics, **told)
     analyses, notices = [*map(_without_counts, record.analyses)], found.notices
     if not found.rounds:
-        analyses, notices = [replace(each, notices=notices) for each in record.analyses], ()
+        analyses, notices = [replace(analysis, notices=notices) for analysis in record.analyses], ()
     return replace(
         record,
         provenance=found.provenance,
@@ -152,7 +152,7 @@ def _without_counts(analysis: Analysis) -> Analysis:
     """Leave out that an optional metric is constant: counts of bytes or allocations often are."""
     if analysis.metric.must_satisfy:
         return analysis
-    kept = (each for each in analysis.notices if each.code is not Code.CONSTANT)
+    kept = (notice for notice in analysis.notices if notice.code is not Code.CONSTANT)
     return replace(analysis, notices=tuple(kept))
 
 

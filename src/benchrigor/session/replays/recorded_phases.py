@@ -63,8 +63,8 @@ def record_with_changes(
         ]
         phases = phases if analysis.estimate else list(map(_unstable, phases))
     if len(rounds) == 1:
-        new = [each for each in phases[0].notices if each not in analysis.notices]
-        ends = [each for each in new if each.code is Code.TOO_FEW_TO_CALL]
+        new = [notice for notice in phases[0].notices if notice not in analysis.notices]
+        ends = [notice for notice in new if notice.code is Code.TOO_FEW_TO_CALL]
         phases = [replace(phases[0], notices=one_each((*analysis.notices, *ends)))]
     phases = tuple(
         replace(phase, change_points=points)

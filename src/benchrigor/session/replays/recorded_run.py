@@ -137,17 +137,17 @@ def record_of_readings(
     Rounds with weights give one reading each. The detector is that of the options unless one is
     given.
     """
-    series = [as_series(each, name=name) for each in rounds]
+    series = [as_series(round_, name=name) for round_ in rounds]
     options = replace(options, rounds="restarted" if len(series) > 1 else "continuous")
     made = []
-    for index, each in enumerate(series):
-        given: dict[str, Any] = {"unit_readings": {metric.name: each}}
+    for index, values in enumerate(series):
+        given: dict[str, Any] = {"unit_readings": {metric.name: values}}
         if weights is not None:
             given = {
-                "readings": {metric.name: each[0]},
+                "readings": {metric.name: values[0]},
                 "weights": {metric.name: weights[index]},
             }
-        plan = RoundPlan(index=index, readings=each.size)
+        plan = RoundPlan(index=index, readings=values.size)
         made.append(Round(plan=plan, elapsed_ns=0, **given))
     return record_of_rounds(made, options, (metric,), name=name, detector=detector)
 
@@ -166,8 +166,8 @@ def record_of_rounds(
     subject = subject or {"kind": FILE}
     given: dict[str, Any] = {"detector": detector, "rules": rules, "recorded": True}
     engine = Engine(options, metrics, name=name, subject=subject, **given)
-    for each in rounds:
-        engine.replay(each)
+    for round_ in rounds:
+        engine.replay(round_)
     return engine.result()
 
 
@@ -198,22 +198,22 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     name = "" if analysis is None else analysis.metric.name
     rounds = record.counted_rounds
     metrics = () if analysis is None else (analysis.metric,)
-    weights = [weight for each in rounds for one in metrics for weight in weights_of(each, one)]
-    units = tuple(each.unit_readings[name] for each in rounds if name in each.unit_readings)
-    single = [each.readings[name] for each in rounds if name in each.readings]
+    weights = [weight for round_ in rounds for one in metrics for weight in weights_of(round_, one)]
+    units = tuple(round_.unit_readings[name] for round_ in rounds if name in round_.unit_readings)
+    single = [round_.readings[name] for round_ in rounds if name in round_.readings]
     # Where nothing restarted the rounds, their readings continue one series.
     notices: tuple[Notice, ...] = ()
-    one_process = any(each.code is Code.THIS_PROCESS_ONLY for each in record.session_notices)
+    one_process = any(notice.code is Code.THIS_PROCESS_ONLY for notice in record.session_notices)
     left_out: tuple[int, ...] = ()
     if analysis is not None and analysis.kind is Kind.WORK:
         kind, left_out = Kind.WORK, analysis.left_out
-        pairs = [(each.plan.work, each.duration_s) for each in record.whole_rounds]
+        pairs = [(round_.plan.work, round_.duration_s) for round_ in record.whole_rounds]
         series = tuple(np.array(pairs).T.copy())
     elif analysis is None:
         raise InvalidInput(f"the run of {record.name} holds no readings")
     elif not (units or single):
         sentence = f"The run of {record.name} holds no readings of {name!r}."
-        raised = [each for each in analysis.notices if each.code is Code.NO_RAW_READINGS]
+        raised = [notice for notice in analysis.notices if notice.code is Code.NO_RAW_READINGS]
         raise NotEstimable([*raised, Notice.refusal(Code.NO_DATA, sentence)][0])
     elif not units:
         kind, series = Kind.READINGS, (np.asarray(single, dtype=np.float64),)
@@ -222,13 +222,13 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         if is_single(units):
             kind, series = Kind.READINGS, (np.concatenate(units),)
     elif record.options.pieces > 1:
-        whose = [each.plan.piece for each in rounds if name in each.unit_readings]
+        whose = [round_.plan.piece for round_ in rounds if name in round_.unit_readings]
         pieces = by_piece(whose, units, np.concatenate)
         kind, series, notices = in_pieces(pieces, record.options)
     else:
         kind, series = Kind.UNIT_READINGS, (np.concatenate(units),)
-    for each in series:
-        each.flags.writeable = False
+    for values in series:
+        values.flags.writeable = False
     recording = Recording(
         name=record.name,
         # The metric that is asked for is the one that must be satisfied.
@@ -251,10 +251,10 @@ def _undisturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
         return recording
     metric, kind = recording.metric, recording.kind
     groups, whose = [], []
-    for each in rounds:
-        if (values := readings_of(each, metric.name)).size:
-            groups.append(reading_groups(each, values, metric, kind))
-            whose.append(each.plan.index if kind is Kind.INVOCATIONS else each.plan.piece)
+    for round_ in rounds:
+        if (values := readings_of(round_, metric.name)).size:
+            groups.append(reading_groups(round_, values, metric, kind))
+            whose.append(round_.plan.index if kind is Kind.INVOCATIONS else round_.plan.piece)
     return selected(
         recording, by_piece(whose, groups, joined) if recording.in_series else [joined(groups)]
     )

@@ -114,7 +114,7 @@ def replay(
         target=options.target,
         confidence=options.confidence,
         unit=recording.metric.unit,
-        rulings=tuple(_replayed(*each, recording, options) for each in rules),
+        rulings=tuple(_replayed(*rule, recording, options) for rule in rules),
     )
 
 

@@ -113,4 +113,4 @@ class Trace:
 
 def is_single(rounds: Sequence[Floats]) -> bool:
     """Return whether there are rounds, and each gave one unit reading."""
-    return len(rounds) > 0 and all(each.size == 1 for each in rounds)
+    return len(rounds) > 0 and all(round_.size == 1 for round_ in rounds)

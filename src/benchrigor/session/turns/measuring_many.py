@@ -75,7 +75,7 @@ def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any)
         try:
             runs[name] = prepared({**options, **own})
         except InvalidInput as error:
-            problems += [f"{name}: {each}" for each in error.problems]
+            problems += [f"{name}: {problem}" for problem in error.problems]
     refuse(problems)
     return rotate(runs, seed=seed, over_s=options["over_s"])
 

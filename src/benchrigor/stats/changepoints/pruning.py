@@ -93,7 +93,7 @@ class Pruning:
                 )
                 for index, found in zip(some.tolist(), exact.tolist(), strict=True):
                     self._exact[new[index]] = found
-        stay = [] if only is None else [each for each in points if each not in only]
+        stay = [] if only is None else [point for point in points if point not in only]
         located = {self._exact[each]: each.tolerance for each in around}
         return sorted({**dict(stay), **located}.items())
 
@@ -130,7 +130,7 @@ class Pruning:
             dropped = least & (ratio <= self._criterion.penalty)
             if not dropped.any():
                 break
-            points = [each for each, out in zip(points, dropped, strict=True) if not out]
+            points = [point for point, out in zip(points, dropped, strict=True) if not out]
         return points
 
     def _between_neighbours(self, splits: list[tuple[int, int, int]]) -> Ratios:

@@ -28,8 +28,8 @@ class SeededIntervals:
         )
         shortest = max(-(-readings // scales.grid), _MIN_BLOCKS if scales.grid > 1 else 1)
         lengths = _lengths(shortest, 2 * scales.whole.n // scales.grid)
-        self._short = [each for each in lengths if each <= WINDOW // 2 and scales.local.count]
-        self._long = [each for each in lengths if each not in self._short]
+        self._short = [length for length in lengths if length <= WINDOW // 2 and scales.local.count]
+        self._long = [length for length in lengths if length not in self._short]
         self._blocks = 0
         self._windows = 0
         self._splits: Splits = np.zeros(0, dtype=SPLIT)
@@ -80,7 +80,7 @@ class SeededIntervals:
         # Beside a split of ratio T the next of three splits has about T/4 or more.
         few = windows.best_splits(intervals, criterion, count=_SCREENING_SPLITS, step=grid)
         at = np.nonzero(few["ratio"] > _SCREENING_SHARE * criterion.penalty)[0]
-        hopeful = Intervals._make(each[at] for each in intervals)
+        hopeful = Intervals._make(interval[at] for interval in intervals)
         splits = windows.best_splits(hopeful, criterion, count=SPLITS, step=grid)
         significant = splits["ratio"] > criterion.penalty
         return splits[significant], at[significant]

@@ -70,7 +70,7 @@ class Windows:
         at_once = max(1, _CHUNK // (THRESHOLDS * split.shape[0]))
         for at in range(0, intervals.start.size, at_once):
             some = slice(at, at + at_once)
-            window, begin, end = (each[some] for each in intervals)
+            window, begin, end = (interval[some] for interval in intervals)
             middle = split[:, some]
             places = np.concatenate((begin[np.newaxis], middle, end[np.newaxis]))
             reached = counts(places + window * self.hop)

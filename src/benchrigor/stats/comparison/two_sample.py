@@ -229,7 +229,7 @@ def _concluded(basis: Basis, question: Question, *, positive: bool) -> Compariso
     # A time of 0 is not a measurement, on either side; a share may be 0.
     levels = {"candidate": basis.candidate, "baseline": basis.baseline}
     is_time = positive and not question.policy.share
-    missing = [name for name, each in levels.items() if is_time and each.value <= 0.0]
+    missing = [name for name, level in levels.items() if is_time and level.value <= 0.0]
     if missing:
         ratio = None
     notices, chance = basis.notices, 1.0 if missing else p_value_at(contrast, 1.0)

@@ -129,7 +129,7 @@ class Estimation:
     def estimate_or_raise(self) -> Estimate:
         """Return the estimate, or raise NotEstimable with the last refusal."""
         if self.estimate is None:
-            refusals = [each for each in self.notices if each.severity is Severity.REFUSAL]
+            refusals = [notice for notice in self.notices if notice.severity is Severity.REFUSAL]
             raise NotEstimable(refusals[-1])
         return self.estimate
 
@@ -173,8 +173,8 @@ def _noted(estimation: Estimation, notices: tuple[Notice, ...]) -> Estimation:
 def _once(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     """Keep the first Notice of each code."""
     first: dict[Code, Notice] = {}
-    for each in notices:
-        first.setdefault(each.code, each)
+    for notice in notices:
+        first.setdefault(notice.code, notice)
     return tuple(first.values())
 
 
@@ -183,7 +183,7 @@ def trim(
 ) -> tuple[StablePhase, ...]:
     """Cut each series as asked, or find its stable phase; none if there are too few readings."""
     if not isinstance(policy.trim, bool):
-        return tuple(phase_by_shares(each, policy.trim) for each in series)
+        return tuple(phase_by_shares(values, policy.trim) for values in series)
     if policy.kind is Kind.INVOCATIONS:
         if policy.detector is not None:
             return tuple(map(policy.phase, series))
@@ -213,7 +213,7 @@ def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase,
 
 def adapted(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
     """Return the policy that the phases ask for: no transients beside slow noise, or blocks."""
-    reasons = {each.reason for each in phases if policy.kind is not Kind.PIECES}
+    reasons = {phase.reason for phase in phases if policy.kind is not Kind.PIECES}
     if PhaseReason.SLOW_NOISE in reasons:
         policy = replace(policy, trim=False)
     return replace(policy, method=BLOCKS) if PhaseReason.CHANGING_PACE in reasons else policy
@@ -224,8 +224,8 @@ def keep(series: Sequence[Floats], phases: Sequence[StablePhase]) -> tuple[Float
     if not phases:
         return tuple(series)
     return tuple(
-        None if phase.start is None else trimmed(each, phase)
-        for each, phase in zip(series, phases, strict=True)
+        None if phase.start is None else trimmed(values, phase)
+        for values, phase in zip(series, phases, strict=True)
     )
 
 

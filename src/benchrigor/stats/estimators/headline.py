@@ -43,7 +43,7 @@ def quiet_of_runs(medians: Mapping[str, Sequence[float]]) -> QuietPace | None:
     >>> quiet_of_runs({"interpreter": [4.0e-6, 4.1e-6, 4.2e-6, 4.0e-6, 4.6e-6]}).seconds
     {'interpreter': 4.1e-06}
     """
-    enough = {kind: each for kind, each in medians.items() if len(each) >= FEWEST_QUIET_RUNS}
+    enough = {kind: median for kind, median in medians.items() if len(median) >= FEWEST_QUIET_RUNS}
     if not enough:
         return None
     paced = [each for kind, each in enough.items() if kind != COMMAND_REST]
@@ -63,11 +63,11 @@ def quiet_of_references(
     Of a quiet run it is their median. Of a busy one, whose median follows its neighbours, it is the
     usual distance above full pace, if its median is not nearer.
     """
-    medians = {kind: float(np.median(each)) for kind, each in times.items()}
+    medians = {kind: float(np.median(time)) for kind, time in times.items()}
     if is_quiet(medians, full_s, delay=delay):
         return QuietPace(seconds=medians, sd=SD_OF_QUIET_RUN)
     above = math.exp(ABOVE_FULL)
-    nearer = {kind: min(each, above * full_s[kind]) for kind, each in medians.items()}
+    nearer = {kind: min(median, above * full_s[kind]) for kind, median in medians.items()}
     return QuietPace(seconds=nearer, sd=ABOVE_FULL_SD)
 
 

@@ -211,7 +211,7 @@ def _valleys(points: Points, start: int, stop: int, level: float) -> list[_Valle
         middle = own.starts + own.count / 2.0
         inner = (middle - start >= least) & (stop - middle >= least)
         found.append(_valley(own, ladder[: index + 1], inner, chance))
-    return sorted((each for each in found if each), key=lambda each: -each.margin)
+    return sorted((split for split in found if split), key=lambda each: -each.margin)
 
 
 def lay_blocks(points: Points, start: int, stop: int, count: int) -> Blocks:

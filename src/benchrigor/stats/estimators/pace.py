@@ -108,7 +108,7 @@ class Segments:
 
     def only(self, those: npt.NDArray[np.bool_]) -> Segments:
         """Return some of them."""
-        return Segments(**{each.name: getattr(self, each.name)[those] for each in fields(self)})
+        return Segments(**{field.name: getattr(self, field.name)[those] for field in fields(self)})
 
 
 def pace_of(
@@ -294,8 +294,8 @@ def common_sensitivity(one: Pace, two: Pace, others: Sequence[Pace] = ()) -> Sen
     if abs(one.sensitivity - two.sensitivity) > _UNLIKELY * math.sqrt(variance):
         return None
     known = (one, two, *others)
-    weights = np.array([each.sensitivity_sd**-2 for each in known])
-    mean = float(np.average([each.sensitivity for each in known], weights=weights))
+    weights = np.array([fit.sensitivity_sd**-2 for fit in known])
+    mean = float(np.average([fit.sensitivity for fit in known], weights=weights))
     sd = float(weights.sum()) ** -0.5 * _not_shared(one.away, two.away)
     fastest = (_of_machine(each.fastest_reference or 0.0)[0] for each in (one, two))
     return Sensitivity(mean, math.hypot(_DIFFERENCE, sd), SD_OF_FASTEST * _not_shared(*fastest))

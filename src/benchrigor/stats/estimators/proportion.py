@@ -188,7 +188,7 @@ def estimate_outcomes(outcomes: Floats, confidence: float) -> Estimate:
         standard_error=(high - low) / 2.0 / t,
         # Outcomes that are all alike still leave a width.
         notices=(
-            *(each for each in estimate.notices if each.code is not Code.CONSTANT),
+            *(notice for notice in estimate.notices if notice.code is not Code.CONSTANT),
             *_few_of_a_kind(fit, effective),
         ),
     )

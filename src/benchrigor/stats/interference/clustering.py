@@ -51,7 +51,7 @@ def find_clusters(series: Floats) -> Clusters:
     starts = np.concatenate([[0], cluster_starts(ordered)])
     starts = np.concatenate(_cut(ordered, starts, 0.0, _THRESHOLD, _valleys))
     pieces = _cut(ordered, starts, _TAIL, _SPREAD, _links)
-    chains = np.repeat(np.arange(len(pieces)), [len(each) for each in pieces])
+    chains = np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
     return Clusters(bounds_reached(series, ordered[np.concatenate(pieces)[1:]]), chains)
 
 

@@ -81,7 +81,7 @@ class Groups(NamedTuple):
             ranges[name] = list(zip(low.tolist(), high.tolist(), strict=True))
         return [
             {
-                "computation": {name: each[g] for name, each in ranges.items()},
+                "computation": {name: span[g] for name, span in ranges.items()},
                 "nominal": {name: each[g] for name, each in nominal.items()},
             }
             for g in range(self.sizes.size)
@@ -97,7 +97,7 @@ def undelayed(profile: SegmentProfile, which: Ints) -> Floats:
 def group_codes(profile: SegmentProfile) -> tuple[Labels, list[Clusters]]:
     """Return a code for each segment, equal within a group, and the clusters of each feature."""
     clusters = [find_clusters(values) for values in profile.computation.values()]
-    labels = [each.labels for each in clusters]
+    labels = [cluster.labels for cluster in clusters]
     return combination_codes([*labels, *profile.nominal.values()], profile.n), clusters
 
 
@@ -121,7 +121,7 @@ def merge_columns(
 ) -> dict[str, npt.NDArray[Any]]:
     """Merge the columns of one kind of several profiles, name by name."""
     return {
-        name: merge([getattr(each, kind)[name] for each in profiles])
+        name: merge([getattr(profile, kind)[name] for profile in profiles])
         for name in getattr(profiles[0], kind)
     }
 
@@ -129,10 +129,10 @@ def merge_columns(
 def concatenate(profiles: Sequence[SegmentProfile]) -> SegmentProfile:
     """Return the segments of several runs as one, so that their groups have the same bounds."""
     return SegmentProfile(
-        duration_s=np.concatenate([each.duration_s for each in profiles]),
+        duration_s=np.concatenate([profile.duration_s for profile in profiles]),
         computation=merge_columns(profiles, "computation", np.concatenate),
         nominal=merge_columns(profiles, "nominal", np.concatenate),
-        delays={"all": np.concatenate([each.delay_s for each in profiles])},
+        delays={"all": np.concatenate([profile.delay_s for profile in profiles])},
     )
 
 
@@ -154,11 +154,11 @@ def volumes_as_computation(profiles: Sequence[SegmentProfile]) -> list[SegmentPr
         return list(profiles)
     return [
         replace(
-            each,
-            computation={**each.computation, **{name: each.nominal[name] for name in moved}},
-            nominal={name: each.nominal[name] for name in each.nominal if name not in moved},
+            profile,
+            computation={**profile.computation, **{name: profile.nominal[name] for name in moved}},
+            nominal={name: profile.nominal[name] for name in profile.nominal if name not in moved},
         )
-        for each in profiles
+        for profile in profiles
     ]
 
 

@@ -93,7 +93,7 @@ def estimate_interference(
     except InvalidInput as error:
         as_arguments = (re.sub(r"^computation\b", "features", each) for each in error.problems)
         raise InvalidInput(
-            each.replace("delays['delay_s']", "delay_s") for each in as_arguments
+            argument.replace("delays['delay_s']", "delay_s") for argument in as_arguments
         ) from None
     _check(profile, reference)
     return _estimate(profile, reference)

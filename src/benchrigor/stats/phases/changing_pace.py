@@ -66,7 +66,7 @@ def phase_at_any_pace(
     count = _warm_up(phase.phases, rates=rates)
     if count:
         return _behind_warm_up(series, confidence, phase, count, rates=rates)
-    trend = find_trend(series, [each.start for each in phase.phases[1:]])
+    trend = find_trend(series, [segment.start for segment in phase.phases[1:]])
     if trend is not None or phase.reason in _MOVING:
         ends = trend or ends_of(series)
         if _differ(ends.first, ends.last, by=_CLIMB):
@@ -117,14 +117,14 @@ def cold_first(series: Floats) -> Notice | None:
 def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
     """Whether all that is cut is a warm-up before the stable phase, and a cool-down after it."""
     n = phase.change_points.n
-    stable = next(each for each in phase.phases if each.start == phase.start)
-    apart = [each for each in phase.phases if _differ(each.median, stable.median)]
+    stable = next(segment for segment in phase.phases if segment.start == phase.start)
+    apart = [segment for segment in phase.phases if _differ(segment.median, stable.median)]
     if any(
-        each.label is PhaseLabel.OTHER and not is_unsettled(each, phase.change_points)
-        for each in apart
+        segment.label is PhaseLabel.OTHER and not is_unsettled(segment, phase.change_points)
+        for segment in apart
     ):
         return False
-    after = [each for each in apart if each.start > stable.start]
+    after = [segment for segment in apart if segment.start > stable.start]
     if not _is_tail(after, phase.phases, rates=rates):
         return False
     for each in (part for part in apart if part.start < stable.start):
@@ -138,7 +138,7 @@ def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
 def _is_tail(some: Sequence[Phase], phases: Sequence[Phase], *, rates: bool) -> bool:
     """Whether some phases are at most a tenth of all, of their readings and of their time."""
     took, whole = (sum(_time(each, rates=rates) for each in part) for part in (some, phases))
-    readings = sum(each.n for each in some)
+    readings = sum(segment.n for segment in some)
     return took <= _COOL_DOWN * whole and readings <= _COOL_DOWN * phases[-1].stop
 
 
@@ -162,10 +162,10 @@ def _times_slower(one: float, other: float, *, rates: bool) -> float:
 
 def _with_doubt(phase: StablePhase) -> StablePhase:
     """Say that a start which was cut may have been another pace of the machine."""
-    stable = next(each for each in phase.phases if each.start == phase.start)
+    stable = next(segment for segment in phase.phases if segment.start == phase.start)
     points = phase.change_points
-    cut = [each for each in phase.phases if each.start < stable.start]
-    cut = [each for each in cut if not is_unsettled(each, points)]
+    cut = [segment for segment in phase.phases if segment.start < stable.start]
+    cut = [segment for segment in cut if not is_unsettled(segment, points)]
     slower = 0.0 if len(cut) != 1 else cut[0].median / stable.median if stable.median else 0.0
     if not cut or cut[0].n <= _BRIEF * points.n or not 1.0 / _FAR < slower < _FAR:
         return phase
@@ -214,7 +214,7 @@ def _warm_up(phases: Sequence[Phase], *, rates: bool) -> int:
     A cool-down does not count among what follows.
     """
     n = phases[-1].stop
-    times = [_times_slower(each.median, 1.0, rates=rates) for each in phases]
+    times = [_times_slower(segment.median, 1.0, rates=rates) for segment in phases]
     for count in range(len(phases) - 1, 0, -1):
         if phases[count - 1].stop > _WARM_UP * n or min(times) <= 0.0:
             continue
@@ -230,7 +230,7 @@ def _warm_up(phases: Sequence[Phase], *, rates: bool) -> int:
 
 def _cool_down(phases: Sequence[Phase], first: int, *, rates: bool) -> int:
     """Return the index of the first phase of the cool-down, or else the number of phases."""
-    levels = [each.median for each in phases]
+    levels = [segment.median for segment in phases]
     for at in range(first + 1, len(phases)):
         is_tail = _is_tail(phases[at:], phases, rates=rates)
         if is_tail and _stand_apart(levels[at:], levels[at - 1], levels[first:at]):
@@ -244,7 +244,7 @@ def _stand_apart(some: Sequence[float], nearest: float, others: Sequence[float])
     ``nearest`` is the level of the others beside them in time.
     """
     above, below = min(some) > max(others), max(some) < min(others)
-    step = min(abs(each - nearest) for each in some)
+    step = min(abs(place - nearest) for place in some)
     return (above or below) and step > max(others) - min(others)
 
 
@@ -265,7 +265,7 @@ def _admitted(phase: StablePhase) -> StablePhase:
 
 def _of_ends(phase: StablePhase) -> tuple[Notice, ...]:
     """Return what is said of readings at the ends that are too few to call a change."""
-    return tuple(each for each in phase.notices if each.code is Code.TOO_FEW_TO_CALL)
+    return tuple(notice for notice in phase.notices if notice.code is Code.TOO_FEW_TO_CALL)
 
 
 def _changed(levels: list[float], n: int) -> Notice:

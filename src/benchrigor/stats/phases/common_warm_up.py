@@ -63,16 +63,16 @@ def common_phases(series: Sequence[Floats], confidence: float) -> tuple[StablePh
         return (measured_phase(series[0], confidence),)
     cut = _common_cut(series, confidence)
     if isinstance(cut, Notice):
-        return tuple(_unstable(each, cut) for each in series)
-    return tuple(stable_between(each, cut) for each in series)
+        return tuple(_unstable(values, cut) for values in series)
+    return tuple(stable_between(values, cut) for values in series)
 
 
 def _common_cut(series: Sequence[Floats], confidence: float) -> CommonCut | Notice:
     """Find the cut by all but very short invocations, or say why there is no steady state."""
-    typical = float(np.median([each.size for each in series]))
-    sizes = sorted(each.size for each in series if 2 * each.size >= typical)
+    typical = float(np.median([values.size for values in series]))
+    sizes = sorted(values.size for values in series if 2 * values.size >= typical)
     spared = max(min(len(sizes) // 4, len(sizes) - _MIN_FOR_SPREAD), 0)
-    long = [each for each in series if each.size >= sizes[spared]]
+    long = [values for values in series if values.size >= sizes[spared]]
     if len(long) < _MIN_FOR_SPREAD:
         return _cut_by_change_points(long, confidence)
     return _cut_by_spread(long, typical, confidence)
@@ -90,10 +90,10 @@ def _cut_by_spread(series: list[Floats], typical: float, confidence: float) -> C
     There is no steady state if more than half is cut, or if the first and last third of the rest
     differ significantly (0.01) and by more than a quarter of the half-width.
     """
-    count, size = len(series), min(each.size for each in series)
+    count, size = len(series), min(values.size for values in series)
     batch = max(1, size // MAX_POINTS)
-    forward = np.array([batch_means(each[:size], batch) for each in series])
-    backward = np.array([batch_means(each[: -size - 1 : -1], batch) for each in series])
+    forward = np.array([batch_means(values[:size], batch) for values in series])
+    backward = np.array([batch_means(values[: -size - 1 : -1], batch) for values in series])
     points = forward.shape[1]
     half, quarter = points // 2, points // 4
     at_start, at_end = _windows(half), _windows(quarter)
@@ -225,11 +225,11 @@ def _sums(values: Floats) -> Floats:
 
 def _cut_by_change_points(series: list[Floats], confidence: float) -> CommonCut | Notice:
     """Find the stable phase of the invocations' average, aligned at the start and at the end."""
-    size = min(each.size for each in series)
-    first = _stable_average([each[:size] for each in series], confidence)
+    size = min(values.size for values in series)
+    first = _stable_average([values[:size] for values in series], confidence)
     last = first
-    if any(each.size > size for each in series):
-        last = _stable_average([each[each.size - size :] for each in series], confidence)
+    if any(values.size > size for values in series):
+        last = _stable_average([values[values.size - size :] for values in series], confidence)
     refused = next((each for each in (first, last) if each.start is None), None)
     if refused is not None:
         return refused.notices[0]

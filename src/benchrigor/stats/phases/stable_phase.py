@@ -156,7 +156,7 @@ def _too_few_to_call(ends: Sequence[Phase], n: int) -> tuple[Notice, ...]:
     if not ends:
         return ()
     early, late = (
-        sum(each.n for each in ends if (each.stop == n) is is_late) for is_late in (False, True)
+        sum(end.n for end in ends if (end.stop == n) is is_late) for is_late in (False, True)
     )
     which = " and ".join(
         f"the {word} {counted(count)}"
@@ -227,9 +227,9 @@ def admit_few_effective(phase: StablePhase) -> StablePhase:
     if slow_effective is not None and float(slow_effective) < min_effective(longest.n):
         return phase
     labels = [
-        PhaseLabel.OTHER if is_unsettled(each, phase.change_points) else label
-        for each, label in zip(
-            phase.phases, _labels([each.median for each in phase.phases], index), strict=True
+        PhaseLabel.OTHER if is_unsettled(segment, phase.change_points) else label
+        for segment, label in zip(
+            phase.phases, _labels([segment.median for segment in phase.phases], index), strict=True
         )
     ]
     return replace(
@@ -261,12 +261,12 @@ def _wrong_points(n: int, points: object) -> list[str]:
     if points.n != n:
         return [f"change_points are of a series of {points.n} values, expected {n} as in values"]
     plausible = 1.0 <= points.inflation < math.inf
-    whole = all(isinstance(each, int) for each in points.indices)
+    whole = all(isinstance(index, int) for index in points.indices)
     ascending = whole and all(a < b for a, b in pairwise(points.borders))
     places = f"whole numbers (int), ascending within 1 to {n - 1}"
     ends = (points.early, points.late)
     inner = points.borders[1] - points.early, points.n - points.late - points.borders[-2]
-    fit = ascending and min(*ends, points.n - sum(ends) - 1, *(each - 1 for each in inner)) >= 0
+    fit = ascending and min(*ends, points.n - sum(ends) - 1, *(border - 1 for border in inner)) >= 0
     within = "counts within the first and the last segment"
     return wrong_values(
         [
@@ -319,7 +319,7 @@ def _relative_gap(one: float, other: float) -> float:
 
 def _longest_part(series: Floats, inner: slice, indices: tuple[int, ...]) -> Floats:
     """Return the longest part without change: the steps of joined segments are no noise."""
-    inside = [each for each in indices if inner.start < each < inner.stop]
+    inside = [index for index in indices if inner.start < index < inner.stop]
     parts = pairwise([inner.start, *inside, inner.stop])
     start, stop = max(parts, key=lambda ends: ends[1] - ends[0])
     return series[start:stop]

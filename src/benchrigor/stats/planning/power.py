@@ -87,7 +87,7 @@ def plan_sizes(
         prices=tuple(_price(estimate, width, factors, least) for width in widths),
         # A pilot is short of its target by nature.
         notices=(
-            *(each for each in pilot.notices if each.code is not Code.NOT_CONVERGED),
+            *(notice for notice in pilot.notices if notice.code is not Code.NOT_CONVERGED),
             *_too_small(n, unit),
         ),
     )

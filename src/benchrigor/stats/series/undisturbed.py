@@ -63,7 +63,7 @@ class Groups:
 
     def only(self, those: npt.NDArray[np.bool_]) -> Groups:
         """Return some of them."""
-        return Groups(**{each.name: getattr(self, each.name)[those] for each in fields(self)})
+        return Groups(**{field.name: getattr(self, field.name)[those] for field in fields(self)})
 
     @property
     def n(self) -> int:
@@ -109,7 +109,7 @@ def groups_of(delays: Delays | None, seconds: Floats) -> Groups:
     }
     if n == 1:
         sizes = np.array([1])
-        columns = {name: each.sum(keepdims=True) for name, each in columns.items()}
+        columns = {name: column.sum(keepdims=True) for name, column in columns.items()}
     return Groups(sizes=sizes, **columns)
 
 
@@ -156,8 +156,8 @@ def joined(by_round: Sequence[Groups]) -> Groups:
     """Return the groups of successive rounds as one series."""
     return Groups(
         **{
-            each.name: np.concatenate([getattr(groups, each.name) for groups in by_round])
-            for each in fields(Groups)
+            field.name: np.concatenate([getattr(groups, field.name) for groups in by_round])
+            for field in fields(Groups)
         }
     )
 
@@ -230,8 +230,8 @@ def hardly_any(left: int, n: int, lost: float, noun: str = "reading") -> Notice:
 def hardly_any_of(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     """Say once of several series what `hardly_any` says of each."""
     others, same = list[Notice](), list[Notice]()
-    for each in notices:
-        (same if each.code is Code.HARDLY_UNDISTURBED else others).append(each)
+    for notice in notices:
+        (same if notice.code is Code.HARDLY_UNDISTURBED else others).append(notice)
     if len(same) < 2:
         return (*others, *same)
     left, taken, lost = (
@@ -246,14 +246,14 @@ def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Di
     """Tell of several series as one what was left out; None where all readings count."""
     if not any(chosen):
         return None
-    before, whole_series = np.cumsum([0, *(each.n for each in series)]), joined(series)
+    before, whole_series = np.cumsum([0, *(one_series.n for one_series in series)]), joined(series)
     whole = [
         each or Disturbed(n=n, left_out=0, lost=0.0, starts=np.array([0]), stops=np.array([n]))
         for each, n in zip(chosen, np.diff(before), strict=True)
     ]
     return Disturbed(
         n=int(before[-1]),
-        left_out=sum(each.left_out for each in whole),
+        left_out=sum(one_series.left_out for one_series in whole),
         lost=whole_series.lost,
         stopped=whole_series.stopped,
         starts=np.concatenate([n + each.starts for n, each in zip(before, whole, strict=False)]),

@@ -171,7 +171,7 @@ def coefficient_errors(
         projected = row @ fit.inverse
         scores = projected * fit.residuals / (1.0 - fit.leverages)
         hc3 = float(scores @ scores)
-        modelled = max((float(row @ each @ row) for each in covariances), default=0.0)
+        modelled = max((float(row @ covariance @ row) for covariance in covariances), default=0.0)
         variance = max(hc3 * _variance_inflation(scores), modelled)
         errors.append(
             CoefficientError(

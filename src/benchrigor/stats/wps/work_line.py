@@ -135,7 +135,7 @@ def fit_wps(
         errors = coefficient_errors(line, combinations)
     n, rate = rounds.work.size, rounds.unit / rounds.seconds
     name = "-".join([WPS, *(each for each in (estimator, method) if each not in _PLAIN)])
-    slope, overhead = (each.estimate(confidence, n, name) for each in errors)
+    slope, overhead = (error.estimate(confidence, n, name) for error in errors)
     speed = reciprocal_of(slope)
     prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / fitted.durations.mean())
     notices = tuple(diagnose_line(fitted.work, line, speed, prediction_error))
@@ -205,11 +205,11 @@ def _amounts(work: object) -> list[float]:
         raise InvalidInput(f"work is {short(work)}, expected a 1-D sequence of amounts")
     amounts = []
     items = np.atleast_1d(work).tolist() if isinstance(work, np.ndarray) else work
-    for index, each in enumerate(items):
-        amount = attempt([], check_work, each)
+    for index, item in enumerate(items):
+        amount = attempt([], check_work, item)
         if amount is None or isinstance(amount, tuple):
             raise InvalidInput(
-                f"work[{index}] is {short(each)}, expected an amount above 0 and at most 1e300"
+                f"work[{index}] is {short(item)}, expected an amount above 0 and at most 1e300"
             )
         amounts.append(float(amount))
     return amounts

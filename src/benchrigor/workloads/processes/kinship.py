@@ -87,7 +87,7 @@ def let_go(adopted: Collection[int], *, sessions: Collection[int]) -> None:
 def kill_descendants(spared: Collection[int] = ()) -> bool:
     """Kill all descendants of this process that are not spared; return whether there were any."""
     some = False
-    while pids := [each for each in _descendants() if each not in spared]:
+    while pids := [descendant for descendant in _descendants() if descendant not in spared]:
         some = True
         kill(pids)
         for pid in pids:
@@ -125,7 +125,7 @@ def _descendants() -> Iterator[int]:
     for pid in queue:
         queue += [child for child in _children(pid) if child not in _gone_their_way]
         words = _content(pid, "cmdline")  # none if it has ended, and its parent has not noticed
-        if pid != os.getpid() and words and not any(each in words for each in _HELPERS):
+        if pid != os.getpid() and words and not any(helper in words for helper in _HELPERS):
             yield pid
 
 

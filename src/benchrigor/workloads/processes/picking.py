@@ -182,7 +182,7 @@ class OutputSearch:
         self.found: dict[str, array[float]] = {pick.metric: array("d") for pick in picks}
         self.trials: dict[str, float] = {}  # behind the last share that was found as 998/1000
         self._counts = {pick.metric for pick in picks if _may_count(pick)}
-        self._durations = {each.metric for each in picks if each.measured.kind is Quantity.TIME}
+        self._durations = {pick.metric for pick in picks if pick.measured.kind is Quantity.TIME}
         self._finders = [(pick, pick.finder()) for pick in picks]
         tables = (pick.metric for pick in picks if pick.how == "column" and pick.unit_readings)
         self._tables = {metric: TableRows() for metric in tables}

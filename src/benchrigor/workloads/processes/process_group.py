@@ -255,7 +255,7 @@ class ProcessGroup:
 
     def _has_flooded(self) -> bool:
         """Whether any output is too large; all of them are looked at, and kept small."""
-        return True in [each.is_flooded() for each in self._outputs]
+        return True in [output.is_flooded() for output in self._outputs]
 
     def ask_to_end(self) -> None:
         """Send SIGTERM to the session, once."""

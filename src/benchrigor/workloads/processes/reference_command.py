@@ -56,12 +56,12 @@ class ReferenceCommand:
         runs = [self._run() for _ in range(repeats_after(lasting_ns, self._cost_ns))]
         stop_ns = self._clock.now_ns()
         self._due_ns = stop_ns + int((stop_ns - began_ns) / MOST_SHARE)
-        ended = [each for each in runs if each is not None]
+        ended = [run for run in runs if run is not None]
         if len(ended) < len(runs):
             return {}
-        wall_s = sum(each.elapsed_ns for each in ended) / len(ended) / 1e9
-        cpu_s = sum(each.cpu_s for each in ended) / len(ended)
-        waited_s = sum(each.delay[0] for each in ended if each.delay) / len(ended) / 1e9
+        wall_s = sum(run.elapsed_ns for run in ended) / len(ended) / 1e9
+        cpu_s = sum(run.cpu_s for run in ended) / len(ended)
+        waited_s = sum(run.delay[0] for run in ended if run.delay) / len(ended) / 1e9
         rest_s = max(wall_s - cpu_s - waited_s, _LEAST_S)
         return {COMMAND: wall_s, COMMAND_CPU: max(cpu_s, _LEAST_S), COMMAND_REST: rest_s}
 

@@ -303,10 +303,10 @@ class SegmentTimer:
 
     def forget(self, readings: int) -> None:
         """Forget what was measured after so many readings of the round."""
-        kept = sum(each <= readings for each in self.stops)
+        kept = sum(stop <= readings for stop in self.stops)
         for name in COLUMNS:
             del getattr(self, name)[kept:]
-        self.references = [each for each in self.references if each[0] <= readings]
+        self.references = [reference for reference in self.references if reference[0] <= readings]
         if not kept:
             self.used_ns = None
 
