@@ -213,7 +213,7 @@ def _show_table(part: Table, console: Console) -> None:
     rows = [[_text(escaped(cell)) for cell in cells] for cells in part.rows]
     widths = _widths(part, rows, console.width)
     if not widths:
-        _print_lines(_listed(part), console)
+        _print_lines(_list_rows(part), console)
         return
     for index, cells in enumerate(rows):
         style = "bold" if part.has_names and index == 0 else ""
@@ -248,7 +248,7 @@ def _widths(part: Table, rows: Sequence[Sequence[Text]], room: int) -> list[int]
     return widths if excess <= 0 else []
 
 
-def _listed(part: Table) -> Iterator[Line]:
+def _list_rows(part: Table) -> Iterator[Line]:
     """Return the rows of a table as lists of their cells."""
     names = part.rows[0] if part.has_names else ("",) * len(part.sides)
     label = max(map(len, names[1:]), default=0)

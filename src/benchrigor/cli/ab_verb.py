@@ -113,7 +113,7 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
     chosen = ("margin", "target", "confidence", "statistic", "detector")
     options = {name: given[name] for name in (*chosen, "budget_s", "preset", "seed")}
     with (
-        _labelled(words, given) as (named, make),
+        _label_sides(words, given) as (named, make),
         live_line() as line,
         redirect_stdout(sys.stderr),
         ExitStack() as stack,
@@ -164,7 +164,7 @@ _Make = Callable[[Any, dict[str, Any]], Comparison]
 
 
 @contextmanager
-def _labelled(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[list[str], _Make]]:
+def _label_sides(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[list[str], _Make]]:
     """Give the names of both sides, and what measures them."""
     if given["rev"]:
         with worktrees(given["rev"], build=given["build"]) as checkouts:

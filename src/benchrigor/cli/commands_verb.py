@@ -169,7 +169,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
       benchrigor commands --baseline 1 --memory 'sort a.txt' 'sort -u a.txt'
     """  # noqa: D301  # click wants the backspace itself
     hooks = {place: given[place] for place in PLACES if given[place]}
-    chosen = _expanded(
+    chosen = _expand(
         commands, hooks, parameter_values(given["lists"], given["ranges"], given["step"])
     )
     position = given["baseline"]
@@ -227,7 +227,7 @@ def _exactly(runs: int | None) -> dict[str, Any]:
     return rounds if shared.is_given("budget_s") else {**rounds, "budget_s": math.inf}
 
 
-def _expanded(
+def _expand(
     commands: Sequence[str], hooks: Mapping[str, str], values: Mapping[str, list[str]]
 ) -> dict[str, _Command]:
     """Return the commands with every combination of the parameters they use, by their labels."""
@@ -243,19 +243,18 @@ def _expanded(
         names = list(dict.fromkeys([*shown, *around]))
         for combination in itertools.product(*(values[name] for name in names)):
             given = dict(zip(names, combination, strict=True))
-            text = _filled(command, given)
-            filled = {place: _filled(hook, given) for place, hook in hooks.items()}
+            text = _fill(command, given)
+            filled = {place: _fill(hook, given) for place, hook in hooks.items()}
             shown_as = _without_secrets(given, [command, *hooks.values()], [text, *filled.values()])
             unseen = ", ".join(f"{name}={shown_as[name]}" for name in names if name not in shown)
-            seen = _filled(command, shown_as)
+            seen = _fill(command, shown_as)
             label = first = hide_secrets(f"{seen} ({unseen})" if unseen else seen)
             for time in itertools.count(2):
                 if label not in expanded:
                     break
                 label = f"{first} #{time}"  # the same command again, or the same but for a secret
             veiled = {
-                place: Veiled(filled[place], _filled(hook, shown_as))
-                for place, hook in hooks.items()
+                place: Veiled(filled[place], _fill(hook, shown_as)) for place, hook in hooks.items()
             }
             expanded[label] = _Command(Veiled(text, seen), veiled, shown_as)
     return expanded
@@ -281,11 +280,11 @@ def _parameters_in(text: str, values: Collection[str]) -> list[str]:
     return [name for name in _PLACE.findall(text) if name in values]
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
+def _fill(text: str, values: Mapping[str, str]) -> str:
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
 
 
-def _veiled(text: Veiled) -> list[str]:
+def _veil(text: Veiled) -> list[str]:
     """Return the words of a command, each with what is shown of it."""
     words, shown = words_of(text), words_of(text.shown)
     if len(words) != len(shown):  # a secret holds spaces
@@ -295,7 +294,7 @@ def _veiled(text: Veiled) -> list[str]:
 
 def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
     def argv(text: Veiled) -> list[str]:
-        words = ["sh", "-c", text] if given["shell"] else _veiled(text)
+        words = ["sh", "-c", text] if given["shell"] else _veil(text)
         if not words:
             raise InvalidInput(
                 f"{text.shown!r} is no command, expected a program and its arguments"
@@ -374,7 +373,7 @@ def _tell(
     return family
 
 
-def _shown(family: Family) -> str:
+def _show_family(family: Family) -> str:
     """Show the table of a family; a page says below it what to do."""
     return str(family if wants_details() else replace(family, notices=()))
 

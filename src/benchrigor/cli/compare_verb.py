@@ -284,7 +284,7 @@ def reported(comparison: Comparison, labels: Sequence[str]) -> Page:
     for role, label, estimate in zip(("baseline", "candidate"), labels, estimates, strict=True):
         if estimate is not None:
             size = many(estimate.n, noun) if noun else f"n={counted(estimate.n)}"
-            text = f"{label}: {_shown(estimate, unit)}, {size}"
+            text = f"{label}: {_show_estimate(estimate, unit)}, {size}"
             lines += row(role, [text], width=_LABEL)
     lines += row("difference", [show_difference(comparison)], width=_LABEL)
     if comparison.median_ratio is not None:
@@ -302,7 +302,7 @@ def reported(comparison: Comparison, labels: Sequence[str]) -> Page:
     return page([*lines, *(line for notice in comparison.notices for line in marked(notice))])
 
 
-def _shown(estimate: Estimate, unit: str) -> str:
+def _show_estimate(estimate: Estimate, unit: str) -> str:
     """Show an estimate, and say of one that was not measured so that it is at quiet pace."""
     label = f" {AT_QUIET_PACE}" if estimate.method.startswith(AT_QUIET_PACE) else ""
     return f"{show_estimate(estimate, unit)}{label}"
@@ -313,7 +313,7 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
     places, notices = rank_runs({side.label: side.given for side in sides}, **options)
     rows = [("", "name", "estimate", "interval")]
     for place in places:
-        value, _, interval = _shown(place.estimate, _unit(sides)).partition(" [")
+        value, _, interval = _show_estimate(place.estimate, _unit(sides)).partition(" [")
         rows.append((f"{place.place}.", place.name, value, f"[{interval}"))
     lines = table(rows, "><<<")
     every = [*notices, *(notice for each in places for notice in each.estimate.notices)]

@@ -111,7 +111,7 @@ def leave(code: ExitCode) -> NoReturn:
     click.get_current_context().exit(code)
 
 
-def _unfinished(error: BaseException) -> list[RunRecord]:
+def _runs_to_finish(error: BaseException) -> list[RunRecord]:
     """Return the stored runs that an error cut short."""
     records: Any = getattr(error, "records", None) or {"": getattr(error, "record", None)}
     return [
@@ -122,7 +122,7 @@ def _unfinished(error: BaseException) -> list[RunRecord]:
     ]
 
 
-def _kept(unfinished: Sequence[RunRecord]) -> Iterator[str]:
+def _say_how_to_go_on(unfinished: Sequence[RunRecord]) -> Iterator[str]:
     """Say how to go on with runs, or how to look at sides of a comparison, which do not go on."""
     if are_in_turn(unfinished):
         rounds = " and ".join(str(len(each.rounds)) for each in unfinished)
@@ -146,7 +146,7 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
     usage = error if isinstance(error, click.UsageError) else None
     message = usage.format_message() if usage else as_typed(str(error), params) or "interrupted"
     message = hide_in_text(message)
-    unfinished = _unfinished(error)
+    unfinished = _runs_to_finish(error)
     if awaits_json():
         fields: dict[str, Any] = {"error": {"type": type(error).__name__, "message": message}}
         ids = [run.run_id for run in unfinished]
@@ -157,9 +157,9 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
     # Where `os._exit` was called is a frame of ours, and the message says it.
     if isinstance(error, WorkloadFailed) and not isinstance(error.__cause__, _NO_TRACE):
         raised = traceback.format_exception(without_our_frames(error.__cause__))
-        say("\n".join(map(_marked, raised)), err=True)
+        say("\n".join(map(_mark_further_lines, raised)), err=True)
     say(f"benchrigor: {message}", err=True)
-    for line in _kept(unfinished):
+    for line in _say_how_to_go_on(unfinished):
         remark(line)
     by_signal: int | None = getattr(error, "code", None)  # of `own_signals.EndedBySignal`
     return by_signal or next(code for kind, code in _BY_ERROR if isinstance(error, kind))
@@ -177,7 +177,7 @@ _NO_TRACE = (type(None), ExitedAtOnce)
 _LONGEST = 4_000  # characters of a part of a traceback: messages may have any length
 
 
-def _marked(part: str) -> str:
+def _mark_further_lines(part: str) -> str:
     """Mark the further lines of an exception's message, which might pass for ours."""
     part = hide_in_text(part.removesuffix("\n")[: 2 * _LONGEST])[:_LONGEST]
     return part if part[:1].isspace() else part.replace("\n", "\n  | ")

@@ -425,10 +425,10 @@ def hint(verb: str, *words: str) -> str:
 
 
 def _line(words: Iterable[str]) -> str:
-    return " ".join(map(_pasted, ["benchrigor", *words]))
+    return " ".join(map(_quote_for_shell, ["benchrigor", *words]))
 
 
-def _pasted(word: str) -> str:
+def _quote_for_shell(word: str) -> str:
     """Quote a word for a shell; what a terminal would obey, or is not UTF-8, as escapes in $''."""
     if escaped(word) == word:
         return shlex.quote(word)

@@ -136,7 +136,7 @@ def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
     from benchrigor.report import render, tabulate  # noqa: PLC0415  # not before the first call
 
     first, *others = records.values()
-    parts: list[Part] = [_compared(first, other) for other in others]
+    parts: list[Part] = [_show_ratio(first, other) for other in others]
     if wants_details():
         parts += [part for record in records.values() for part in ("", render(record))]
     else:
@@ -147,7 +147,7 @@ def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
         _say_hint(f"kept as {', '.join(kept)}", hint("show", kept[0], "--details"))
 
 
-def _compared(baseline: RunRecord, candidate: RunRecord) -> str:
+def _show_ratio(baseline: RunRecord, candidate: RunRecord) -> str:
     from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # slow to load
 
     try:
@@ -253,7 +253,7 @@ def live_line() -> Iterator[LiveLine]:
 def _line(name: str, progress: Progress, options: Options) -> str:
     wanted = [analysis for analysis in progress.analyses if analysis.metric.must_satisfy]
     if wanted and wanted[0].kind is Kind.WORK:  # rounds are the readings: their speed says more
-        parts = [many(progress.rounds, "round"), *_speed(wanted[0])]
+        parts = [many(progress.rounds, "round"), *_show_speed(wanted[0])]
         if progress.readings_needed:
             parts.append(f"about {counted(progress.readings_needed)} to go")
     else:
@@ -312,7 +312,7 @@ def _half_width(wanted: Sequence[Analysis], options: Options) -> list[str]:
     return shown
 
 
-def _speed(analysis: Analysis) -> list[str]:
+def _show_speed(analysis: Analysis) -> list[str]:
     """Show the speed roughly, as soon as there is any number."""
     if analysis.estimate is None:
         return []

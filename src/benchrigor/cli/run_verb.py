@@ -251,11 +251,11 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     if len(targets) > 1:
         _in_turn(targets, given, options, store, over_s=over_s, **ending)
         return
-    speed = _speed(given, options)
+    speed = _metric_of_work(given, options)
     choose = partial(chosen_function, against=against) if is_function else _command
     workload, metrics, subject, *notices = choose(words, given, speed)
     begin = partial(
-        _noted,
+        _begin_with_notices,
         notices,
         against.begin if against else Session,
         replace(options, target=None) if against else options,
@@ -294,7 +294,7 @@ def _against(given: dict[str, Any], targets: tuple[str, ...], store: Journal | N
     return Against(found, given["target"], store)
 
 
-def _noted(
+def _begin_with_notices(
     notices: Iterable[Notice], begin: Callable[..., Session], *given: Any, **more: Any
 ) -> Session:
     """Begin a session, and give it notices."""
@@ -325,7 +325,7 @@ def _in_turn(
         for index, (name, (workload, metrics, subject, *notices)) in enumerate(chosen.items()):
             own: dict[str, Any] = {"name": name, "subject": subject, "seed": seed_of(seed, index)}
             own |= {"store": store, "progress": line}
-            runs[name] = _noted(notices, Session, options, metrics, **own), workload
+            runs[name] = _begin_with_notices(notices, Session, options, metrics, **own), workload
         return runs
 
     with logged_to(given["log"]):
@@ -394,7 +394,7 @@ def _options(given: dict[str, Any], *, in_turn: bool) -> Options:
     return Options(**{**named, "work": given["work"] and given["work"].work})
 
 
-def _speed(given: dict[str, Any], options: Options) -> Metric | None:
+def _metric_of_work(given: dict[str, Any], options: Options) -> Metric | None:
     """Return the metric of rounds of various work; None where all are alike."""
     if options.work_range is None:
         return None

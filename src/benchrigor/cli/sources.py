@@ -198,7 +198,7 @@ def _lists_in(
         return chosen
     if is_table:
         named = _chosen(keys, list(data[0]), name, "keys", by)
-        data = _objects_wanted(data, named[: len(columns)], name)
+        data = _choose_objects(data, named[: len(columns)], name)
         for index, row in enumerate(data):
             for key in named:
                 if key not in row:
@@ -210,7 +210,7 @@ def _lists_in(
     return [data]
 
 
-def _objects_wanted(
+def _choose_objects(
     rows: Sequence[Mapping[str, Any]], readings: Sequence[str], name: str
 ) -> Sequence[Mapping[str, Any]]:
     """Return the objects that --where and --missing leave, one at least."""

@@ -23,14 +23,14 @@ def compared_files(
 ) -> SuiteComparison:
     """Compare files with the first one; ``pattern`` is searched for in the names."""
     suites = dict(
-        zip(_short([file for file, _ in files]), (_named(runs) for _, runs in files), strict=True)
+        zip(_short([file for file, _ in files]), (_by_name(runs) for _, runs in files), strict=True)
     )
     if pattern is not None:
-        suites = _filtered(suites, pattern)
+        suites = _filter_suites(suites, pattern)
     return compare_suites(suites, **options)
 
 
-def _named(runs: Sequence[RunRecord]) -> dict[str, RunRecord]:
+def _by_name(runs: Sequence[RunRecord]) -> dict[str, RunRecord]:
     """Return runs by their names; the second of a name is "name #2", as in other tables."""
     named, times = dict[str, RunRecord](), Counter[str]()
     for run in runs:
@@ -42,7 +42,7 @@ def _named(runs: Sequence[RunRecord]) -> dict[str, RunRecord]:
     return named
 
 
-def _filtered(
+def _filter_suites(
     suites: Mapping[str, Mapping[str, RunRecord]], pattern: str
 ) -> dict[str, dict[str, RunRecord]]:
     try:

@@ -172,7 +172,7 @@ def metrics_for(picks: Sequence[Pick], speed: Metric | None = None) -> tuple[Met
         must_satisfy = not any(each.must_satisfy for each in picked.values())
         beside = replace(time_metric(), must_satisfy=must_satisfy)
         return (*picked.values(), *(() if TIME.name in picked else (beside,)))
-    refuse(*(_misnamed(pick, speed) for pick in picks))
+    refuse(*(_say_what_is_misnamed(pick, speed) for pick in picks))
     units = tuple(picked.pop(pick.metric) for pick in picks if pick.unit_readings)
     picked.pop(TIME.name, None)
     first = (*units, replace(speed, must_satisfy=not units))
@@ -184,7 +184,7 @@ def _unit_of(name: str) -> str:
     return TIME.unit if name == TIME.name else ""
 
 
-def _misnamed(pick: Pick, speed: Metric) -> Iterator[str]:
+def _say_what_is_misnamed(pick: Pick, speed: Metric) -> Iterator[str]:
     """Say what is wrong with the name of a pick where work varies."""
     if pick.metric == speed.name:
         yield f"{str(pick)!r}: {speed.name!r} follows from work and duration; give another name"

@@ -104,16 +104,16 @@ class Verbs(click.Group):
         try:
             return super().invoke(ctx)
         except (BenchrigorError, KeyboardInterrupt, click.UsageError) as error:
-            ctx.exit(self._told(error, ctx))
+            ctx.exit(self._report(error, ctx))
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE):
                 raise
             message = (
                 f"{error.strerror}: what is measured may keep files open, or limit their number"
             )
-            ctx.exit(self._told(WorkloadFailed(message), ctx))
+            ctx.exit(self._report(WorkloadFailed(message), ctx))
 
-    def _told(self, error: BaseException, ctx: click.Context) -> int:
+    def _report(self, error: BaseException, ctx: click.Context) -> int:
         """Say what went wrong, unless a signal ends that; return the exit code."""
         from benchrigor.cli.exits import report_failure  # noqa: PLC0415  # loads the model
 

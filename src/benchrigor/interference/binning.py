@@ -60,7 +60,7 @@ class Quantiser:
     def values(self) -> Floats:
         """Return all values in order, as their bins have them now; shape (n,)."""
         # Pending values are merged for the answer only: looking often changes nothing.
-        centroids, _, moved, last = self._merged()
+        centroids, _, moved, last = self._merge()
         parts = [centroids[last]]
         for before, indices in reversed(self._blocks):
             parts.append(centroids[moved[indices]])
@@ -69,12 +69,12 @@ class Quantiser:
 
     def _pack(self) -> None:
         """Move the pending values into a block of their own."""
-        self._centroids, self._weights, moved, indices = self._merged()
+        self._centroids, self._weights, moved, indices = self._merge()
         small = np.uint8 if self._most <= 256 else np.uint16
         self._blocks.append((moved.astype(small), indices.astype(small)))
         self._pending = array("d")
 
-    def _merged(self) -> tuple[Floats, Floats, _Indices, _Indices]:
+    def _merge(self) -> tuple[Floats, Floats, _Indices, _Indices]:
         """Return centroids, weights, and the bins of old centroids and of pending values."""
         known = self._centroids.size
         values = np.concatenate([self._centroids, self._pending])

@@ -92,7 +92,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     (5.75, 3)
     """
     check_confidence(confidence)
-    runs = _checked(as_profiles(profiles))
+    runs = _check(as_profiles(profiles))
     whole = concatenate(volumes_as_computation(runs))
     codes, _ = group_codes(whole)
     groups = group_by_code(codes, fewest=1)
@@ -119,7 +119,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
         notices=(
             *_doubtful_runs(interferences),
             *_natural_tail(interferences),
-            *_unclustered(cleaned),
+            *_say_what_is_unclustered(cleaned),
         ),
     )
 
@@ -132,7 +132,7 @@ class _CleanRun(NamedTuple):
     means_s: Floats
 
 
-def _checked(runs: list[SegmentProfile]) -> list[SegmentProfile]:
+def _check(runs: list[SegmentProfile]) -> list[SegmentProfile]:
     """Return the runs, or raise where they cannot be compared, or are too few."""
     problems: list[str] = []
     first_of: dict[str, int] = {}
@@ -234,7 +234,7 @@ def _natural_tail(runs: Sequence[Interference]) -> Iterator[Notice]:
         yield Notice.note(Code.NATURAL_TAIL, sentence, flagged_percent=percent, limit_percent=limit)
 
 
-def _unclustered(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
+def _say_what_is_unclustered(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
     """Say how much time is in segments of no group."""
     unclustered_s = sum(profile.unclustered_s for profile in cleaned)
     if unclustered_s:

@@ -74,7 +74,7 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
     >>> merge_processes(ranks).computation
     {'work': array([20., 20.])}
     """
-    processes = sorted(_checked(as_profiles(profiles)), key=lambda each: each.process)
+    processes = sorted(_check(as_profiles(profiles)), key=lambda each: each.process)
     first = processes[0]
     if len(processes) == 1:
         return first
@@ -110,7 +110,7 @@ def as_profiles(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
     return listed
 
 
-def _checked(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
+def _check(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
     """Return the profiles, or raise where they are not of different processes of one run."""
     if not profiles:
         raise InvalidInput("profiles is empty, expected one of each process")
@@ -138,10 +138,10 @@ def _checked(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
 
 
 def _medians(columns: Sequence[_Columns]) -> _Columns:
-    return np.asarray(np.median(_binned(np.array(columns)), axis=0))
+    return np.asarray(np.median(_merge_into_bins(np.array(columns)), axis=0))
 
 
-def _binned(columns: _Columns) -> _Columns:
+def _merge_into_bins(columns: _Columns) -> _Columns:
     """Merge the values of all processes into the program's bins; strings stay."""
     if columns.dtype.kind == "U" or np.unique(columns).size <= _BINS:
         return columns
@@ -152,7 +152,7 @@ def _combine(of_processes: Sequence[_Columns], volumes: bool) -> _Columns:
     """Return the combination of the processes' values in each segment."""
     columns = np.array(of_processes)
     agree = (columns == columns[0]).all(axis=0)
-    columns = _binned(columns)
+    columns = _merge_into_bins(columns)
     if agree.all():
         return np.asarray(columns[0])
     codes: npt.NDArray[np.int64] = np.zeros(agree.size, dtype=np.int64)
@@ -162,8 +162,8 @@ def _combine(of_processes: Sequence[_Columns], volumes: bool) -> _Columns:
     _, first = np.unique(codes, return_index=True)
     most = min(_BINS, DIVERSE * agree.size) if volumes else _BINS
     if columns.dtype.kind != "U" and first.size > most:
-        return _binned(columns.sum(axis=0))
-    names = [_shown(columns[:, place].tolist()) for place in first.tolist()]
+        return _merge_into_bins(columns.sum(axis=0))
+    names = [_show_values(columns[:, place].tolist()) for place in first.tolist()]
     times = Counter(names)
     names = [
         name if times[name] == 1 else f"{name} #{code}"  # numbers that look alike, or a hash
@@ -172,7 +172,7 @@ def _combine(of_processes: Sequence[_Columns], volumes: bool) -> _Columns:
     return np.array(names)[codes]
 
 
-def _shown(values: Sequence[str | float]) -> str:
+def _show_values(values: Sequence[str | float]) -> str:
     """Show the values of all processes, in their order, the same for the same in any run."""
     shown = [value if isinstance(value, str) else f"{value:,.9g}" for value in values]
     runs = [(each, len(list(same))) for each, same in groupby(shown)]

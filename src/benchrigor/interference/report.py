@@ -76,9 +76,9 @@ def render_interference(
     rows = {
         "light": [light, show_reliability(interference)],
         "": [_probability(interference)] if whole else [],
-        "measured": [_measured(interference)],
+        "measured": [_show_measured(interference)],
         "pressure": [show_pressure(pressure or {})] if whole else [],
-        "estimated": _estimated(interference),
+        "estimated": _show_estimates(interference),
         "continuous": [continuous] if whole or continuous != _ALONE else [],
         "unclustered": [f"{unclustered:.1f}% of the time, in groups of too few segments"] * whole,
         "computation": _compared_by(interference.groups),
@@ -218,14 +218,14 @@ def _probability(interference: Interference) -> str:
     return f"probability of high interference {shown}; yellow is {yellow:.2f} to {red:.2f}"
 
 
-def _measured(interference: Interference) -> str:
+def _show_measured(interference: Interference) -> str:
     if not interference.is_measured:
         return "no delay was measured, and none is in the light"
     sources = ", ".join(f"{name} {share:.1f}%" for name, share in interference.delays.items())
     return f"{interference.measured_percent:.1f}% delay{f': {sources}' if sources else ''}"
 
 
-def _estimated(interference: Interference) -> list[str]:
+def _show_estimates(interference: Interference) -> list[str]:
     segments = many(interference.n, "segment")
     if not is_estimated(interference):
         return [f"nothing could be estimated of {segments}"]

@@ -215,11 +215,11 @@ def _cores(root: Path) -> str:
     allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)$", read_text(root / "proc/self/status"), re.M)
     if allowed is None:
         raise Unavailable(f"{root / 'proc/self/status'}: no line Cpus_allowed_list")
-    online = _count_listed(read_text(root / _CPUS / "online"))
-    return f"{_count_listed(allowed[1])} of {online}"
+    online = _count_cores(read_text(root / _CPUS / "online"))
+    return f"{_count_cores(allowed[1])} of {online}"
 
 
-def _count_listed(cores: str) -> int:
+def _count_cores(cores: str) -> int:
     """Count the cores of a list such as "0-3,8"."""
     ends = [part.partition("-") for part in cores.split(",")]
     return sum(int(last or first) - int(first) + 1 for first, _, last in ends)

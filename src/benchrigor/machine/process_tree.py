@@ -102,7 +102,7 @@ class ProcessTree:
                     self._lost_ns += waited_ns
                 return
             began_s = time.thread_time()
-            self._look_whether_stopped()
+            self._check_for_stop()
             self.read()
             if time.monotonic_ns() - self._window.since_ns >= _WINDOW_NS:
                 self._close_window()
@@ -111,7 +111,7 @@ class ProcessTree:
             cost_s = (time.thread_time() - began_s) / _COST
             wait_s = max(_SHORTEST_S, cost_s, min(missed_s, _LONGEST_S))
 
-    def _look_whether_stopped(self) -> None:
+    def _check_for_stop(self) -> None:
         """Take in whether the child was stopped by a signal, or went on, since the last look."""
         with contextlib.suppress(OSError):  # it has been waited for
             flags = os.WSTOPPED | os.WCONTINUED | os.WNOHANG

@@ -103,11 +103,11 @@ class Threshold(OneLine):
         """Return its table, as `read_thresholds` takes it by code."""
         fields = {key: value for key, value in encode(self).items() if key != "code"}
         if _is_list(fields["when"]):
-            fields["when"] = [_given(each) for each in fields["when"]]
+            fields["when"] = [_without_gaps(each) for each in fields["when"]]
         return fields
 
 
-def _given(condition: Any) -> Any:
+def _without_gaps(condition: Any) -> Any:
     """Leave out of the table of a condition what has no value."""
     if not isinstance(condition, Mapping):
         return condition
@@ -157,7 +157,7 @@ def read_thresholds(
     [(10.0, False), (60.0, True)]
     """
     defaults = tomllib.loads(_DEFAULTS.read_text(encoding="utf-8"))
-    given = source if isinstance(source, Mapping) else _parsed(source)
+    given = source if isinstance(source, Mapping) else _parse(source)
     merged = {
         code: {**defaults.get(code, {}), **table} if isinstance(table, Mapping) else table
         for code, table in given.items()
@@ -165,7 +165,7 @@ def read_thresholds(
     return checked_thresholds({**defaults, **merged})
 
 
-def _parsed(source: Path | str | None) -> Mapping[str, Any]:
+def _parse(source: Path | str | None) -> Mapping[str, Any]:
     if not isinstance(source, Path | str | None):
         raise InvalidInput(
             f"thresholds: source is {short(source)}, expected a Path, the text of a file in TOML, "

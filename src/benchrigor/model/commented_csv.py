@@ -143,7 +143,7 @@ class Part:
         self, lines: list[str], kinds: Mapping[str, Numbers | Labels], *, name: str, first: int
     ) -> None:
         self._lines, self._kinds, self._name, self._first = lines, kinds, name, first
-        columns = zip(kinds.items(), self._loaded() or self._split(), strict=True)
+        columns = zip(kinds.items(), self._load() or self._split(), strict=True)
         self.columns: dict[str, npt.NDArray[Any]] = {
             column: kind.coded(values) if isinstance(kind, Labels) else values
             for (column, kind), values in columns
@@ -156,7 +156,7 @@ class Part:
         line, cells = next(itertools.islice(self._rows(), row, None))
         return self._error(line, column, cells, expected)
 
-    def _loaded(self) -> list[Any] | None:
+    def _load(self) -> list[Any] | None:
         """Return the columns; None where there is more in them than numpy understands.
 
         A million rows take a quarter of the time that `csv` takes for them.

@@ -142,8 +142,8 @@ class Comparison(OneLine):
         ending = f" ({broken})" if broken else ""
         if self.difference is not None and self.p_value is not None:
             form = f"{{1}} minus {{0}}: {show_difference(self)}, {self.verdict}{ending}; no ratio"
-            return fitted(f"{form}{_observed(self)}", self.names)
-        form = f"no comparison of {{1}} and {{0}}{_observed(self)}{ending}: "
+            return fitted(f"{form}{_show_pairs(self)}", self.names)
+        form = f"no comparison of {{1}} and {{0}}{_show_pairs(self)}{ending}: "
         room = max(_LONGEST - len(fitted(form, self.names)), _LEAST_WHY)
         why = textwrap.shorten(within_sentence(no_number(self.notices)), room, placeholder="…")
         return fitted(form + _literal(why), self.names)
@@ -267,7 +267,7 @@ def _literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _observed(comparison: Comparison) -> str:
+def _show_pairs(comparison: Comparison) -> str:
     """Show what was observed of the pairs: both medians, and the range of their ratios."""
     if not comparison.observed:
         return ""

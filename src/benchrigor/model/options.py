@@ -183,7 +183,7 @@ class Options(OneLine):
         problems = [
             f"{name} is {value!r}, expected {expected}"
             for name, value in values.items()
-            if (expected := _expected(name, value))
+            if (expected := _expectation_of(name, value))
         ]
         quantile = attempt(problems, quantile_named, self.statistic)
         if quantile is not None and self.method != CHOICES["method"][0]:
@@ -272,7 +272,7 @@ class Options(OneLine):
         return (0, None) if self.analysis == "wps" else None
 
 
-def _expected(name: str, value: object) -> str:
+def _expectation_of(name: str, value: object) -> str:
     """Return what was expected of an option; empty when its value fits."""
     if name in CHOICES:
         return "" if value in CHOICES[name] else f"one of {', '.join(map(repr, CHOICES[name]))}"

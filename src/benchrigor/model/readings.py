@@ -270,14 +270,14 @@ class Round(OneLine):
         object.__setattr__(self, "unit_readings", units)
         object.__setattr__(self, "readings", single)
         object.__setattr__(self, "weights", weights)
-        self._take_measured(where)
+        self._take_measurements(where)
 
-    def _take_measured(self, where: str) -> None:
+    def _take_measurements(self, where: str) -> None:
         """Check clock times, delays and references, and bring each into its own shape."""
         n, problems = self.n_readings, list[str]()
         for name, kind, usual in _MEASURED:
             name_here = f"{where}: {name}"
-            taken = attempt(problems, _taken, getattr(self, name), kind, usual, n, name_here)
+            taken = attempt(problems, _take, getattr(self, name), kind, usual, n, name_here)
             object.__setattr__(self, name, taken)
         if self.references is not None and (stop := int(self.references.stops[-1])) > n:
             problems.append(f"{where}: references are of {stop} readings, and the round has {n}")
@@ -325,7 +325,7 @@ def readings_of(finished: Round, metric: str) -> Floats:
 _MEASURED = (("delays", Delays, "run queue"), ("references", References, "interpreter"))
 
 
-def _taken(given: Any, kind: type, usual: str, n: int, name: str) -> Any:
+def _take(given: Any, kind: type, usual: str, n: int, name: str) -> Any:
     """Return delays or references; of seconds for each reading, plain or by name, make them."""
     if given is None or isinstance(given, kind):
         return given

@@ -72,8 +72,8 @@ class Bench(Benchmarked):
         """
         __tracebackhide__ = True
         if awaits(func) and _is_in_loop():
-            return self._awaited(func, args, kwargs)  # type: ignore[return-value]
-        return self._measured(func, args, kwargs)
+            return self._measure_coroutine(func, args, kwargs)  # type: ignore[return-value]
+        return self._measure(func, args, kwargs)
 
     def pedantic(  # noqa: PLR0917  # positional in pytest-benchmark too
         self,
@@ -127,7 +127,7 @@ class Bench(Benchmarked):
             self._in_time(warm_up, target)
         if iterations is not None:
             self._settings["batch"] = iterations
-        return self._measured(
+        return self._measure(
             target,
             *given,
             rounds=rounds,
@@ -160,9 +160,9 @@ class Bench(Benchmarked):
         first, second = (self._in_interpreter(name, each) for each in (old, new))
         if first is None or second is None:
             timing = self._chosen("batch", "gc")
-            comparison = _as_raised(lambda: measure_pair(old, new, **timing, **options))
+            comparison = _raise_as_is(lambda: measure_pair(old, new, **timing, **options))
         else:
-            comparison = _as_raised(lambda: measure_processes(first, second, **options))
+            comparison = _raise_as_is(lambda: measure_processes(first, second, **options))
         self._suite.compared.append((self, name, comparison))
         return comparison
 
@@ -182,7 +182,7 @@ class Bench(Benchmarked):
             raise NotEstimable(comparison.notices[0])
         return comparison.ratio
 
-    def _measured(
+    def _measure(
         self,
         func: Callable[..., T],
         args: Sequence[Any],
@@ -208,7 +208,7 @@ class Bench(Benchmarked):
             result = self._in_time(
                 lambda: _called_once(func, (args, kwargs), setup, teardown), func
             )
-            _as_raised(lambda: self._keep(self._session(name, fresh).run(fresh)))
+            _raise_as_is(lambda: self._keep(self._session(name, fresh).run(fresh)))
             return result
         results: list[T] = []
         around: dict[str, Any] = {"setup": setup, "teardown": teardown}
@@ -216,7 +216,7 @@ class Bench(Benchmarked):
             around |= {"first_call_apart": False, "timeout_s": self._longest_s()}
         call = _call_of(func, *(((), {}) if setup else (args, kwargs)))
         workload = self._workload(call, meter_for(None), **around, take_first=results.append)
-        _as_raised(lambda: self._keep(self._session(name, workload, rounds).run(workload)))
+        _raise_as_is(lambda: self._keep(self._session(name, workload, rounds).run(workload)))
         return results[0]
 
     def _measure_in_both(
@@ -233,11 +233,11 @@ class Bench(Benchmarked):
         timing = {"inner": self._settings.get("batch"), **self._chosen("gc")}
         options = self._chosen(*_OPTIONS[1:]) | {"margin": self.margin}
         options |= {"budget_s": self._settings["budget"], "store": self._suite.store}
-        comparison = _as_raised(lambda: revision.compare(name, call, timing, **options))
+        comparison = _raise_as_is(lambda: revision.compare(name, call, timing, **options))
         if comparison is not None:
             self._suite.revised.append((self, name, comparison))
 
-    async def _awaited(
+    async def _measure_coroutine(
         self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """Measure a coroutine function in the loop that runs, and return its first result."""
@@ -406,7 +406,7 @@ def _call_of(
     return partial(func, *args, **kwargs) if args or kwargs else func
 
 
-def _as_raised(measure: Callable[[], T]) -> T:
+def _raise_as_is(measure: Callable[[], T]) -> T:
     """Let what a measured function raised be seen as if nothing had measured it.
 
     And so for signals, after what was started is ended.

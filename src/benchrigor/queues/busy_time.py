@@ -60,12 +60,12 @@ class BusyTime:
         now, ended = self._now(), list(self._ended)
         if not now.shape[1]:
             return ended
-        return [*ended, _warned(self._rate(now, began_s=self._began_s), ended)]
+        return [*ended, _warn_if_restless(self._rate(now, began_s=self._began_s), ended)]
 
     def _take(self, periods: Floats) -> None:
         """Take whole batches, or a piece of the open one."""
         if periods.shape[1] >= self._size:
-            units = _summed(periods, self._unit)
+            units = _sum_up(periods, self._unit)
             starts = np.arange(0, units.shape[1], self._size // self._unit, dtype=np.int64)
             batches = units if self._unit == self._size else pooled(units, starts)
         else:
@@ -88,7 +88,7 @@ class BusyTime:
             units = observed(tallied(self._begun))
             self._begun = np.zeros_like(self._begun)
         else:
-            units = _summed(piece, self._unit)
+            units = _sum_up(piece, self._unit)
         self._open = pooled(units if self._open is None else np.hstack([self._open, units]), _ALL)
 
     def _until_next_check(self) -> int:
@@ -140,7 +140,7 @@ class BusyTime:
         return pooled(batches, np.arange(full, dtype=np.int64)) if full else batches
 
 
-def _summed(periods: Floats, size: int) -> Floats:
+def _sum_up(periods: Floats, size: int) -> Floats:
     """Return each so many periods as one observation."""
     starts = np.arange(0, periods.shape[1], size, dtype=np.int64)
     return observed(tallied(np.add.reduceat(periods, starts, axis=1)))
@@ -151,7 +151,7 @@ def _is_checked_at(number: int) -> bool:
     return number % max(1, number // _CHECKS) == 0
 
 
-def _warned(rate: ServiceRate, ended: Sequence[ServiceRate]) -> ServiceRate:
+def _warn_if_restless(rate: ServiceRate, ended: Sequence[ServiceRate]) -> ServiceRate:
     """Return the rate under way, with a Notice where phases follow each other too fast."""
     last = ended[-_RESTLESS:]
     if len(last) < _RESTLESS:

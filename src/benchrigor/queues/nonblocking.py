@@ -204,7 +204,7 @@ class NonBlocking:
             self._kept.append(observed(tallied(periods[:, places])))
         # Pooling takes as long as all the rest of a short chunk.
         if ends or before + places.size >= _CHUNK:
-            kept = self._pooled([before + used for used, _ in ends])
+            kept = self._pool([before + used for used, _ in ends])
             for number, (_, quantiles) in enumerate(ends):
                 window = seen[:, number].copy(), kept[:, number : number + 1].copy()
                 self._rates.append(
@@ -214,7 +214,7 @@ class NonBlocking:
             self._kept = [kept[:, -1:].copy()]
         self._seen = seen[:, -1:].copy()
 
-    def _pooled(self, starts: list[int]) -> Floats:
+    def _pool(self, starts: list[int]) -> Floats:
         """Pool the periods that count of each window that has ended, and of the one under way."""
         return pooled(np.hstack([*self._kept, _CLOSED]), np.array([0, *starts]))
 
@@ -247,5 +247,5 @@ class NonBlocking:
             self._seen = self._waiting.sum(axis=1, keepdims=True)
             self._sums = np.array([*self._seen[[Row.PERIODS, Row.UNBLOCKED], 0], 0.0, 0.0])
         reason = self._doubt(self._sums) or RateReason.NOT_CONVERGED
-        seen, kept = self._seen[:, 0], self._pooled([])
+        seen, kept = self._seen[:, 0], self._pool([])
         return self._rate(self._mean, seen, kept, began_s=self._began_s, reason=reason)

@@ -53,7 +53,7 @@ def _stage_row(stage: WatchedStage) -> list[str]:
     rate = stage.rate
     value, interval = _UNKNOWN, ""
     if rate is not None and rate.estimate is not None:
-        value, interval = _shown(rate.estimate)
+        value, interval = _show_rate(rate.estimate)
     return [
         "●" if rate is not None and rate.converged else "○",
         stage.name,
@@ -66,7 +66,7 @@ def _stage_row(stage: WatchedStage) -> list[str]:
     ]
 
 
-def _shown(rate: Estimate) -> tuple[str, str]:
+def _show_rate(rate: Estimate) -> tuple[str, str]:
     """Show a value and its interval, both in the scale of the value."""
     scale = scale_for(rate.value, _PER_S)
     value, interval = show_scaled(rate, scale)

@@ -89,11 +89,11 @@ def render_rates(
             *title,
             *row("rate", [_number(now, speed)]),
             *row("", [_evidence(now)]),
-            *row("", [_not_converged(now, target)]),
+            *row("", [_why_not_converged(now, target)]),
             *row("service", _service(now)),
             *row("processor", _processor(now, speed)),
             *row("bytes", _bytes(now, item_bytes)),
-            *row("served", _served(now, speed, served_per_s)),
+            *row("served", _show_throughput(now, speed, served_per_s)),
             *_phases(rates, speed),
             *_notices(rates, whole=whole),
         ]
@@ -154,7 +154,7 @@ def _evidence(rate: ServiceRate) -> str:
     )
 
 
-def _not_converged(rate: ServiceRate, target: float | None) -> str:
+def _why_not_converged(rate: ServiceRate, target: float | None) -> str:
     """Return why a rate has not converged, and what to do; nothing where it has."""
     if rate.reason is None:
         return ""
@@ -216,7 +216,7 @@ def _bytes(rate: ServiceRate, item_bytes: float | None) -> list[str]:
     return [f"{speed} at {show_value(item_bytes, 'B')} each"]
 
 
-def _served(rate: ServiceRate, speed: str, served_per_s: float | None) -> list[str]:
+def _show_throughput(rate: ServiceRate, speed: str, served_per_s: float | None) -> list[str]:
     """Return the throughput, and its share of the service rate."""
     if served_per_s is None:
         return []

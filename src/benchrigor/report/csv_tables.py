@@ -106,7 +106,7 @@ def labelled(record: RunRecord, analysis: Analysis) -> Iterator[Labelled]:
     name, red = analysis.metric.name, set(record.red_rounds)
     taken = [(round_, readings_of(round_, name)) for round_ in record.rounds]
     sizes = [values.size for each, values in taken if each.plan.index not in red]
-    parts = iter(_with_disturbed(analysis, sizes))
+    parts = iter(_label_rounds(analysis, sizes))
     for each, values in taken:
         if each.plan.index in red:
             phases, kept = ["red round"] * values.size, [False] * values.size
@@ -128,7 +128,7 @@ def _of_metric(record: RunRecord, analysis: Analysis) -> Iterator[Row]:
             yield (*where, index, *row)
 
 
-def _with_disturbed(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:
+def _label_rounds(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:
     """Yield phase and use of the readings of each counted round, disturbed ones among them."""
     if (disturbed := analysis.disturbed) is None:
         yield from _parts(analysis, sizes)
@@ -147,12 +147,12 @@ def _parts(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], li
     if analysis.kind is Kind.INVOCATIONS:
         phases = iter(analysis.phases)
         for size in sizes:  # a round without readings of the metric has no phase
-            yield _labelled(next(phases, None) if size else None, size, analysis)
+            yield _label(next(phases, None) if size else None, size, analysis)
         return
     phase = analysis.phases[0] if analysis.phases else None
-    labels, kept = _labelled(phase, sum(sizes), analysis)
+    labels, kept = _label(phase, sum(sizes), analysis)
     if analysis.kind is Kind.PIECES:
-        each = (_labelled(one, one.change_points.n, analysis) for one in analysis.phases)
+        each = (_label(one, one.change_points.n, analysis) for one in analysis.phases)
         labels, kept = (list(chain.from_iterable(parts)) for parts in zip(*each, strict=True))
     start = 0
     for size in sizes:
@@ -160,7 +160,7 @@ def _parts(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], li
         start += size
 
 
-def _labelled(
+def _label(
     phase: StablePhase | None, size: int, analysis: Analysis
 ) -> tuple[list[str], list[bool]]:
     """Return phase and use of each reading of a series."""

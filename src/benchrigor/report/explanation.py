@@ -118,9 +118,12 @@ def _of_readings(analysis: Analysis, record: RunRecord) -> list[_Step]:
 
 def _of_pairs(analysis: Analysis, record: RunRecord) -> list[_Step]:
     """Explain the steps from pairs of work amount and duration to the speed."""
-    steps: list[_Step] = [_pairs(analysis, record), _left_out(analysis, record)]
+    steps: list[_Step] = [_pairs(analysis, record), _say_what_is_left_out(analysis, record)]
     if analysis.wps is None:
-        return [*steps, f"No line can be drawn, so there is no interval.{_observed(analysis)}"]
+        return [
+            *steps,
+            f"No line can be drawn, so there is no interval.{_say_what_was_observed(analysis)}",
+        ]
     return [*steps, *_line(analysis, analysis.wps), _checks(analysis, analysis.wps)]
 
 
@@ -137,7 +140,7 @@ def _pairs(analysis: Analysis, record: RunRecord) -> str:
     )
 
 
-def _left_out(analysis: Analysis, record: RunRecord) -> str:
+def _say_what_is_left_out(analysis: Analysis, record: RunRecord) -> str:
     if not analysis.left_out:
         return "All rounds count."
     number = len(analysis.left_out)
@@ -151,7 +154,7 @@ def _left_out(analysis: Analysis, record: RunRecord) -> str:
 
 def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
     """Explain how the line was fitted, and how its slope becomes the speed."""
-    observed = _observed(analysis)
+    observed = _say_what_was_observed(analysis)
     slope, per = _per_unit(fit, analysis.metric.unit)
     freedom = fit.slope.degrees_of_freedom
     student = f"Student t with {freedom:.3g} degrees of freedom" if freedom else "Its interval"
@@ -231,7 +234,7 @@ def _readings(analysis: Analysis, record: RunRecord) -> str:
     )
 
 
-def _observed(analysis: Analysis) -> str:
+def _say_what_was_observed(analysis: Analysis) -> str:
     """Say what was observed instead; empty for records from before that was kept."""
     if (observed := analysis.observed) is None:
         return ""
@@ -391,7 +394,7 @@ def _subsessions(analysis: Analysis) -> list[str]:
 def _interval(analysis: Analysis) -> str:
     estimate, unit = analysis.estimate, analysis.metric.unit
     if estimate is None:
-        return f"No interval can be given.{_observed(analysis)}"
+        return f"No interval can be given.{_say_what_was_observed(analysis)}"
     error, freedom = estimate.standard_error, estimate.degrees_of_freedom
     if error is None or freedom is None:
         return f"{show_estimate(estimate, unit)}."

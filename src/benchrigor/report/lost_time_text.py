@@ -78,11 +78,11 @@ def show_pressure(pressure: Pressure) -> str:
     """Show for how much of the time tasks waited for what; empty where that is not known."""
     if pressure and max(pressure.values()) < _NOTABLE:
         return f"hardly any: tasks waited less than {percent(_NOTABLE)} of the time"
-    shown = ", ".join(_shown(pressure))
+    shown = ", ".join(_show_pressure(pressure))
     return f"some task waited, of the time: {shown}" if shown else ""
 
 
-def _shown(pressure: Pressure) -> Iterator[str]:
+def _show_pressure(pressure: Pressure) -> Iterator[str]:
     for resource, name in _NAMES.items():
         some, full = pressure.get((resource, "some")), pressure.get((resource, "full"))
         if some is not None:

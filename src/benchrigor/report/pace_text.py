@@ -63,7 +63,7 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
         "Between readings a short loop of byte code was timed, the reference. It takes "
         f"{show_value(pace.full_s[INTERPRETER], 's')} {_FULL_PACE}. By that {show_pace(pace)}.",
         f"Where the reference takes 1% longer, a reading takes {pace.sensitivity:.2f}% ± "
-        f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}.{_worked(pace)}",
+        f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}.{_say_share(pace)}",
         f"{_told_by(pace)} At full pace it is {full.value / measured.value:.3g} of what was "
         f"measured.{levels}",
         _at_full_pace(full, pace, unit, own, f"{shared} and from the fastest references"),
@@ -88,7 +88,7 @@ def _headline(analysis: Analysis, pace: Pace) -> list[str]:
     ]
 
 
-def _worked(pace: Pace) -> str:
+def _say_share(pace: Pace) -> str:
     """Say how much of the readings the pace changes, unless it is nearly all."""
     if pace.busy > _NEARLY_ALL:
         return ""

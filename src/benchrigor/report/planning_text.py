@@ -94,12 +94,12 @@ def _rows(ruling: Ruling, unit: str) -> list[tuple[str, str, str, str]]:
     """Return what a rule finds at its stop, and below it what it finds in all readings."""
     stop, shown = "not yet", ""
     if ruling.stopped is not None:
-        stop, shown = counted(ruling.stopped), _shown(ruling.estimate, unit)
+        stop, shown = counted(ruling.stopped), _show_estimate(ruling.estimate, unit)
     elif ruling.final is None and ruling.sentence:
         return [(ruling.name, "–", "no number", "")]
     rows = [(ruling.name, stop, shown, _agrees(ruling))]
     if ruling.final is not None or ruling.sentence:
-        rows.append(("", "in all", _shown(ruling.final, unit), ""))
+        rows.append(("", "in all", _show_estimate(ruling.final, unit), ""))
     return rows
 
 
@@ -108,7 +108,7 @@ def _agrees(ruling: Ruling) -> str:
     return {None: untold, True: "yes", False: "no"}[ruling.held]
 
 
-def _shown(estimate: Estimate | None, unit: str) -> str:
+def _show_estimate(estimate: Estimate | None, unit: str) -> str:
     return "no number" if estimate is None else show_estimate(estimate, unit)
 
 

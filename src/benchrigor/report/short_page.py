@@ -108,7 +108,7 @@ def comparison_page(comparison: Comparison) -> Page:
             *_sides(comparison),
             *row("difference", [show_difference(comparison)], width=11),
             *row("data", [_evidence(comparison), _times_apart(comparison)], width=11),
-            *warnings(chosen(_unreached(comparison)), of_pairs=comparison.paired),
+            *warnings(chosen(_without_missed_targets(comparison)), of_pairs=comparison.paired),
         ]
     )
 
@@ -149,7 +149,7 @@ def _evidence(comparison: Comparison) -> str:
     return f"{show_basis(comparison)}{spent}"
 
 
-def _unreached(comparison: Comparison) -> Iterable[Notice]:
+def _without_missed_targets(comparison: Comparison) -> Iterable[Notice]:
     """Leave out that the target was missed where the verdict is clear: more would not change it."""
     is_clear = comparison.verdict is not Verdict.UNDECIDED
     return (

@@ -409,7 +409,7 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
 
 def fit_line(material: Material, analysis: Analysis) -> Analysis:
     """Fit the line through work amount and duration of the rounds that count."""
-    (work, duration_s), options = _counted(material), material.options
+    (work, duration_s), options = _count(material), material.options
     analysis = replace(analysis, n_kept=work.size, left_out=material.left_out)
     if work.size == 0:
         none = Notice.refusal(Code.TOO_FEW_READINGS, "0 rounds count, expected at least 3.", n=0)
@@ -432,7 +432,7 @@ def check_line(material: Material, analysis: Analysis) -> Analysis:
     """Check whether duration is linear in work, which takes more time than the fit."""
     if analysis.wps is None:
         return analysis
-    work, duration_s = _counted(material)
+    work, duration_s = _count(material)
     fit = check_fit(analysis.wps, work, duration_s)
     merged = duration_s - fit.overhead.value - fit.slope.value * work
     if material.options.method == MERGED:
@@ -441,7 +441,7 @@ def check_line(material: Material, analysis: Analysis) -> Analysis:
     return replace(_with_fit(fit, material, analysis), subsessions=subsessions)
 
 
-def _counted(material: Material) -> tuple[Floats, Floats]:
+def _count(material: Material) -> tuple[Floats, Floats]:
     work, duration_s = (np.delete(values, list(material.left_out)) for values in material.series)
     return work, duration_s
 

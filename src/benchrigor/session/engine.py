@@ -358,9 +358,9 @@ class Engine(Controller[RoundPlan, Round]):
             if round_.plan.index not in self._red and not (round_.cut and not round_.unit_readings)
         )
         red = left_out(len(self._red), len(self._rounds), self.options.red_rounds)
-        all_red = self._all_red(red)
+        all_red = self._describe_red(red)
         analyses = all_red or tuple(
-            self._flagged(reports[metric.name])
+            self._flag(reports[metric.name])
             if metric.name in reports
             else without_readings(metric, self._rounds)
             for metric in self._traces.metrics
@@ -395,14 +395,14 @@ class Engine(Controller[RoundPlan, Round]):
             red_rounds=tuple(self._red),
         )
 
-    def _all_red(self, red: tuple[Notice, ...]) -> tuple[Analysis, ...]:
+    def _describe_red(self, red: tuple[Notice, ...]) -> tuple[Analysis, ...]:
         """Describe the readings of rounds that are all left out; empty where one counts."""
         if not self._rounds or len(self._red) < len(self._rounds):
             return ()
         traces = Traces(self.options, self._traces.metrics or None, None, seed=self.seed)
         return traces.refused(self._rounds, red[0])
 
-    def _flagged(self, analysis: Analysis) -> Analysis:
+    def _flag(self, analysis: Analysis) -> Analysis:
         """Warn of an estimate of one process only, or one that did not reach its target."""
         estimate, metric, notices = analysis.estimate, analysis.metric, analysis.notices
         if estimate is None:

@@ -208,13 +208,13 @@ def decided(finished: Round, progress: Progress, options: Options) -> str:
         [
             f"round {finished.plan.index}: {', '.join(given)}",
             total,
-            *_known(progress, options),
+            *_show_intervals(progress, options),
             _follows(progress),
         ]
     )
 
 
-def _known(progress: Progress, options: Options) -> Iterator[str]:
+def _show_intervals(progress: Progress, options: Options) -> Iterator[str]:
     """Tell the interval of each metric that must be satisfied, and how wide it may be."""
     for analysis in progress.analyses:
         if not analysis.metric.must_satisfy:

@@ -101,7 +101,7 @@ def plan(
     least = max(evidence.second_check, math.ceil(effective * (1.0 - 1e-12)))
     if analysis.kind is Kind.PIECES:
         least = MIN_PIECES
-    return _priced(sized(pilot, least=least), known, analysis)
+    return _add_prices(sized(pilot, least=least), known, analysis)
 
 
 def _why_none(name: str, analysis: Analysis | None) -> Notice:
@@ -112,7 +112,7 @@ def _why_none(name: str, analysis: Analysis | None) -> Notice:
     return next((notice for notice in notices if notice.severity is Severity.REFUSAL), nothing)
 
 
-def _priced(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
+def _add_prices(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
     """Add name and unit, wall times, and a warning of a single process."""
     # Each invocation pays for its own warm-up, a series only once.
     once = analysis.kind not in (Kind.INVOCATIONS, Kind.PIECES)

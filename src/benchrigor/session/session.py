@@ -189,7 +189,7 @@ class Session(Engine):
         """
         self.check(finished)
         if self._store is not None:
-            self._store.append(self._begun(self._store), finished)
+            self._store.append(self._begin(self._store), finished)
         decision = self._take(finished)
         if self._progress is not None and _LOG.isEnabledFor(logging.INFO):
             _LOG.info("%s", escaped(decided(finished, self._progress, self.options)))
@@ -342,7 +342,7 @@ class Session(Engine):
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
         _LOG.info("%s", escaped(begun(self.name, self.options, len(self._rounds))))
         with (
-            ended_by_errors(self, self._rescued),
+            ended_by_errors(self, self._rescue),
             _set_up(adapted),
             closing(host) if host else nullcontext(),
             stops_noted(),
@@ -445,7 +445,7 @@ class Session(Engine):
             self._provenance = replace(known, function=getattr(workload, "function_hash", None))
         return self._provenance
 
-    def _begun(self, store: Store) -> str:
+    def _begin(self, store: Store) -> str:
         if self._run_id is None:
             self._describe()
             self._run_id = store.begin(replace(self._record(), rounds=(), analyses=()))
@@ -504,7 +504,7 @@ class Session(Engine):
             )
             self.note(Notice.note(Code.FULL_PACE_NEW, sentence))
 
-    def _rescued(self) -> RunRecord:
+    def _rescue(self) -> RunRecord:
         """Return the record after an error, even if the store fails too."""
         try:
             return self.result()

@@ -136,7 +136,7 @@ def early_size(excess: float, units: int, least: MinEvidence, kind: Kind) -> flo
 Criterion = Callable[[Progress], bool]
 
 
-def _required(progress: Progress) -> list[Analysis]:
+def _analyses_that_must(progress: Progress) -> list[Analysis]:
     return [analysis for analysis in progress.analyses if analysis.metric.must_satisfy]
 
 
@@ -176,7 +176,9 @@ def narrow_enough(options: Options) -> Criterion:
 
     No interval is narrow relative to 0. Without a target, no early look is enough.
     """
-    return lambda progress: all(_is_narrow(analysis, options) for analysis in _required(progress))
+    return lambda progress: all(
+        _is_narrow(analysis, options) for analysis in _analyses_that_must(progress)
+    )
 
 
 def _is_narrow(analysis: Analysis, options: Options) -> bool:
@@ -196,7 +198,9 @@ def minimum_effective(effective: float, early: MinEvidence | None = None) -> Cri
     all be equal; from 30 on, 20 of them must be effective.
     """
     least = early or MinEvidence(first_check=0, effective=effective, fewest=0)
-    return lambda progress: all(_is_enough(analysis, least) for analysis in _required(progress))
+    return lambda progress: all(
+        _is_enough(analysis, least) for analysis in _analyses_that_must(progress)
+    )
 
 
 def _is_enough(analysis: Analysis, least: MinEvidence) -> bool:
@@ -212,7 +216,9 @@ def _is_enough(analysis: Analysis, least: MinEvidence) -> bool:
 
 def fully_looked(options: Options) -> Criterion:
     """Require as many readings, or rounds, of each required metric as at the first full look."""
-    return lambda progress: not any(_looked_early(each, options) for each in _required(progress))
+    return lambda progress: (
+        not any(_looked_early(each, options) for each in _analyses_that_must(progress))
+    )
 
 
 def _looked_early(analysis: Analysis, options: Options) -> bool:
@@ -228,7 +234,7 @@ def mostly_stable(share: float) -> Criterion:
     """
     return lambda progress: all(
         phase.stop == analysis.n and phase.n >= share * analysis.n
-        for analysis in _required(progress)
+        for analysis in _analyses_that_must(progress)
         if analysis.kind is Kind.UNIT_READINGS
         for phase in analysis.phases
         if phase.reason is not PhaseReason.AS_ASKED

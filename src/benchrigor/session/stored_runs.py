@@ -143,7 +143,7 @@ class StoredRuns:
         for index in one_of_each_cluster(began)[:_MOST]:
             run_id = str(listed[index]["run_id"])
             if (run_id, metric) not in self._loaded:
-                self._loaded[run_id, metric] = _told(self._store.load(run_id), metric)
+                self._loaded[run_id, metric] = _read_run(self._store.load(run_id), metric)
             found = self._loaded[run_id, metric]
             if found is not None:
                 yield found
@@ -203,7 +203,7 @@ def _mean(own: Estimate, others: Sequence[Told], spread: tuple[float, float]) ->
     return with_spread(mean, spread)
 
 
-def _told(run: RunRecord, metric: str) -> _Run | None:
+def _read_run(run: RunRecord, metric: str) -> _Run | None:
     """Return a run of a known version with its headline, if it has one."""
     analysis = next((each for each in run.analyses if each.metric.name == metric), None)
     version = _version(run)

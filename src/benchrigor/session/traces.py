@@ -155,7 +155,9 @@ class Traces:
             elif kind == Kind.INVOCATIONS and self._detector is not None:
                 # Before the readings are added, because a detector may fail.
                 policy = self._material(trace).policy
-                trace.phases += cut(self._counted(values, groups), policy, self._detector)
+                trace.phases += cut(
+                    self._readings_that_count(values, groups), policy, self._detector
+                )
                 usable |= trace.phases[-1].n >= MIN_FOR_VARIANCE
             else:
                 usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
@@ -171,7 +173,7 @@ class Traces:
         if usable or not finished.cut:  # one that was cut may have had no time to give anything
             self.rejected = 0 if usable else self.rejected + 1
 
-    def _counted(self, values: Floats, groups: Groups) -> Floats:
+    def _readings_that_count(self, values: Floats, groups: Groups) -> Floats:
         """Return the readings of a restarted round that count."""
         chosen = None if self.options.disturbed == "keep" else undisturbed(groups)[0]
         return values if chosen is None else values[chosen.indices]
@@ -274,9 +276,9 @@ class Traces:
 
     def reports(self) -> dict[str, Analysis]:
         """Return the full analysis of each metric, made once for the same readings."""
-        return {name: self._reported(trace) for name, trace in self.by_name.items() if trace.n}
+        return {name: self._report(trace) for name, trace in self.by_name.items() if trace.n}
 
-    def _reported(self, trace: Trace) -> Analysis:
+    def _report(self, trace: Trace) -> Analysis:
         """Analyse for the record, even if the detector fails."""
         if trace.report is None or trace.reported < trace.n:
             fresh, trace.reported = trace.analysed == trace.n, trace.n
@@ -284,10 +286,10 @@ class Traces:
                 trace.report = report(self._material(trace), trace.analysis if fresh else None)
             except DetectorFailed as error:
                 notice = Notice.refusal(Code.DETECTOR_FAILED, f"No phases: {error}.")
-                trace.report = self._unanalysed(trace, notice)
+                trace.report = self._describe(trace, notice)
         return trace.report
 
-    def _unanalysed(self, trace: Trace, why: Notice) -> Analysis:
+    def _describe(self, trace: Trace, why: Notice) -> Analysis:
         """Describe the readings of a trace that cannot be analysed."""
         observed = observed_of(self._material(trace))
         return Analysis(
@@ -298,7 +300,7 @@ class Traces:
         """Describe rounds of which none counts."""
         for round_ in rounds:
             self.take(round_)
-        analyses = (self._unanalysed(trace, why) for trace in self.by_name.values())
+        analyses = (self._describe(trace, why) for trace in self.by_name.values())
         return tuple(replace(analysis, n=0) for analysis in analyses)
 
     @property

@@ -34,7 +34,7 @@ def kept_full_pace(machine: str) -> dict[str, float]:
 
     Empty where none are known, or the file holds something else.
     """
-    return _kept(full_pace_path(), _is_time).get(machine, {})
+    return _read_values(full_pace_path(), _is_time).get(machine, {})
 
 
 def believed(kept: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
@@ -69,7 +69,7 @@ def keep_full_pace(machine: str, seconds: Mapping[str, float]) -> None:
 
 def kept_quiet_runs(machine: str) -> dict[str, list[float]]:
     """Return the median references of a machine's quiet runs, in seconds by kind of work."""
-    return _kept(_quiet_path(), _are_times).get(machine, {})
+    return _read_values(_quiet_path(), _are_times).get(machine, {})
 
 
 def keep_quiet_run(machine: str, medians: Mapping[str, float]) -> None:
@@ -104,7 +104,7 @@ def _change(
     try:
         make_private_folder(path.parent)
         with locked(path):
-            contents = _kept(path, fits)
+            contents = _read_values(path, fits)
             change(contents)
             write_whole(path, json.dumps(contents, indent=1, sort_keys=True), private=True)
     except OSError as error:
@@ -121,7 +121,7 @@ def _better(machine: str, seconds: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def _kept(path: Path, fits: Callable[[object], bool]) -> dict[str, dict[str, Any]]:
+def _read_values(path: Path, fits: Callable[[object], bool]) -> dict[str, dict[str, Any]]:
     """Return what a file holds by machine and kind, without values that do not fit."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

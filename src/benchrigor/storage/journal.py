@@ -157,7 +157,7 @@ class Journal:
 
     def close(self) -> None:
         """Release the file, as a dropped journal does by itself; the next use opens it again."""
-        with self._explained():
+        with self._explain_failures():
             _close(self._connections, self._readers)
 
     def check(self) -> None:
@@ -244,7 +244,7 @@ class Journal:
         with self._transaction("DEFERRED") as connection:
             full_id = self._resolve(connection, run_id)
             try:
-                record = self._loaded(connection, full_id)
+                record = self._load(connection, full_id)
             except sqlite3.DatabaseError as error:
                 raise StoreFailed(
                     f"journal {self.path}: run {full_id} cannot be read: {error}{_advice(error)}; "
@@ -252,51 +252,51 @@ class Journal:
                 ) from error
         return record
 
-    def _loaded(self, connection: sqlite3.Connection, full_id: str) -> RunRecord:
+    def _load(self, connection: sqlite3.Connection, full_id: str) -> RunRecord:
         header = connection.execute(_RUN, (full_id,)).fetchone()
-        record = self._checked("run", f"run {full_id}", header, RunRecord.from_dict)
+        record = self._check("run", f"run {full_id}", header, RunRecord.from_dict)
         n_rounds, n_results = self._tally(connection, full_id)
         (there,) = connection.execute(_N_RESULTS, {"run_id": full_id}).fetchone()
         if there != n_results:
-            raise self._damaged(f"run {full_id}", _missing(there, n_results, "results"))
+            raise self._damage(f"run {full_id}", _missing(there, n_results, "results"))
         if n_results:
             row = connection.execute(_RESULT, {"run_id": full_id}).fetchone()
             name = f"the result of run {full_id}"
-            result = self._checked("result", name, row, RunRecord.from_dict)
+            result = self._check("result", name, row, RunRecord.from_dict)
             # One of fewer rounds than are stored is out of date: the run was taken up again.
             record = result if row[1] == n_rounds else record
         rounds = tuple(
-            self._checked("round", f"round {row[1]!r} of run {full_id}", row, _round_of)
+            self._check("round", f"round {row[1]!r} of run {full_id}", row, _round_of)
             for row in connection.execute(_ROUNDS, (full_id,))
         )
         if len(rounds) != n_rounds:
-            raise self._damaged(f"run {full_id}", _missing(len(rounds), n_rounds, "rounds"))
+            raise self._damage(f"run {full_id}", _missing(len(rounds), n_rounds, "rounds"))
         return replace(record, rounds=rounds, run_id=full_id)
 
-    def _checked(
+    def _check(
         self, table: str, name: str, row: Sequence[Any], decode: Callable[[dict[str, Any]], _Part]
     ) -> _Part:
         """Return what a row holds; StoreFailed when it is not as it was written."""
         *columns, content, total, text, floats = row
         why = wrong_in(columns, (content, total), (text, floats), kinds=_KINDS[table])
         if why is not None:
-            raise self._damaged(name, why)
+            raise self._damage(name, why)
         try:
             return decode(unpack(text, floats))
         except InvalidInput as error:  # such as the record of a newer version
             raise StoreFailed(f"journal {self.path}: {name} cannot be read: {error}") from error
         except Exception as error:  # whatever it may be that an older row, without checksum, holds
-            raise self._damaged(name, f"{type(error).__name__}: {error}") from error
+            raise self._damage(name, f"{type(error).__name__}: {error}") from error
 
     def _tally(self, connection: sqlite3.Connection, full_id: str) -> tuple[int, int]:
         """Return the number of rounds and results that a run has by its tally."""
         row = connection.execute(_TALLY, (full_id,)).fetchone()
         why = _wrong_tally(row)
         if why is not None:
-            raise self._damaged(f"run {full_id}", why)
+            raise self._damage(f"run {full_id}", why)
         return row[1], row[2]
 
-    def _damaged(self, name: str, why: str) -> StoreFailed:
+    def _damage(self, name: str, why: str) -> StoreFailed:
         return StoreFailed(
             f"journal {self.path}: {name} is damaged: {why}. Other runs stay readable; look for an "
             "earlier copy of the file, or measure this run again"
@@ -309,7 +309,7 @@ class Journal:
         between = "SELECT run_id FROM {} WHERE run_id BETWEEN ? AND ? LIMIT 6"
         ids = [str(row[0]) for row in connection.execute(between.format("run"), span)]
         if not ids and (lost := connection.execute(between.format("tally"), span).fetchone()):
-            raise self._damaged(f"run {lost[0]}", _LOST)
+            raise self._damage(f"run {lost[0]}", _LOST)
         if not ids:
             raise StoreFailed(f"no run {run_id!r} in {self.path}, expected the id of a stored run")
         if len(ids) > 1:
@@ -322,7 +322,7 @@ class Journal:
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[sqlite3.Connection]:
         """Run a block in one transaction: committed at its end, undone by any exception."""
-        with self._explained():
+        with self._explain_failures():
             connection = self._connection(is_reading=kind == "DEFERRED")
             try:
                 with connection:
@@ -351,7 +351,7 @@ class Journal:
         return opened
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_failures(self) -> Iterator[None]:
         """Turn every failure of the file into `StoreFailed` with advice."""
         try:
             yield

@@ -194,7 +194,7 @@ class CallableWorkload(TimedWorkload):
             self._record(recorder, self._metric, plan.readings, self._next_chunk, deadline=deadline)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
             if self._memory and self._is_first_round:
-                recorder.fact("peak_traced_memory", self._peak_traced())
+                recorder.fact("peak_traced_memory", self._trace_peak())
             if self._instructions is not None:
                 self._tell_instructions(recorder, self._instructions)
         recorder.fact("inner_loop", self.inner or 1)
@@ -230,7 +230,7 @@ class CallableWorkload(TimedWorkload):
                 self._time_first_call(seconds)
                 self._is_first_round = False
             if not self._kept_ns:
-                self.inner = self.inner or self._calibrated(0)
+                self.inner = self.inner or self._calibrate(0)
 
     def lasting_ns(self) -> int:
         """Return how long a reading lasts, from one that is still to be recorded if there is."""
@@ -250,11 +250,11 @@ class CallableWorkload(TimedWorkload):
         """
         if self._kept_ns:
             return self._kept_ns.pop(0)
-        (elapsed_ns,) = self._timed(1, done, inner=self.inner or 1)
+        (elapsed_ns,) = self._time(1, done, inner=self.inner or 1)
         return elapsed_ns
 
     @contextmanager
-    def _coroutine_refused(self) -> Iterator[None]:
+    def _refuse_coroutine(self) -> Iterator[None]:
         """Raise InvalidInput after the call inside if it only made a coroutine."""
         if self._is_coroutine:
             yield
@@ -297,8 +297,8 @@ class CallableWorkload(TimedWorkload):
 
         It is a reading where few calls are to be had in so many seconds.
         """
-        with self._coroutine_refused():
-            (first_call_ns,) = self._timed(1, None, delays=self._delays)
+        with self._refuse_coroutine():
+            (first_call_ns,) = self._time(1, None, delays=self._delays)
         if self.inner <= 1 and seconds is not None and first_call_ns > seconds * 1e9 / FEW_CALLS:
             self._kept_ns.append(first_call_ns)
         elif self._delays is not None:
@@ -309,13 +309,13 @@ class CallableWorkload(TimedWorkload):
     def _next_chunk(self, n: int, done: int, until_ns: int) -> Chunk:
         """Return up to ``n`` readings until then, after ``done`` others; kept ones first."""
         if not (self.inner or self._kept_ns):
-            self.inner = self._calibrated(done)
+            self.inner = self._calibrate(done)
         if self._kept_ns:
             return Chunk([self._kept_ns.pop(0)])
-        elapsed_ns = self._timed(n, done, inner=self.inner, delays=self._delays, until_ns=until_ns)
+        elapsed_ns = self._time(n, done, inner=self.inner, delays=self._delays, until_ns=until_ns)
         return Chunk(elapsed_ns, self.inner)
 
-    def _calibrated(self, done: int) -> int:
+    def _calibrate(self, done: int) -> int:
         """Return the calls that a reading needs to last long enough for the clock.
 
         A single call that is plainly long enough is kept, as a reading after ``done`` others.
@@ -323,7 +323,7 @@ class CallableWorkload(TimedWorkload):
         if self._setup is not None and not self._is_given:
             return 1
         enough_ns = HEADROOM * self._stopwatch.shortest_ns
-        (elapsed_ns,) = self._timed(1, done, delays=self._delays)
+        (elapsed_ns,) = self._time(1, done, delays=self._delays)
         if elapsed_ns >= NO_HICCUP * enough_ns:
             self._kept_ns.append(elapsed_ns)
             return 1
@@ -332,7 +332,7 @@ class CallableWorkload(TimedWorkload):
 
         def time_reading(inner: int) -> int:
             given = min(inner, self._most_given) if self._one_by_one else inner
-            (elapsed_ns,) = self._timed(1, None, inner=given)
+            (elapsed_ns,) = self._time(1, None, inner=given)
             elapsed_ns = elapsed_ns * inner // given
             in_seconds([elapsed_ns])  # raises where the clock went backwards
             # No call takes less than a nanosecond.
@@ -349,7 +349,7 @@ class CallableWorkload(TimedWorkload):
             self._delays.expect(elapsed_ns)
         return min(inner, self._most_given) if self._one_by_one else inner
 
-    def _timed(
+    def _time(
         self,
         n: int,
         done: int | None,
@@ -361,7 +361,7 @@ class CallableWorkload(TimedWorkload):
         """Return ``n`` readings of ``inner`` calls each, in nanoseconds; none begins after then."""
         if self._take_first is not None:
             with self._first_taken(self._take_first):
-                return self._timed(1, done, inner=inner, delays=delays, until_ns=until_ns)
+                return self._time(1, done, inner=inner, delays=delays, until_ns=until_ns)
         elapsed_ns: list[int] = []
         taken = elapsed_ns.append
         if delays is not None:
@@ -382,7 +382,7 @@ class CallableWorkload(TimedWorkload):
         with (
             self._left_if_late(elapsed_ns),
             failures_of(self.name, elapsed_ns, done, call),
-            self._watched(elapsed_ns, done),
+            self._watch(elapsed_ns, done),
         ):
             self._take_readings((self._clock.now_ns, taken, n, until_ns, loop))
         self._calls += len(elapsed_ns) * inner
@@ -408,7 +408,7 @@ class CallableWorkload(TimedWorkload):
         try:
             if delays is not None:
                 delays.resume()
-            with failures_of(name, elapsed_ns, done), self._watched(elapsed_ns, done):
+            with failures_of(name, elapsed_ns, done), self._watch(elapsed_ns, done):
                 calls = [((*amount, *args), kwargs) for args, kwargs in given]
                 reading = self._time_given(calls)
             if delays is not None:
@@ -474,12 +474,12 @@ class CallableWorkload(TimedWorkload):
             return
         clock, self._clock = self._clock, InstructionClock(counter)
         try:
-            (count,) = self._timed(1, None, inner=self.inner or 1)
+            (count,) = self._time(1, None, inner=self.inner or 1)
         finally:
             self._clock = clock
         recorder.reading("instructions", count / (self.inner or 1))
 
-    def _peak_traced(self) -> int:
+    def _trace_peak(self) -> int:
         """Return the most bytes that were allocated at once in a call, beyond those before it."""
         func = self._func
         with traced_memory(func, is_coroutine=self._is_coroutine) as (traced, peak):

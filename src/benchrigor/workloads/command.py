@@ -278,7 +278,7 @@ class CommandWorkload:
                     f"the clock moved by {ended.elapsed_ns} ns while {shown(argv)} ran, "
                     "expected more than 0; use a monotonic clock"
                 )
-            picked = self._picked(ended, stdout)
+            picked = self._pick(ended, stdout)
             for notice in ended.left_behind(self.name):
                 sentence = hide_values(notice.sentence, argv)
                 recorder.notice(replace(notice, sentence=sentence))
@@ -291,7 +291,7 @@ class CommandWorkload:
             self._record_memory(argv, recorder)
         return True
 
-    def _picked(self, ended: Ended, stdout: OutputFile) -> OutputSearch:
+    def _pick(self, ended: Ended, stdout: OutputFile) -> OutputSearch:
         """Search the output, or what can be searched until soon after the time of the round."""
         now_ns, latest_ns = self._now_ns, math.inf
         if self._until_ns is not None:
@@ -306,18 +306,18 @@ class CommandWorkload:
 
     def _opened_stdin(self, stack: ExitStack) -> BinaryIO | int:
         file = self._streams["stdin"]
-        return subprocess.DEVNULL if file is None else stack.enter_context(_opened(file, "rb"))
+        return subprocess.DEVNULL if file is None else stack.enter_context(_open(file, "rb"))
 
     def _opened_stdout(self, stack: ExitStack) -> BinaryIO | int | None:
         file = self._streams["stdout"]
         if file is None or file == "inherit":
             return subprocess.DEVNULL if file is None else None
-        return stack.enter_context(_opened(file, "wb"))
+        return stack.enter_context(_open(file, "wb"))
 
     def _record_memory(self, argv: Sequence[str], recorder: Recorder) -> None:
         """Record the peak memory of a run that does not fail, and the least that would show."""
         for _ in range(_MOST_FAILURES if self._flags["ignore_failure"] else 1):
-            ended, report = self._launched(argv)
+            ended, report = self._launch(argv)
             if ended is None:
                 return
             *memory, code = [int(each) for each in report.split()] or [ended.code]
@@ -330,7 +330,7 @@ class CommandWorkload:
         why = failure or "cannot be started"
         raise WorkloadFailed(f"{shown(argv)} {why}, in the run for its peak memory")
 
-    def _launched(self, argv: Sequence[str]) -> tuple[Ended | None, bytes]:
+    def _launch(self, argv: Sequence[str]) -> tuple[Ended | None, bytes]:
         """Run the command by the launcher, and return what the launcher reports.
 
         Without an end if there is no time to prepare it, or to conclude.
@@ -447,7 +447,7 @@ def _record_delay(ended: Ended, recorder: Recorder) -> None:
         )
 
 
-def _opened(file: str, mode: Literal["rb", "wb"]) -> BinaryIO:
+def _open(file: str, mode: Literal["rb", "wb"]) -> BinaryIO:
     try:
         return Path(file).open(mode)
     except OSError as error:

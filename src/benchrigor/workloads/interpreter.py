@@ -168,7 +168,7 @@ class InterpreterWorkload:
             "gc": gc,
             "cpus": None if cpus is None else sorted(cpus),
             "inside": None if inside is None else str(Path(inside).absolute()),
-            "given": _pickled(args, kwargs) if args or kwargs else None,
+            "given": _pickle(args, kwargs) if args or kwargs else None,
         }
         self._timeout_s = timeout_s
         self._clock = WallClock()
@@ -245,7 +245,7 @@ class InterpreterWorkload:
             printed = stderr.end()
         for notice in ended.left_behind(self.name):
             recorder.notice(notice)
-        told = _told(answer)
+        told = _decode(answer)
         if told is None and ended.cut:
             recorder.notice(_cut_off(plan))
             recorder.cut()
@@ -401,7 +401,7 @@ def located(module: str, path: list[str]) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.origin else None
 
 
-def _pickled(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
+def _pickle(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
     """Return what travels to a fresh interpreter; InvalidInput where it cannot."""
     try:
         given = pickle.dumps((tuple(args), dict(kwargs)))
@@ -440,7 +440,7 @@ def _are_free(cpus: Collection[int] | None) -> bool:
     return set(cpus) <= os.sched_getaffinity(0)
 
 
-def _told(answer: bytes) -> tuple[dict[str, Any], dict[str, Floats]] | None:
+def _decode(answer: bytes) -> tuple[dict[str, Any], dict[str, Floats]] | None:
     """Return facts and arrays of what an interpreter answered; None unless that is whole."""
     head, _, body = answer.partition(b"\n")
     try:

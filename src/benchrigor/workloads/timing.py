@@ -120,7 +120,7 @@ class TimedWorkload:
             recorder.cut()
             recorder.notice(self._patience.notice(self.name))
 
-    def _watched(self, elapsed_ns: Sequence[int], done: int | None) -> AbstractContextManager[None]:
+    def _watch(self, elapsed_ns: Sequence[int], done: int | None) -> AbstractContextManager[None]:
         """Have the time limit look after the calls inside, which add to ``elapsed_ns``."""
         if self._limit is not None:
             return self._limit.watching(elapsed_ns, done)
@@ -323,8 +323,8 @@ class Stopwatch:
         if typical_ns < self.shortest_ns:
             yield Notice.warning(
                 Code.COARSE_CLOCK,
-                f"A reading typically lasts {_shown(typical_ns)}, but a clock with steps of "
-                f"{_shown(self.resolution_ns)} needs at least {_shown(self.shortest_ns)}: "
+                f"A reading typically lasts {_show(typical_ns)}, but a clock with steps of "
+                f"{_show(self.resolution_ns)} needs at least {_show(self.shortest_ns)}: "
                 "let a reading hold more work.",
                 resolution_s=self.resolution_ns / 1e9,
                 typical_s=typical_ns / 1e9,
@@ -333,8 +333,8 @@ class Stopwatch:
         elif self.cost_ns > _COST_ALLOWED * typical_ns and Code.COARSE_CLOCK not in self._reported:
             yield Notice.note(
                 Code.CLOCK_COST,
-                f"Reading the clock takes {_shown(self.cost_ns)} of a typical reading of "
-                f"{_shown(typical_ns)}, and is not subtracted.",
+                f"Reading the clock takes {_show(self.cost_ns)} of a typical reading of "
+                f"{_show(typical_ns)}, and is not subtracted.",
                 cost_s=self.cost_ns / 1e9,
                 typical_s=typical_ns / 1e9,
             )
@@ -412,23 +412,23 @@ def hash_in(text: str, path: str) -> str | None:
     except (SyntaxError, ValueError):
         return None  # a part of an expression, of which a lambda has been one line
     for name in path.split("."):
-        found = [each for scope in found for each in _defined(scope, name)]
+        found = [each for scope in found for each in _definitions(scope, name)]
     said = "\n".join(map(ast.unparse, found))
     return hashlib.sha256(said.encode()).hexdigest()[:16] if found else None
 
 
-def _defined(scope: ast.AST, name: str) -> Iterator[ast.AST]:
+def _definitions(scope: ast.AST, name: str) -> Iterator[ast.AST]:
     """Yield what a scope defines by a name, also under conditions."""
     for node in ast.iter_child_nodes(scope):
         if isinstance(node, ast.Lambda) and name == "<lambda>":
             yield node
         elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield from _defined(node, name)
+            yield from _definitions(node, name)
         elif node.name == name:
             yield node
 
 
-def _shown(duration_ns: float) -> str:
+def _show(duration_ns: float) -> str:
     return show_value(duration_ns / 1e9, "s")
 
 

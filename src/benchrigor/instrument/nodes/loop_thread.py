@@ -59,11 +59,11 @@ class LoopThread:
     def end(self) -> None:
         """Cancel what still runs, and wait until the thread has ended; nothing in a child."""
         if os.getpid() == self._pid and self._thread.is_alive():
-            self.run(self._cancelled())
+            self.run(self._cancel_tasks())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
 
-    async def _cancelled(self) -> None:
+    async def _cancel_tasks(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for other in others:
             other.cancel()

@@ -148,15 +148,15 @@ class _Traced:
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._comm, name)
         if name in CALLS:
-            attribute = self._counted(name, attribute)
+            attribute = self._count(name, attribute)
         elif name.startswith(_MAKERS):
-            attribute = self._traced(attribute)
+            attribute = self._trace(attribute)
         else:
             return attribute
         self.__dict__[name] = attribute  # the next time without this detour
         return attribute
 
-    def _counted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _count(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         segments, call = self._segments, CALLS[name]
 
         def counted(*args: Any, **named: Any) -> Any:
@@ -175,7 +175,7 @@ class _Traced:
 
         return counted
 
-    def _traced(self, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _trace(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def traced_maker(*args: Any, **named: Any) -> Any:
             made = method(*args, **named)
             # A process outside of the new communicator gets a false one.

@@ -203,7 +203,7 @@ def _run_delay(counters: Counters, root: Path) -> Iterator[Sample]:
     yield Sample("run delay", 100.0 * sum(rises.values()) / span_s, "%")
 
 
-def _throttled(counters: Counters, root: Path) -> Iterator[Sample]:
+def _read_throttling(counters: Counters, root: Path) -> Iterator[Sample]:
     yield from counters.rates({"throttled": Throttling(root=root).delay_ns() / 1e7}, "%")
 
 
@@ -291,7 +291,7 @@ _SOURCES: _Sources = {
     "swap": (_swap, "swap used, swap free, swap in, swap out"),
     "pressure": (_pressure, ", ".join(_PRESSURE)),
     "run delay": (_run_delay, "run delay"),
-    "throttled": (_throttled, "throttled"),
+    "throttled": (_read_throttling, "throttled"),
     "storage": (_storage, "storage used, storage free, storage fullest"),
     "disk": (_disks, "disk read, disk written"),
     "network": (_network, "network received, network sent"),
@@ -303,6 +303,6 @@ _SHORT: _Sources = {
     "swap": (_swap, "swap in, swap out"),
     "pressure": (_pressure, ", ".join(_PRESSURE)),
     "run delay": (_run_delay, "run delay"),
-    "throttled": (_throttled, "throttled"),
+    "throttled": (_read_throttling, "throttled"),
 }
 SHORT_NAMES = tuple(", ".join(names for _, names in _SHORT.values()).split(", "))

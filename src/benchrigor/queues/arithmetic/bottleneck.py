@@ -87,7 +87,7 @@ def stage_of(
     notices = list(rate.estimate.notices)
     notices += [notice for notice in rate.notices if notice not in notices]
     if moments is None:
-        notices.append(_exponential_assumed(name))
+        notices.append(_say_what_is_assumed(name))
     if moments is not None and process is ServiceProcess.OTHER:
         variation = min(moments.variation, MOST_VARIATION)
         notices.extend(_beyond_models(moments.variation))
@@ -142,7 +142,7 @@ def find_bottleneck(
     >>> print(find_bottleneck(stages))
     hash is the bottleneck: 1.2 k items/s [1.2, 1.2] 95%
     """
-    loads = tuple(_load(stage, source_rate) for stage in _checked(stages, source_rate))
+    loads = tuple(_load(stage, source_rate) for stage in _check(stages, source_rate))
     lowest = min(loads, key=lambda load: load.capacity.value)
     near = [load for load in loads if load is lowest or load.capacity.low <= lowest.capacity.high]
     rivals = tuple(load.stage.name for load in near if load is not lowest)
@@ -243,7 +243,7 @@ def _beyond_models(variation: float) -> Iterator[Notice]:
         )
 
 
-def _exponential_assumed(stage: str) -> Notice:
+def _say_what_is_assumed(stage: str) -> Notice:
     return Notice.note(
         Code.EXPONENTIAL_ASSUMED,
         f"The variance of the service times of {stage!r} is not known, since that needs at least "
@@ -252,7 +252,7 @@ def _exponential_assumed(stage: str) -> Notice:
     )
 
 
-def _checked(stages: object, source_rate: Quantity | None) -> list[PipelineStage]:
+def _check(stages: object, source_rate: Quantity | None) -> list[PipelineStage]:
     """Return stages as a list; raise naming all that does not fit."""
     given = listed(stages, "stages", "PipelineStage")
     refuse(

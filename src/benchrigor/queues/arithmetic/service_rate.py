@@ -62,7 +62,7 @@ def busy_rate(
     return replace(
         rate,
         cpu_rate=_per_time(ripe, Row.CPU_ITEMS, Row.CPU, servers, confidence),
-        notices=(*rate.notices, *_dropped(total)),
+        notices=(*rate.notices, *_warn_of_dropped(total)),
     )
 
 
@@ -138,7 +138,7 @@ def _service_rate(
         servers=servers,
         delay_share=delay_share,
         moments=moments,
-        notices=tuple(_disturbed(delay_share)),
+        notices=tuple(_warn_of_delay(delay_share)),
     )
 
 
@@ -197,7 +197,7 @@ def _of_quantiles(
     )
 
 
-def _disturbed(delay_share: float | None) -> Iterator[Notice]:
+def _warn_of_delay(delay_share: float | None) -> Iterator[Notice]:
     if delay_share is not None and delay_share > DISTURBED:
         yield Notice.warning(
             Code.DISTURBED_RATE,
@@ -208,7 +208,7 @@ def _disturbed(delay_share: float | None) -> Iterator[Notice]:
         )
 
 
-def _dropped(total: Floats) -> Iterator[Notice]:
+def _warn_of_dropped(total: Floats) -> Iterator[Notice]:
     """Warn where periods do not count because their blocked time is not known."""
     dropped = 1.0 - float(total[Row.USED] / total[Row.PERIODS])
     if dropped:

@@ -64,8 +64,8 @@ class End:
         return tuple(cell.read(now_ns) for cell in self._cells)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (self.page.path, self.name, self.servers)
+        return _receive, (self.page.path, self.name, self.servers)
 
 
-def _received(path: Path, name: str, servers: int) -> End:
+def _receive(path: Path, name: str, servers: int) -> End:
     return End(reopen(path, writable=False), name, servers=servers)

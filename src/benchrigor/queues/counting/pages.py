@@ -120,7 +120,7 @@ class Page:
             raise InvalidInput(f"{self.path} is open for reading, expected writable=True")
         words = self._mapping()
         try:
-            with _locked(self.path):
+            with _lock(self.path):
                 index = words[_CLAIMED]
                 if index >= words[_CELLS]:
                     words[_REFUSED] += 1
@@ -278,7 +278,7 @@ def _remove(path: Path, creator: int | None) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     """Keep other threads and processes that claim cells of the same file out."""
     # Opened anew: a lock belongs to the open file, which forked processes share.
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)

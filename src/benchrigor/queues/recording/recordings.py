@@ -195,13 +195,13 @@ class _EndReader:
             self._check_counters(part, rows)
         servers = self._servers_of(part, rows)
         skipped = int(self._head.has_baseline and not self._last)
-        gained, rows = self._gained(part, rows, skipped), rows[skipped:]
+        gained, rows = self._differences(part, rows, skipped), rows[skipped:]
         if not rows.size:
             return None
         period_s = gained["t_s" if "t_s" in gained else "period_s"]
         if "blocked_s" in gained:
             gained["blocked"] = gained["blocked_s"]
-            gained["blocked_s"] = self._fitted(part, rows, gained, servers * period_s)
+            gained["blocked_s"] = self._fit_waiting(part, rows, gained, servers * period_s)
         return Periods(
             period_s=period_s,
             items=gained["items"],
@@ -225,7 +225,7 @@ class _EndReader:
         _refuse(part, rows, "servers", misfits, expected)
         return self._servers
 
-    def _gained(self, part: Part, rows: Ints, skipped: int) -> dict[str, Any]:
+    def _differences(self, part: Part, rows: Ints, skipped: int) -> dict[str, Any]:
         """Return what each period brought, in seconds, items or bytes, by the column's role."""
         gained = {}
         for column in self._head.counted:
@@ -242,7 +242,9 @@ class _EndReader:
             gained[role] = values / unit_of(column)
         return gained
 
-    def _fitted(self, part: Part, rows: Ints, gained: dict[str, Any], capacity_s: Floats) -> Floats:
+    def _fit_waiting(
+        self, part: Part, rows: Ints, gained: dict[str, Any], capacity_s: Floats
+    ) -> Floats:
         """Return how long it waited in each period, at most all the time of its servers."""
         blocked_s = gained["blocked_s"]
         misfits = blocked_s > capacity_s * (1.0 + _INEXACT)

@@ -62,9 +62,7 @@ class StageReader:
         self._last = totals = self._totals(span, servers)
         if self._first_ns is None:
             self._first_ns = int(span.at_ns[0])
-        return self._between(
-            totals if last is None else _joined(last, totals), servers, whole=whole
-        )
+        return self._between(totals if last is None else _join(last, totals), servers, whole=whole)
 
     def _leading(self, span: Span) -> list[int]:
         """Return the cells at which the stage serves."""
@@ -118,7 +116,7 @@ class StageReader:
             span.items[:, giving].sum(axis=1),
             span.blocked_ns[:, sorted(self._live)].sum(axis=1),
         ]
-        arrived = [_arrived(span, end) for end in self._arrivals]
+        arrived = [_count_arrivals(span, end) for end in self._arrivals]
         unknown = np.full((2, span.at_ns.size), np.nan)
         return _Totals(
             counts=np.vstack(counts),
@@ -140,13 +138,13 @@ class StageReader:
             bytes=size if counted or not served else np.nan,
             given=given if self._stage.reads and self._stage.writes else np.nan,
             arrived=np.diff(totals.arrived),
-            blocked_s=self._fitted(waited_ns, wall_ns * servers, servers) * _NANO,
+            blocked_s=self._fit_waiting(waited_ns, wall_ns * servers, servers) * _NANO,
             cpu_s=used_ns[0] * _NANO,
             delay_s=used_ns[1] * _NANO,
             whole=np.arange(wall_ns.size) >= (not whole),
         )
 
-    def _fitted(self, waited_ns: Integers, most_ns: Integers, servers: int) -> Integers:
+    def _fit_waiting(self, waited_ns: Integers, most_ns: Integers, servers: int) -> Integers:
         """Return how much of the waiting was in each period; what is too much is the next one's.
 
         A wait that ends between reading the clock and copying of its cell shows whole, and
@@ -181,7 +179,7 @@ def _cells(span: Span, ends: Iterable[End]) -> list[int]:
     return [cell for end in ends for cell in span.places[end.key]]
 
 
-def _arrived(span: Span, end: End | None) -> Floats:
+def _count_arrivals(span: Span, end: End | None) -> Floats:
     """Return what had arrived at each time; unknown where nobody counts, or no more."""
     cells = [] if end is None else _cells(span, [end])
     if all(span.closed[cell] for cell in cells):
@@ -190,7 +188,7 @@ def _arrived(span: Span, end: End | None) -> Floats:
     return counted
 
 
-def _joined(last: _Totals, totals: _Totals) -> _Totals:
+def _join(last: _Totals, totals: _Totals) -> _Totals:
     """Put the last of former totals before others."""
     counts, arrived, used_ns = (array[:, -1:] for array in last)
     arrived = np.where(np.isnan(arrived), totals.arrived[:, :1], arrived)

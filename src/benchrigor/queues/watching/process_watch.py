@@ -175,7 +175,7 @@ def watch(order: Order, wait: Callable[[float], bool]) -> MonitorReport:
         sampler.sample(now_ns)
         if now_ns >= due_ns:
             began_ns = time.thread_time_ns()
-            write_whole(order.state, json.dumps(encode(_known(sampler))))
+            write_whole(order.state, json.dumps(encode(_report_of(sampler))))
             took_ns = time.thread_time_ns() - began_ns
             due_ns = now_ns + max(_EACH_NS, _LEAST_BETWEEN * took_ns)
         if sampler.nobody_left and order.launcher in sampler.owners.gone([order.launcher]):
@@ -186,7 +186,7 @@ def watch(order: Order, wait: Callable[[float], bool]) -> MonitorReport:
         run_sampler(sampler, take, wait, log=order.record)
     except Exception as error:  # noqa: BLE001  # whoever reads the report is to know
         failure = f"{type(error).__name__}: {hide_in_text(str(error))}"
-    report = _known(sampler)
+    report = _report_of(sampler)
     report = replace(report, failure=failure or report.failure)
     write_whole(order.state, json.dumps(encode(report)))
     return report
@@ -212,6 +212,6 @@ def main() -> None:
         watch(order, stopped.wait)
 
 
-def _known(sampler: Sampler) -> MonitorReport:
+def _report_of(sampler: Sampler) -> MonitorReport:
     sampler.work_off()
     return sampler.report(cost_s=time.process_time())

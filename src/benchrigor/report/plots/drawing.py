@@ -105,7 +105,7 @@ def _uprights(axes: Axes, indices: Sequence[int], **style: Any) -> None:
 def _draw_points(axes: Axes, trace: Trace) -> None:
     """Draw every reading, those that count darker than the others."""
     n = trace.series.size
-    kept = _kept(trace)
+    kept = _which_count(trace)
     style: dict[str, Any] = {"markersize": min(5.0, max(2.0, 70.0 / math.sqrt(n))), **DOTS}
     for chosen, color, label in ((~kept, PALE, "left out"), (kept, INK, "kept")):
         at = np.flatnonzero(chosen)
@@ -119,7 +119,7 @@ def _draw_columns(axes: Axes, trace: Trace) -> None:
     shares = (0.0, 0.25, 0.5, 0.75, 1.0)
     columns = np.split(trace.series, borders[1:-1])
     quantiles = np.array([np.quantile(column, shares) for column in columns]).T
-    kept = _kept(trace)[(borders[:-1] + borders[1:]) // 2]
+    kept = _which_count(trace)[(borders[:-1] + borders[1:]) // 2]
     edges = borders - 0.5
     for chosen, color, which in ((~kept, PALE, "left out"), (kept, INK, "kept")):
         if not chosen.any():
@@ -132,7 +132,7 @@ def _draw_columns(axes: Axes, trace: Trace) -> None:
         axes.stairs(middle, edges, baseline=None, linewidth=0.8, label=f"median, {which}", **style)
 
 
-def _kept(trace: Trace) -> npt.NDArray[np.bool_]:
+def _which_count(trace: Trace) -> npt.NDArray[np.bool_]:
     """Return for each reading whether it counts."""
     kept = np.zeros(trace.series.size, dtype=np.bool_)
     for start, stop in trace.kept:
@@ -248,10 +248,10 @@ def write_words(axes: Axes, trace: Trace) -> None:
     above(axes, tally, 3.0, at=1.0, right=_GAP, color=CHANGE)
     bottom = 6.0 + row * (tally.count("\n") + 1 if tally else 1 if trace.rejected else 0)
     color = CHANGE if trace.level is None else _TINTS[PhaseLabel.OTHER][1]
-    lines = _write_wrapped(axes, trace.evidence, bottom, most=3, color=color)
+    lines = _write_lines(axes, trace.evidence, bottom, most=3, color=color)
     bottom += 4.0 + row * lines
     bold = {"fontsize": 11.0, "fontweight": "bold"}
-    _write_wrapped(axes, trace.title, bottom, most=1, color=INK, **bold)
+    _write_lines(axes, trace.title, bottom, most=1, color=INK, **bold)
 
 
 def _write_number(axes: Axes, value: float, words: str) -> None:
@@ -264,7 +264,7 @@ def _write_number(axes: Axes, value: float, words: str) -> None:
     beside(axes, arrow + words, place, va="center", color=NUMBER)
 
 
-def _write_wrapped(axes: Axes, words: str, points: float, *, most: int, **style: Any) -> int:
+def _write_lines(axes: Axes, words: str, points: float, *, most: int, **style: Any) -> int:
     """Write above the axes, as wide as they are, on so many lines at most; return how many."""
     text = above(axes, words, points, **style)
     share = axes.get_window_extent().width / max(text.get_window_extent().width, 1.0)

@@ -87,7 +87,7 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
         )
     if analysis.kind is Kind.WORK:
         return draw_work(work_line(record, analysis), axes)
-    words = _named(record.options.statistic, analysis.estimate, analysis.metric.unit)
+    words = _write_number(record.options.statistic, analysis.estimate, analysis.metric.unit)
     trace = Trace(
         series=series,
         parts=_parts(record, analysis, series),
@@ -203,7 +203,7 @@ def plot_phases(
             f"phases are of a series of {phases.change_points.n} values, "
             f"expected {series.size} as in values"
         )
-    level, words = _level(estimate), _named("mean", estimate, unit)
+    level, words = _level(estimate), _write_number("mean", estimate, unit)
     if phases.start is None:
         level, words = None, next((each.sentence for each in phases.notices), str(phases.reason))
     elif estimate is None:
@@ -245,7 +245,7 @@ def _level(estimate: Estimate | None) -> tuple[float, float, float] | None:
     return None if estimate is None else (estimate.value, estimate.low, estimate.high)
 
 
-def _named(statistic: str, estimate: Estimate | None, unit: str) -> str:
+def _write_number(statistic: str, estimate: Estimate | None, unit: str) -> str:
     """Write the number on two lines: itself, and its interval; on more where they are long."""
     if estimate is None:
         return ""

@@ -47,7 +47,7 @@ def said_of(suites: SuiteComparison) -> Iterator[str]:
         counts = Counter(family.verdicts.values())
         shown = ", ".join(f"{counts[each]} {each}" for each in Verdict if counts[each])
         yield f"{file}: {shown}"
-    yield from _judged(suites)
+    yield from _say_rule(suites)
     for file, names in suites.missing.items():
         if names:
             yield f"Not in {file}: {first_few(names, _LISTED)}."
@@ -56,7 +56,7 @@ def said_of(suites: SuiteComparison) -> Iterator[str]:
 def warnings_of(suites: SuiteComparison) -> Iterator[str]:
     """Say once what weakens comparisons, with the benchmarks that it concerns unless all are."""
     concerned: dict[str, list[str]] = {}
-    for sentence, name in _told(suites):
+    for sentence, name in _warnings_of(suites):
         concerned.setdefault(sentence, []).append(name)
     for sentence, names in concerned.items():
         whose = "" if len(names) == len(suites.names) else f"{first_few(names, _SOME)}: "
@@ -97,7 +97,7 @@ def _cells(suites: SuiteComparison, file: str, name: str) -> tuple[str, str]:
     return "", "-"
 
 
-def _judged(suites: SuiteComparison) -> Iterator[str]:
+def _say_rule(suites: SuiteComparison) -> Iterator[str]:
     families = suites.families.values()
     compared = [comparison for family in families for comparison in family.comparisons.values()]
     if not compared:
@@ -110,7 +110,7 @@ def _judged(suites: SuiteComparison) -> Iterator[str]:
     )
 
 
-def _told(suites: SuiteComparison) -> Iterator[tuple[str, str]]:
+def _warnings_of(suites: SuiteComparison) -> Iterator[tuple[str, str]]:
     """Yield what weakens comparisons, or is to be done about them, with their names."""
     for name in suites.names:
         notices = [

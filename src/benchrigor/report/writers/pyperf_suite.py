@@ -56,13 +56,13 @@ def _benchmark(record: RunRecord, metric: str | None) -> Any:
         raise InvalidInput(f"{record.name} has no readings")
     unit, factor = _unit(record.name, analysis)
     told = {"name": escaped(record.name), "unit": unit}
-    common = {**_accepted(_metadata(record, analysis)), **told}
+    common = {**_metadata_of(_metadata(record, analysis)), **told}
     try:
         runs = [
             pyperf.Run(
                 values,
                 warmups=[(loops, value) for value in warmups],
-                metadata={**_accepted(facts), **common, "loops": loops},
+                metadata={**_metadata_of(facts), **common, "loops": loops},
                 collect_metadata=False,
             )
             for values, warmups, loops, facts in _runs(record, analysis, factor)
@@ -153,7 +153,7 @@ def _date(text: str) -> str | None:
     return moment.isoformat(sep=" ")
 
 
-def _accepted(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _metadata_of(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts that pyperf takes as metadata."""
     return {
         key: value for key, value in facts.items() if key not in _OURS and _is_taken(key, value)

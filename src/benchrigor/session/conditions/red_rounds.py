@@ -62,7 +62,7 @@ def measured_interference(rounds: Sequence[Round]) -> Interference | None:
     if not any(round_.delays is not None or _was_sought(round_) for round_ in rounds):
         return None
     by_round = [segments_of(round_) for round_ in rounds]
-    whole = _joined(by_round)
+    whole = _join(by_round)
     spent_s = float(whole.duration_s.sum())
     if spent_s <= 0.0:
         return None
@@ -146,7 +146,7 @@ def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
         estimate_interference,
     )
 
-    whole = _joined(by_round)
+    whole = _join(by_round)
     undelayed_s, readings = whole.duration_s - whole.delay_s, whole.readings
     excess_s = np.zeros(undelayed_s.size)
     if undelayed_s.sum() > 0.0:
@@ -298,7 +298,7 @@ def _reading_seconds(finished: Round) -> Floats:
     return seconds if seconds.size and is_own else np.array([whole_ns / 1e9])
 
 
-def _joined(by_round: Sequence[Segments]) -> Segments:
+def _join(by_round: Sequence[Segments]) -> Segments:
     """Return the segments of all rounds, in order."""
     sources = dict.fromkeys(source for round_ in by_round for source in round_.delays)
     return Segments(

@@ -87,20 +87,20 @@ def _clock(found: Examined) -> Finding:
     source = {each.name: each.value for each in found.capabilities}.get("clock source")
     step, shortest = (show_value(each, "s") for each in (found.resolution_s, found.shortest_s))
     shown = f"{f'{source}, ' if source else ''}steps of {step}: for readings from {shortest} on"
-    verdict = _graded(found.shortest_s, _COARSE_S)
+    verdict = _grade(found.shortest_s, _COARSE_S)
     return _finding("clock", shown, verdict, _OTHER_CLOCK, Code.COARSE_CLOCK)
 
 
 def _cost(cost_s: float) -> Finding:
     shown = f"{show_value(cost_s, 's')} in each reading"
-    verdict = _graded(cost_s, _SLOW_CLOCK_S)
+    verdict = _grade(cost_s, _SLOW_CLOCK_S)
     return _finding("clock cost", shown, verdict, _OTHER_CLOCK, Code.CLOCK_COST)
 
 
 def _noise(work_s: Sequence[float]) -> Finding:
     spread = statistics.stdev(work_s) / statistics.fmean(work_s)
     shown = f"±{_percent(spread)} from one tenth of a second to the next, of the same work"
-    return _finding("noise", shown, _graded(spread, _NOISE), _SPREAD, Code.CHANGING_PACE)
+    return _finding("noise", shown, _grade(spread, _NOISE), _SPREAD, Code.CHANGING_PACE)
 
 
 def _of_samples(
@@ -113,8 +113,8 @@ def _of_samples(
     """Judge samples of which others are the reason, by their sum or the greatest."""
     if not (numbers := _numbers(samples)):
         return _unknown(name, samples)
-    verdict = _graded(joined(numbers.values()), limits)
-    shown = _listed(samples).replace(f"{name} ", "")
+    verdict = _grade(joined(numbers.values()), limits)
+    shown = _list_samples(samples).replace(f"{name} ", "")
     return _finding(name, shown, verdict, _QUIETER, code)
 
 
@@ -122,7 +122,7 @@ def _others(found: Examined) -> Finding:
     named = ", ".join(f"{name} {_percent(share)}" for name, share in found.others[:_MOST_NAMED])
     busy = sum(share for _, share in found.others) if found.busy is None else found.busy
     shown = f"keep {_percent(busy)} of a processor busy{named and f': {named}'}"
-    return _finding("others", shown, _graded(busy, _OTHERS), _QUIETER, Code.DISTURBED)
+    return _finding("others", shown, _grade(busy, _OTHERS), _QUIETER, Code.DISTURBED)
 
 
 # Of a setting, whether its value is as it should be on a machine where others are busy or not,
@@ -190,7 +190,7 @@ def _alarm(threshold: Threshold, known: Mapping[str, Sample]) -> Finding:
     elif any(condition.is_over(values[condition.sample]) for condition in told):
         verdict = Fitness.OK
     advice = threshold.sentence[:1].lower() + threshold.sentence[1:].rstrip(".")
-    return _finding(threshold.code, _listed(samples), verdict, advice, Code.ALARM_STANDS)
+    return _finding(threshold.code, _list_samples(samples), verdict, advice, Code.ALARM_STANDS)
 
 
 def _finding(name: str, found: str, verdict: Fitness, advice: str, code: Code) -> Finding:
@@ -205,7 +205,7 @@ def _unknown(name: str, samples: Iterable[Sample]) -> Finding:
     return Finding(name=name, found="; ".join(reasons) or "not told", verdict=Fitness.UNKNOWN)
 
 
-def _graded(value: float, limits: tuple[float, ...]) -> Fitness:
+def _grade(value: float, limits: tuple[float, ...]) -> Fitness:
     """Return what a value means that should be small: from when on it is doubtful, and unfit."""
     doubtful, unfit = limits
     if value < doubtful:
@@ -217,7 +217,7 @@ def _numbers(samples: Iterable[Sample]) -> dict[str, float]:
     return {sample.name: float(sample.value) for sample in samples if is_number(sample.value)}
 
 
-def _listed(samples: Iterable[Sample]) -> str:
+def _list_samples(samples: Iterable[Sample]) -> str:
     return ", ".join(
         f"{sample.name} {_percent(sample.value / 100.0) if sample.unit == '%' else sample.shown}"
         for sample in samples

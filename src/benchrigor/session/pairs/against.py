@@ -82,9 +82,9 @@ class Against:
         """
         if self._session is None:
             raise TypeError("compared before begin")
-        return self._compared(self._session.result())
+        return self._compare(self._session.result())
 
-    def _compared(self, candidate: RunRecord) -> Comparison:
+    def _compare(self, candidate: RunRecord) -> Comparison:
         return compare_named(
             {label_of(self.baseline): self.baseline, "this run": candidate},
             statistic=candidate.options.statistic,
@@ -122,7 +122,7 @@ class Against:
         where = self.baseline.provenance and replace(self.baseline.provenance, source=None)
         like = replace(self.baseline, options=asked, provenance=where, run_id=None)
         try:
-            comparison = self._compared(like)
+            comparison = self._compare(like)
         except (NotComparable, NotEstimable):  # said when there are readings
             return None
         best = _at_best(comparison, _share_of_readings(comparison, like))

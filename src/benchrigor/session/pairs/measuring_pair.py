@@ -265,7 +265,7 @@ class _PairRunner:
             if delays is not None:
                 delays.begin()
             patience.taken = elapsed_ns[BASELINE]
-            self._timed(elapsed_ns, plan.order, began_ns, until_ns, delays)
+            self._time(elapsed_ns, plan.order, began_ns, until_ns, delays)
         if not patience.is_over:
             return elapsed_ns, ()
         pairs = min(map(len, elapsed_ns.values()))
@@ -274,7 +274,7 @@ class _PairRunner:
             raise WorkloadFailed(f"{self._under_way}: {notice.sentence}")
         return {name: taken[:pairs] for name, taken in elapsed_ns.items()}, (notice,)
 
-    def _timed(
+    def _time(
         self,
         elapsed_ns: Mapping[str, list[int]],
         order: Sequence[str],

@@ -88,7 +88,7 @@ class PairsOfReadings:
         """Compare the pairs so far."""
         baseline, candidate = (np.concatenate([np.empty(0), *chunk]) for chunk in self._chunks)
         self._chunks = [baseline], [candidate]
-        baseline, candidate, told = self._undisturbed(baseline, candidate)
+        baseline, candidate, told = self._leave_out_disturbed(baseline, candidate)
         try:
             refuse_zeros((BASELINE, baseline), (CANDIDATE, candidate))
             comparison, pairs = compare_pairs(baseline, candidate, self._question)
@@ -100,7 +100,7 @@ class PairsOfReadings:
             comparison=comparison, taken=self.taken, n=baseline.size, start=start, stop=stop
         )
 
-    def _undisturbed(
+    def _leave_out_disturbed(
         self, baseline: Floats, candidate: Floats
     ) -> tuple[Floats, Floats, tuple[Notice, ...]]:
         """Return the pairs that count, both of whose readings are undisturbed."""
@@ -179,12 +179,12 @@ class PairsOfInvocations:
         """Compare the pairs so far."""
         question, n = self._question, self.taken
         try:
-            comparison = self._compared()
+            comparison = self._compare()
         except NotEstimable as error:
             comparison = unknown(question, notice_of(error))
         return Look(comparison=comparison, taken=n, n=n, start=0, stop=n)
 
-    def _compared(self) -> Comparison:
+    def _compare(self) -> Comparison:
         """Compare the invocations; of single readings the quantile is that of all together."""
         question = self._question
         if self.taken < MIN_FOR_VARIANCE:

@@ -33,7 +33,7 @@ def compare_with(
     Runs of fewer rounds are not compared with more of the others, so that all tell of the same
     minutes. NotEstimable where those are too few.
     """
-    shared = _shared(records)
+    shared = _leave_shared_rounds(records)
     options = shared[baseline].options
     compared = {
         name: replace(
@@ -126,7 +126,7 @@ def _lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
     return (Notice.warning(Code.DISTURBED, sentence, **evidence), *stops)
 
 
-def _shared(records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:
+def _leave_shared_rounds(records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:
     """Leave of each run the rounds that all have."""
     whole = {name: _whole(record) for name, record in records.items()}
     count = min(map(len, whole.values()))

@@ -159,7 +159,7 @@ def compare_named(
     options |= {"statistic": statistic, "direction": direction}
     _refuse_zeros(sources)
     if paired:
-        found = _paired(sources, options)
+        found = _compare_pairs(sources, options)
         return replace(found, readings_in=_common_unit(sources), names=_names(sources))
     with _showing_readings(sources):
         analyses = [source.analysis(statistic, confidence) for source in sources]
@@ -186,7 +186,7 @@ def _names(sources: Sequence[_Source]) -> tuple[str, ...]:
     return names if names[0] != names[1] else tuple(source.label for source in sources)
 
 
-def _paired(sources: Sequence[_Source], options: Mapping[str, Any]) -> Comparison:
+def _compare_pairs(sources: Sequence[_Source], options: Mapping[str, Any]) -> Comparison:
     """Compare readings, or both sides of a comparison, pair by pair."""
     runs = [each.run for each in sources if each.run is not None]
     if are_in_turn(runs):

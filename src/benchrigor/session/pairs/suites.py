@@ -32,8 +32,8 @@ def compare_suite(
     stored = None if store is None else StoredRuns(store)
     found, refused = _compare_each(pairs, margins, stored=stored)
     if not found:
-        raise NotEstimable(_named(refused)[0])
-    return family_of(found, notices=_named(refused), independent=False)
+        raise NotEstimable(_name_refusals(refused)[0])
+    return family_of(found, notices=_name_refusals(refused), independent=False)
 
 
 def compare_suites(
@@ -65,7 +65,7 @@ def compare_suites(
         families={
             file: family_of(
                 own,
-                notices=_named(refused[file]),
+                notices=_name_refusals(refused[file]),
                 independent=False,
                 beside=[one for other in others if other != file for one in found[other].values()],
             )
@@ -101,7 +101,7 @@ def _compare_each(
     return found, refused
 
 
-def _named(refused: Mapping[str, Notice]) -> Sequence[Notice]:
+def _name_refusals(refused: Mapping[str, Notice]) -> Sequence[Notice]:
     named = refused.items()
     return [replace(each, sentence=f"{name}: {each.sentence}") for name, each in named]
 

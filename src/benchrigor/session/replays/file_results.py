@@ -69,12 +69,12 @@ def read_results(path: str | Path, *, options: Options | None = None) -> list[Ru
 
 def analysed(found: Sequence[Result], place: str, options: Options | None) -> list[RunRecord]:
     """Analyse the benchmarks of a file; all that is wrong with them is raised at once."""
-    return _each(_analysed, found, place, options)
+    return _each(_analyse, found, place, options)
 
 
 def arranged(found: Sequence[Result], place: str) -> list[RunRecord]:
     """Return the benchmarks of a file without estimates: who compares them makes those anyway."""
-    return _each(_arranged, found, place, None)
+    return _each(_arrange, found, place, None)
 
 
 def _each(
@@ -89,14 +89,14 @@ def _each(
     return [record for record in records if record is not None]
 
 
-def _arranged(found: Result, _: Options | None = None) -> RunRecord:
+def _arrange(found: Result, _: Options | None = None) -> RunRecord:
     """Check the readings of a benchmark, and say of which kind they are."""
     if isinstance(found, RunRecord):
         return retraced(found)
     options = _options_of(found, None)
     traces = Traces(options, found.metrics, None, recorded=True)
     for round_ in found.rounds:
-        with _named(found.name):
+        with _naming(found.name):
             traces.check(round_)
         traces.take(round_)
     known = {name: each.unanalysed() for name, each in traces.by_name.items()}
@@ -122,7 +122,7 @@ def _options_of(found: Recorded, options: Options | None) -> Options:
 
 
 @contextmanager
-def _named(name: str) -> Iterator[None]:
+def _naming(name: str) -> Iterator[None]:
     """Say in an error which benchmark it is about."""
     try:
         yield
@@ -130,12 +130,12 @@ def _named(name: str) -> Iterator[None]:
         raise InvalidInput(f"{name}: {problem}" for problem in error.problems) from error
 
 
-def _analysed(found: Result, options: Options | None) -> RunRecord:
+def _analyse(found: Result, options: Options | None) -> RunRecord:
     if isinstance(found, RunRecord):
         return retraced(found if options is None else _judged_by(options, found))
     options = _options_of(found, options)
     told: dict[str, Any] = {"name": found.name, "subject": found.subject, "rules": ()}
-    with _named(found.name):
+    with _naming(found.name):
         record = record_of_rounds(found.rounds, options, found.metrics, **told)
     analyses, notices = [*map(_without_counts, record.analyses)], found.notices
     if not found.rounds:

@@ -242,10 +242,10 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         notices=notices,
     )
     # Of various work, the analysis says which rounds do not count.
-    return recording if kind is Kind.WORK else _undisturbed(recording, rounds)
+    return recording if kind is Kind.WORK else _leave_out_disturbed(recording, rounds)
 
 
-def _undisturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
+def _leave_out_disturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
     """Leave the disturbed readings out, as the session did."""
     if all(each.delays is None for each in rounds):
         return recording

@@ -307,7 +307,7 @@ class WorkSchedule:
                     f"Left out: {many(further, 'round')} of larger amounts that test the line."
                 )
                 notices.append(Notice.note(Code.FURTHER_ROUNDS, sentence, rounds=further))
-            notices += [*_small_work(selection, np.array(self._work)), *self._untried()]
+            notices += [*_small_work(selection, np.array(self._work)), *self._say_what_is_untried()]
             quick = self._quick_set(selection)
             if self._planned < quick.rounds and quick.seconds > 1.1 * self._quick_s:
                 whole, each = show_value(quick.seconds, "s"), show_value(quick.shortest, "s")
@@ -315,7 +315,7 @@ class WorkSchedule:
                 notices.append(Notice.note(Code.LONG_ROUNDS, sentence, rounds=quick.rounds))
         return tuple(notices)
 
-    def _untried(self) -> list[Notice]:
+    def _say_what_is_untried(self) -> list[Notice]:
         """Say what part of the range of amounts was tried, if it is small."""
         largest = max(self._work)
         if not self._is_bounded or largest >= _SMALL_PART * self._high:

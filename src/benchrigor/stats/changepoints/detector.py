@@ -79,7 +79,7 @@ def detect_changes(
     _check(level, MIN_SEGMENT if min_segment is None else min_segment, method)
     shortest = int(min_segment or MIN_SEGMENTS[method])
     if series.size < 2 * shortest or _repeats(series) == series.size:
-        return settle_ends(series, _unchanged(series.size, level), shortest)
+        return settle_ends(series, _no_changes(series.size, level), shortest)
     if method == "edm":
         indices = detect_by_medians(series, min_segment=shortest)
         return ChangePoints(indices=indices, n=series.size, level=None, inflation=1.0)
@@ -145,7 +145,7 @@ class ChangeDetector:
         """Return the change points of all readings so far."""
         n = self._n
         if n < 2 * self._min_segment or self._repeated == n:
-            unchanged = _unchanged(n, self._level)
+            unchanged = _no_changes(n, self._level)
             return settle_ends(self._readings[:n], unchanged, self._min_segment)
         known = n if n < _SHORT else leading_bits(n, 5)
         if self._repeated >= known:
@@ -177,7 +177,7 @@ def _check(level: object, min_segment: object, method: object = "ranks") -> None
     )
 
 
-def _unchanged(n: int, level: float) -> ChangePoints:
+def _no_changes(n: int, level: float) -> ChangePoints:
     return ChangePoints(indices=(), n=n, level=float(level), inflation=1.0)
 
 

@@ -65,7 +65,9 @@ class Pruning:
             points = sorted([*points, *more])
         if len(points) < len(located):
             # Those that were dropped leave more readings to locate their neighbours by.
-            points = self._significant(self._locate(points, _beside_dropped(located, points)))
+            points = self._significant(
+                self._locate(points, _neighbours_of_dropped(located, points))
+            )
         return np.array([place for place, _ in points], dtype=np.int64)
 
     def _locate(self, points: list[_Point], only: set[_Point] | None = None) -> list[_Point]:
@@ -178,7 +180,7 @@ class Pruning:
         return found
 
 
-def _beside_dropped(before: list[_Point], after: list[_Point]) -> set[_Point]:
+def _neighbours_of_dropped(before: list[_Point], after: list[_Point]) -> set[_Point]:
     """Return the points left of which a neighbour was dropped."""
     left = set(after)
     pairs = [*pairwise(before), *pairwise(before[::-1])]

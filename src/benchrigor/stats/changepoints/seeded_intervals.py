@@ -40,7 +40,7 @@ class SeededIntervals:
         if self._short and (scales.complete > self._windows or not self._blocks):
             self._search_windows()
         n = scales.whole.n
-        start, stop = _completed(self._long, self._blocks, n // scales.grid)
+        start, stop = _complete(self._long, self._blocks, n // scales.grid)
         last_start, last_stop = _touching_end(self._long, -(-n // scales.grid))
         lasting = np.arange(start.size + last_start.size) < start.size
         start, stop = np.concatenate((start, last_start)), np.concatenate((stop, last_stop))
@@ -54,7 +54,7 @@ class SeededIntervals:
     def _search_windows(self) -> None:
         """Search the short intervals around the middle of new windows, at first up to the end."""
         scales = self._scales
-        start, stop = _completed(self._short, 0, WINDOW)
+        start, stop = _complete(self._short, 0, WINDOW)
         middle = start + stop
         first = np.arange(self._windows, scales.complete)[:, np.newaxis]
         inner = (middle < WINDOW * 3 // 2) & ((middle >= WINDOW // 2) | (first == 0))
@@ -63,7 +63,7 @@ class SeededIntervals:
         start, stop = start[at], stop[at]
         if scales.local.count > scales.complete and not self._blocks:
             last = -(-scales.local.n // scales.grid) - scales.complete * (WINDOW // 2)
-            parts = (_completed(self._short, 0, last), _touching_end(self._short, last))
+            parts = (_complete(self._short, 0, last), _touching_end(self._short, last))
             begin, end = np.concatenate(parts, axis=1)
             outer = begin + end >= WINDOW // 2
             start = np.concatenate((start, begin[outer]))
@@ -96,7 +96,7 @@ def _lengths(shortest: int, longest: int) -> list[int]:
     return lengths
 
 
-def _completed(lengths: list[int], seen: int, blocks: int) -> tuple[Ints, Ints]:
+def _complete(lengths: list[int], seen: int, blocks: int) -> tuple[Ints, Ints]:
     """Return starts and stops of the intervals that end behind ``seen``, up to ``blocks``."""
     starts = [np.zeros(0, dtype=np.int64)]
     used = [each for each in lengths if each <= blocks]

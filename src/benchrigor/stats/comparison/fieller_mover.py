@@ -52,8 +52,8 @@ class Contrast:
         """Return the contrast with either value in a unit of its own."""
         return replace(
             self,
-            baseline=_scaled(self.baseline, unit),
-            candidate=_scaled(self.candidate, candidate_unit),
+            baseline=_scale(self.baseline, unit),
+            candidate=_scale(self.candidate, candidate_unit),
         )
 
     def parts(self, weights: Weights, *, down: bool) -> tuple[float, float]:
@@ -208,7 +208,7 @@ def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> 
     return math.ceil(k * (1.0 - 1e-12))
 
 
-def _scaled(uncertain: UncertainValue, unit: float) -> UncertainValue:
+def _scale(uncertain: UncertainValue, unit: float) -> UncertainValue:
     value, below, above = uncertain.value / unit, uncertain.below / unit, uncertain.above / unit
     return replace(uncertain, value=value, below=below, above=above)
 

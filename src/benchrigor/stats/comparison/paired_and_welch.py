@@ -71,7 +71,7 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
         unit=units.pop() if len(units) == 1 and "run" not in units else None,
         n=one.n + two.n,
         n_effective=one.n_effective + two.n_effective,
-        notices=(*_processes(single), *_merged(one.notices, two.notices)),
+        notices=(*_processes(single), *_merge(one.notices, two.notices)),
     )
 
 
@@ -88,7 +88,7 @@ def paired_invocations(
         for side, estimation in zip(kept.T, estimations, strict=True)
     )
     # Only constant differences matter, not constant values of either sample.
-    weak = [each for each in _merged(one.notices, two.notices) if each.code is not Code.CONSTANT]
+    weak = [each for each in _merge(one.notices, two.notices) if each.code is not Code.CONSTANT]
     constant = [notice for notice in basis.notices if notice.code is Code.CONSTANT]
     return replace(basis, baseline=one, candidate=two, notices=(*weak, *constant))
 
@@ -120,7 +120,7 @@ def paired_readings(
             unit="pair",
             n=one.n,
             n_effective=min(one.n_effective, two.n_effective),
-            notices=_merged(one.notices, two.notices),
+            notices=_merge(one.notices, two.notices),
         )
     only = _holds_for("The pairs are from one run", "this run only")
     return replace(basis, notices=(only, *basis.notices))
@@ -157,7 +157,7 @@ def _levels(
         unit="pair",
         n=baseline.size,
         n_effective=fits[2].n_effective,
-        notices=_prefixed("Differences", shift.notices),
+        notices=_prefix("Differences", shift.notices),
         pairs=(baseline, candidate),
     )
 
@@ -222,7 +222,7 @@ def _holds_for(who: str, which: str) -> Notice:
     return Notice.warning(Code.THIS_PROCESS_ONLY, f"{who}: the verdict holds for {which}.")
 
 
-def _merged(baseline: tuple[Notice, ...], candidate: tuple[Notice, ...]) -> tuple[Notice, ...]:
+def _merge(baseline: tuple[Notice, ...], candidate: tuple[Notice, ...]) -> tuple[Notice, ...]:
     """Join the notices of both; name the sample where only one of them has a notice."""
     one, two = (
         [notice for notice in notices if notice.code is not Code.THIS_PROCESS_ONLY]
@@ -231,10 +231,10 @@ def _merged(baseline: tuple[Notice, ...], candidate: tuple[Notice, ...]) -> tupl
     both = [each for each in one if each in two]
     return (
         *both,
-        *_prefixed("Baseline", (each for each in one if each not in both)),
-        *_prefixed("Candidate", (each for each in two if each not in both)),
+        *_prefix("Baseline", (each for each in one if each not in both)),
+        *_prefix("Candidate", (each for each in two if each not in both)),
     )
 
 
-def _prefixed(name: str, notices: Iterable[Notice]) -> tuple[Notice, ...]:
+def _prefix(name: str, notices: Iterable[Notice]) -> tuple[Notice, ...]:
     return tuple(replace(notice, sentence=f"{name}: {notice.sentence}") for notice in notices)

@@ -161,10 +161,10 @@ def estimate(
         notices = (*rejected_notices(rejected, count), *notices)
     if estimation.estimate is not None and looked_for and policy.kind is Kind.UNIT_READINGS:
         notices += short_run(series[0].size)
-    return replace(_noted(estimation, one_each(notices)), phases=tuple(phases))
+    return replace(_add_notices(estimation, one_each(notices)), phases=tuple(phases))
 
 
-def _noted(estimation: Estimation, notices: tuple[Notice, ...]) -> Estimation:
+def _add_notices(estimation: Estimation, notices: tuple[Notice, ...]) -> Estimation:
     """Put the notices on the estimation and on its estimate."""
     estimate = estimation.estimate and replace(estimation.estimate, notices=notices)
     return replace(estimation, estimate=estimate, notices=notices)
@@ -252,7 +252,7 @@ def estimate_kept(
     notices = estimation.notices
     if estimation.estimate is not None and policy.q is not None and policy.batch > 1:
         notices = (*notices, batched(policy.batch))
-    return replace(_noted(estimation, notices), kept=tuple(kept))
+    return replace(_add_notices(estimation, notices), kept=tuple(kept))
 
 
 def _combined(kept: Sequence[Floats | None], policy: Policy, weights: Floats | None) -> Estimation:
@@ -281,7 +281,7 @@ def _of_series(series: Floats, policy: Policy, weights: Floats | None) -> Estima
             fits = (_fit(series, policy, transients),)
             level = estimate_level(fits[0], confidence)
             values = 1.0 / series if policy.harmonic else series
-            estimate = _inverted(_among(level, values, policy), policy)
+            estimate = _invert(_among(level, values, policy), policy)
     except NotEstimable as error:
         return Estimation(fits=fits, notices=(notice_of(error),))
     return Estimation(estimate=estimate, fits=fits, notices=estimate.notices)
@@ -316,7 +316,7 @@ def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> Level
 _fit_round = remembered(_fit)
 
 
-def _inverted(estimate: Estimate, policy: Policy) -> Estimate:
+def _invert(estimate: Estimate, policy: Policy) -> Estimate:
     return reciprocal(estimate) if policy.harmonic else estimate
 
 
@@ -385,7 +385,7 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
     if not estimation.fits:
         raise NotEstimable(too_few(1, MIN_FOR_VARIANCE))
     level = _among(estimate_level(estimation.fits[0], confidence), counted[0][0], policy)
-    return _inverted(_of_one(level), policy)
+    return _invert(_of_one(level), policy)
 
 
 def combine_values(

@@ -145,7 +145,7 @@ def pace_of(
 
     None with fewer than 3 segments whose references were not interrupted.
     """
-    segments = _uninterrupted(segments)
+    segments = _leave_whole(segments)
     if segments.level.size < FEWEST:
         return None
     ends = np.stack([segments.before, segments.after]) / full_s
@@ -186,7 +186,7 @@ def pace_of(
     )
 
 
-def _uninterrupted(segments: Segments) -> Segments:
+def _leave_whole(segments: Segments) -> Segments:
     """Return the segments both of whose references tell a pace."""
     ends = np.stack([segments.before, segments.after])
     if not ends.size:
@@ -296,12 +296,12 @@ def common_sensitivity(one: Pace, two: Pace, others: Sequence[Pace] = ()) -> Sen
     known = (one, two, *others)
     weights = np.array([fit.sensitivity_sd**-2 for fit in known])
     mean = float(np.average([fit.sensitivity for fit in known], weights=weights))
-    sd = float(weights.sum()) ** -0.5 * _not_shared(one.away, two.away)
+    sd = float(weights.sum()) ** -0.5 * _own_error(one.away, two.away)
     fastest = (_of_machine(each.fastest_reference or 0.0)[0] for each in (one, two))
-    return Sensitivity(mean, math.hypot(_DIFFERENCE, sd), SD_OF_FASTEST * _not_shared(*fastest))
+    return Sensitivity(mean, math.hypot(_DIFFERENCE, sd), SD_OF_FASTEST * _own_error(*fastest))
 
 
-def _not_shared(one: float, two: float) -> float:
+def _own_error(one: float, two: float) -> float:
     """Return what is left of an error that goes with either distance, in their difference."""
     return abs(one - two) / max(math.hypot(one, two), 1e-9)
 

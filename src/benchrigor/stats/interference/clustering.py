@@ -49,8 +49,8 @@ def find_clusters(series: Floats) -> Clusters:
     """
     ordered = np.sort(series)
     starts = np.concatenate([[0], cluster_starts(ordered)])
-    starts = np.concatenate(_cut(ordered, starts, 0.0, _THRESHOLD, _valleys))
-    pieces = _cut(ordered, starts, _TAIL, _SPREAD, _links)
+    starts = np.concatenate(_cut_clusters(ordered, starts, 0.0, _THRESHOLD, _valleys))
+    pieces = _cut_clusters(ordered, starts, _TAIL, _SPREAD, _links)
     chains = np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
     return Clusters(bounds_reached(series, ordered[np.concatenate(pieces)[1:]]), chains)
 
@@ -82,7 +82,7 @@ def relative_distances(low: Floats, high: Floats) -> Floats:
         return np.where(gaps > 0.0, gaps / np.minimum(np.abs(low), np.abs(high)), 0.0)
 
 
-def _cut(
+def _cut_clusters(
     ordered: Floats,
     starts: Ints,
     tail: float,

@@ -67,8 +67,8 @@ def of_run(run: RunExcess) -> Iterator[Notice]:
         yield Notice.warning(Code.FEW_SEGMENTS, sentence, n=n, wanted=wanted)
         return
     yield from _small_groups(run)
-    yield from _many_flagged(run)
-    yield from _median_moved(run)
+    yield from _warn_of_many_hits(run)
+    yield from _warn_of_moved_median(run)
     yield from _mixed_segments(run)
     yield from _chained_features(run)
     yield from _wide_groups(run)
@@ -150,7 +150,7 @@ def _small_groups(run: RunExcess) -> Iterator[Notice]:
         yield Notice.warning(Code.HIGH_SEGMENT_RATE, sentence, per_second=rate, limit=most)
 
 
-def _many_flagged(run: RunExcess) -> Iterator[Notice]:
+def _warn_of_many_hits(run: RunExcess) -> Iterator[Notice]:
     """Warn where more segments were hit than leave the median alone."""
     n, flagged = run.groups.sizes.sum(), run.flagged.sum()
     percent = run.percent(run.durations[_is_many(run.flagged, run.groups.sizes)])
@@ -170,7 +170,7 @@ def _is_many(flagged: Ints, n: Ints) -> npt.NDArray[np.bool_]:
     return np.asarray(flagged > np.maximum(_MANY_FLAGGED * n, _HIT * n + by_chance))
 
 
-def _median_moved(run: RunExcess) -> Iterator[Notice]:
+def _warn_of_moved_median(run: RunExcess) -> Iterator[Notice]:
     """Warn where half of a group or more was hit, so that its median is a disturbed duration.
 
     Then a gap lies between two quantiles, far wider than the undisturbed part below it; smooth

@@ -70,14 +70,14 @@ def phase_at_any_pace(
     if trend is not None or phase.reason in _MOVING:
         ends = trend or ends_of(series)
         if _differ(ends.first, ends.last, by=_CLIMB):
-            return _refused(phase, ends)
+            return _refuse(phase, ends)
     if (far := find_far_ends(series)) is not None:
-        return _refused(phase, far)
+        return _refuse(phase, far)
     if phase.reason is PhaseReason.RANDOM_WALK:
         return phase
     if phase.reason is PhaseReason.FEW_EFFECTIVE:
-        return _admitted(phase)
-    paced = _paced(phase, rates=rates)
+        return _take_all(phase)
+    paced = _take_all_but_cool_down(phase, rates=rates)
     levels = [each.median for each in paced.phases if each.label is PhaseLabel.OTHER]
     if not max(levels) > _FARTHEST * min(levels) > 0.0:
         return paced
@@ -85,7 +85,7 @@ def phase_at_any_pace(
         return phase
     first, last = levels[0], levels[-1]
     is_far = max(first, last) > _FARTHEST * min(first, last)
-    return _refused(phase, Trend(first=first, last=last)) if is_far else paced
+    return _refuse(phase, Trend(first=first, last=last)) if is_far else paced
 
 
 def few_in_order(series: Floats) -> Notice | None:
@@ -191,7 +191,7 @@ def _behind_warm_up(
     return replace(found, phases=(*warm_up, *found.phases))
 
 
-def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
+def _take_all_but_cool_down(phase: StablePhase, *, rates: bool) -> StablePhase:
     """Take all readings but a cool-down that stands apart from all before it."""
     last = _cool_down(phase.phases, 0, rates=rates)
     stop = phase.phases[last - 1].stop
@@ -204,7 +204,10 @@ def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
         phases=tuple(
             replace(each, label=label) for each, label in zip(phase.phases, labels, strict=True)
         ),
-        notices=(_changed([each.median for each in phase.phases[:last]], stop), *_of_ends(phase)),
+        notices=(
+            _warn_of_change([each.median for each in phase.phases[:last]], stop),
+            *_of_ends(phase),
+        ),
     )
 
 
@@ -248,7 +251,7 @@ def _stand_apart(some: Sequence[float], nearest: float, others: Sequence[float])
     return (above or below) and step > max(others) - min(others)
 
 
-def _admitted(phase: StablePhase) -> StablePhase:
+def _take_all(phase: StablePhase) -> StablePhase:
     """Take all readings of slow noise: an interval that allows for it is as wide as it is slow."""
     notice = phase.notices[0]
     independent = notice.evidence["independent"]
@@ -268,7 +271,7 @@ def _of_ends(phase: StablePhase) -> tuple[Notice, ...]:
     return tuple(notice for notice in phase.notices if notice.code is Code.TOO_FEW_TO_CALL)
 
 
-def _changed(levels: list[float], n: int) -> Notice:
+def _warn_of_change(levels: list[float], n: int) -> Notice:
     low, high = min(levels), max(levels)
     slight = len(levels) > 1 and low >= _SLIGHT * high > 0.0
     return Notice(
@@ -287,7 +290,7 @@ def say_changed(least: float, greatest: float, over: str) -> str:
     return f"Over these {over} the pace {how}: the interval is about this time, from blocks of it."
 
 
-def _refused(phase: StablePhase, trend: Trend) -> StablePhase:
+def _refuse(phase: StablePhase, trend: Trend) -> StablePhase:
     reason = phase.reason if phase.reason in _MOVING else PhaseReason.TREND
     known = phase.notices[0].evidence if phase.notices else {}
     notices = (_moving(trend, **{**known, "reason": str(reason)}),)

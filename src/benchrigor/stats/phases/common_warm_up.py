@@ -144,7 +144,7 @@ def _last_that_differs(rows: Floats, windows: Windows, reference: slice, critica
     starts, stops = windows.T
     widths = stops - starts
     sums = _sums(scores)
-    studentised, means = _studentised((sums[:, stops] - sums[:, starts]) / widths, step / widths)
+    studentised, means = _studentise((sums[:, stops] - sums[:, starts]) / widths, step / widths)
     steady = _sums(scores[:, reference].mean(axis=0))
     usual = np.array([np.abs(steady[w:] - steady[:-w]).max(initial=0.0) / w for w in widths])
     differs = np.abs(means) > _BEYOND_USUAL * usual + _ROUNDING
@@ -155,7 +155,7 @@ def _last_that_differs(rows: Floats, windows: Windows, reference: slice, critica
     profile = scores[:, start:stop].mean(axis=0)
     split = start + 1 + int(np.argmax(np.abs(np.cumsum(profile - profile.mean()))))
     behind = scores[:, split:stop].sum(axis=1)[:, None] / max(stop - split, 1)
-    shown, _ = _studentised(behind, step / np.array([stop - start]))
+    shown, _ = _studentise(behind, step / np.array([stop - start]))
     return split if abs(float(shown[0])) < _UNCLEAR_T else int(stop)
 
 
@@ -163,7 +163,7 @@ def _still_moving(rows: Floats, first: int, tolerance: float) -> Notice | None:
     """Refuse rows, which begin at reading ``first``, that still move by more than tolerated."""
     third = max(rows.shape[1] // 3, 1)
     scores, step = _scores(rows, slice(rows.shape[1] - third, None))
-    studentised, _ = _studentised(scores[:, :third].mean(axis=1)[:, None], step / np.array([third]))
+    studentised, _ = _studentise(scores[:, :third].mean(axis=1)[:, None], step / np.array([third]))
     before, after = np.median(rows[:, :third], axis=1), np.median(rows[:, -third:], axis=1)
     significant = abs(float(studentised[0])) > student_t(len(rows) - 1.0, 1.0 - _REFUSAL_LEVEL)
     if not significant or abs(float((after - before).mean())) <= tolerance:
@@ -206,7 +206,7 @@ def _both_sides(ordered: Floats, values: Floats) -> npt.NDArray[np.intp]:
     return below + np.searchsorted(ordered, values, side="right")
 
 
-def _studentised(values: Floats, steps: Floats) -> tuple[Floats, Floats]:
+def _studentise(values: Floats, steps: Floats) -> tuple[Floats, Floats]:
     """Return Student's t and the mean of each column.
 
     Few rows may agree by chance within one step of the scores, so the standard deviation is taken

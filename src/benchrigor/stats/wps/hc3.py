@@ -224,7 +224,7 @@ def _modelled_covariances(fit: Regression) -> list[Floats]:
         coefficients, _, lagged = autoregression(series, highest=_MAX_ORDER)
         if coefficients.size == 0:
             continue
-        correlations = _correlations(_unbiased(coefficients, n), n)
+        correlations = _correlations(_remove_bias(coefficients, n), n)
         spread: Floats = (
             scipy.linalg.matmul_toeplitz(correlations, (fit.inverse * sizes).T) * sizes[:, None]
         )
@@ -239,7 +239,7 @@ def _modelled_covariances(fit: Regression) -> list[Floats]:
     return covariances
 
 
-def _unbiased(coefficients: Floats, n: int) -> Floats:
+def _remove_bias(coefficients: Floats, n: int) -> Floats:
     """Correct the sum for its bias (1 + 4 sum) / n (Marriott & Pope 1954); keep it stationary."""
     total = float(coefficients.sum())
     corrected = coefficients.copy()

@@ -118,12 +118,12 @@ def fit_wps(
         wrong_choice("method", method, (LONG_RUN_VARIANCE, SUBSESSIONS, MERGED)),
         wrong_share("autocorrelation_limit", autocorrelation_limit),
     )
-    rounds = _checked(work, duration_s)
+    rounds = _check(work, duration_s)
     fitted, merged = rounds, 1
     if method == MERGED:
         *pairs, merged = merge_pairs(rounds.work, rounds.durations, autocorrelation_limit)
         fitted = replace(rounds, work=pairs[0], durations=pairs[1])
-        _check_determined(fitted.work, rounds.seconds)
+        _check_spread(fitted.work, rounds.seconds)
     line, centre = _line(fitted, estimator)
     combinations = [[0.0, 1.0], [1.0, -centre]]
     if method == MERGED:
@@ -155,7 +155,7 @@ def fit_wps(
 
 def check_fit(fit: WpsFit, work: Floats, duration_s: Floats) -> WpsFit:
     """Add bend, growth and outliers to a least-squares fit of these rounds."""
-    rounds = _checked(work, duration_s)
+    rounds = _check(work, duration_s)
     slope = fit.slope.value * (rounds.unit / rounds.seconds)
     return _with_checks(fit, rounds, slope, ESTIMATORS[0])
 
@@ -183,7 +183,7 @@ def _with_checks(fit: WpsFit, rounds: _Rounds, slope: float, estimator: str) -> 
     )
 
 
-def _checked(work: object, duration_s: object) -> _Rounds:
+def _check(work: object, duration_s: object) -> _Rounds:
     """Check amounts and durations, and that they determine a line."""
     amounts = _amounts(work)
     durations = as_series(duration_s, name="duration_s")
@@ -195,7 +195,7 @@ def _checked(work: object, duration_s: object) -> _Rounds:
     check_items(durations, durations >= 0.0, "at least 0", name="duration_s")
     unit, seconds = max(amounts), float(durations.max())
     shares = np.array([amount / unit for amount in amounts])
-    _check_determined(shares, seconds)
+    _check_spread(shares, seconds)
     return _Rounds(work=shares, durations=durations / seconds, unit=unit, seconds=seconds)
 
 
@@ -215,7 +215,7 @@ def _amounts(work: object) -> list[float]:
     return amounts
 
 
-def _check_determined(work: Floats, seconds: float) -> None:
+def _check_spread(work: Floats, seconds: float) -> None:
     """Raise unless rounds of these amounts, the longest of seconds, determine a line."""
     n = work.size
     if n < _MIN_ROUNDS:

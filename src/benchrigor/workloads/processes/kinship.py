@@ -101,7 +101,7 @@ def kill_orphans() -> None:
 
     The background jobs of a shell lose their parent when the shell ends.
     """
-    orphans = {process.pid for process in _marked() if process.session == os.getsid(0)}
+    orphans = {process.pid for process in _started_by_us() if process.session == os.getsid(0)}
     kill(orphans)
     deadline = time.monotonic() + _DYING_S
     while time.monotonic() < deadline and orphans & {process.pid for process in running()}:
@@ -142,12 +142,12 @@ def escapees(after: int = 0, *, sessions: Collection[int] = ()) -> list[str]:
 
     ``sessions`` are those that they may be in.
     """
-    pids = {process.pid for process in _marked(after) if process.session not in sessions}
+    pids = {process.pid for process in _started_by_us(after) if process.session not in sessions}
     pids |= {pid for pid in _gone_their_way if pid > after and _process(pid) is not None}
-    return [_named(pid) for pid in sorted(pids)]
+    return [_name_of(pid) for pid in sorted(pids)]
 
 
-def _marked(after: int = 0) -> Iterator[Process]:
+def _started_by_us(after: int = 0) -> Iterator[Process]:
     """Return the processes that this one started, helpers of multiprocessing apart."""
     mark = f"{MARK}={os.getpid()}".encode()
     for process in running(after):
@@ -161,7 +161,7 @@ def _is_helper(pid: int) -> bool:
     return any(helper in words for helper in _HELPERS)
 
 
-def _named(pid: int) -> str:
+def _name_of(pid: int) -> str:
     return f"{_name(pid)} (process {pid})"
 
 

@@ -226,7 +226,7 @@ def measuring() -> Iterator[None]:
     _measuring.append(1)
     limit = sys.getrecursionlimit()
     try:
-        with _exit_refused():
+        with _refuse_exit():
             yield
     finally:
         _measuring.pop()
@@ -235,7 +235,7 @@ def measuring() -> Iterator[None]:
 
 
 @contextmanager
-def _exit_refused() -> Iterator[None]:
+def _refuse_exit() -> Iterator[None]:
     """Have `_ENDS` of ``os`` raise `ExitedAtOnce` inside, in this process but not in its forks."""
     before = {name: getattr(os, name) for name in _ENDS}
     if hasattr(os._exit, "is_ours"):  # another thread measures, too

@@ -197,7 +197,7 @@ class ProcessGroup:
             self._flooded |= self._has_flooded()
             ended_by_us = self._cut or self._overran or self._flooded
             left_running = not ended_by_us and not self._gone_within(_LINGER_S)
-            escaped = self._escaped()
+            escaped = self._names_of_escaped()
         except BaseException:
             self._over.set()
             self.end(grace_s=0.0)
@@ -326,7 +326,7 @@ class ProcessGroup:
             return False
         return True
 
-    def _escaped(self) -> list[str]:
+    def _names_of_escaped(self) -> list[str]:
         """Name the processes that left the session, of which the command is not waited for."""
         if not self._let_go():
             return []

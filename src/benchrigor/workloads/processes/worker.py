@@ -402,12 +402,12 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
         if task["given"] is not None:
             args, kwargs = pickle.loads(task["given"])  # noqa: S301  # what started this wrote it
             func = functools.partial(func, *args, **kwargs)
-        arrays = _measured(func, task, facts)
+        arrays = _measure(func, task, facts)
     except Refused as error:
         facts = {"refused": str(error)}
     except BaseException as error:
         _end_copy(pid)
-        facts = {"failed": _told(error)}
+        facts = {"failed": _report_error(error)}
     _end_copy(pid)
     _answer(descriptor, facts, arrays)
     _see_to_the_end()
@@ -439,7 +439,7 @@ def _see_to_the_end() -> None:
     _thread.start_new_thread(_end_later, ())
 
 
-def _told(error: BaseException) -> str:
+def _report_error(error: BaseException) -> str:
     """Say what the target raised, and print its own lines: their end is part of the message."""
     own = trace = error.__traceback__
     while trace:
@@ -502,7 +502,7 @@ def _check(item: Any, target: str, is_given: bool) -> None:
         raise Refused(f"{target} takes arguments, expected none: name a function that gives them")
 
 
-def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[str, array[float]]:
+def _measure(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[str, array[float]]:
     """Time the function, or the steps of the generator that it makes; add facts."""
     if task["gc"] == "off":
         collector.disable()
