@@ -122,7 +122,7 @@ class LastingWorkload(Workload, Protocol):
 
 @runtime_checkable
 class PacedWorkload(Workload, Protocol):
-    """A workload that can time fixed work in turn with its readings, which tells the pace."""
+    """A workload that can time fixed work in turn with its readings, which shows the pace."""
 
     def take_turns(self) -> None:
         """Do so from the next round on."""

@@ -35,7 +35,7 @@ _CLOSED = r""""(?:\\.|[^"\\])*"|'[^']*'"""
 _QUOTED = r""""(?:\\.|[^"\\])*"?|'[^']*'?"""
 # As environment variables are written: SECRET_KEY_BASE, STRIPE_KEY, DBPASS; not BYPASS, nor PASS.
 _VARIABLE = r"(?-i:[A-Z0-9_]*_KEY(?:_BASE)?|(?!BYPASS|COMPASS)[A-Z0-9_]+PASS)"
-# No secret, whatever its name: a small number or a range, a version, a word for a choice.
+# No secret, regardless of its name: a small number or a range, a version, a word for a choice.
 _PLAIN = r"\d{1,3}(?:[-,.:]\d{1,3})*|v\d+|none|auto|basic|digest|ntlm|true|false|yes|no|on|off"
 _PLAIN += r"|inline|default|stdin"
 _VALUE = rf"""(?:{_QUOTED}|{_SCHEME}[^\s&;,'"\])}}]+)"""
@@ -47,7 +47,7 @@ _VERBS = (
 
 _SECRET_NAME = re.compile(rf"{_NAME}|{_HEADER}|{_VARIABLE}", re.IGNORECASE)
 _IS_PLAIN = re.compile(rf"-?(?:{_PLAIN})[:),;]*", re.IGNORECASE)
-# An expression of a program, behind name=: a call, an item, an attribute of what holds settings,
+# An expression of a program, after name=: a call, an item, an attribute of what holds settings,
 # or with another = a comparison.
 _IS_CODE = re.compile(
     r"=|[a-z_]+(?:\.[a-zA-Z_]+)*[(\[]|(?:self|cls|args|options|config|os)\.[a-z_.]+$"
@@ -106,7 +106,7 @@ _BEFORE_COOKIE = re.compile(r"-[a-zA-Z]*b")
 
 # After a secret's option, still an option: -v, -j4, -name, --verbose, --level=3, --.
 _OPTION = re.compile(r"-?|--|-[a-zA-Z]\d{0,3}|--?[a-z][a-z-]*\d?(?:=.*)?", re.DOTALL)
-# Programs of which -p with a word right behind it is a password.
+# Programs of which -p with a word right after it is a password.
 _WITH_P = re.compile(r"(?:.*/)?(?:(?:mysql|mariadb)[\w-]*|sshpass|7z[ar]?)")
 
 _IN_WORD = r"(?<=[a-z][a-z])'(?=(?:s|t|re|ve|ll|d|m)\b)"  # of it's and don't, which quotes nothing
@@ -215,7 +215,7 @@ class _Words:
                 return _mask(word, 2 if word.startswith("-p") else 0)
         if before.endswith(":") and re.fullmatch(
             f"{_SCHEMES}|digest", word, re.IGNORECASE
-        ):  # the secret is behind it
+        ):  # the secret is after it
             self.before = before
             return word
         return _masked_word(before, word)

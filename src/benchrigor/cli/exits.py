@@ -79,7 +79,7 @@ def code_for(record: RunRecord, *, target_given: bool) -> ExitCode:
 
 
 def code_of(comparison: Comparison, fail_on: str | None) -> ExitCode:
-    """Return the exit code of a verdict, 0 where it is not failed on."""
+    """Return the exit code of a verdict, 0 if it is not failed on."""
     if fail_on == "never":
         return ExitCode.RESULT
     if comparison.ratio is None and fail_on is None:

@@ -331,7 +331,7 @@ json_option = click.option(
     "--json",
     "as_json",
     is_flag=True,
-    is_eager=True,  # so that what is wrong with another option is told as JSON
+    is_eager=True,  # so that the problem with another option is shown as JSON
     callback=_remember_json,
     help="Print JSON, for programs.",
 )

@@ -65,7 +65,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def _columns() -> int:
-    """Return the columns of the terminal; 80 where there is none, unless COLUMNS says otherwise."""
+    """Return the columns of the terminal; 80 if there is none, unless COLUMNS says otherwise."""
     return max(shutil.get_terminal_size().columns, _FEWEST_COLUMNS)
 
 
@@ -189,7 +189,7 @@ def _outline(finished: Round) -> dict[str, Any]:
 class LiveLine:
     """One line that shows how a session stands, drawn between rounds by the thread that measures.
 
-    ``draw`` replaces the line; it is None where stderr is no terminal.
+    ``draw`` replaces the line; it is None if stderr is no terminal.
     """
 
     def __init__(self, draw: Callable[[str], object] | None) -> None:
@@ -200,7 +200,7 @@ class LiveLine:
         self._warned: set[str] = set()  # names
 
     def follow(self, name: str, options: Options, before: Callable[[], str] = str) -> None:
-        """Say what is measured, empty where several things are in turn, and what is wanted.
+        """Name the measured code (empty for several in turn), and the target.
 
         What ``before`` returns stands at the beginning of the line.
         """

@@ -83,7 +83,7 @@ def _numbers_between(text: Bytes, ends: npt.NDArray[np.int32], index: int) -> Fl
         return None
     blank = cells.translate(_BLANKED)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # of text that is no number
+        warnings.simplefilter("error", DeprecationWarning)  # of text that is not a number
         try:
             numbers = np.fromstring(blank, dtype=np.float64, sep=" ")
         except (ValueError, DeprecationWarning):

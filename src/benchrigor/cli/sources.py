@@ -26,7 +26,7 @@ from benchrigor.model.series import short
 from benchrigor.model.text import many
 from benchrigor.units import Quantity, quantity_of
 
-_COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # so many successes of so many trials
+_COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # so many successes of that many trials
 # What people read as a number: with a decimal comma, with marks between thousands.
 _LIKE_NUMBER = re.compile(r"[-+\u2212]?[\d.,'\u2019_\u00a0\u202f]*\d(e[-+]?\d+)?", re.IGNORECASE)
 _BEGINS_LIKE_NUMBER = re.compile(r"\W*\d")  # 12ms, $5, 0x10
@@ -130,7 +130,7 @@ def _plain(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
         return []
     try:
         table = _table(text, wanted, None, name)
-    except InvalidInput:  # the careful reader says what is wrong, of the whole file
+    except InvalidInput:  # the careful reader names the problem, of the whole file
         return []
     start, row = table.rows[0]
     beside = [row[index + 1].strip() for index in table.indices if index + 1 < len(row)]
@@ -261,7 +261,7 @@ def _table(text: str, wanted: Sequence[str | None], by: str | None, name: str) -
             "leave a header of numbers out with --ignore-lines"
         )
     numbers = [str(number) for number in range(len(first))]
-    # Of columns of the same name only the number tells which is meant.
+    # Of columns of the same name only the number says which is meant.
     times = Counter(first)
     columns = [
         cell if has_header and times[cell] == 1 else number

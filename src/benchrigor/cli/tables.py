@@ -1,4 +1,4 @@
-"""Tables that verbs write beside, or in place of, their report: Markdown and CSV."""
+"""Tables that verbs write next to, or in place of, their report: Markdown and CSV."""
 
 from __future__ import annotations
 

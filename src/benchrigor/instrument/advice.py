@@ -108,7 +108,7 @@ def partition_kernels(
     times
         By name of a kernel, its seconds on a node of speed 1, over all instances.
     traffic
-        By the names of two kernels, what passes between them, in any unit. Both ways count alike,
+        By the names of two kernels, what passes between them, in any unit. Both ways count equally,
         and what a kernel passes to itself does not.
     nodes
         By name of a node, its speed: 2 takes half the seconds.
@@ -121,7 +121,7 @@ def partition_kernels(
     Returns
     -------
     KernelPartition
-        A node may be left without kernels, where there are few.
+        A node may be left without kernels, if there are few.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def _batch_advice(kernel: Kernel, bound: Fraction) -> BatchAdvice:
 
 
 def _fewest(dispatch: float, work: float, bound: Fraction) -> int | None:
-    """Return the fewest instances of a batch within the bound; None where no number is enough."""
+    """Return the fewest instances of a batch within the bound; None if no number is enough."""
     if dispatch <= 0.0:
         return 1
     if work <= 0.0:
@@ -226,7 +226,7 @@ class _Graph(NamedTuple):
 
 
 def _wrong_weights(name: str, given: object, of: str, *, zero: bool = False) -> Iterator[str]:
-    """Say what is wrong with numbers by name."""
+    """Name the problem with numbers by name."""
     if not isinstance(given, Mapping) or not given:
         yield f"{name} is {short(given)}, expected a mapping from the name of {of} to a number"
         return
@@ -237,7 +237,7 @@ def _wrong_weights(name: str, given: object, of: str, *, zero: bool = False) -> 
 
 
 def _wrong_traffic(traffic: object, times: object) -> Iterator[str]:
-    """Say what is wrong with traffic between kernels."""
+    """Name the problem with traffic between kernels."""
     if not isinstance(traffic, Mapping):
         yield f"traffic is {short(traffic)}, expected a mapping from two names to a number"
         return

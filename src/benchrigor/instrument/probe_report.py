@@ -13,7 +13,7 @@ from benchrigor.report.notice_lines import marked
 
 _WORK = ".work"
 _LONGEST_LIST = 4  # kernels that the row of a node names
-_LONGEST_NAME = 24  # characters of a node, so that its kernels have room beside it
+_LONGEST_NAME = 24  # characters of a node, so that its kernels have room next to it
 
 
 def probe_table(

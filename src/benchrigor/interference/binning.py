@@ -24,7 +24,7 @@ _Small = npt.NDArray[np.unsignedinteger]
 
 
 class Quantiser:
-    """A growing column of numbers, kept exactly up to so many distinct values, else in bins.
+    """A growing column of numbers, kept exactly up to that many distinct values, else in bins.
 
     The two nearest bins are merged at their weighted mean, and values already kept move with them.
     Merging in blocks takes half a microsecond a value, and up to 256 bins 1.3 bytes.
@@ -98,7 +98,7 @@ def quantise(values: npt.ArrayLike, bins: int = 256) -> Floats:
     Returns
     -------
     numpy.ndarray
-        Shape (n,): the values themselves where no more than ``bins`` are distinct; else each is
+        Shape (n,): the values themselves if no more than ``bins`` are distinct; else each is
         the mean of those merged with it, nearest first, by distance over the smaller size.
 
     Raises

@@ -52,7 +52,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     The groups are common to all runs, the thresholds each run's own. A segment beyond its
     threshold counts as the mean of the others of its group and run. The duration is the mean over
     runs, and its interval covers how runs differ (placement, frequency, interference that slows
-    all segments alike).
+    all segments equally).
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class _CleanRun(NamedTuple):
 
 
 def _check(runs: list[SegmentProfile]) -> list[SegmentProfile]:
-    """Return the runs, or raise where they cannot be compared, or are too few."""
+    """Return the runs, or raise if they cannot be compared, or are too few."""
     problems: list[str] = []
     first_of: dict[str, int] = {}
     named = next((index for index, each in enumerate(runs) if each.program), 0)

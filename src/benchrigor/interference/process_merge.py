@@ -26,7 +26,7 @@ from benchrigor.stats.interference.grouping import DIVERSE, merge_columns
 from benchrigor.stats.interference.one_run import differing_columns
 
 _BINS = 512
-_LONGEST = 32  # characters of a combination: a table has room for it beside its figures
+_LONGEST = 32  # characters of a combination: a table has room for it next to its figures
 _KINDS = ("computation", "nominal", "delays", "evidence")
 
 _Columns = npt.NDArray[Any]  # one column of each process, shape (processes, n)
@@ -46,7 +46,7 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
         For each segment:
 
         - duration and computation: the median of the processes;
-        - each nominal column: the value, where all processes agree. A column of which some
+        - each nominal column: the value, if all processes agree. A column of which some
           segments differ becomes text, the values in the order of the processes: "4,096 ×3 |
           8,192". A long one is cut, with a mark of the rest: "4,096 | 8,192 | 64 | 4,0… #5f2c81d0".
           Numbers with more than 512 combinations are summed instead, as are those of bytes with
@@ -111,7 +111,7 @@ def as_profiles(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
 
 
 def _check(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
-    """Return the profiles, or raise where they are not of different processes of one run."""
+    """Return the profiles, or raise if they are not of different processes of one run."""
     if not profiles:
         raise InvalidInput("profiles is empty, expected one of each process")
     names = [f"profiles[{index}] (process {each.process})" for index, each in enumerate(profiles)]

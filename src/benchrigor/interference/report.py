@@ -57,7 +57,7 @@ def render_interference(
         Of the run; empty for no title.
     pressure
         Share of the time for which tasks of the machine waited, by resource ("cpu", "io", "memory")
-        and "some" or "full"; None where it is not known.
+        and "some" or "full"; None if it is not known.
     whole
         Whether with how the light came about, notes and codes; else only what a reader needs.
 
@@ -152,7 +152,7 @@ def show_parts(interference: Interference) -> str:
 
 
 def show_reliability(interference: Interference) -> str:
-    """Show next to the light that there are warnings; empty where there are none."""
+    """Show next to the light that there are warnings; empty if there are none."""
     number = len(warnings_of(interference))
     return f"doubtful: {many(number, 'warning')} below" if number else ""
 

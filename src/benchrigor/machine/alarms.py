@@ -202,7 +202,7 @@ class Alarms:
         self._announce(changes)
 
     def clear(self, code: str) -> None:
-        """Clear an alarm; nothing happens where it does not stand."""
+        """Clear an alarm; nothing happens if it does not stand."""
         with self._lock:
             alarm = self._standing.get(code)
             changes = [self._change(alarm, is_standing=False)] if alarm else []
@@ -272,7 +272,7 @@ class Alarms:
 
 
 def _wrong_figures(sentence: object, evidence: Mapping[str, object]) -> list[str]:
-    """Return what is wrong with what is said of an alarm."""
+    """Return the problems with what is said of an alarm."""
     fits = len(evidence) <= MOST_EVIDENCE and all(
         _is_figure(value) and _is_line(f"{name}{value}") for name, value in evidence.items()
     )

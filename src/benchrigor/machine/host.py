@@ -80,13 +80,13 @@ def provenance(
 ) -> Provenance:
     """Gather where, when and with what a run is made, in some 20 ms.
 
-    Git is asked for the commit around a folder, with "+dirty" behind it when tracked files differ
-    from the commit. The commit is None where git does not answer within a second.
+    Git is asked for the commit around a folder, with "+dirty" after it when tracked files differ
+    from the commit. The commit is None if git does not answer within a second.
 
     Parameters
     ----------
     sources
-        Files that hold what is measured, and words that say where in them it is.
+        Files that hold the measured code, and words that say where in them it is.
     folder
         Where it runs; None for the working directory.
     full
@@ -159,7 +159,7 @@ def _told_by_pyperf() -> dict[str, Any]:
 
 
 def _hash_of(sources: Iterable[Path | str]) -> str | None:
-    """Return a hash of the contents of files, and of words; None where no file can be read."""
+    """Return a hash of the contents of files, and of words; None if no file can be read."""
     found, hashed = False, hashlib.sha256()
     for source in sources:
         if isinstance(source, str):

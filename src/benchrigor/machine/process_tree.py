@@ -201,7 +201,7 @@ class ProcessTree:
 
 
 def lost_ns(ran_ns: int, waited_ns: int, wall_ns: int, *, processors: int) -> int:
-    """Return how much of a wall time threads lost that ran and waited so long, all together.
+    """Return how much of a wall time threads lost that ran and waited that long, all together.
 
     What would not have fitted on the processors, had they been free, is waiting for each other.
     """

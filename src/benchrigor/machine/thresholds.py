@@ -198,14 +198,14 @@ def checked_thresholds(tables: Mapping[str, Any]) -> tuple[Threshold, ...]:
 
 
 def wrong_code(code: object) -> list[str]:
-    """Return what is wrong with the code of an alarm."""
+    """Return the problems with the code of an alarm."""
     if isinstance(code, str) and _CODE.fullmatch(code):
         return []
     return [f"{short(code)} is no code, expected up to 64 of a to z, 0 to 9 and hyphens"]
 
 
 def _wrong_table(code: object, table: Any) -> list[str]:
-    """Return what is wrong with one threshold."""
+    """Return the problems with one threshold."""
     if problems := wrong_code(code):
         return problems
     problems = _wrong_fields(f"{code}", table, _OF_THRESHOLD)
@@ -216,7 +216,7 @@ def _wrong_table(code: object, table: Any) -> list[str]:
 
 
 def _wrong_condition(name: str, table: Any) -> list[str]:
-    """Return what is wrong with one condition."""
+    """Return the problems with one condition."""
     if problems := _wrong_fields(name, table, _OF_CONDITION):
         return problems
     limits = [each for each in ("above", "below") if table.get(each) is not None]

@@ -157,7 +157,7 @@ class Part:
         return self._error(line, column, cells, expected)
 
     def _load(self) -> list[Any] | None:
-        """Return the columns; None where there is more in them than numpy understands.
+        """Return the columns; None if there is more in them than numpy understands.
 
         A million rows take a quarter of the time that `csv` takes for them.
         """

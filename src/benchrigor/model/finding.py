@@ -33,9 +33,9 @@ class Finding(OneLine):
     verdict
         What that means.
     advice
-        What to do where it is not as it should be; empty where it is.
+        What to do if it is not as it should be; empty if it is.
     code
-        The Notice that it leads to in a run; None where it leads to none.
+        The Notice that it leads to in a run; None if it leads to none.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class OneLine:
         if type(self).__str__ is object.__str__:
             return _show_fields(self)
         name, shown = getattr(self, "name", ""), self
-        if isinstance(name, str) and len(name) > _NAME:  # else no number might fit behind it
+        if isinstance(name, str) and len(name) > _NAME:  # else no number might fit after it
             shown = replace(self, name=_shorten(name, _NAME))  # type: ignore[type-var]
         first, *more = str(shown).splitlines()
         return f"{first} …" if more else first

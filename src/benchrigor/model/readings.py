@@ -101,7 +101,7 @@ class Delays(OneLine):
 def _by_name(
     seconds: object, size: int, problems: list[str], *, zero: bool = True
 ) -> dict[str, Floats]:
-    """Return seconds of groups by source of delay or kind of work; add what is wrong with them."""
+    """Return seconds of groups by source of delay or kind of work; add the problem with them."""
     if not isinstance(seconds, Mapping):
         raise InvalidInput(f"seconds is {short(seconds)}, expected a mapping from names to series")
     return {
@@ -113,7 +113,7 @@ def _by_name(
 def _column(
     name: str, values: object, size: int, problems: list[str], *, zero: bool = True
 ) -> Floats:
-    """Return a number for each group, 0 or more or above 0; add what is wrong to the problems."""
+    """Return a number for each group, 0 or more or above 0; add the problem to the problems."""
     series = as_series(values, name=name)
     at = int(series.argmin())
     if series.size != size:
@@ -125,7 +125,7 @@ def _column(
 
 
 def _rising(values: object) -> tuple[Ints, list[str]]:
-    """Return indices after groups of readings, read-only, and what is wrong with them."""
+    """Return indices after groups of readings, read-only, and the problem with them."""
     stops: Ints = as_series(values, name="stops").astype(np.int64)
     stops.flags.writeable = False
     return stops, [] if (np.diff(stops, prepend=0) > 0).all() else ["stops do not rise from 1 on"]
@@ -146,7 +146,7 @@ class References(OneLine):
         Of the work: times of another version cannot be compared with these.
     busy
         Seconds of processor time of the unit readings since the measurement before, that of other
-        threads and of children included, shape (k,); None where it was not measured.
+        threads and of children included, shape (k,); None if it was not measured.
 
     Raises
     ------

@@ -105,13 +105,13 @@ class RunRecord(OneLine):
     session_notices
         Those of the run as a whole; see `notices` for all of them.
     provenance
-        None where a session was driven without I/O.
+        None if a session was driven without I/O.
     run_id
         Key in the store; None when nothing is stored.
     subject
-        What was measured, for programs (the command line, the function's name), likewise.
+        What was measured, for programs (the command line, the function's name), the same.
     interference
-        Share of the time lost to interference; None where no delay was measured.
+        Share of the time lost to interference; None if no delay was measured.
     red_rounds
         Indices of the rounds that lost too much and do not count (see `Options`).
     """

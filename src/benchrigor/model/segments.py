@@ -41,11 +41,11 @@ class SegmentProfile(OneLine):
         By source, measured delay in seconds ("run queue", "steal"). Where they add up to more than
         the wall time (counters and clocks do not tick together), `delay_s` is the wall time.
     evidence
-        By name, what was counted beside it (page faults, context switches). Never used to group.
+        By name, what was counted next to it (page faults, context switches). Never used to group.
     program
         Name of the program, for people.
     run
-        Identity of the run, the same in the profiles of all its processes; empty where unknown.
+        Identity of the run, the same in the profiles of all its processes; empty if unknown.
     process, processes
         Which of how many processes of the run.
     facts

@@ -45,7 +45,7 @@ def sentence(
     """Say how the candidate, which is named second, compares with the baseline.
 
     ``ending`` is what broke the comparison off, ``median`` the ratio that a few slow pairs do not
-    carry, said where there is room.
+    carry, said if there is room.
     """
     change, interval = _change(ratio, unit, direction, in_words=True)
     change = change or "no change"

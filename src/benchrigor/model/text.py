@@ -28,7 +28,7 @@ _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
 def shortened(name: str, most: int) -> str:
-    """Cut a name to so many characters from its middle; its ends tell it from others."""
+    """Cut a name to that many characters from its middle; its ends tell it from others."""
     name = escaped(name)
     if len(name) <= most:
         return name
@@ -78,7 +78,7 @@ def show_value(value: float, unit: str) -> str:
 
 
 def show_values(values: Iterable[float], unit: str) -> list[str]:
-    """Show numbers with their unit, but only where it is another one than that before."""
+    """Show numbers with their unit, but only if it is another one than that before."""
     shown, before = [], None
     for value in values:
         number, _, name = show_value(value, unit).partition(" ")
@@ -117,7 +117,7 @@ def show_estimate(estimate: Estimate, unit: str) -> str:
 
 
 def show_interval(estimate: Estimate, unit: str) -> str:
-    """Show an estimate with its unit and interval, beside another one of the same confidence."""
+    """Show an estimate with its unit and interval, next to another one of the same confidence."""
     half_width = estimate.half_width
     # A wide interval around 0 is shown in the scale of its ends.
     largest = max(abs(estimate.value), half_width if math.isfinite(half_width) else 0.0)
@@ -182,7 +182,7 @@ def show_observed(observed: Observed, unit: str) -> str:
 
 
 def show_chance(chance: float) -> str:
-    """Show a p-value behind its "p"."""
+    """Show a p-value after its "p"."""
     return "<0.0001" if chance < 0.0001 else f"={chance:.2g}"
 
 

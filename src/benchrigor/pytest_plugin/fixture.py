@@ -97,7 +97,7 @@ class Bench(Benchmarked):
         teardown
             Called after each reading with the arguments of its call.
         rounds
-            Readings, exactly so many; None for as many as the interval needs.
+            Readings, exactly that many; None for as many as the interval needs.
         warmup_rounds
             Readings before these that do not count. Warm-up is found without them.
         iterations
@@ -145,7 +145,7 @@ class Bench(Benchmarked):
         """Time ``old()`` and ``new()`` in turn, and say whether the new one is better or worse.
 
         ``margin`` is the relative change that does not matter; None for that of the test. Skips the
-        test where nothing is measured.
+        test if nothing is measured.
         """
         __tracebackhide__ = True
         name = self._next_name()
@@ -169,7 +169,7 @@ class Bench(Benchmarked):
     def ratio(self, baseline: Callable[[], object], candidate: Callable[[], object]) -> Estimate:
         """Time two functions in turn, and return the time of the candidate over the baseline's.
 
-        Raises NotEstimable where there is no number. Its ``notices`` give the median ratio where a
+        Raises NotEstimable if there is no number. Its ``notices`` give the median ratio where a
         few pairs carry the interval, which has no end (``math.inf``) if slow ones leave it open.
 
         Examples
@@ -267,7 +267,7 @@ class Bench(Benchmarked):
         workload: CallableWorkload | InterpreterWorkload,
         rounds: int | None = None,
     ) -> Session:
-        """Return the session of a measurement; of exactly so many readings if they are given."""
+        """Return the session of a measurement; of exactly that many readings if they are given."""
         # The test is the benchmark: what it measures is often the very code that should change.
         workload.function_hash = hash_of_function(self._test)
         metric, limits = time_metric(self._suite.root), self._chosen(*_OPTIONS)
@@ -297,7 +297,7 @@ class Bench(Benchmarked):
         self._suite.records.append((self, record))
 
     def _in_time(self, call: Callable[[], T], func: Callable[..., object]) -> T:
-        """Return what a call beside the readings returns; WorkloadFailed where it hangs."""
+        """Return what a call next to the readings returns; WorkloadFailed if it hangs."""
         __tracebackhide__ = True
         patience, results = Patience(), list[T]()
         with patience.kept(self._settings["budget"]):
@@ -322,7 +322,7 @@ class Bench(Benchmarked):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> InterpreterWorkload | None:
-        """Return a function as a workload of fresh interpreters; None where it is not to be one."""
+        """Return a function as a workload of fresh interpreters; None if it is not to be one."""
         if not self._suite.is_fresh:
             return None
         try:
@@ -344,7 +344,7 @@ class Bench(Benchmarked):
 class Stats:
     """The readings of a record, in seconds per call, by pytest-benchmark's names.
 
-    Mean, or median, is the estimate where there is one.
+    Mean, or median, is the estimate if there is one.
     """
 
     def __init__(self, record: RunRecord) -> None:

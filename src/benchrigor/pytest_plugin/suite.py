@@ -331,7 +331,7 @@ def _file_of(test: str) -> str:
 
 
 def saved_at(config: pytest.Config, option: str) -> Path | None:
-    """Return the file of a saved suite that an option names; None where it is not given."""
+    """Return the file of a saved suite that an option names; None if it is not given."""
     name = config.getoption(option)
     if name is None:
         return None

@@ -19,7 +19,7 @@ _BATCHES = 256  # batches of a phase; when there are more, neighbours are pooled
 _FINER = 4  # the batches of a new phase are so many times shorter
 _CHECKS = 32  # the end of a phase is sought each time that it has lasted a 32nd longer
 _PIECE = 1024  # periods of a longer batch that are kept one by one until they make a piece of it
-# Phases that, where they lasted longer together than the one under way, are no lasting changes:
+# Phases that, if they lasted longer together than the one under way, are no lasting changes:
 # simulated independent services never had as many, with stalls, a change or neither.
 _RESTLESS = 5
 _ALL = np.zeros(1, dtype=np.int64)
@@ -109,7 +109,7 @@ class BusyTime:
                 self._end_phase(int(busy[starts[place]]))
 
     def _end_phase(self, place: int) -> None:
-        """End a phase before a batch; the next begins behind it, for it may hold some of both."""
+        """End a phase before a batch; the next begins after it, for it may hold some of both."""
         self._ended.append(self._rate(self._batches[:, :place], began_s=self._began_s))
         self._began_s += float(self._batches[Row.WALL, : place + 1].sum())
         self._batches = self._batches[:, place + 1 :]
@@ -141,13 +141,13 @@ class BusyTime:
 
 
 def _sum_up(periods: Floats, size: int) -> Floats:
-    """Return each so many periods as one observation."""
+    """Return every ``size`` periods as one observation."""
     starts = np.arange(0, periods.shape[1], size, dtype=np.int64)
     return observed(tallied(np.add.reduceat(periods, starts, axis=1)))
 
 
 def _is_checked_at(number: int) -> bool:
-    """Whether the end of a phase of so many batches is sought."""
+    """Whether the end of a phase of that many batches is sought."""
     return number % max(1, number // _CHECKS) == 0
 
 

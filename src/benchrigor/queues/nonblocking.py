@@ -28,10 +28,10 @@ from benchrigor.queues.data.service import RateReason, ServiceRate
 # Periods, at least, that decide how many of them to join; and per joined one.
 _SOUGHT, _SOUGHT_EACH = 128, 50
 _MOST_SOUGHT = 2048
-_SELDOM = 4  # a new window may decide anew once so many times as many periods have passed
+_SELDOM = 4  # a new window may decide again once that many times as many periods have passed
 # Joined periods that are worked off together at most; so many fit into a processor's cache.
 _CHUNK = 4096
-_TRIED = 400  # joined periods after which it is decided anew, where the rate is in doubt
+_TRIED = 400  # joined periods after which it is decided again, if the rate is in doubt
 # Relative deviation from the period wanted from which on a realised one does not count.
 _WIDTH = 0.01
 _MOST = 64  # periods joined into one at most
@@ -181,7 +181,7 @@ class NonBlocking:
         return ends, base
 
     def _turn(self, periods: float) -> None:
-        """Ask for other periods to be joined once so many have passed as make that due."""
+        """Ask for other periods to be joined once that many have passed as make that due."""
         self._since += periods * self._number
         if self._widening and self._since >= _SELDOM * self._sought:
             self._sought = max(_SOUGHT, _SOUGHT_EACH * self._number)
@@ -196,7 +196,7 @@ class NonBlocking:
         self, periods: Floats, places: npt.NDArray[np.int64], ends: list[tuple[int, QuantileMean]]
     ) -> None:
         """Add up each window that ends in these periods, and the beginning of the next."""
-        # Before the first period what went before; an empty one at the end, where no other may be.
+        # Before the first period what went before; an empty one at the end, if no other may be.
         starts = [0, *(int(places[used - 1]) + 2 for used, _ in ends)]
         seen = np.add.reduceat(np.hstack([self._seen, periods, _EMPTY]), starts, axis=1)
         before = sum(each.shape[1] for each in self._kept)

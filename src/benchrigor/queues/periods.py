@@ -1,4 +1,4 @@
-"""What a stage did in successive periods: as arrays, and pooled where they are many."""
+"""What a stage did in successive periods: as arrays, and pooled if they are many."""
 
 from __future__ import annotations
 

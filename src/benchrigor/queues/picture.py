@@ -158,7 +158,7 @@ def _draw_rates(
 
 
 def _write_rate(axes: Axes, rate: ServiceRate | None, speed: str) -> None:
-    """Write the last rate above the axes, and its value beside them."""
+    """Write the last rate above the axes, and its value next to them."""
     words, color = "no number", CHANGE
     if rate is not None and rate.estimate is None:
         words = f"no number, {convergence(rate)}"

@@ -146,7 +146,7 @@ def _cells(advice: StageAdvice) -> tuple[str, str, str, str]:
 
 
 def _least(number: int | None, at_value: int | None) -> str:
-    """Show a number that is enough, or a lower limit where none is known to be."""
+    """Show a number that is enough, or a lower limit if none is known to be."""
     if number is not None:
         return counted(number)
     return "no size is enough" if at_value is None else f"{counted(at_value)} or more"

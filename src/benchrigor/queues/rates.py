@@ -215,7 +215,7 @@ class ServiceRateEstimator:
     def _add(self, rows: Floats) -> None:
         """Hand the periods on as sums, shape (Row.COUNT, n)."""
         items, wall_s, blocked_s, blocked, *_ = rows
-        # What is not known adds nothing, and neither does what stands beside it.
+        # What is not known adds nothing, and neither does what stands next to it.
         has_cpu, has_delay = np.isfinite(rows[4:])
         cpu_s, delay_s = np.where(np.isfinite(rows[4:]), rows[4:], 0.0)
         timed = blocked_s > _NOTHING

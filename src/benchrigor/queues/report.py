@@ -155,7 +155,7 @@ def _evidence(rate: ServiceRate) -> str:
 
 
 def _why_not_converged(rate: ServiceRate, target: float | None) -> str:
-    """Return why a rate has not converged, and what to do; nothing where it has."""
+    """Return why a rate has not converged, and what to do; nothing if it has."""
     if rate.reason is None:
         return ""
     words = _REASONS[rate.reason]
@@ -229,7 +229,7 @@ def _show_throughput(rate: ServiceRate, speed: str, served_per_s: float | None) 
 
 
 def _phases(rates: Sequence[ServiceRate], speed: str) -> list[Part]:
-    """Return the table of phases, the last one last; nothing where there is one rate only."""
+    """Return the table of phases, the last one last; nothing if there is one rate only."""
     if len(rates) < 2:
         return []
     phases = phases_of(rates)

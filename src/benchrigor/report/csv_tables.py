@@ -87,7 +87,7 @@ class Labelled(OneLine):
     values
         Them, in the unit of the metric, shape (n,).
     phases
-        The phase of each; empty where none was looked for.
+        The phase of each; empty if none was looked for.
     kept
         Whether the number is made of it, shape (n,).
     warm_up

@@ -34,7 +34,7 @@ def show_figures(observed: Observed, unit: str) -> str:
 
 
 def show_levels(observed: Observed, unit: str) -> str:
-    """Show the levels around which readings gather; empty where there is one."""
+    """Show the levels around which readings gather; empty if there is one."""
     if len(observed.levels) < 2:
         return ""
     shown = show_values((level.value for level in observed.levels), unit)
@@ -82,7 +82,7 @@ def predicted(fit: WpsFit) -> str:
 
 
 def grown(fit: WpsFit) -> str:
-    """Say how duration grows with work; empty where that is unknown."""
+    """Say how duration grows with work; empty if that is unknown."""
     if fit.growth is None:
         return ""
     value, low, high = (f"{x:.2f}" for x in (fit.growth.value, fit.growth.low, fit.growth.high))
@@ -91,7 +91,7 @@ def grown(fit: WpsFit) -> str:
 
 
 def durations_of(record: RunRecord, unit: str) -> str:
-    """Say which amounts of work took how long; empty where no round has both."""
+    """Say which amounts of work took how long; empty if no round has both."""
     rounds = [round_ for round_ in record.whole_rounds if round_.plan.work is not None]
     work = [round_.plan.work or 0.0 for round_ in rounds]
     took = [round_.duration_s for round_ in rounds]

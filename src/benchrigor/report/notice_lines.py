@@ -1,4 +1,4 @@
-"""Notices as lines: all with their codes, or what is wrong and what to do, in everyday words.
+"""Notices as lines: all with their codes, or the problem and what to do, in everyday words.
 
 Notices that are not in `PAGE` change nothing of what a reader should do: ``--details`` has them, as
 it has all with their figures.
@@ -150,7 +150,7 @@ _ALIKE: tuple[tuple[Code, ...], ...] = (
 
 
 def marked(notice: Notice, name: str = "", *, with_code: bool = True) -> list[Part]:
-    """Return a Notice behind the mark of its severity, and the name of its subject."""
+    """Return a Notice after the mark of its severity, and the name of its subject."""
     mark, style = _MARKS[notice.severity]
     said = str(notice) if with_code else escaped(notice.sentence)
     return wrapped(f"{name}{said}", f"  {mark} ", style=style)
@@ -207,7 +207,7 @@ def asks_for_quiet(notice: Notice) -> bool:
 
 
 def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | None = None) -> str:
-    """Return what a page says of a Notice; empty where it says nothing.
+    """Return what a page says of a Notice; empty if it says nothing.
 
     A run that ended before its budget does not become longer with a larger one. What a tool must be
     told differs from tool to tool.

@@ -72,7 +72,7 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
 
 
 def _headline(analysis: Analysis, pace: Pace) -> list[str]:
-    """Explain how the headline came to be, unless it is what was measured."""
+    """Explain how the headline came to be, unless it is the measured number."""
     figure, quiet = analysis.headline, pace.quiet
     if figure is None or quiet is None or not is_corrected(analysis):
         return []

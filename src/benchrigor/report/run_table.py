@@ -27,7 +27,7 @@ def tabulate(
 ) -> Page:
     """Return a table of runs: name, number, readings, how each ended.
 
-    Where the machine was busier than usual, a column has what was measured just now. Below the
+    If the machine was busier than usual, a column has what was measured just now. Below the
     table stands what weakens the numbers, once for all runs that it concerns.
 
     Parameters

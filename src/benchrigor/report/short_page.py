@@ -150,7 +150,7 @@ def _evidence(comparison: Comparison) -> str:
 
 
 def _without_missed_targets(comparison: Comparison) -> Iterable[Notice]:
-    """Leave out that the target was missed where the verdict is clear: more would not change it."""
+    """Leave out that the target was missed if the verdict is clear: more would not change it."""
     is_clear = comparison.verdict is not Verdict.UNDECIDED
     return (
         each for each in comparison.notices if not (is_clear and each.code is Code.NOT_CONVERGED)
@@ -158,7 +158,7 @@ def _without_missed_targets(comparison: Comparison) -> Iterable[Notice]:
 
 
 def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
-    """Describe the number of a metric, and where it is of a quiet machine, what was measured."""
+    """Describe the number of a metric, and where it is of a quiet machine, the measured number."""
     headline, unit = headline_of(analysis), analysis.metric.unit
     measured = analysis.estimate
     if headline is None or measured is None:
@@ -193,7 +193,7 @@ def _interval(estimate: Estimate, unit: str) -> str:
 
 
 def _target(estimate: Estimate, analysis: Analysis, options: Options, *, is_quiet: bool) -> str:
-    """Say how narrow the interval of what was measured should be, and whether it is."""
+    """Say how narrow the interval of the measured number should be, and whether it is."""
     wanted = wanted_half_width(estimate, analysis.metric, options)
     if not analysis.metric.must_satisfy or wanted == math.inf or estimate.value == 0.0:
         return ""

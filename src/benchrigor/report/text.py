@@ -65,7 +65,7 @@ from benchrigor.stats.estimators.rate import BY_DURATION, HARMONIC
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.units import Direction, Quantity
 
-_FEWEST_TO_FORESEE = 10  # from fewer readings nobody can tell how many more it takes
+_FEWEST_TO_FORESEE = 10  # from fewer readings nobody can say how many more it takes
 _KNOWN = 99.5  # per cent of the time that are shown as all of it
 NOTABLE = 1.05  # Autocorrelation that inflates the variance by less is not reported
 _SAME = 5e-4
@@ -145,7 +145,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
 
 
 def _headline(analysis: Analysis) -> str:
-    """Show the headline where it is another number than what was measured."""
+    """Show the headline where it is another number than the measured number."""
     figure = analysis.headline
     if figure is None or not is_corrected(analysis):
         return ""
@@ -206,7 +206,7 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
 
 
 def meaning(analysis: Analysis) -> str:
-    """Say which way is better where the unit is no plain time, and what kind of mean it is."""
+    """Say which way is better if the unit is no plain time, and what kind of mean it is."""
     metric, method = analysis.metric, analysis.estimate.method if analysis.estimate else ""
     parts = []
     if metric.direction is not None and metric.kind is not Quantity.TIME:
@@ -322,7 +322,7 @@ def _split(analysis: Analysis, record: RunRecord) -> list[str]:
 
 
 def left_out_for_delay(analysis: Analysis) -> str:
-    """Say how many of the readings taken do not count for their delay; empty where all do."""
+    """Say how many of the readings taken do not count for their delay; empty if all do."""
     if analysis.disturbed is None:
         return ""
     left_out = counted(analysis.disturbed.left_out)
@@ -378,7 +378,7 @@ def _cuts(analysis: Analysis, options: Options) -> list[str]:
 
 
 def measured(phase: Phase, stable: StablePhase) -> bool:
-    """Return whether a phase belongs to what is measured."""
+    """Return whether a phase belongs to the measured readings."""
     if stable.start is None or stable.stop is None:
         return False
     return stable.start <= phase.start < stable.stop
@@ -398,7 +398,7 @@ def _pace(analysis: Analysis) -> list[str]:
 
 
 def piece_levels(analysis: Analysis, record: RunRecord) -> list[str]:
-    """Show the level of each piece of a run, and when it began where that is known."""
+    """Show the level of each piece of a run, and when it began if that is known."""
     unit, began = analysis.metric.unit, dict[int, float]()
     for round_ in record.counted_rounds:
         if analysis.metric.name in round_.unit_readings:
@@ -443,7 +443,7 @@ def _by_rounds(analysis: Analysis) -> str:
 def phase_table(
     stable: StablePhase, unit: str, most: int | None = None, *, indent: int = 2
 ) -> list[Part]:
-    """Return a line for each phase, up to so many of them."""
+    """Return a line for each phase, up to that many of them."""
     return table(
         [
             (

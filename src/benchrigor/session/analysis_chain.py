@@ -91,14 +91,14 @@ class Material:
     detector: Detector | None = None
     weights: Floats | None = None  # what single readings of rounds count in the mean
     batch: int = 1  # calls that each reading averages
-    busy_s: float = 0.0  # that the calls of all readings took; 0 where they are no durations
+    busy_s: float = 0.0  # that the calls of all readings took; 0 if they are no durations
     is_slow: bool = False  # a session may end before the first full look
     recorded: bool = False  # no reading will follow: the last ones may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
     beyond: tuple[int, ...] = ()  # indices of those that test the line at larger amounts
     notices: tuple[Notice, ...] = ()
     disturbed: Disturbed | None = None  # what was left out of the series
-    whole: Material | None = None  # with the disturbed readings, where some were left out
+    whole: Material | None = None  # with the disturbed readings, if some were left out
 
     @property
     def is_share(self) -> bool:

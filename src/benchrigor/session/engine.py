@@ -63,7 +63,7 @@ from benchrigor.session.traces import Traces
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.proportion import whole_of
 
-_ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by so much
+_ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by that much
 _LEAST = 0.01  # of its time a piece has, where those before it took too long
 
 
@@ -119,7 +119,7 @@ class Engine(Controller[RoundPlan, Round]):
         if self._traces.schedule is not None:
             self._traces.schedule.tries_further = next_work is None
         self.full_pace: dict[str, float] = {}  # of the reference, known before
-        self.quiet_pace: QuietPace | None = None  # likewise
+        self.quiet_pace: QuietPace | None = None  # the same
         self._rounds: list[Round] = []
         self._piece = 0  # under way; their number when all are over
         self._red: dict[int, None] = {}
@@ -253,7 +253,7 @@ class Engine(Controller[RoundPlan, Round]):
         self._traces.check(finished)
 
     def replay(self, finished: Round) -> Decision:
-        """Add a stored round of an interrupted session, whatever its plan.
+        """Add a stored round of an interrupted session, regardless of its plan.
 
         Raises
         ------
@@ -396,7 +396,7 @@ class Engine(Controller[RoundPlan, Round]):
         )
 
     def _describe_red(self, red: tuple[Notice, ...]) -> tuple[Analysis, ...]:
-        """Describe the readings of rounds that are all left out; empty where one counts."""
+        """Describe the readings of rounds that are all left out; empty if one counts."""
         if not self._rounds or len(self._red) < len(self._rounds):
             return ()
         traces = Traces(self.options, self._traces.metrics or None, None, seed=self.seed)

@@ -34,7 +34,7 @@ _LIMITS = (  # of Options
     *("target", "confidence", "statistic", "budget_s", "work", "pieces", "disturbed", "reference"),
     "detector",
 )
-# A call of a coroutine that goes on for so long after the budget hangs: seconds, or budgets.
+# A call of a coroutine that goes on for that long after the budget hangs: seconds, or budgets.
 _LEAST_GRACE_S, _TIMES_BUDGET = 5.0, 3.0
 _TIMING = ("setup", "teardown", "timeout_s", "gc", "loop_factory", "sync")  # of the workload
 
@@ -309,7 +309,7 @@ def _counter() -> Callable[[], int] | str:
 
 
 def _wrong_items(given: object, items: tuple[Any, ...]) -> list[str]:
-    """Return what is wrong with what a call gets done."""
+    """Return the problems with what a call gets done."""
     count = items[0]
     is_one = given is None or (is_number(count) and 0.0 < count < math.inf)
     is_named = len(items) == 2 and isinstance(items[1], str)

@@ -86,7 +86,7 @@ def without_readings(metric: Metric, rounds: Sequence[Round]) -> Analysis:
 
 
 def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
-    """Say that no round gave a reading, and that none had the time for it where that is so."""
+    """Say that no round gave a reading, and that none had the time for it if that is so."""
     sentence = f"No round gave {f'a reading of {metric!r}' if metric else 'any reading'}."
     seconds = rounds[-1].plan.seconds if rounds and all(round_.cut for round_ in rounds) else None
     lasted_s = max(seconds or 0.0, rounds[-1].elapsed_ns / 1e9) if rounds else 0.0
@@ -128,7 +128,7 @@ def not_converged(half_width: float, wanted: float, whole: float, noun: str) -> 
 def in_units(notice: Notice, metric: Metric, measured_s: float, n: int) -> Notice:
     """Tell with the unit of a metric where a movement goes, and of times how long they are.
 
-    ``measured_s`` is the time that the ``n`` readings took, 0 where it is not known.
+    ``measured_s`` is the time that the ``n`` readings took, 0 if it is not known.
     """
     known = notice.evidence
     if notice.code is Code.NO_STABLE_PHASE and {"first", "last"} <= known.keys():
@@ -236,7 +236,7 @@ def _show_intervals(progress: Progress, options: Options) -> Iterator[str]:
 
 
 def _follows(progress: Progress) -> str:
-    """Tell the decision, and what it takes to reach the target."""
+    """Tell the decision, and the effort to reach the target."""
     if progress.decision is not None:
         return f"stop: {ended(progress.decision)}"
     needed = progress.readings_needed

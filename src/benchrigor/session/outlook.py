@@ -65,7 +65,7 @@ def out_of_reach(
 
 
 def _share(units: int, kind: Kind, options: Options) -> float:
-    """Return the share of the wanted half-width that is narrow enough for so many units."""
+    """Return the share of the wanted half-width that is narrow enough for that many units."""
     if kind is Kind.UNIT_READINGS:
         least = min_evidence(options, by_round=False)
         # From the first full look on only the second one can find enough.

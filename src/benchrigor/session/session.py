@@ -480,7 +480,7 @@ class Session(Engine):
         return f"{known.host}, {known.cpu}, {known.python}, {versions}"
 
     def _keep_pace(self) -> None:
-        """Keep full and quiet pace for later runs; note where that fails or is not believed."""
+        """Keep full and quiet pace for later runs; note if that fails or is not believed."""
         own = full_pace_of(self._rounds, {})
         if not own or not self._is_paced:
             return
@@ -557,7 +557,7 @@ def meter_for(clock: Clock | None) -> DelayMeter | None:
 
 
 def _step_ns(options: Options, over_s: float | None) -> int:
-    """Return how far apart pieces begin that are spread over so many seconds; 0 for no pauses."""
+    """Return how far apart pieces begin that are spread over that many seconds; 0 for no pauses."""
     if over_s is None:
         return 0
     finite = is_number(over_s) and options.budget_s <= over_s < math.inf

@@ -27,7 +27,7 @@ from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 # Factor from one look to the next. A session that looked after every reading would stop when the
 # variance is small by chance, and its intervals would not cover.
 GROWTH = 1.5
-HOPELESS = 1e6  # an interval that is so many times too wide takes "very many" readings
+HOPELESS = 1e6  # an interval that is that many times too wide takes "very many" readings
 # Readings of all metrics that a session keeps: about a gigabyte at the peak of its last analysis
 # (0.11 kB each, measured at 4 million), and at least 200 s of the fastest functions.
 MOST_READINGS = 10_000_000
@@ -66,7 +66,7 @@ class MinEvidence:
         return self._between(readings, EARLY_SHARE, 1.0)
 
     def effective_of(self, readings: int) -> float:
-        """Return the effective sample size needed of unit readings, likewise from 20 on."""
+        """Return the effective sample size needed of unit readings, the same from 20 on."""
         return self._between(readings, EFFECTIVE_ROUNDS, self.effective)
 
     def _between(self, readings: int, at_fewest: float, in_full: float) -> float:
@@ -93,7 +93,7 @@ _BY_ROUND = MinEvidence(first_check=10, effective=2.0, fewest=10)
 def min_evidence(options: Options, *, by_round: bool) -> MinEvidence:
     """Return the least evidence for a metric; ``by_round`` if each round gives one value.
 
-    Readings that cost a round each have their first look at 10, whatever the preset.
+    Readings that cost a round each have their first look at 10, regardless of the preset.
     """
     return _BY_ROUND if by_round else _MIN_EVIDENCE[options.preset or "normal"]
 
@@ -109,7 +109,7 @@ def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> f
 
 
 def needed_for_share(before: int) -> float:
-    """Return how many readings in all give the phase after so many the share it must hold."""
+    """Return how many readings in all give the phase after that many the share it must hold."""
     return before / (1.0 - STABLE_SHARE)
 
 
@@ -276,7 +276,7 @@ def limit(reason: StopReason, most: float) -> StopRule:
 
 
 def in_time(budget_s: float, *, calls: int = 1) -> StopRule:
-    """Stop when the next reading, of so many calls, would end too late by the pace of the others.
+    """Stop when the next reading, of that many calls, would end too late by the pace of the others.
 
     Of the first two readings, only the last call must begin in time.
     """

@@ -36,7 +36,7 @@ from benchrigor.stats.estimators.headline import (
 
 PAIR = "pair"  # in the subjects of both sides of a comparison the same, and of no other run
 BASELINE, CANDIDATE = "baseline", "candidate"  # what the subject of either side is compared as
-AGAIN = "command line"  # likewise in their subjects: measures both again
+AGAIN = "command line"  # the same in their subjects: measures both again
 PART_OF = "part of"  # in the subject of a run: the id of the one that it belongs to
 _MOST = 12  # runs of a name that are loaded, the newest first: they may hold many readings
 _LENGTH = {  # options that say how long a run lasts and what is told, not what its number is of
@@ -151,9 +151,9 @@ class StoredRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikeRuns:
-    """Runs beside two that are compared.
+    """Runs next to two that are compared.
 
-    ``versions`` are the work of these and the version of its code, None where nobody knows that.
+    ``versions`` are the work of these and the version of its code, None if that is not known.
     """
 
     versions: tuple[tuple[str, tuple[str, str] | None], ...]
@@ -169,7 +169,7 @@ class LikeRuns:
     ) -> tuple[list[Estimate], tuple[Notice, ...]]:
         """Return the mean of each of two, by its headline, and of those like it.
 
-        Two that are alike stand alone: neither has the other's like runs for itself. The spread
+        Two that are the same stand alone: neither has the other's like runs for itself. The spread
         between runs is pooled over the versions of the work, and with what is assumed.
         """
         groups: dict[object, list[Told]] = defaultdict(list)
@@ -234,7 +234,7 @@ def _work(run: RunRecord, pace: Pace, statistic: str) -> str:
 
 
 def _version(run: RunRecord) -> tuple[str, str] | None:
-    """Return the version of what was measured; a commit alone does not tell it."""
+    """Return the version of the measured code; a commit alone does not tell it."""
     where = run.provenance
     return None if where is None or where.source is None else (str(where.commit), where.source)
 

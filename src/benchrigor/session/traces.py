@@ -404,7 +404,7 @@ def _agree(later: Analysis | None, earlier: Analysis | None) -> bool:
 
 
 def _bad_pair(finished: Round, where: str) -> list[str]:
-    """Say what is wrong with the work amount or the duration of a round."""
+    """Name the problem with the work amount or the duration of a round."""
     problems = []
     if SPEED.name in finished.readings or SPEED.name in finished.unit_readings:
         problems.append(
@@ -433,7 +433,7 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
 
 
 def weights_of(finished: Round, metric: Metric) -> list[float]:
-    """Return what the one reading of a round counts in the mean; empty where all count alike."""
+    """Return what the one reading of a round counts in the mean; empty if all count equally."""
     if metric.name not in finished.readings or metric.averaging != "auto":
         return []
     weight = finished.weights.get(metric.name)

@@ -176,7 +176,7 @@ def open_to_write(path: Path, timeout_s: float) -> Connection:
     """Open a journal, or make one that only its owner can read, and bring it up to date."""
     make_private_folder(path.parent)
     # Only a new file: closing one that is there would take the locks of other connections away.
-    with suppress(OSError):  # SQLite says better what is wrong
+    with suppress(OSError):  # SQLite names the problem better
         os.close(os.open(os.path.realpath(path), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     connection = _connect(path, timeout_s)
     try:
@@ -206,7 +206,7 @@ def copy_of_outdated(path: Path, timeout_s: float) -> Connection | None:
 
 
 def open_to_read(path: Path, timeout_s: float) -> Connection:
-    """Open a journal that may not be written, or lies where nothing may be written beside it.
+    """Open a journal that may not be written, or lies where nothing may be written next to it.
 
     Where its schema is older, or SQLite cannot read it without writing, this is a copy in memory.
     """

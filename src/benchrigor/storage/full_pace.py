@@ -14,9 +14,9 @@ from benchrigor.model.pace import COMMAND_REST
 
 _FILE, _QUIET_FILE = "full_pace.json", "quiet_pace.json"
 _MOST_QUIET_RUNS = 50  # of each kind, the newest
-# A run's fastest tenth differs by about so much from the next one's on an idle machine.
+# A run's fastest tenth differs by about that much from the next one's on an idle machine.
 _ALIKE = 0.01
-# No machine is so many times as fast as in the fastest tenth of a run: the file is wrong, or of a
+# No machine is that many times as fast as in the fastest tenth of a run: the file is wrong, or of a
 # run without the tracing that slows this one down.
 _FARTHEST = 10.0
 _LEAST_S, _MOST_S = 1e-9, 1e9
@@ -32,7 +32,7 @@ def full_pace_path() -> Path:
 def kept_full_pace(machine: str) -> dict[str, float]:
     """Return the best times of a machine's reference so far, in seconds by kind of work.
 
-    Empty where none are known, or the file holds something else.
+    Empty if none are known, or the file holds something else.
     """
     return _read_values(full_pace_path(), _is_time).get(machine, {})
 
@@ -100,7 +100,7 @@ def _change(
     fits: Callable[[object], bool],
     change: Callable[[dict[str, dict[str, Any]]], None],
 ) -> None:
-    """Change what a file holds, while no other process does."""
+    """Change the contents of a file, while no other process does."""
     try:
         make_private_folder(path.parent)
         with locked(path):
@@ -122,7 +122,7 @@ def _better(machine: str, seconds: Mapping[str, float]) -> dict[str, float]:
 
 
 def _read_values(path: Path, fits: Callable[[object], bool]) -> dict[str, dict[str, Any]]:
-    """Return what a file holds by machine and kind, without values that do not fit."""
+    """Return the contents of a file by machine and kind, without values that do not fit."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -39,7 +39,7 @@ _BARRED = ("SQLITE_READONLY", "SQLITE_CANTOPEN")  # to who may only read
 # instead of id and name: it is shown whatever is asked for.
 _LISTED_RUNS = """SELECT run_id, name, started_at, content, checksum, record, floats FROM run
     WHERE ifnull(instr(run_id, :query) OR instr(name, :query), 1) ORDER BY sequence DESC"""
-_IN_TABLE = "SELECT run_id FROM run NOT INDEXED"  # the index may be whole where the rows are not
+_IN_TABLE = "SELECT run_id FROM run NOT INDEXED"  # the index may be whole if the rows are not
 _LISTED_RESULTS = """SELECT run_id, rounds, reason, headline, content, checksum
     FROM result NOT INDEXED ORDER BY rounds, sequence"""
 _LISTED_TALLIES = """SELECT tally.run_id, tally.rounds, tally.results, checksum, held.rounds
@@ -219,7 +219,7 @@ class Journal:
         Returns
         -------
         list of dict
-            ``run_id``, ``name``, ``started_at`` (ISO 8601), ``commit`` (of what was measured, or
+            ``run_id``, ``name``, ``started_at`` (ISO 8601), ``commit`` (of the measured code, or
             None), ``rounds`` (how many are stored),
             ``finished`` (whether there is a result of all of them), ``reason`` (why the session
             stopped, or None) and ``headline`` (the result in one line, or empty). A run that is
@@ -276,7 +276,7 @@ class Journal:
     def _check(
         self, table: str, name: str, row: Sequence[Any], decode: Callable[[dict[str, Any]], _Part]
     ) -> _Part:
-        """Return what a row holds; StoreFailed when it is not as it was written."""
+        """Return the contents of a row; StoreFailed when it is not as it was written."""
         *columns, content, total, text, floats = row
         why = wrong_in(columns, (content, total), (text, floats), kinds=_KINDS[table])
         if why is not None:
@@ -305,7 +305,7 @@ class Journal:
     def _resolve(self, connection: sqlite3.Connection, run_id: str) -> str:
         """Complete a run id from its first characters."""
         first = _storable(run_id)
-        span = (first, f"{first}g")  # ids are hexadecimal: "g" sorts behind all their digits
+        span = (first, f"{first}g")  # ids are hexadecimal: "g" sorts after all their digits
         between = "SELECT run_id FROM {} WHERE run_id BETWEEN ? AND ? LIMIT 6"
         ids = [str(row[0]) for row in connection.execute(between.format("run"), span)]
         if not ids and (lost := connection.execute(between.format("tally"), span).fetchone()):
@@ -333,7 +333,7 @@ class Journal:
                     connection.close()  # a copy of an outdated file
 
     def _connection(self, *, is_reading: bool) -> Connection:
-        """Return the connection of this thread; one that only reads where no other can be had."""
+        """Return the connection of this thread; one that only reads if no other can be had."""
         key = (os.getpid(), threading.get_ident())
         if key in self._connections:
             return self._connections[key]
@@ -405,7 +405,7 @@ def _count(connection: sqlite3.Connection, run_id: str, *, rounds: int, results:
 
 
 def _wrong_tally(row: Sequence[Any] | None) -> str | None:
-    """Return what is wrong with the tally of a run; None if nothing is."""
+    """Return the problem with the tally of a run, or None."""
     if row is None:
         return "the count of its rounds is lost"
     *counts, total = row
@@ -419,7 +419,7 @@ def _missing(there: int, expected: int, what: str) -> str:
 def _summary(
     run: Sequence[Any], tally: Sequence[Any] | None, results: Sequence[Any], *, is_lost: bool
 ) -> dict[str, Any]:
-    """Return what a list shows of a run, with what is wrong with it, if anything is."""
+    """Return what a list shows of a run, with the problem of it, if there is one."""
     run_id, name, started_at, content, total, *record = run
     n_rounds = (tally[4] or 0) if tally else 0
     result = results[-1] if results else None

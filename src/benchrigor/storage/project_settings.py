@@ -25,7 +25,7 @@ def metric_named(
 ) -> Metric:
     """Make a metric by its description, or else as the project's pyproject.toml describes it.
 
-    The project is that of ``folder``, None for the current one; ``unit`` is that of metrics that
+    The project is the one of ``folder``, None for the current one; ``unit`` is that of metrics that
     are described without one.
     """
     description = description or described_metrics(folder or Path.cwd()).get(name, "")
@@ -56,7 +56,7 @@ def defaults(folder: Path | None = None) -> Mapping[str, str]:
     Raises
     ------
     InvalidInput
-        When the file is no TOML, benchrigor is no table in it, or a setting is not known.
+        When the file is no TOML, benchrigor is not a table in it, or a setting is not known.
     """
     path, settings = _settings(folder or Path.cwd())
     given = {name: value for name, value in settings.items() if name != "metrics"}

@@ -73,7 +73,7 @@ def _parts(dotted: str) -> Keys:
 class TomlTables:
     """A TOML document that is read table by table; ``refuse`` raises all problems, by their lines.
 
-    ``text`` is that of the document, where it has lines.
+    ``text`` is that of the document, if it has lines.
     """
 
     def __init__(self, document: Mapping[str, Any], *, name: str, text: str = "") -> None:
@@ -127,7 +127,7 @@ class TomlTables:
         return {name: value for name, value in found.items() if value is not None}
 
     def attempt(self, keys: Keys, make: Callable[..., T], *values: Any, **named: Any) -> T | None:
-        """Make something of what stands there; note what is wrong with it."""
+        """Make something of what stands there; note the problem with it."""
         try:
             return make(*values, **named)
         except ValueError as error:  # InvalidInput is one
@@ -135,7 +135,7 @@ class TomlTables:
             return None
 
     def note(self, keys: Keys, *problems: str) -> None:
-        """Note what is wrong there; a problem that begins with the name of a key is on its line."""
+        """Note the problem there; a problem that begins with the name of a key is on its line."""
         for problem in problems:
             line = self._lines.get((*keys, problem.partition(" ")[0]))
             line = line or next(self._lines_around(keys), 1)

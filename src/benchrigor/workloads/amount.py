@@ -26,7 +26,7 @@ class AmountWorkload(CallableWorkload):
     Parameters
     ----------
     func
-        Called with the work amount, whole where the plan's is; what it returns is dropped.
+        Called with the work amount, whole where the plan's is; its result is dropped.
     clock, setup, teardown, gc, metric, meter, timeout_s
         As of `CallableWorkload`; ``inner`` must be None.
 

@@ -74,7 +74,7 @@ class CallableWorkload(TimedWorkload):
     Parameters
     ----------
     func
-        Called without arguments; what it returns is dropped.
+        Called without arguments; its result is dropped.
     clock
         The only source of time.
     setup, teardown
@@ -109,7 +109,7 @@ class CallableWorkload(TimedWorkload):
         Whether the first call is timed apart; otherwise, with ``inner``, there is no call that is
         not of a reading.
     take_first
-        Is given what the first call returned, and is no part of any later call.
+        Is given the result of the first call, and is not a part of any later call.
 
     Raises
     ------
@@ -202,7 +202,7 @@ class CallableWorkload(TimedWorkload):
 
     @contextmanager
     def awaiting(self) -> Iterator[None]:
-        """Have an event loop inside, where the function is a coroutine function."""
+        """Have an event loop inside, if the function is a coroutine function."""
         if not self._is_coroutine or self._carry_out is not None:
             yield
             return
@@ -237,7 +237,7 @@ class CallableWorkload(TimedWorkload):
         return self._kept_ns[0] if self._kept_ns else self.time_once(0)
 
     def put_together(self, calls: int) -> None:
-        """Let readings hold more calls than chosen; a single call is no reading then."""
+        """Let readings hold more calls than chosen; a single call is not a reading then."""
         if calls > max(self.inner, 1):
             self.inner = calls
             self._kept_ns.clear()
@@ -295,7 +295,7 @@ class CallableWorkload(TimedWorkload):
     def _time_first_call(self, seconds: float | None) -> int:
         """Time the first call, which pays for all that is done once.
 
-        It is a reading where few calls are to be had in so many seconds.
+        It is a reading if few calls are to be had in that many seconds.
         """
         with self._refuse_coroutine():
             (first_call_ns,) = self._time(1, None, delays=self._delays)
@@ -492,7 +492,7 @@ class CallableWorkload(TimedWorkload):
 
 
 def _resident_bytes() -> int:
-    """Return the memory of this process; 0 where the system does not tell it."""
+    """Return the memory of this process; 0 if the system does not tell it."""
     try:
         pages = Path("/proc/self/statm").read_bytes().split()[1]
     except OSError:
@@ -501,7 +501,7 @@ def _resident_bytes() -> int:
 
 
 def _arguments(returned: object, name: str) -> Arguments | None:
-    """Return what a call is given, as its setup returned it; None where that is nothing."""
+    """Return the arguments of a call, as its setup returned them; None if there are none."""
     match returned:
         case (tuple() | list() as args, dict() as kwargs):
             return args, kwargs
@@ -516,7 +516,7 @@ def _arguments(returned: object, name: str) -> Arguments | None:
 
 
 class _FirstResult:
-    """Calls a function and keeps what it returns, which tells how the function is to be timed."""
+    """Calls a function and keeps its result, which says how the function is to be timed."""
 
     def __init__(self, func: Callable[..., object]) -> None:
         self._func = func

@@ -1,4 +1,4 @@
-"""A command as a workload: its wall time, and readings picked from what it prints."""
+"""A command as a workload: its wall time, and readings picked from its output."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class CommandWorkload:
     picks
         Where readings stand in its standard output, each for another metric.
     accept_exit
-        Exit codes that are no failure; minus the number of a signal that may kill it.
+        Exit codes that are not failures; minus the number of a signal that may kill it.
     timeout_s
         Kill it, with all processes of its group, when it runs longer; None waits for ever.
     cwd
@@ -85,7 +85,7 @@ class CommandWorkload:
         Whether its processor times are the readings of "user_time" and "system_time".
     memory
         Whether its peak memory in bytes, of a run of its own, is the fact ``peak_memory``. The fact
-        ``peak_memory_floor`` is the least that such a run shows, whatever the command is.
+        ``peak_memory_floor`` is the least that such a run shows, regardless of the command.
     warm_up
         How often it runs after the setup, before all rounds, without being recorded; this counts
         for no round either.
@@ -181,7 +181,7 @@ class CommandWorkload:
 
     def describe(self) -> dict[str, Any]:
         """Return all that `from_description` needs, ready for JSON."""
-        # What is not given is left out: runs from before it could be are alike.
+        # What is not given is left out: runs from before it could be are the same.
         added: dict[str, object] = {"hooks": self._hooks.argvs, **self._streams, **self._flags}
         added["warm_up"] = self._warm_up
         return {
@@ -205,7 +205,7 @@ class CommandWorkload:
         """Run the command once and record its wall time and what is picked from its output.
 
         WorkloadFailed when it cannot be started, runs too long, exits with a code that is not
-        accepted, or prints no number where one is picked.
+        accepted, or prints no number if one is picked.
         """
         argv = self._line.argv_for(plan)
         self.set_up()
@@ -365,7 +365,7 @@ class CommandWorkload:
             recorder.references(References(stops=[1], seconds=timed))
 
     def _failure(self, ended: Ended) -> str | None:
-        """Return what is wrong with how the process ended; None when nothing is."""
+        """Return the problem with how the process ended, or None."""
         if ended.flooded:
             return FLOODED
         if ended.overran:

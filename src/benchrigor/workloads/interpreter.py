@@ -68,9 +68,9 @@ class InterpreterWorkload:
     Layout of memory, hash seed and what is imported differ from one interpreter to the next, and
     stay as they are within one: rounds are invocations. The program is one file of benchrigor's
     that needs nothing but the standard library of CPython 3.9 or newer. Hash seed and size of the
-    environment are drawn from the seed of each plan. What the function prints to stdout is lost.
+    environment are drawn from the seed of each plan. The output of the function to stdout is lost.
 
-    Facts of a round, beside those of `CallableWorkload`, are ``startup_s``, until the program
+    Facts of a round, next to those of `CallableWorkload`, are ``startup_s``, until the program
     began, ``import_s``, for the module of the function, ``peak_memory`` of the process in bytes,
     ``peak_memory_floor``, that before the function was called, and ``python``.
 
@@ -84,7 +84,7 @@ class InterpreterWorkload:
     cwd
         Folder that it runs in and imports from first; None for the current one.
     env
-        Variables that it has beside those of `INHERITED`, the locale's and ``*_NUM_THREADS``.
+        Variables that it has next to those of `INHERITED`, the locale's and ``*_NUM_THREADS``.
     inherit_env
         Names of further variables of this process that it has.
     cpus
@@ -223,7 +223,7 @@ class InterpreterWorkload:
         """Start an interpreter, take up to ``plan.readings`` readings, and record them.
 
         WorkloadFailed when it does not start, runs too long, or does not come to its end;
-        InvalidInput when the target is no function that can be timed.
+        InvalidInput when the target is not a function that can be timed.
         """
         enough_ns, began_ns = worker.HEADROOM * self._stopwatch.shortest_ns, self._clock.now_ns()
         self._whole_s = self._whole_s or plan.seconds
@@ -339,7 +339,7 @@ class InterpreterWorkload:
         raise WorkloadFailed(*with_stderr(failure, stderr))
 
     def _record(self, facts: dict[str, Any], arrays: dict[str, Floats], recorder: Recorder) -> None:
-        """Record the readings of a round, and what was measured beside them."""
+        """Record the readings of a round, and what was measured next to them."""
         readings_s = arrays["readings"]
         if not readings_s.size:
             raise WorkloadFailed(f"{self.name} ended before its first step")
@@ -402,7 +402,7 @@ def located(module: str, path: list[str]) -> Path | None:
 
 
 def _pickle(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
-    """Return what travels to a fresh interpreter; InvalidInput where it cannot."""
+    """Return what travels to a fresh interpreter; InvalidInput if it cannot."""
     try:
         given = pickle.dumps((tuple(args), dict(kwargs)))
     except Exception as error:  # noqa: BLE001  # whatever objects raise that cannot be pickled
@@ -418,7 +418,7 @@ def _pickle(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
 
 
 def _program(python: str | os.PathLike[str] | None) -> str:
-    """Return the path of an interpreter; InvalidInput where there is none."""
+    """Return the path of an interpreter; InvalidInput if there is none."""
     if python is None:
         return sys.executable
     found = shutil.which(os.fspath(python))

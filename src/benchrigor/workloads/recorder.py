@@ -116,7 +116,7 @@ class RoundRecorder:
         elapsed_ns
             Wall time of the whole round, in nanoseconds.
         ran_ns
-            Wall time of the workload alone; None where it is not known.
+            Wall time of the workload alone; None if it is not known.
         """
         measured: dict[str, Any] = {
             name: np.concatenate(parts) if len(parts) > 1 else parts[0]

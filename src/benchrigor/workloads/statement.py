@@ -146,7 +146,7 @@ def _parse(text: str, name: str) -> list[ast.stmt]:
 
 
 def _start(generator: Callable[[], _Loop]) -> _Loop:
-    """Run the setup; what it prints goes to stderr."""
+    """Run the setup; its output goes to stderr."""
     loop = generator()
     try:
         with redirect_stdout(sys.stderr), measuring():

@@ -41,7 +41,7 @@ _FUNCTION = "a function without arguments"
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
 NEVER = sys.maxsize  # no clock shows so many nanoseconds
-_TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up
+_TYPICAL = 1_000  # the median of that many last readings of a round is typical: past any warm-up
 
 
 class TimedWorkload:
@@ -129,7 +129,7 @@ class TimedWorkload:
 
     @contextmanager
     def _left_if_late(self, is_any_taken: object) -> Iterator[None]:
-        """Leave a call that hangs, where there are readings before it; these count."""
+        """Leave a call that hangs, if there are readings before it; these count."""
         try:
             yield
         except CallOverran:
@@ -207,7 +207,7 @@ class Deadline(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Successive readings in nanoseconds, of so many calls each."""
+    """Successive readings in nanoseconds, of that many calls each."""
 
     elapsed_ns: list[int]
     inner: int = 1
@@ -224,7 +224,7 @@ def misfits(
     sync: object = None,
     inner_name: str = "inner",
 ) -> list[str]:
-    """Return what is wrong with parameters of a `CallableWorkload` other than its function.
+    """Return the problems with parameters of a `CallableWorkload` other than its function.
 
     ``inner_name`` is the caller's name of ``inner``.
     """
@@ -246,7 +246,7 @@ def misfits(
 
 
 def wrong_function(name: str, func: object, expected: str) -> list[str]:
-    """Return what is wrong with a function that is to be timed."""
+    """Return the problems with a function that is to be timed."""
     if not callable(func):
         return [f"{name} is {func!r}, expected {expected}"]
     if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
@@ -276,7 +276,7 @@ def collector_kept(policy: str) -> Iterator[None]:
 
 
 def wrong_time_limit(timeout_s: object) -> list[str]:
-    """Return what is wrong with a time limit for calls of a function, or why none can be kept."""
+    """Return the problems with a time limit for calls of a function, or why none can be kept."""
     if timeout_s is None:
         return []
     if not is_number(timeout_s) or not 0.0 < timeout_s <= threading.TIMEOUT_MAX:
@@ -394,7 +394,7 @@ def name_of(function: Callable[..., object]) -> str:
 
 
 def hash_of_function(function: Callable[..., object]) -> str | None:
-    """Return a hash of what the source of a function says; None where it cannot be read."""
+    """Return a hash of what the source of a function says; None if it cannot be read."""
     inner: Any = inspect.unwrap(function)
     try:
         return hash_in(textwrap.dedent(inspect.getsource(inner)), inner.__code__.co_name)
@@ -403,7 +403,7 @@ def hash_of_function(function: Callable[..., object]) -> str | None:
 
 
 def hash_in(text: str, path: str) -> str | None:
-    """Return a hash of a function, by its place in a source; None where it is not defined there.
+    """Return a hash of a function, by its place in a source; None if it is not defined there.
 
     Comments and layout do not count. Lambdas of one line cannot be told apart: all count.
     """
@@ -451,7 +451,7 @@ def traced_memory(
     """Trace allocations inside, and give the function to call and what returns its peak in bytes.
 
     The peak is the most that was allocated at once during the last call, beyond what was before:
-    what is called around the function is no part of it.
+    what is called around the function is not a part of it.
     """
     import tracemalloc  # noqa: PLC0415  # only if memory is asked for
 

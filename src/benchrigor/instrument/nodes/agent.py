@@ -46,7 +46,7 @@ except ImportError:
 
 _STATUS_EVERY_S, _HEALTH_EVERY_S = 1.0, 60.0
 _LOGGER = logging.getLogger("benchrigor.agent")
-_LOGGER.addHandler(logging.NullHandler())  # silent where the program does not log itself
+_LOGGER.addHandler(logging.NullHandler())  # silent if the program does not log itself
 _PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -293,7 +293,7 @@ async def _read_again_and_again(read: Callable[[], None], every_s: float) -> Non
 
 
 def _wrong_access(host: object, token: object) -> list[str]:
-    """Return what is wrong with a host, with a token, or with having none."""
+    """Return the problems with a host, with a token, or with having none."""
     if not isinstance(host, str):
         return [f"host is {host!r}, expected a name or an address"]
     if token is None and not _is_here(host):

@@ -127,7 +127,7 @@ class Hub:
             self._board.tell(await finished)
 
     async def _ask(self, question: Question) -> Answer:
-        """Ask a node, whatever happens."""
+        """Ask a node, in any case."""
         sent_s = time.monotonic()
         query = {"echo": question.echo, "cursor": question.cursor}
         status, body = await self._exchange("GET", f"{question.address}/report", params=query)

@@ -48,7 +48,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine there, and return what it returns; InvalidInput in a forked child."""
+        """Run a coroutine there, and return its result; InvalidInput in a forked child."""
         if os.getpid() != self._pid:
             coroutine.close()
             raise InvalidInput(

@@ -71,7 +71,7 @@ def probe_module(
     Raises
     ------
     InvalidInput
-        For what is no module, where no function fits, and where one cannot be timed: then none is
+        For what is not a module, if no function fits, and where one cannot be timed: then none is
         replaced.
 
     Examples

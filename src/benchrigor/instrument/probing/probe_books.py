@@ -72,7 +72,7 @@ class Book:
 
 
 def new_sketch(samples: Sequence[Entry] = (), lost: int = 0) -> DDSketch:
-    """Return a sketch of the quantiles of a sample; MissingExtra where none can be made.
+    """Return a sketch of the quantiles of a sample; MissingExtra if none can be made.
 
     The sample stands for the events that are not in it as well.
     """

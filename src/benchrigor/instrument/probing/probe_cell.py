@@ -22,9 +22,9 @@ from benchrigor.instrument.probing.event_sums import NOTHING, Sums, added
 from benchrigor.instrument.probing.reservoir import Entry, Reservoir
 
 # Durations that a list holds: few at first, since most probes are hardly ever used, and one more
-# for so many events since the last reading.
+# for that many events since the last reading.
 _COLD, _HOT, _MORE = 4, 128, 64
-# For a longer list its thread waits, for so long: another one was stopped while adding it up.
+# For a longer list its thread waits, for that long: another one was stopped while adding it up.
 _CROWDED, _WAIT_S = 256, 0.01
 _LOCKS = 64
 
@@ -57,7 +57,7 @@ class Bounds:
         self.renew()
 
     def renew(self) -> None:
-        """Take locks that nobody holds, in a process where no other thread is there."""
+        """Take locks that nobody holds, in a process if no other thread is there."""
         self.locks = tuple(threading.Lock() for _ in range(_LOCKS))
 
 
@@ -130,7 +130,7 @@ class Cell(list[int]):
             parent.fold()
 
     def take(self, until_ns: int = 0) -> Taken | None:
-        """Return what came since the last time; None where nothing did.
+        """Return what came since the last time; None if nothing did.
 
         What cannot be had until then is left for the next time.
         """

@@ -40,7 +40,7 @@ class ProbeRegistry:
     on
         Whether its probes count from the start.
     per_thread
-        Whether each thread adds up for itself; None: where the interpreter has no global lock.
+        Whether each thread adds up for itself; None: if the interpreter has no global lock.
 
     Notes
     -----
@@ -71,7 +71,7 @@ class ProbeRegistry:
         _REGISTRIES.add(self)
 
     def restart(self) -> None:
-        """Begin from zero, in a process where no other thread is there."""
+        """Begin from zero, in a process if no other thread is there."""
         self._lock = threading.RLock()
         self._bounds.renew()
         for each in self._probes.values():

@@ -43,7 +43,7 @@ class Keeper(Protocol):
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _nothing = [].clear  # of a list that nobody has: no function does nothing faster
-_nothing_at_exit = "".format  # takes any arguments, and what it returns is false
+_nothing_at_exit = "".format  # takes any arguments, and its result is false
 # What ``with`` calls at the end must know when it began, so that neither other threads nor other
 # tasks can be taken for it. A probe is an iterator over methods that are each bound to the time at
 # which it was asked for: so C functions alone make one (`_Timing.__exit__`).
@@ -58,7 +58,7 @@ class Probe(_Methods):  # type: ignore[misc]
     - ``token = p.start()``, then ``p.stop(token)``, also in another thread (not by the clock of
       the processor);
     - ``with p:``, also inside of itself, and by several threads and tasks at once;
-    - ``with p.again():``, likewise, and for self times: of two such events in the same thread or
+    - ``with p.again():``, the same, and for self times: of two such events in the same thread or
       task, the time of the inner one is no self time of the outer one. Each statement ``with``
       takes an ``again()`` of its own, at which the event begins;
     - ``@p`` before a function, a coroutine function, a generator or an asynchronous one: likewise.
@@ -153,7 +153,7 @@ class Probe(_Methods):  # type: ignore[misc]
             """Return the token of an event that begins; None if the probe is off."""
 
         def stop(self, token: int | None) -> object:
-            """End an event; InvalidInput if the token is no number. None does nothing."""
+            """End an event; InvalidInput if the token is not a number. None does nothing."""
 
         def __enter__(self) -> object: ...
 

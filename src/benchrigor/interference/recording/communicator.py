@@ -83,7 +83,7 @@ def traced(comm: Any, segments: Segments) -> Any:
 
     That is at the exit of each blocking all-to-all collective (``Allreduce``, ``Alltoall``,
     ``Allgather``, ``Reduce_scatter``, ``Barrier``, their variants, and those that pickle): a late
-    process delays all up to there, but nothing behind it. The label of the segment is the call.
+    process delays all up to there, but nothing after it. The label of the segment is the call.
 
     Nominal features count what the segment communicates: sends and receives by whether they block,
     collectives by senders and receivers (1 to n, n to 1, n to n), and bytes. Inside of calls

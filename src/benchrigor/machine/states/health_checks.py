@@ -38,7 +38,7 @@ def health(*, root: Path = ROOT, timeout_s: float = 3.0) -> Health:
     Raises
     ------
     InvalidInput
-        When the timeout is no number of seconds above 0.
+        When the timeout is not a number of seconds above 0.
 
     Examples
     --------

@@ -95,7 +95,7 @@ def status(*, interval_s: float = 0.1, root: Path = ROOT) -> Status:
     Raises
     ------
     InvalidInput
-        When the interval is no number of seconds.
+        When the interval is not a number of seconds.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def _network(counters: Counters, root: Path) -> Iterator[Sample]:
 def devices(root: Path, folder: str, names: Iterable[str]) -> list[str]:
     """Return the devices that are no part of another and stand on no other, as bridges do.
 
-    All but the loopback where the system does not tell.
+    All but the loopback if the system does not tell.
     """
     known = sorted(name for name in names if not _LOOPBACK.fullmatch(name))
     return [name for name in known if (root / f"sys/{folder}/{name}/device").exists()] or known

@@ -56,7 +56,7 @@ def stage_of(
         Service rate of one replica. Its moments give the process; without them it is taken for
         exponential, with a Notice. A variation above 100 counts as 100, with a Notice. Its
         processor time
-        gives the processors that it keeps busy: 1 where that, or its delay, is not known, and where
+        gives the processors that it keeps busy: 1 if that, or its delay, is not known, and where
         it waited for a processor in more than 5% of its busy time.
 
     Raises
@@ -326,7 +326,7 @@ def _several(lowest: StageLoad, rivals: Sequence[str]) -> Notice:
 def _most_replicas(
     loads: Sequence[StageLoad], source_rate: Quantity, processors: int | None
 ) -> list[int | None]:
-    """Return how many replicas of each stage the processors run beside what the others take."""
+    """Return how many replicas of each stage the processors run next to what the others take."""
     if processors is None:
         return [None] * len(loads)
     source = source_rate.value if isinstance(source_rate, Estimate) else source_rate

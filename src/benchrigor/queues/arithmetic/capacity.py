@@ -66,7 +66,7 @@ def suggest_buffer(
     -------
     BufferSize
         The smallest that is enough, for arrivals as fast and service as slow as their intervals
-        allow, and at the estimated rates. None at a utilisation of 1 or more, where no size is
+        allow, and at the estimated rates. None at a utilisation of 1 or more, if no size is
         enough, and beyond a million items; a Notice says why.
 
     Raises
@@ -145,7 +145,7 @@ def suggest_replicas(
     utilisation
         The most that each replica may have, in (0, 1).
     most
-        How many the processors can run; None where that is not known.
+        How many the processors can run; None if that is not known.
 
     Returns
     -------

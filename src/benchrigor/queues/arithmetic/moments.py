@@ -22,7 +22,7 @@ RIPE = 64.0  # items of a batch whose count reveals the variance of service time
 
 FEWEST_COUNTS = 30  # observations below which there are no moments
 _DETERMINISTIC = 0.1  # squared coefficient of variation below which service is deterministic
-# Service is exponential where it is within 15 %, or two standard errors, of 1.
+# Service is exponential if it is within 15 %, or two standard errors, of 1.
 _EXPONENTIAL, _ERRORS = 0.15, 2.0
 _WAIT_S = 0.004
 
@@ -32,7 +32,7 @@ class Row(enum.IntEnum):
 
     Processor time and delay are of those periods where they are known, and ``CPU_ITEMS`` and
     ``DELAY_BUSY`` are the items and the busy time of the same periods. ``COUNT`` is the number of
-    observations, each a pair (items, busy time); the rows behind it are their central moments, as
+    observations, each a pair (items, busy time); the rows after it are their central moments, as
     sums.
     """
 
@@ -100,7 +100,7 @@ def pooled(batches: Floats, starts: npt.NDArray[np.int64]) -> Floats:
 
 
 def rates_of(batches: Floats) -> Floats:
-    """Return items per busy second of each batch; 0 where it was never busy."""
+    """Return items per busy second of each batch; 0 if it was never busy."""
     return _share(batches[Row.ITEMS], batches[Row.BUSY])
 
 
@@ -186,7 +186,7 @@ def share_of_waits(moments: ServiceMoments, delay_share: float) -> float:
 
 def _resembling(variation: float, count: float) -> ServiceProcess:
     """Name the process of a squared coefficient of variation."""
-    # The variance of so many counts has a relative standard error of sqrt(2 / n).
+    # The variance of that many counts has a relative standard error of sqrt(2 / n).
     reach = max(_EXPONENTIAL, _ERRORS * math.sqrt(2.0 / count))
     if variation < _DETERMINISTIC:
         return ServiceProcess.DETERMINISTIC

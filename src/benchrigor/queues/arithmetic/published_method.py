@@ -97,7 +97,7 @@ def unblocked_write_probability(
     -----
     Beard & Chamberlain (2015), equations 1a, 1c and 1d: 1 - utilisation^(capacity - k + 1) with
     k = ceil(service_rate * period_s), the chance that an M/M/1 queue holds capacity - k items or
-    fewer; 0 where k exceeds the capacity.
+    fewer; 0 if k exceeds the capacity.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def unblocked_write_probability(
     room = int(capacity) - rounded_up(service_rate * period_s) + 1
     if room <= 0 or utilisation >= 1.0:
         return 0.0
-    # In this form nothing cancels where the utilisation is near 1.
+    # In this form nothing cancels if the utilisation is near 1.
     return -math.expm1(room * math.log(utilisation)) if utilisation else 1.0
 
 
@@ -130,7 +130,7 @@ def widest(periods: Floats) -> int | RateReason:
 
     Wide ones have less noise, narrow ones less waiting (section IV-A): the widest, of doubling
     ones, with five in a row free of waiting. So that this is not by chance, periods free of waiting
-    must hold 16 items, and a fifth of all be free (a twentieth where none has a fifth). Single
+    must hold 16 items, and a fifth of all be free (a twentieth if none has a fifth). Single
     periods cannot be narrower and need no five in a row.
     """
     few = periods.shape[1] < _FEWEST_PERIODS and periods[Row.UNBLOCKED].any()

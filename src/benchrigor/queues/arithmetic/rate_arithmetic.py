@@ -125,7 +125,7 @@ def utilisation_of(arrival: Quantity, service: Quantity, *, servers: int = 1) ->
     Returns
     -------
     Estimate
-        Above 1 where more arrive than the stage can serve.
+        Above 1 if more arrive than the stage can serve.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def filter_ratio(
     Raises
     ------
     InvalidInput
-        When the counts are no series, not equally long, or one is below 0.
+        When the counts are not series, not equally long, or one is below 0.
     NotEstimable
         When items came out in fewer than two periods.
 

@@ -96,12 +96,12 @@ def quantile_rate(
 
 
 def apart(quantiles: QuantileMean, mean: float) -> bool:
-    """Tell whether the quantile lies so far above the mean that neither is reliable."""
+    """Return whether the quantile lies so far above the mean that neither is reliable."""
     return quantiles.mean > (1.0 + _APART) * mean
 
 
 def moved(former: ServiceRate, latter: ServiceRate) -> bool:
-    """Tell whether a rate differs from a former one by a fifth, and by three standard errors."""
+    """Return whether a rate differs from a former one by a fifth, and by three standard errors."""
     if former.estimate is None or latter.estimate is None:
         return False
     gap = abs(latter.estimate.value - former.estimate.value)
@@ -145,7 +145,7 @@ def _service_rate(
 def _per_time(
     batches: Floats, served: Row, spent: Row, servers: int, confidence: float
 ) -> Estimate | None:
-    """Estimate items per second spent, by so many servers; None where none is known."""
+    """Estimate items per second spent, by that many servers; None if none is known."""
     known = batches[:, batches[spent] > 0.0]
     items, seconds = known[served], known[spent]
     if not items.any():

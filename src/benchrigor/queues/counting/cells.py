@@ -25,7 +25,7 @@ Cell k takes the 128 bytes from 64 + 128 k on, 8 words and a name:
 word  name            meaning
 ====  ==============  ============================================================
 0     items           that passed
-1     bytes           that passed; 0 where nobody counts them
+1     bytes           that passed; 0 if nobody counts them
 2     blocked_events  waits begun
 3     blocked_ns      of the waits ended, and what the rule below makes of the others
 4     waiting         waits begun and not ended
@@ -107,7 +107,7 @@ class Counts(OneLine):
     blocked_ns: int  # nanoseconds waited, waits under way included; the sum over all who wait
     waiting: int  # waits under way
     pid: int
-    tid: int | None  # native id of the thread that counts; None where several do, or it is unknown
+    tid: int | None  # native id of the thread that counts; None if several do, or it is unknown
     closed: bool  # whether nothing will be counted any more
 
 
@@ -148,7 +148,7 @@ class Cell:
 
     @undivided
     def count_bytes(self, size: float) -> None:
-        """Count an item of so many bytes."""
+        """Count an item of that many bytes."""
         self._items = items = self._items + 1
         self._bytes = total = self._bytes + size
         self.words[0] = items

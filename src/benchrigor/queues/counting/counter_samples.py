@@ -105,7 +105,7 @@ class Sample:
 
     at_ns: int  # what the clock showed just before they were copied
     copies: Copies
-    used: Mapping[Owner, Used | None]  # what threads had used just after that, where it is known
+    used: Mapping[Owner, Used | None]  # what threads had used just after that, if it is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

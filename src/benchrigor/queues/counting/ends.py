@@ -10,7 +10,7 @@ from benchrigor.queues.counting.cells import Cell, Counts
 from benchrigor.queues.counting.pages import Page, reopen
 
 # Doubles the bound of a queue, up to so many times the program's own; returns the bound before and
-# after, None where it is not raised.
+# after, None if it is not raised.
 Double = Callable[[int], tuple[int, int] | None]
 
 
@@ -43,7 +43,7 @@ class End:
         self.page = page
         self.name = name
         self.servers = servers
-        self.double: Double | None = None  # known where the queue was tapped, if it can grow
+        self.double: Double | None = None  # known if the queue was tapped, if it can grow
         self._cells: tuple[Cell, ...] = ()
 
     @property

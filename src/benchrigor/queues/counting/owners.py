@@ -54,7 +54,7 @@ class Owners:
         return frozenset(self._gone)
 
     def used(self, owner: Owner) -> Used | None:
-        """Return what a thread has used; None where that is not known, or it has ended."""
+        """Return what a thread has used; None if that is not known, or it has ended."""
         if owner not in self._threads:
             self._threads[owner] = self._schedstat(owner)
         descriptor = self._threads[owner]

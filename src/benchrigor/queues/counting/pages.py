@@ -78,7 +78,7 @@ class Page:
         Parameters
         ----------
         cells
-            Room for so many, at 128 bytes each: one for each process at each end.
+            Room for that many, at 128 bytes each: one for each process at each end.
         path
             Where to put it; chosen by default.
 
@@ -136,7 +136,7 @@ class Page:
         return cell
 
     def cells(self) -> tuple[Cell, ...]:
-        """Return the cells in use, the same objects each time; InvalidInput where it is closed."""
+        """Return the cells in use, the same objects each time; InvalidInput if it is closed."""
         words, known = self._mapping(), self._cells
         for index in range(len(known), min(words[_CLAIMED], words[_CELLS])):
             name = bytes(self._name(index)).rstrip(b"\0").decode("utf-8", "replace")
@@ -280,7 +280,7 @@ def _remove(path: Path, creator: int | None) -> None:
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
     """Keep other threads and processes that claim cells of the same file out."""
-    # Opened anew: a lock belongs to the open file, which forked processes share.
+    # Opened again: a lock belongs to the open file, which forked processes share.
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

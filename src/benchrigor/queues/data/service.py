@@ -73,12 +73,12 @@ class ServiceRate(OneLine):
     Parameters
     ----------
     estimate
-        Items per second of wall time; None where nothing can be estimated. With "busy-time" its n
+        Items per second of wall time; None if nothing can be estimated. With "busy-time" its n
         counts the parts that the window is kept in, 256 at most.
     converged
         Whether the rate is as precise as was asked for.
     reason
-        Why it is not; None where it is.
+        Why it is not; None if it is.
     method
         "busy-time" or "quantile".
     start_s, stop_s

@@ -21,7 +21,7 @@ class Stretches:
 
     start_s: Floats  # seconds since the first period
     stop_s: Floats
-    # Items per second of the time in which the end did not wait; NaN where it always did.
+    # Items per second of the time in which the end did not wait; NaN if it always did.
     rates: Floats
     # Share of the time in which it waited, or of the periods where only these are known.
     waiting: Floats
@@ -56,7 +56,7 @@ class Outline:
         self._stop_s = float(stop_s[-1]) if periods.n else self._stop_s
 
     def stretches(self, most: int = 400) -> Stretches:
-        """Return what happened, in so many stretches at most."""
+        """Return what happened, in that many stretches at most."""
         sums = self._pooled.all()
         group = max(1, -(-sums.shape[1] // most))
         if group > 1:

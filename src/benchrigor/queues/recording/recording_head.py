@@ -36,9 +36,9 @@ class RecordingHead:
     """What the beginning of a recording says of its rows."""
 
     columns: tuple[str, ...]
-    # Of `COUNTERS`; None where the recording does not say, which counts as "delta".
+    # Of `COUNTERS`; None if the recording does not say, which counts as "delta".
     counters: str | None = None
-    servers: int = 1  # threads or processes that serve side by side, where no column says so
+    servers: int = 1  # threads or processes that serve side by side, if no column says so
     unit: str = ""  # what an item is called
     period_s: float | None = None  # sampling period wanted, in seconds
 
@@ -81,7 +81,7 @@ class RecordingHead:
         return self.column("blocked_s") is not None
 
     def column(self, role: str) -> str | None:
-        """Return the column of a role, such as "blocked_s"; None where there is none."""
+        """Return the column of a role, such as "blocked_s"; None if there is none."""
         return next((each for each in self.columns if role_of(each) == role), None)
 
     @property
@@ -135,7 +135,7 @@ def _kind(column: str) -> Numbers | Labels:
 
 
 def _number(table: CommentedCsv, key: str, *, whole: bool) -> float | None:
-    """Return the number that a comment gives, above 0; None where there is no such comment."""
+    """Return the number that a comment gives, above 0; None if there is no such comment."""
     text = table.comments.get(key)
     if text is None:
         return None

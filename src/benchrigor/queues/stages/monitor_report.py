@@ -48,11 +48,11 @@ class MonitorReport(Reported):
     cost_s
         Processor time that watching took, in seconds; the start of a process counts as well.
     period_s
-        Sampling period, in seconds; None where none could be kept to.
+        Sampling period, in seconds; None if none could be kept to.
     failure
         Why the monitor watches no more although it was not stopped; None while all is well.
     seeking
-        Whether it still seeks a period, and tries ``period_s``; minutes where nothing passes.
+        Whether it still seeks a period, and tries ``period_s``; minutes if nothing passes.
     growths
         Queues that were grown because they were full, in order of time.
     fixed

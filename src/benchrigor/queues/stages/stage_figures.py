@@ -40,7 +40,7 @@ class Watching:
     target: float = 0.05
 
     def estimator(self, servers: int = 1) -> ServiceRateEstimator:
-        """Return an estimator for so many servers, or raise InvalidInput naming what is wrong."""
+        """Return an estimator for that many servers, or raise InvalidInput naming the problem."""
         # With guards the quantile method joins periods itself, as the waiting of a stage allows.
         as_published = self.method == "quantile" and not self.guards
         return ServiceRateEstimator(
@@ -67,10 +67,10 @@ class WatchedStage(OneLine):
         What all of them serve together while they do not wait, phase by phase; another number of
         them is a new phase.
     inputs
-        Items per second that enter each queue which it reads, where they are counted, since the
+        Items per second that enter each queue which it reads, if they are counted, since the
         window of ``rate`` began.
     arrivals
-        Their sum; None, as all that follows, where it is unknown.
+        Their sum; None, as all that follows, if it is unknown.
     last_arrivals
         The same of the last phase in which anything arrived, without the silence at its end.
     silent_s
@@ -101,7 +101,7 @@ class WatchedStage(OneLine):
 
     @property
     def rate(self) -> ServiceRate | None:
-        """The present rate; None where nothing is known.
+        """The present rate; None if nothing is known.
 
         The last one, unless it has not converged, or is of fewer servers, and has not lasted as
         long as the one before: when a stream ends, servers leave one by one.
@@ -218,12 +218,12 @@ class StageFigures:
         return rates
 
     def _sum(self, inputs: Mapping[str, Estimate]) -> Estimate | None:
-        """Return what enters all queues; None where one of them is not known."""
+        """Return what enters all queues; None if one of them is not known."""
         whole = inputs and len(inputs) == len(self._stage.reads)
         return sum_rates(inputs.values()) if whole else None
 
     def _inputs(self, flows: Floats) -> dict[str, Estimate]:
-        """Estimate items per second that enter each queue, where they are known."""
+        """Estimate items per second that enter each queue, if they are known."""
         inputs = {}
         for end, arrived in zip(self._stage.reads, flows[_ARRIVED:], strict=True):
             if arrived.size and not np.isnan(arrived).any():
@@ -237,7 +237,7 @@ class StageFigures:
         return inputs
 
     def _filter_ratio(self) -> Estimate | None:
-        """Estimate items in over items out; None where it is not known."""
+        """Estimate items in over items out; None if it is not known."""
         taken, given = self._flows.full[[_TAKEN, _GIVEN]]
         if given.size and not np.isnan(given).any():
             with suppress(NotEstimable):
@@ -265,7 +265,7 @@ def _last_with_arrivals(flows: Floats, phases: Sequence[float]) -> tuple[Floats,
 
 
 def _present(rates: Sequence[ServiceRate]) -> ServiceRate | None:
-    """Return the present rate; None where there is none."""
+    """Return the present rate; None if there is none."""
     if not rates:
         return None
     now = rates[-1]

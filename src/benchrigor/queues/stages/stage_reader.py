@@ -32,9 +32,9 @@ class _Totals(NamedTuple):
 
     # Time, items served, their bytes, items given, time waited, in nanoseconds, shape (5, n).
     counts: Integers
-    # Items that entered each queue that is read, shape (queues, n); NaN where it is unknown.
+    # Items that entered each queue that is read, shape (queues, n); NaN if it is unknown.
     arrived: Floats
-    used_ns: Floats  # what its threads had used, shape (2, n); NaN where it is unknown
+    used_ns: Floats  # what its threads had used, shape (2, n); NaN if it is unknown
 
 
 class StageReader:
@@ -169,7 +169,7 @@ class StageReader:
 
 
 def _tail_of(end: End) -> End | None:
-    """Return the other end of a queue that is read; None where its name is unusual."""
+    """Return the other end of a queue that is read; None if its name is unusual."""
     if not end.name.endswith(HEAD):
         return None
     return End(end.page, end.name.removesuffix(HEAD) + TAIL)
@@ -180,7 +180,7 @@ def _cells(span: Span, ends: Iterable[End]) -> list[int]:
 
 
 def _count_arrivals(span: Span, end: End | None) -> Floats:
-    """Return what had arrived at each time; unknown where nobody counts, or no more."""
+    """Return what had arrived at each time; unknown if nobody counts, or no more."""
     cells = [] if end is None else _cells(span, [end])
     if all(span.closed[cell] for cell in cells):
         return np.full(span.at_ns.size, np.nan)

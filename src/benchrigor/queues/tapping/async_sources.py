@@ -77,7 +77,7 @@ def _timed_if(must_wait: Callable[[], bool], method: Callable[..., Any], writer:
 def _resize(source: Any, move: Move) -> None:
     before = source.maxsize
     source._maxsize = move(before)
-    # Nobody has waited yet in a queue that knows no loop; nobody will where that is closed.
+    # Nobody has waited yet in a queue that knows no loop; nobody will if that is closed.
     if source._loop is not None and source.maxsize > before:
         with suppress(RuntimeError):
             source._loop.call_soon_threadsafe(_wake, source, source.maxsize - before)

@@ -23,7 +23,7 @@ from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.polled_queues import PolledQueue
 from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
-# Waits for so many seconds at most, with None for ever; returns whether it succeeded.
+# Waits for that many seconds at most, with None for ever; returns whether it succeeded.
 _Attempt = Callable[[float | None], bool]
 
 
@@ -147,7 +147,7 @@ def _poll(connection: Any, event: int) -> _Attempt:
     poll.register(connection.fileno(), event)
 
     def attempt(limit_s: float | None) -> bool:
-        # A closed pipe's number may be another's by now; the pipe itself says what is wrong.
+        # A closed pipe's number may be another's by now; the pipe itself names the problem.
         return connection.closed or bool(poll.poll(None if limit_s is None else limit_s * 1e3))
 
     return attempt

@@ -100,7 +100,7 @@ class _TappedSocket(Wrapper):
         return sent or 0
 
     def _sent_at_once(self, view: memoryview[int], flags: int) -> int | None:
-        """Send what there is room for; return how much, None where nothing may be sent yet."""
+        """Send what there is room for; return how much, None if nothing may be sent yet."""
         send, limit_s = self._source.send, self._source.gettimeout()
         if limit_s is None and not flags and not self._encrypted:
             try:

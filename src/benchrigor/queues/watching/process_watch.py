@@ -1,7 +1,7 @@
 """Watches from a process of its own, which reads the counters and nothing else of the program.
 
 The process reads its `Order` from its standard input, and watches until that is closed, or until
-whoever counted is gone. It publishes what it knows once a second, or less often where that takes
+whoever counted is gone. It publishes what it knows once a second, or less often if that takes
 long, and at the end: whoever dies, nothing that was published is lost.
 """
 
@@ -52,7 +52,7 @@ class Order:
 
     @classmethod
     def from_line(cls, line: bytes) -> Order:
-        """Return the order, its pages open for reading, or raise InvalidInput where one is gone."""
+        """Return the order, its pages open for reading, or raise InvalidInput if one is gone."""
         order: Order = pickle.loads(bytes.fromhex(line.decode()))  # noqa: S301  # our own line
         for stage in order.stages:
             for end in (*stage.reads, *stage.writes):
@@ -62,7 +62,7 @@ class Order:
 
 
 def published(path: Path) -> MonitorReport | None:
-    """Return what a watching process has published; None where there is nothing yet."""
+    """Return what a watching process has published; None if there is nothing yet."""
     try:
         return decode(MonitorReport, json.loads(path.read_bytes()), where=str(path))
     except (OSError, ValueError, RecursionError, InvalidInput):

@@ -198,7 +198,7 @@ class Sampler:
         items = np.sum([block.items for block in blocks], axis=0)
         cost_s, self._told_s = (self._spent_s - self._told_s) / max(len(widths), 1), self._spent_s
         for period in zip(widths, blocked.tolist(), items.tolist(), strict=True):
-            # What follows the last one was sampled with the old period; where nothing passes it is
+            # What follows the last one was sampled with the old period; if nothing passes it is
             # not known whether the stage would wait.
             if search.ask() == self.period_s and (period[-1] or not self._by_time):
                 search.tell(*period, cost_s=cost_s)
@@ -247,7 +247,7 @@ def keep_sampling(
     """Sample on a grid of times, so that no period makes the next one later.
 
     ``take`` samples at a time in nanoseconds and returns the seconds to the next sample, None to
-    end. ``wait`` waits for so many seconds, and returns True to end. Times of the grid that have
+    end. ``wait`` waits for that many seconds, and returns True to end. Times of the grid that have
     passed are skipped.
     """
     due_ns = now_ns()

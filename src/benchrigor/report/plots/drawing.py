@@ -31,20 +31,20 @@ _TINTS = {
     PhaseLabel.COOL_DOWN: ("#dcedf9", "#1c6496"),
     PhaseLabel.OTHER: ("#ededed", "#595959"),
 }
-SMALL = 9.0  # Size of text beside the axis labels, in points
+SMALL = 9.0  # Size of text next to the axis labels, in points
 
-_FEW = 6  # So many shaded phases are all named, where there is room
+_FEW = 6  # So many shaded phases are all named, if there is room
 _GAP = 6.0  # Between the axes and the words in the right margin, in points
 
 _MOST_POINTS = 4000  # More than about four points per pixel column hide each other, and files grow
 _MOST_COLUMNS = 1000
 _MARKS = 150  # So many marks side by side fill the edge
 _CHARACTER = 0.55  # Width of a character, of its size
-_NARROWED = 0.85  # Share of the axes' width that the words beside them leave
+_NARROWED = 0.85  # Share of the axes' width that the words next to them leave
 
 
 def draw(trace: Trace, axes: Axes | None) -> Axes:
-    """Draw a trace, into a new figure where no axes are given."""
+    """Draw a trace, into a new figure if no axes are given."""
     axes = axes or new_axes()
     axes.set_xlim(-0.5, trace.series.size - 0.5)
     axes.set_ylim(*trace.window)
@@ -172,7 +172,7 @@ def _mark_outliers(axes: Axes, trace: Trace) -> None:
 
 
 def mark_beyond(axes: Axes, at: npt.ArrayLike, words: str, color: str, *, top: bool = True) -> None:
-    """Mark what lies beyond the axes at their edge, with words beside it."""
+    """Mark what lies beyond the axes at their edge, with words next to it."""
     places = np.asarray(at)
     mark = {"marker": "^" if top else "v", "markersize": 4.0, "label": "beyond", "zorder": 5.0}
     style = {**DOTS, **mark, "alpha": 1.0, "clip_on": False}
@@ -240,7 +240,7 @@ def _extent(axes: Axes) -> tuple[float, float]:
 
 
 def write_words(axes: Axes, trace: Trace) -> None:
-    """Write the number beside the axes and, above them, row upon row: tally, evidence, title."""
+    """Write the number next to the axes and, above them, row upon row: tally, evidence, title."""
     if trace.level is not None:
         _write_number(axes, trace.level[0], trace.words)
     row = 1.25 * SMALL

@@ -139,7 +139,7 @@ def _below(rows: Iterable[Figure], notices: Iterable[Notice], *, of_pairs: bool 
 
 
 def figures_of_pair(comparison: Comparison, labels: Sequence[str]) -> Figures:
-    """Return the two sides of a comparison, with the ratio and the verdict beside the second."""
+    """Return the two sides of a comparison, with the ratio and the verdict next to the second."""
     side = Figure(name=labels[0], statistic=comparison.statistic, unit=comparison.readings_in)
     new = replace(side, name=labels[1], ratio=comparison.ratio, verdict=str(comparison.verdict))
     rows = (
@@ -168,7 +168,7 @@ def figures_of_commands(
     family: Family | None,
     notices: Iterable[Notice],
 ) -> Figures:
-    """Return commands as they were given where one is the baseline, else the fastest first."""
+    """Return commands as they were given if one is the baseline, else the fastest first."""
     ordered = dict.fromkeys([*(() if family else estimates), *records])
     rows = (
         Figure(

@@ -1,4 +1,4 @@
-"""Suites of benchmarks beside the first one: a row for each benchmark, a column for each file."""
+"""Suites of benchmarks next to the first one: a row for each benchmark, a column for each file."""
 
 from __future__ import annotations
 

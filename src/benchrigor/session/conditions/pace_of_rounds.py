@@ -114,7 +114,7 @@ def with_pace(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Measured:
-    """What tells the pace of rounds, whatever was measured."""
+    """What shows the pace of rounds, whatever was measured."""
 
     analysis: Analysis
     estimate: Estimate
@@ -174,7 +174,7 @@ def are_near(rounds: Sequence[Round], pace: Pace, quiet: QuietPace) -> bool:
 
 
 def delay_of(rounds: Sequence[Round]) -> float:
-    """Return the share of their time that rounds waited; infinite where nothing measured that."""
+    """Return the share of their time that rounds waited; infinite if nothing measured that."""
     delays = [round_.delays for round_ in rounds if round_.delays is not None]
     elapsed_s = sum(round_.elapsed_ns for round_ in rounds) / 1e9
     if len(delays) < len(rounds) or not elapsed_s:
@@ -201,7 +201,7 @@ def _readings(
     statistic: str,
     sensitivity: Sensitivity | None,
 ) -> _Measured | None:
-    """Gather what tells the pace of readings in turn with references."""
+    """Gather what shows the pace of readings in turn with references."""
     estimate, q = analysis.estimate, quantile_named(statistic)
     is_paced = INTERPRETER in full_s and (analysis.metric.is_duration or analysis.wps)
     if estimate is None or not is_paced:
@@ -210,7 +210,7 @@ def _readings(
     if segments is None or any("other_cpu_s" in round_.facts for round_ in rounds):
         return None
     if q is not None and segments.waited > _MOST_WAITED:
-        return None  # nobody knows how much of a quantile is waiting
+        return None  # it is not known how much of a quantile is waiting
     several = analysis.kind is Kind.INVOCATIONS
 
     def pace_at(times: Mapping[str, float], between: float | None) -> Pace | None:
@@ -246,7 +246,7 @@ def _commands(
     statistic: str,
     sensitivity: Sensitivity | None,
 ) -> _Measured | None:
-    """Gather what tells the pace of commands in turn with bare starts of the interpreter."""
+    """Gather what shows the pace of commands in turn with bare starts of the interpreter."""
     estimate, found = analysis.estimate, _invocations(rounds)
     if estimate is None or found is None or not full_s.keys() >= set(_OF_COMMANDS):
         return None
@@ -304,7 +304,7 @@ def _invocations(rounds: Sequence[Round]) -> Invocations | None:
 
 
 def _switches(finished: Round) -> float:
-    """Return how often a command gave a processor up by itself, infinite where nobody counted."""
+    """Return how often a command gave a processor up by itself, infinite if nobody counted."""
     found = finished.facts.get("voluntary_switches")
     return math.inf if found is None else float(found)
 

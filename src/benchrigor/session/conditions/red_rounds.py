@@ -56,7 +56,7 @@ class Segments:
 def measured_interference(rounds: Sequence[Round]) -> Interference | None:
     """Return the interference in rounds by measured delay; None if nothing tells of any.
 
-    Whatever the metric, it is that of the wall time. Long readings are no evidence: they may be
+    Whatever the metric, it is that of the wall time. Long readings are not evidence: they may be
     the program's own.
     """
     if not any(round_.delays is not None or _was_sought(round_) for round_ in rounds):
@@ -164,9 +164,9 @@ def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
 def vouched_for(
     interference: Interference | None, analyses: Sequence[Analysis]
 ) -> Interference | None:
-    """Take back a green or yellow light where it stands beside no number, or on few readings.
+    """Take back a green or yellow light where it stands next to no number, or on few readings.
 
-    A red one stays: it is evidence of what was lost, and needs no number beside it.
+    A red one stays: it is evidence of what was lost, and needs no number next to it.
     """
     if interference is None or interference.light not in (Light.GREEN, Light.YELLOW):
         return interference
@@ -269,7 +269,7 @@ def segments_of(finished: Round, *, whole: bool = False) -> Segments:
     if measured is not None and measured.known is not None:
         known_s = duration_s * measured.known
     if measured is not None and measured.known is not None and measured.own is None:
-        # What little was not seen waited as long; where it is much, nobody knows.
+        # What little was not seen waited as long; if it is much, nobody knows.
         unseen = np.where(100.0 * measured.known >= KNOWN_FROM, measured.known, 1.0)
         delays = {source: values / unseen for source, values in delays.items()}
     if measured is not None and measured.own is not None:
@@ -285,7 +285,7 @@ def segments_of(finished: Round, *, whole: bool = False) -> Segments:
 
 
 def _reading_seconds(finished: Round) -> Floats:
-    """Return the wall time of a round by its readings, or as a whole where they do not tell it."""
+    """Return the wall time of a round by its readings, or as a whole if they do not tell it."""
     whole_ns = finished.elapsed_ns if finished.ran_ns is None else finished.ran_ns
     seconds: Floats = finished.unit_readings.get("time", np.zeros(0)) * calls_per_reading(finished)
     if not seconds.size and "time" in finished.readings:

@@ -27,7 +27,7 @@ _SEEN = 0.02  # of a processor
 def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
     """Find out whether a machine is fit to be measured on; no setting is changed.
 
-    Fixed work is done in the meantime, as by what is measured.
+    Fixed work is done in the meantime, as by the measured code.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
     Raises
     ------
     InvalidInput
-        When that is no number of seconds above 0.
+        When that is not a number of seconds above 0.
     ClockFailed
         When the clock stands still, or goes backwards.
 
@@ -82,7 +82,7 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
 
 
 def _mean_work_s(reference: Reference, seconds: float) -> float:
-    """Return the mean time of the fixed work, done for so long."""
+    """Return the mean time of the fixed work, done for that long."""
     until_s, times = time.perf_counter() + seconds, list[int]()
     while time.perf_counter() < until_s or not times:
         times.append(reference.measure(lasting_ns=0))

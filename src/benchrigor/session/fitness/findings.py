@@ -38,7 +38,7 @@ class Examined:
     processors
         Of the whole machine, as the load is.
     busy
-        Processors that others kept busy; None where nobody knows.
+        Processors that others kept busy; None if it is unknown.
     others
         The busiest other processes that can be seen, with the processors that each kept busy.
     work_s

@@ -107,7 +107,7 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -
     engine = PairEngine(
         by_round=by_round, disturbed=own.disturbed, detector=own.detector, **options
     )
-    # A process that was ended has none beside it.
+    # A process that was ended has none next to it.
     whole = ([round_ for round_ in run.rounds if not round_.cut] for run in (baseline, candidate))
     for pair in zip(*whole, strict=False):
         if by_round and any(map(was_stopped, pair)):

@@ -105,7 +105,7 @@ def measure_pair(
         When a function raises, naming it; the error's ``record`` is the Comparison of the rounds
         finished before.
     ClockFailed
-        When the clock goes backwards or stands still; likewise.
+        When the clock goes backwards or stands still; the same.
     KeyboardInterrupt
         As it came, with the attribute ``record``.
 
@@ -325,14 +325,14 @@ class _PairDelays:
         return self._times_ns[-1] + SEGMENT_NS
 
     def close(self, pairs: int) -> None:
-        """End a group after so many pairs of the round."""
+        """End a group after that many pairs of the round."""
         self._stops.append(pairs)
         self._delays_ns.append(self._meter.delay_ns())
         self._busy_ns.append(time.thread_time_ns())
         self._times_ns.append(self._clock.now_ns())
 
     def of_pairs(self, pairs: int) -> Delays:
-        """Return the delays of so many pairs, which is the whole round."""
+        """Return the delays of that many pairs, which is the whole round."""
         if pairs > (self._stops[-1] if self._stops else 0):
             self.close(pairs)
         delay_s, busy_s, duration_s = (

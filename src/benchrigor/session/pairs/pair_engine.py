@@ -78,7 +78,7 @@ class PairPlan:
     index: int
     order: tuple[str, ...]  # in blocks of four; the i-th readings of both are a pair
     seconds: float | None = None  # what is left of the budget; None without one
-    readings: int | None = None  # of each of these invocations; None where pairs are of readings
+    readings: int | None = None  # of each of these invocations; None if pairs are of readings
 
     @property
     def pairs(self) -> int:
@@ -94,14 +94,14 @@ class PairRound:
     """
 
     plan: PairPlan
-    baseline: Any  # shape (plan.pairs,), or a series for each; fewer where the time was up
+    baseline: Any  # shape (plan.pairs,), or a series for each; fewer if the time was up
     candidate: Any
     elapsed_ns: int  # wall time since the plan before
     cut: bool = False  # whether the time was up
     notices: tuple[Notice, ...] = ()
     delays: Delays | None = None  # measured, of groups of successive pairs
     busy_s: float = 0.0  # of invocations: how long the calls of their readings took
-    paces: Paces = ()  # of invocations, where all have a reference
+    paces: Paces = ()  # of invocations, if all have a reference
 
     def __post_init__(self) -> None:
         problems: list[str] = []
@@ -140,7 +140,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
     either, shuffled: drift that both share cancels within each block.
 
     The first look is at 500 pairs (by the preset), and each further one at half as many again. The
-    engine is satisfied by the width of the ratio's interval alone, where two looks in a row agree,
+    engine is satisfied by the width of the ratio's interval alone, if two looks in a row agree,
     with 100 effective pairs, of which the stable phase holds 0.9. It never looks at a verdict or a
     p-value, since whoever goes on until there is a difference will find one.
 

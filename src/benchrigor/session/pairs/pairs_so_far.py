@@ -27,7 +27,7 @@ from benchrigor.stats.estimators.rough_figure import latest
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
 from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
 
-Paces = Sequence[tuple[float, float]]  # times of the reference beside both invocations of a pair
+Paces = Sequence[tuple[float, float]]  # times of the reference next to both invocations of a pair
 RATIO = "ratio"
 # The pace of a machine changes less from one short invocation to the next.
 _SHORT = 100
@@ -76,7 +76,7 @@ class PairsOfReadings:
         return self.taken
 
     def latest(self, n: int) -> tuple[Floats, Floats]:
-        """Return the last pairs, at most so many."""
+        """Return the last pairs, at most that many."""
         one, two = (latest(chunk, n) for chunk in self._chunks)
         return one, two
 
@@ -167,7 +167,7 @@ class PairsOfInvocations:
         return INVOCATION if is_warming else _SHORT
 
     def latest(self, n: int) -> tuple[Floats, Floats]:
-        """Return the means of the last pairs, at most so many."""
+        """Return the means of the last pairs, at most that many."""
         one, two = (np.array([x.mean() for x in each[-n:]]) for each in self._series)
         return one, two
 

@@ -31,7 +31,7 @@ def compare_with(
     """Compare each run with the baseline by name, pair by pair, as `measure_processes` does.
 
     Runs of fewer rounds are not compared with more of the others, so that all tell of the same
-    minutes. NotEstimable where those are too few.
+    minutes. NotEstimable if those are too few.
     """
     shared = _leave_shared_rounds(records)
     options = shared[baseline].options

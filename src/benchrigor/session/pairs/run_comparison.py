@@ -179,7 +179,7 @@ def compare_named(
 
 
 def _names(sources: Sequence[_Source]) -> tuple[str, ...]:
-    """Return the names of both sides, with their ids if they are alike; none of arrays."""
+    """Return the names of both sides, with their ids if they are the same; none of arrays."""
     names = tuple(source.label if source.run is None else source.run.name for source in sources)
     if names == (BASELINE, CANDIDATE):
         return ()
@@ -286,7 +286,7 @@ class _Source:
 
     @property
     def pace(self) -> Pace | None:
-        """The pace that the run knows; None where it measured no reference."""
+        """The pace that the run knows; None if it measured no reference."""
         own = None if self.run is None else self.run.analysis(self.recorded.metric.name)
         return None if own is None else own.pace
 

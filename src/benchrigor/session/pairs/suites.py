@@ -25,7 +25,7 @@ def compare_suite(
 ) -> Family:
     """Compare pairs of baseline and candidate, each as `compare_runs` does, as one family.
 
-    ``margins`` are by name too; ``store`` holds earlier runs, which tell how far runs are apart.
+    ``margins`` are by name too; ``store`` holds earlier runs, which say how far runs are apart.
     Pairs that cannot be compared are left out with a Notice. NotEstimable when no pair can. The
     runs of a suite share the pace of their session, and members of a group their baseline.
     """
@@ -107,7 +107,7 @@ def _name_refusals(refused: Mapping[str, Notice]) -> Sequence[Notice]:
 
 
 def _figures(run: RunRecord) -> dict[str, float]:
-    """Return what a file holds in place of raw readings."""
+    """Return the contents of a file in place of raw readings."""
     held = (notice.evidence for analysis in run.analyses for notice in analysis.notices)
     return {
         name: value

@@ -41,8 +41,8 @@ def record_with_changes(
     """Analyse recorded readings by these change points; each series has phases with all of them.
 
     The phases leave out steps that slow noise explains, as those of any analysis do. Restarted
-    rounds are cut alike where an analysis does so. A series that is too short for an analysis to
-    search is searched all the same, and is stable only where it has an estimate.
+    rounds are cut in the same way where an analysis does so. A series too short for an analysis to
+    search is searched all the same, and is stable only if it has an estimate.
     """
     named = detector_named(options.detector, min_segment)
     detect = named or partial(detect_changes, level=level, min_segment=min_segment)

@@ -201,7 +201,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     weights = [weight for round_ in rounds for one in metrics for weight in weights_of(round_, one)]
     units = tuple(round_.unit_readings[name] for round_ in rounds if name in round_.unit_readings)
     single = [round_.readings[name] for round_ in rounds if name in round_.readings]
-    # Where nothing restarted the rounds, their readings continue one series.
+    # If nothing restarted the rounds, their readings continue one series.
     notices: tuple[Notice, ...] = ()
     one_process = any(notice.code is Code.THIS_PROCESS_ONLY for notice in record.session_notices)
     left_out: tuple[int, ...] = ()

@@ -77,7 +77,7 @@ def replay(
     Notes
     -----
     At least 30 readings (or two rounds) after the stop show whether the interval holds: it does if
-    the interval of the difference between both estimates contains 0. Where it does only because
+    the interval of the difference between both estimates contains 0. If it does only because
     the later interval is more than twice as wide, nobody can tell: of intervals a third as wide as
     they should be, an exact later value contradicts 51%, one twice as wide 22% (one that is right,
     5%), and wider ones hardly more than the right ones. Later readings are not trimmed, so a step

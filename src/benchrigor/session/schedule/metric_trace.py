@@ -21,7 +21,7 @@ class Trace:
     kind: Kind
     first_check: int
     next_check: int
-    fewest: int  # units that may suffice where they take long
+    fewest: int  # units that may suffice if they take long
     second_check: int
     elapsed_s: float = 0.0  # of the rounds
     chunks: list[Floats] = field(default_factory=list)

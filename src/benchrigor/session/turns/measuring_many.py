@@ -16,7 +16,7 @@ from benchrigor.session.measuring import measure, prepared
 from benchrigor.session.turns.rotation import rotate
 from benchrigor.session.turns.run_records import RunRecords
 
-_PIECES = 6  # by default, and fewer where they would be shorter than this
+_PIECES = 6  # by default, and fewer if they would be shorter than this
 _FEWEST = 4
 _GOOD_S = 0.2
 

@@ -102,7 +102,7 @@ class ChangeDetector:
     Quantiles, variance inflation and penalty are those of the first n' of n readings, where n' is n
     without all but its five leading bits, and n itself below 4096. So the result depends on the
     readings alone, not on the batches in which they came, and is that of `detect_changes` where n'
-    = n. Only intervals that touch the end are searched anew.
+    = n. Only intervals that touch the end are searched again.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class ChangeDetector:
         return detect_changes(values, level=self._level, min_segment=self._min_segment)
 
     def append(self, values: npt.ArrayLike) -> None:
-        """Add readings, shape (m,); none of them where one is invalid (InvalidInput)."""
+        """Add readings, shape (m,); none of them if one is invalid (InvalidInput)."""
         more = as_series(values)
         n = self._n + more.size
         if n > self._readings.size:

@@ -1,4 +1,4 @@
-"""Detectors that options name, beside the built-in one: the published method, and ruptures."""
+"""Detectors that options name, next to the built-in one: the published method, and ruptures."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class RupturesDetector(OneLine):
     ------
     InvalidInput
         When the estimator is none, or fitted, or takes no ``pen``; on a call, when the values are
-        invalid, or the estimator cannot cut so many.
+        invalid, or the estimator cannot cut that many.
 
     Notes
     -----

@@ -97,7 +97,7 @@ def _lengths(shortest: int, longest: int) -> list[int]:
 
 
 def _complete(lengths: list[int], seen: int, blocks: int) -> tuple[Ints, Ints]:
-    """Return starts and stops of the intervals that end behind ``seen``, up to ``blocks``."""
+    """Return starts and stops of the intervals that end after ``seen``, up to ``blocks``."""
     starts = [np.zeros(0, dtype=np.int64)]
     used = [each for each in lengths if each <= blocks]
     for length in used:

@@ -106,7 +106,7 @@ class Scales:
         self.whole = Windows(self.grid)
         # Empty if the series is hardly longer than a window
         self.local = Windows(self.grid, WINDOW * self.grid)
-        self.complete = 0  # local windows; a shorter one may lie behind them
+        self.complete = 0  # local windows; a shorter one may lie after them
         self._thresholds = quantiles(series[np.newaxis], _SAMPLE_OF_SERIES)
         self._windowed = series.size >= 1.5 * WINDOW * self.grid
         self.extend(series)

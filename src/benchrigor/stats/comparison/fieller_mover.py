@@ -187,7 +187,7 @@ def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> 
 
     The k >= 0 that solves A / (m + k) + B / (n + k) = shrink^2 (A / m + B / n), with A / m and
     B / n the squared errors that baseline and candidate contribute. The gain in degrees of freedom
-    is left out, so the answer is on the safe side. None where no error says how it shrinks, or
+    is left out, so the answer is on the safe side. None if no error says how it shrinks, or
     where it takes more than anyone can measure.
     """
     if shrink >= 1.0:

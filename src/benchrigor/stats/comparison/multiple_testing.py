@@ -55,7 +55,7 @@ def compare_family(
     Parameters
     ----------
     pairs
-        Baseline and candidate by the name of what was measured, at least one; each as `compare`
+        Baseline and candidate by the name of the measured code, at least one; each as `compare`
         takes it.
     rate
         Expected share of false ones among the verdicts BETTER and WORSE, in (0, 1).
@@ -73,7 +73,7 @@ def compare_family(
     InvalidInput
         When there is no pair, or a pair or an argument is invalid; all at once.
     NotEstimable
-        When no pair allows a number; where only some do not, they are left out with a Notice.
+        When no pair allows a number; if only some do not, they are left out with a Notice.
 
     Notes
     -----

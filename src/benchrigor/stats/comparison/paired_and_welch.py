@@ -144,7 +144,7 @@ def _levels(
     apart = candidate / units[1] - baseline / units[0]
     series = (baseline, candidate, apart, candidate - baseline)
     fits = [fit_level(values, transients=transients) for values in series]
-    # All levels are made alike, so that the ratio is that of the levels.
+    # All levels are made in the same way, so that the ratio is that of the levels.
     if any(not fit.transients and fit.standard_error > 0.0 for fit in fits):
         fits = [fit_level(values) for values in series]
     first, second, _, shift = (estimate_level(fit, confidence) for fit in fits)
@@ -223,7 +223,7 @@ def _holds_for(who: str, which: str) -> Notice:
 
 
 def _merge(baseline: tuple[Notice, ...], candidate: tuple[Notice, ...]) -> tuple[Notice, ...]:
-    """Join the notices of both; name the sample where only one of them has a notice."""
+    """Join the notices of both; name the sample if only one of them has a notice."""
     one, two = (
         [notice for notice in notices if notice.code is not Code.THIS_PROCESS_ONLY]
         for notices in (baseline, candidate)

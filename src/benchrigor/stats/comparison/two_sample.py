@@ -91,7 +91,7 @@ def compare(
     margin
         Relative change that does not matter, at least 0; 0 for the classical test.
     direction
-        Which way is better: "lower" or "higher"; None where that is not known.
+        Which way is better: "lower" or "higher"; None if that is not known.
     paired
         The i-th reading (or invocation) of the baseline was taken next to the i-th of the
         candidate: drift that both have in common cancels.
@@ -152,7 +152,7 @@ def compare_samples(
     positive: bool | None = None,
     detector: Callable[[Floats], ChangePoints] | None = None,
 ) -> Comparison:
-    """Compare as `compare` does; ``positive`` is None if only the numbers tell whether they are."""
+    """Compare as `compare` does; ``positive`` is None if only the numbers say whether they are."""
     problems: list[str] = []
     first = attempt(problems, read_sample, baseline, "baseline")
     second = attempt(problems, read_sample, candidate, "candidate")

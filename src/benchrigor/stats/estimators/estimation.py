@@ -69,7 +69,7 @@ from benchrigor.stats.series.wall_time_blocks import BLOCKS, block_starts, fit_b
 INVOCATION_MEANS = "invocation means"
 MIN_INVOCATIONS = 10  # below so many invocations a rare memory layout or code path is easily missed
 PIECE_MEANS = "piece means"
-MIN_PIECES = 4  # below so many pieces the interval is very wide
+MIN_PIECES = 4  # below that many pieces the interval is very wide
 _SEVERAL = (Kind.INVOCATIONS, Kind.PIECES)  # of several series
 
 
@@ -86,7 +86,7 @@ class Policy:
     autocorrelation_limit: float = 0.1  # of neighbouring subsessions
     harmonic: bool = False  # the reciprocal of the mean of reciprocals
     share: bool = False  # readings are outcomes, 0 or 1, or shares of trials
-    higher: bool = False  # readings are higher where the machine is faster
+    higher: bool = False  # readings are higher if the machine is faster
     batch: int = 1  # calls that each reading averages
     detector: Callable[[Floats], ChangePoints] | None = None  # None for the built-in one
 
@@ -96,7 +96,7 @@ class Policy:
         return measured_phase(series, self.confidence, points)
 
     def transients(self, series: int) -> tuple[float, ...]:
-        """Return the time constants of the transients fitted beside the level of each series.
+        """Return the time constants of the transients fitted along with the level of each series.
 
         Several invocations show their cool-down together; a single one may end in an unseen one.
         Single readings have no warm-up, and what was not looked for is taken as it is.
@@ -212,7 +212,7 @@ def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase,
 
 
 def adapted(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
-    """Return the policy that the phases ask for: no transients beside slow noise, or blocks."""
+    """Return the policy that the phases ask for: no transients along with slow noise, or blocks."""
     reasons = {phase.reason for phase in phases if policy.kind is not Kind.PIECES}
     if PhaseReason.SLOW_NOISE in reasons:
         policy = replace(policy, trim=False)
@@ -397,7 +397,7 @@ def combine_values(
 ) -> Estimate:
     """Estimate the mean over two or more invocations, or pieces, from one value of each.
 
-    Where it is ``harmonic``, the values are reciprocals, and so is the estimate of theirs.
+    If it is ``harmonic``, the values are reciprocals, and so is the estimate of theirs.
 
     Student's t holds at 95 % also for values of unequal variance (Ibragimov & Müller 2010), as
     pieces have of which one was on a busier machine. The interval of values that are not negative
@@ -452,7 +452,7 @@ def few_pieces(told: int, of: int) -> Notice:
 
 
 def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
-    """Say how many invocations do not count; where none does, the refusal of their phases tells."""
+    """Say how many invocations do not count; if none does, the refusal of their phases tells."""
     if rejected in {0, total}:
         return ()
     sentence = f"{rejected} of {total} rounds have no stable phase and do not count."

@@ -58,7 +58,7 @@ def quiet_of_runs(medians: Mapping[str, Sequence[float]]) -> QuietPace | None:
 def quiet_of_references(
     times: Mapping[str, Floats], full_s: Mapping[str, float], *, delay: float
 ) -> QuietPace:
-    """Return what a run's own references, beside undisturbed readings, show of the quiet pace.
+    """Return what a run's own references, next to undisturbed readings, show of the quiet pace.
 
     Of a quiet run it is their median. Of a busy one, whose median follows its neighbours, it is the
     usual distance above full pace, if its median is not nearer.
@@ -120,7 +120,7 @@ def between_runs(quiet: QuietPace, *, processes: bool) -> float:
 
 
 def with_doubt(pace: Pace) -> Pace:
-    """Return a pace with twice the component between runs where the reference does not fit."""
+    """Return a pace with twice the component between runs if the reference does not fit."""
     return replace(pace, between=2.0 * pace.between) if is_unlike(pace) else pace
 
 
@@ -191,7 +191,7 @@ def spread_of(groups: Iterable[Sequence[Told]]) -> tuple[float, float]:
 def widening(spread: tuple[float, float] = (0.0, 0.0)) -> float:
     """Return the factor of standard errors, from the assumption and the spread of stored runs.
 
-    The posterior of a scale with a scaled inverse chi-squared prior: where all own variances are
+    The posterior of a scale with a scaled inverse chi-squared prior: if all own variances are
     the one assumed, its square is (5 s0^2 + sum nu s^2) / (5 + sum nu) over s0^2.
     """
     squares, freedom = spread

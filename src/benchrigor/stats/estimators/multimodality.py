@@ -174,7 +174,7 @@ def _borders(points: Points, level: float) -> list[int]:
 
 
 def _border(points: Points, start: int, stop: int, level: float) -> int | None:
-    """Return the first point behind the clearest valley of a range of points, or None."""
+    """Return the first point after the clearest valley of a range of points, or None."""
     least = MIN_SHARE * points.values.size
     for valley in _valleys(points, start, stop, level):
         border = _deepest(points.values, valley.inside)

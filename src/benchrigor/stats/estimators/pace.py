@@ -2,7 +2,7 @@
 
 The pace of a shared machine changes within a millisecond, and nothing that the kernel counts shows
 it. The reference around a short segment of readings does: segments between two slow references and
-segments between two fast ones tell how sensitive the readings are to the pace, whatever else makes
+segments between two fast ones say how sensitive the readings are to the pace, whatever else makes
 them differ, and the mean of those between two references at full pace is the level there.
 """
 
@@ -52,10 +52,10 @@ _FEWEST_TELLING = 50  # and the level
 _LEAST_CONTRAST = 0.1
 _INTERRUPTED = 2.0  # times the median: a reference that was interrupted tells no pace
 FEWEST = 3  # segments between references: those of a long reading are means of many
-_IN_BLOCK, _MOST_BLOCKS = 10, 16  # segments, whose neighbours are alike, and blocks of them
+_IN_BLOCK, _MOST_BLOCKS = 10, 16  # segments, whose neighbours are the same, and blocks of them
 _ENOUGH = 30  # from which on they tell the sensitivity, and are blocks of wall time
 _LEAST_BUSY = 1e-3  # share of work in readings, below which it tells no sensitivity
-_COLD = 0.05  # relative sd of what a preemption costs beside the waiting itself: cold caches
+_COLD = 0.05  # relative sd of what a preemption costs next to the waiting itself: cold caches
 
 
 class Sensitivity(NamedTuple):
@@ -87,7 +87,7 @@ class Segments:
     before, after
         Seconds that the reference took before and after each.
     duration_s, waited_s
-        Wall time of each, and how much of it was measured delay: 0 where disturbed readings are
+        Wall time of each, and how much of it was measured delay: 0 if disturbed readings are
         left out.
     piece
         The piece of the run that each is in, counted from 0.
@@ -377,7 +377,7 @@ def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Est
     A mean is the level of the segments there, if they have one; what else is estimated changes as
     their mean does. On the logarithmic scale, the variance has the error of blocks of segments, the
     uncertainty of the sensitivity times the distance that it bridges, and a component between runs.
-    That of a quantile has its own error in place of that of blocks where it is greater.
+    That of a quantile has its own error in place of that of blocks if it is greater.
     """
     own = pace.error
     if not is_mean and estimate.value:

@@ -19,7 +19,7 @@ def rough_figure(
     """Return the mean, or the quantile ``q``, with Student's t interval over batches of readings.
 
     With a ``baseline`` as long, the ratio to its own. The interval of a single reading is
-    infinite; where the ratio has no value there is None. No warm-up is looked for.
+    infinite; if the ratio has no value there is None. No warm-up is looked for.
     """
 
     def level(start: int, stop: int) -> float:

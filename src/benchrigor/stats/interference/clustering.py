@@ -76,7 +76,7 @@ def bounds_reached(series: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> Labels
 
 
 def relative_distances(low: Floats, high: Floats) -> Floats:
-    """Return the gaps between values over the smaller of them in size; 0 where they are equal."""
+    """Return the gaps between values over the smaller of them in size; 0 if they are equal."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         gaps = high - low
         return np.where(gaps > 0.0, gaps / np.minimum(np.abs(low), np.abs(high)), 0.0)

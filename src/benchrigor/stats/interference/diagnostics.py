@@ -151,7 +151,7 @@ def _small_groups(run: RunExcess) -> Iterator[Notice]:
 
 
 def _warn_of_many_hits(run: RunExcess) -> Iterator[Notice]:
-    """Warn where more segments were hit than leave the median alone."""
+    """Warn if more segments were hit than leave the median alone."""
     n, flagged = run.groups.sizes.sum(), run.flagged.sum()
     percent = run.percent(run.durations[_is_many(run.flagged, run.groups.sizes)])
     if percent > MATERIAL or _is_many(flagged, n):

@@ -102,7 +102,7 @@ def group_codes(profile: SegmentProfile) -> tuple[Labels, list[Clusters]]:
 
 
 def group_by_code(codes: Labels, *, fewest: int = MIN_IN_GROUP) -> Groups:
-    """Put segments of the same code side by side, where there are enough of them."""
+    """Put segments of the same code side by side, if there are enough of them."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     starts = np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1])
@@ -163,7 +163,7 @@ def volumes_as_computation(profiles: Sequence[SegmentProfile]) -> list[SegmentPr
 
 
 def combination_codes(columns: Iterable[npt.NDArray[Any]], n: int) -> Labels:
-    """Return a code for each combination of values, in 16 bits where that is enough."""
+    """Return a code for each combination of values, in 16 bits if that is enough."""
     codes: Labels = np.zeros(n, dtype=np.uint16)
     count = 1
     for digits in chain.from_iterable(map(_digits, columns)) if n else ():

@@ -74,7 +74,7 @@ class RunExcess:
 
 
 def segment_thresholds(profile: SegmentProfile, groups: Iterable[SegmentGroup]) -> Floats:
-    """Return the threshold of the group of each segment; NaN where it is in none of them."""
+    """Return the threshold of the group of each segment; NaN if it is in none of them."""
     thresholds = np.full(profile.n, np.nan)
     for group in groups:
         inside = np.ones(profile.n, dtype=np.bool_)

@@ -37,7 +37,7 @@ def estimate_interference(
 
     Segments with the same features should take the same time. The time of a segment beyond the
     median of its group plus 4 MAD (median absolute deviations, unscaled) is interference. What
-    slows all segments alike moves the median, and shows only against a reference.
+    slows all segments equally moves the median, and shows only against a reference.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def estimate_interference(
         are the same work.
     delay_s
         Measured delay of each segment in seconds, shape (n,); taken off before the estimate, at
-        most to 0. None where nothing was measured.
+        most to 0. None if nothing was measured.
     reference
         An undisturbed run of the same program, with the same features.
 

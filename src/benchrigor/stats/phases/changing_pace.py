@@ -35,7 +35,7 @@ _WARM_UP = 0.3  # of the readings at most that one step down at the start may cu
 _BRIEF = 0.05  # and any step
 _COOL_DOWN = 0.1  # of the readings and of the time, and any step at the end
 _SLIGHT = 0.95  # paces that are nearer to each other are only good to know
-_FAR = 2.0  # a start so many times as slow as all that follows is no matter of pace
+_FAR = 2.0  # a start so many times as slow as all that follows is not a matter of pace
 _FARTHEST = 16.0  # levels further apart are of the work, not of the machine
 _CLIMB = 0.05  # from the start to the end at least: an interval holds what moves less
 _CLIMB_OF_FEW = 0.1  # of fewer than 30 readings
@@ -50,15 +50,15 @@ def phase_at_any_pace(
     *,
     rates: bool = False,
 ) -> StablePhase:
-    """Find the stable phase to measure; else, where no trend goes to the end, take all readings.
+    """Find the stable phase to measure; else, if no trend goes to the end, take all readings.
 
-    A phase that holds most of the readings is not taken for the whole where the rest may be another
+    A phase that holds most of the readings is not taken for the whole if the rest may be another
     pace: levels that come back, a step up at the start, or one step that cuts much. A start that is
     more than twice as slow is a warm-up, however long, and so is one that fades in several steps.
-    Where all readings are taken, a warm-up or cool-down farther from them than they are from each
+    If all readings are taken, a warm-up or cool-down farther from them than they are from each
     other is still left out.
 
-    ``rates`` are higher where the machine is faster.
+    ``rates`` are higher if the machine is faster.
     """
     phase = measured_phase(series, confidence, change_points)
     if phase.start is not None and is_one_pace(phase, rates=rates):
@@ -182,7 +182,7 @@ def _with_doubt(phase: StablePhase) -> StablePhase:
 def _behind_warm_up(
     series: Floats, confidence: float, phase: StablePhase, count: int, *, rates: bool
 ) -> StablePhase:
-    """Return what is measured behind a warm-up of so many phases."""
+    """Return the readings to measure after a warm-up of that many phases."""
     start, points = phase.phases[count].start, phase.change_points
     rest = points.within(start, points.n)
     found = phase_at_any_pace(series[start:], confidence, rest, rates=rates)
@@ -244,7 +244,7 @@ def _cool_down(phases: Sequence[Phase], first: int, *, rates: bool) -> int:
 def _stand_apart(some: Sequence[float], nearest: float, others: Sequence[float]) -> bool:
     """Whether levels are all above or below others, and their step to them is the largest.
 
-    ``nearest`` is the level of the others beside them in time.
+    ``nearest`` is the level of the others next to them in time.
     """
     above, below = min(some) > max(others), max(some) < min(others)
     step = min(abs(place - nearest) for place in some)

@@ -1,6 +1,6 @@
 """The warm-up and cool-down that all invocations of a program have in common.
 
-Invocations that started alike warm up alike. What the noise of each hides they show together.
+Invocations that started equally warm up equally. What the noise of each hides they show together.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ def _cut_by_spread(series: list[Floats], typical: float, confidence: float) -> C
     """Cut what differs from the second half by a t test over invocations.
 
     Each reading is scored by its rank among those between the half and three quarters of its
-    invocation, so tails and slow layouts weigh alike. The mean score of windows of 1, 2, 4, ...
+    invocation, so tails and slow layouts weigh equally. The mean score of windows of 1, 2, 4, ...
     readings is tested against 0 (Bonferroni over the windows, 0.05 in all). It must also exceed
     1.25 times the largest mean of such a window in the reference: periodic work that all
-    invocations do in step is no warm-up. The cut ends with the last window that differs.
+    invocations do in step is not a warm-up. The cut ends with the last window that differs.
 
     There is no steady state if more than half is cut, or if the first and last third of the rest
     differ significantly (0.01) and by more than a quarter of the half-width.

@@ -38,7 +38,7 @@ class RepeatedWarmUps:
         Readings of a round: the median distance of two starts.
     excess
         Share by which the mean of the readings examined exceeds the median of the second halves of
-        the rounds, where they have warmed up.
+        the rounds, if they have warmed up.
     examined
         How many readings from the first on were looked at.
     """
@@ -61,7 +61,7 @@ def find_repeated_warm_ups(values: npt.ArrayLike) -> RepeatedWarmUps | None:
     Returns
     -------
     RepeatedWarmUps | None
-        None where the series does not look so. The same for a*x, a > 0.
+        None if the series does not look so. The same for a*x, a > 0.
 
     Raises
     ------

@@ -31,7 +31,7 @@ _MOST_POINTS = 2_048  # of a round; a longer one is averaged to means of neighbo
 def cut_rounds(series: Sequence[Floats], confidence: float) -> tuple[StablePhase, ...]:
     """Cut all invocations alike, or each by itself if only that leaves most of them.
 
-    On a busy machine the start of every round is faster, which is no warm-up of the workload.
+    On a busy machine the start of every round is faster, which is not a warm-up of the workload.
     """
     common = common_phases(series, confidence)
     if len(common) == 1:

@@ -40,7 +40,7 @@ from benchrigor.stats.phases.stationarity import (
 )
 
 _MAX_SEARCHED = 16_384  # readings of the second search; of a longer phase every nth
-_COLD = 10  # readings at the start that are left out where nothing is cut
+_COLD = 10  # readings at the start that are left out if nothing is cut
 _LASTING = 10  # part of the phase that a level inside it must last: less is noise
 _SHARE = 0.3  # of the level, for further changes and again for slow movement
 
@@ -72,7 +72,7 @@ def find_stable_phase(
     Returns
     -------
     StablePhase
-        With the raw change points. Where there is no stable phase, ``start`` and ``stop`` are
+        With the raw change points. If there is no stable phase, ``start`` and ``stop`` are
         None, and ``reason`` and a Notice say why. The same for a*x, a > 0.
 
     Raises
@@ -113,7 +113,7 @@ def phase_between(
 ) -> StablePhase:
     """Test the longest phase between these change points; ``again`` searches it a second time.
 
-    Readings at the ends that are too few to call a change are set apart where that is material,
+    Readings at the ends that are too few to call a change are set apart if that is material,
     and where they are not the start of a warm-up or the end of a cool-down.
     """
     if not points.early and not points.late:
@@ -213,7 +213,7 @@ def _phase_between(
 
 
 def admit_few_effective(phase: StablePhase) -> StablePhase:
-    """Admit the longest phase, with a warning, where only its effective sample size is too small.
+    """Admit the longest phase, with a warning, if only its effective sample size is too small.
 
     An interval that allows for the autocorrelation covers all the same (0.93 to 0.96 for AR(1) 0.9
     and 0.97, n = 200 to 1000). What may be a random walk, which has no level, stays refused.
@@ -244,9 +244,9 @@ def admit_few_effective(phase: StablePhase) -> StablePhase:
 
 
 def without_margins(start: int, stop: int, n: int) -> slice:
-    """Return what is measured of the stable phase of a series of n readings.
+    """Return the readings to measure of the stable phase of a series of n readings.
 
-    The tail of a transient goes on behind the change point: half as many readings again as were cut
+    The tail of a transient goes on after the change point: half as many readings again as were cut
     are left out at each end, up to a quarter of the phase; at least the first ten, which may be
     cold, or the fiftieth part of a short series.
     """

@@ -174,7 +174,7 @@ class _Design:
         """Return the chance that the whole interval lies beyond the margin."""
         error, freedom, critical = self._welch(noise)
         miss = float(scipy.special.nctdtr(freedom, (change - self.margin) / error, critical))
-        # It is NaN where the chance of a miss is too small for a double.
+        # It is NaN if the chance of a miss is too small for a double.
         return 1.0 if math.isnan(miss) else 1.0 - miss
 
     def smallest_change(self, noise: _Noise) -> float:

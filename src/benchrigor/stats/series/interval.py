@@ -198,7 +198,7 @@ def _notices(fit: LevelFit) -> Iterator[Notice]:
         sentence = f"{readings}: the interval has no width."
         yield Notice.warning(Code.CONSTANT, sentence, n=n, value=fit.level)
     if fit.method == BLOCKS:
-        return  # few blocks are few whatever the readings are
+        return  # few blocks are few regardless of the readings
     if n < wanted:
         sentence = f"Only {n} readings: fewer than {wanted} do not show autocorrelation."
         yield Notice.warning(Code.FEW_READINGS, sentence, n=n, wanted=wanted)

@@ -1,6 +1,6 @@
 """Readings during which no delay was measured, chosen so that long ones keep their share.
 
-Readings are told apart by what was measured beside them, never by their values.
+Readings are told apart by what was measured next to them, never by their values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Groups:
     """Groups of successive readings, with what each took and waited, arrays of shape (k,).
 
     ``rest_s`` is what is neither delay nor processor time, ``stopped_s`` the part of the delay for
-    which the process was stopped; None where that is not known.
+    which the process was stopped; None if that is not known.
     """
 
     sizes: Ints
@@ -89,10 +89,10 @@ class Groups:
 
 
 def groups_of(delays: Delays | None, seconds: Floats) -> Groups:
-    """Return the groups of readings that took so many seconds each.
+    """Return the groups of readings that took that many seconds each.
 
-    Where the delays are not those of these readings, they are one group without delay; a single
-    reading is a group, whatever its parts.
+    If the delays are not those of these readings, they are one group without delay; a single
+    reading is a group, regardless of its parts.
     """
     n = seconds.size
     whole_s = seconds.sum(keepdims=True)
@@ -120,7 +120,7 @@ def total_delay(delays: Delays) -> Floats:
 
 
 def rest_of(delays: Delays, duration_s: Floats) -> Floats:
-    """Return what of the duration of each group is neither delay nor work; 0 where not known."""
+    """Return what of the duration of each group is neither delay nor work; 0 if not known."""
     if delays.busy is None or delays.busy.size != duration_s.size:
         return np.zeros(duration_s.size)
     own = 0.0 if delays.own is None else delays.own
@@ -243,7 +243,7 @@ def hardly_any_of(notices: Iterable[Notice]) -> tuple[Notice, ...]:
 
 
 def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Disturbed | None:
-    """Tell of several series as one what was left out; None where all readings count."""
+    """Tell of several series as one what was left out; None if all readings count."""
     if not any(chosen):
         return None
     before, whole_series = np.cumsum([0, *(one_series.n for one_series in series)]), joined(series)

@@ -96,7 +96,7 @@ def fit_wps(
     InvalidInput
         When an argument is invalid.
     NotEstimable
-        With fewer than three rounds, where amounts differ in one round only, where all durations
+        With fewer than three rounds, where amounts differ in one round only, if all durations
         are 0, or where no merging decorrelates the residuals.
 
     Notes

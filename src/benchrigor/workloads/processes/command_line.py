@@ -1,4 +1,4 @@
-"""A command line: its program and arguments, where it runs, and what its output and end mean."""
+"""A command line: its program and arguments, if it runs, and what its output and end mean."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class CommandLine:
         seconds: float | None = None,
         **given: Any,
     ) -> ProcessGroup:
-        """Start it, to end after so many seconds; WorkloadFailed when it cannot be started.
+        """Start it, to end after that many seconds; WorkloadFailed when it cannot be started.
 
         ``given`` are further parameters of `ProcessGroup`.
         """
@@ -154,7 +154,7 @@ class CommandLine:
         )
 
     def failure(self, code: int) -> str | None:
-        """Return what is wrong with an exit code; None when nothing is."""
+        """Return the problem with an exit code, or None."""
         if code in self._accept_exit:
             return None
         if code < 0:

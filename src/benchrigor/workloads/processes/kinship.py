@@ -193,7 +193,7 @@ def kill_when_closed(pipe: int, pid: int) -> None:
     ``pipe`` is the end to read from, which a process that lives on must have open, too. So those
     that this one started die with it even where SIGKILL ends it, unless that comes in the instant
     between their start and this call. Linux alone can do that; a thread that watches the pipe would
-    be in the way of what is measured.
+    be in the way of the measured code.
     """
     with suppress(ImportError, AttributeError, OSError):
         import fcntl  # noqa: PLC0415  # not on every system

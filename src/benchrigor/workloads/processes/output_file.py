@@ -64,7 +64,7 @@ class OutputFile:
         return False
 
     def end(self) -> bytes:
-        """Return the last bytes of what was printed, some more than are shown."""
+        """Return the last bytes of the output, some more than are shown."""
         most = STDERR_KEPT + 1
         begin = max(os.fstat(self.fileno()).st_size - most, 0)
         return (self._dropped_end + os.pread(self.fileno(), most, begin))[-most:]

@@ -131,7 +131,7 @@ def _main_thread_woken() -> Iterator[None]:
     kinship.signal_when_readable(reader.fileno(), signal.SIGURG, threading.get_native_id())
 
     def read_one(_number: int, _frame: FrameType | None) -> None:
-        with suppress(OSError):  # what is measured may have closed it
+        with suppress(OSError):  # the measured code may have closed it
             reader.recv(1)
 
     with handled({signal.SIGURG: read_one}):
@@ -205,7 +205,7 @@ def not_interrupted() -> Iterator[None]:
 
 
 def go_on(pid: int) -> None:
-    """End this process if it is a copy, forked by what was measured, or if a signal said so.
+    """End this process if it is a copy, forked by the measured code, or if a signal said so.
 
     ``pid`` is that of the process that measures. What was measured may have swallowed the signal.
     """
@@ -283,7 +283,7 @@ def handled(handlers: Mapping[int, Handler]) -> Iterator[None]:
 
 
 def _is_ours(number: int) -> bool:
-    """Whether a handler of ours is in place: what is measured may have put its own there."""
+    """Whether a handler of ours is in place: the measured code may have put its own there."""
     return signal.getsignal(number) in (end, *_ours)
 
 

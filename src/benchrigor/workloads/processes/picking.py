@@ -1,4 +1,4 @@
-"""Picks readings from what a command prints."""
+"""Picks readings from the output of a command."""
 
 from __future__ import annotations
 

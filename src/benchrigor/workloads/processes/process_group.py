@@ -61,7 +61,7 @@ class Ended:
     left_running: bool  # it left processes of its session running, which were ended
     escaped: list[str]  # processes that it left in sessions of their own
     delay: tuple[int, int] | None  # as `DelayMeter.wait_for` tells it
-    together_ns: int  # likewise
+    together_ns: int  # the same
     stopped_s: float = 0.0  # for how long it was stopped, or we were while we waited
 
     @property
@@ -289,7 +289,7 @@ class ProcessGroup:
         return int(self.process.returncode)
 
     def _gone_within(self, seconds: float, number: int | None = None) -> bool:
-        """Wait until no process of the session is running, at most so long.
+        """Wait until no process of the session is running, at most that long.
 
         What it starts meanwhile is sent the signal, too.
         """

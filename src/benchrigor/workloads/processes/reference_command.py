@@ -1,4 +1,4 @@
-"""A fixed command that is run in turn with a measured one: it tells the pace of the machine."""
+"""A fixed command that is run in turn with a measured one: it shows the pace of the machine."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class ReferenceCommand:
         self._due_ns = 0
 
     def measure(self, lasting_ns: int) -> dict[str, float]:
-        """Return seconds by kind after a command that took so long; empty where it is not due.
+        """Return seconds by kind after a command that took that long; empty if it is not due.
 
-        Means of several runs where that was long.
+        Means of several runs if that was long.
         """
         if not self._cost_ns or self._clock.now_ns() < self._due_ns:
             return {}
@@ -66,7 +66,7 @@ class ReferenceCommand:
         return {COMMAND: wall_s, COMMAND_CPU: max(cpu_s, _LEAST_S), COMMAND_REST: rest_s}
 
     def _run(self) -> Ended | None:
-        """Run it once; None where it cannot be run."""
+        """Run it once; None if it cannot be run."""
         try:
             group = ProcessGroup(
                 self._argv,
