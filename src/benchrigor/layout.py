@@ -96,7 +96,7 @@ def page(parts: Iterable[Part]) -> Page:
     return made
 
 
-def joined(pages: Iterable[Part]) -> Page:
+def join_pages(pages: Iterable[Part]) -> Page:
     """Put pages below each other, an empty line between them."""
     parts = [part for each in pages for part in ("", each)]
     return page(parts[1:])

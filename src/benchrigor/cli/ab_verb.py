@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.compare_verb import fail_on_option, reported
+from benchrigor.cli.compare_verb import fail_on_option, report_comparison
 from benchrigor.cli.driving import gentle_interrupt
 from benchrigor.cli.exits import code_of, leave
 from benchrigor.cli.output import live_line, print_result, remark
@@ -238,7 +238,7 @@ def _store(given: dict[str, Any]) -> Journal | None:
 def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) -> None:
     """Print the comparison, and leave with the exit code of its verdict."""
     print_result(
-        lambda: reported(comparison, labels),
+        lambda: report_comparison(comparison, labels),
         as_json=given["as_json"],
         figures=lambda: figures_of_pair(comparison, labels),
         comparison=comparison,

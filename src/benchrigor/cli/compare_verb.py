@@ -26,9 +26,9 @@ from benchrigor.model.comparison import SuiteComparison, show_difference
 from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
     counted,
-    ended,
     many,
     percent,
+    say_end,
     show_chance,
     show_duration,
     show_estimate,
@@ -197,7 +197,7 @@ def _compare_two(
     comparison = compare_named({side.label: side.given for side in sides}, **options)
     labels = [side.label for side in sides]
     print_result(
-        lambda: reported(comparison, labels),
+        lambda: report_comparison(comparison, labels),
         as_json=as_json,
         figures=lambda: figures_of_pair(comparison, labels),
         comparison=comparison,
@@ -271,7 +271,7 @@ def _unit(sides: Sequence[_Side]) -> str:
     return next((side.origin["unit"] for side in sides if side.origin["unit"]), "")
 
 
-def reported(comparison: Comparison, labels: Sequence[str]) -> Page:
+def report_comparison(comparison: Comparison, labels: Sequence[str]) -> Page:
     """Return the page of a comparison of two sides with these names, or all that is known."""
     comparison = replace(comparison, names=tuple(labels))
     if not wants_details():
@@ -295,7 +295,7 @@ def reported(comparison: Comparison, labels: Sequence[str]) -> Page:
         lines += row("p-value", [chance], width=_LABEL)
     lines += row("data", [show_basis(comparison), show_more(comparison)], width=_LABEL)
     if comparison.reason is not None:
-        ending = ended(Decision(stop=True, reason=comparison.reason))
+        ending = say_end(Decision(stop=True, reason=comparison.reason))
         spent = comparison.elapsed_s
         took = "" if spent is None else f"after {show_duration(spent)}"
         lines += row("ended", [f"{ending}, {took}" if took else ending], width=_LABEL)

@@ -20,7 +20,7 @@ from benchrigor.session.controller import Controller
 from benchrigor.session.turns.rotation import Runs, records_of, rotate
 from benchrigor.workloads import CommandWorkload, StreamWorkload
 from benchrigor.workloads.processes.command_hooks import setting_up
-from benchrigor.workloads.processes.own_signals import end, handled
+from benchrigor.workloads.processes.own_signals import end, handle
 
 if TYPE_CHECKING:  # it loads what compares
     from benchrigor.session.pairs.against import Against
@@ -175,5 +175,5 @@ def gentle_interrupt(
         else:
             line.say("stopping after this round; press Ctrl-C again to end at once")
 
-    with handled({signal.SIGINT: on_interrupt}):
+    with handle({signal.SIGINT: on_interrupt}):
         yield

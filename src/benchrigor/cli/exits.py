@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from benchrigor.cli.options import as_typed, awaits_json, hint
+from benchrigor.cli.options import awaits_json, hint, name_options
 from benchrigor.cli.output import print_result, remark, say
 from benchrigor.control_characters import escaped
 from benchrigor.errors import (
@@ -144,7 +144,7 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
     Errors in how the command line is written are left to click.
     """
     usage = error if isinstance(error, click.UsageError) else None
-    message = usage.format_message() if usage else as_typed(str(error), params) or "interrupted"
+    message = usage.format_message() if usage else name_options(str(error), params) or "interrupted"
     message = hide_in_text(message)
     unfinished = _runs_to_finish(error)
     if awaits_json():

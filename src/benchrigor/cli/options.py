@@ -208,7 +208,7 @@ def _remember_where(
     context.meta[_WHERE] = pairs
 
 
-def rows_wanted() -> Sequence[tuple[str, str]]:
+def rows_to_read() -> Sequence[tuple[str, str]]:
     """Return the columns, and what must stand in them in each row that is read."""
     context = click.get_current_context(silent=True)
     return () if context is None else context.meta.get(_WHERE, ())
@@ -322,7 +322,7 @@ def awaits_json() -> bool:
     return bool(click.get_current_context().meta.get(_JSON))
 
 
-def json_printed() -> None:
+def note_json() -> None:
     """Remember that the verb at hand has printed its JSON: what fails later prints no more."""
     click.get_current_context().meta[_JSON] = False
 
@@ -378,7 +378,7 @@ def is_given(option: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
-def as_typed(message: str, params: Iterable[click.Parameter]) -> str:
+def name_options(message: str, params: Iterable[click.Parameter]) -> str:
     """Name fields of `Options` in an error as the options of a verb."""
     known = {field.name for field in fields(Options)}
     flags = {

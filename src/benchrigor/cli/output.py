@@ -17,7 +17,7 @@ import click
 
 from benchrigor import control_characters
 from benchrigor.cli import tables
-from benchrigor.cli.options import hint, json_printed, wants_details
+from benchrigor.cli.options import hint, note_json, wants_details
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page
@@ -77,7 +77,7 @@ def remark(sentence: str) -> None:
 def print_json(document: object) -> None:
     """Print a document as JSON, numbers that JSON has no word for as strings."""
     say(json.dumps(codec.encode(document), allow_nan=False, indent=2))
-    json_printed()
+    note_json()
 
 
 def print_result(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchrigor.cli.options import existing_store, ignored_lines, rows_wanted, skips_missing
+from benchrigor.cli.options import existing_store, ignored_lines, rows_to_read, skips_missing
 from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.sources import RecordedRounds, name_of, read_rounds
 from benchrigor.errors import InvalidInput, StoreFailed
@@ -16,7 +16,7 @@ from benchrigor.model import Metric, Options, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.session import retraced
-from benchrigor.session.replays.file_results import analysed, arranged
+from benchrigor.session.replays.file_results import analyse_file, arrange_file
 from benchrigor.session.replays.recorded_run import record_of_readings, recording_of
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.storage.project_settings import metric_named
@@ -71,7 +71,7 @@ def recordings(source: str, columns: Columns, *, store: Path | None) -> list[Run
     """Read all benchmarks of a file that no column chooses from, not analysed; else as one."""
     if source != "-" and not is_there(Path(source)):
         return [recording(source, columns, store=store)]
-    found = _read(source, arranged)
+    found = _read(source, arrange_file)
     if found is None:
         return [recorded_file(source, columns, Options())]
     if columns.column is not None:
@@ -143,7 +143,7 @@ def recorded_runs(source: str, options: Options | None = None) -> list[RunRecord
     A pipe can be read only once, so it is taken for readings, and so is an empty file, and one of
     which lines or rows are left out.
     """
-    return _read(source, lambda found, place: analysed(found, place, options))
+    return _read(source, lambda found, place: analyse_file(found, place, options))
 
 
 def _read(
@@ -151,7 +151,7 @@ def _read(
 ) -> list[RunRecord] | None:
     path = Path(source)
     is_full = is_there(path, Path.is_file) and path.stat().st_size > 0
-    are_rows = ignored_lines() or rows_wanted() or skips_missing()
+    are_rows = ignored_lines() or rows_to_read() or skips_missing()
     if source == "-" or not (is_full or is_there(path, Path.is_dir)) or are_rows:
         return None
     found = results_in(source)

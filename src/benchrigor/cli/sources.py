@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchrigor.cli.options import ignored_lines, rows_wanted, skips_missing
+from benchrigor.cli.options import ignored_lines, rows_to_read, skips_missing
 from benchrigor.cli.output import remark
 from benchrigor.cli.plain_columns import columns_of
 from benchrigor.errors import InvalidInput
@@ -103,7 +103,7 @@ def _cells(source: str, columns: Sequence[str | None], by: str | None = None) ->
     raw = _bytes(source, name)
     if (
         by is None
-        and not (ignored_lines() or rows_wanted())
+        and not (ignored_lines() or rows_to_read())
         and (plain := _plain(raw, columns, name))
     ):
         return plain
@@ -185,7 +185,7 @@ def _lists_in(
 ) -> list[list[Any]]:
     keys = [*columns, *([] if by is None else [by])]
     is_table = isinstance(data, list) and bool(data) and all(isinstance(r, dict) for r in data)
-    if not is_table and (rows_wanted() or skips_missing()):
+    if not is_table and (rows_to_read() or skips_missing()):
         raise InvalidInput(
             f"{name} holds plain lists, which --where and --missing skip do not select from: "
             "expected a list of objects, or CSV"
@@ -215,7 +215,7 @@ def _choose_objects(
 ) -> Sequence[Mapping[str, Any]]:
     """Return the objects that --where and --missing leave, one at least."""
     kept = rows
-    for key, value in rows_wanted():
+    for key, value in rows_to_read():
         _chosen([key], list(rows[0]), name, "keys", None, flag="--where")
         kept = [row for row in kept if str(row.get(key)) == value]
     if skips_missing():
@@ -283,7 +283,7 @@ def _from_csv(
 ) -> list[list[Any]]:
     table = _table(text, wanted, by, name)
     rows, cells = table.rows, list[list[Any]]()
-    for key, value in rows_wanted():
+    for key, value in rows_to_read():
         at = table.columns.index(
             _chosen([key], table.columns, name, "columns", None, flag="--where")[0]
         )

@@ -31,8 +31,8 @@ from benchrigor.stats.interference.grouping import (
     concatenate,
     group_by_code,
     group_codes,
-    undelayed,
     volumes_as_computation,
+    without_delay,
 )
 from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.one_run import differing_columns, profile_interference
@@ -97,7 +97,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     codes, _ = group_codes(whole)
     groups = group_by_code(codes, fewest=1)
     features = groups.features(whole)
-    medians_s = groups.medians(groups.sorted(undelayed(whole, groups.order)))
+    medians_s = groups.medians(groups.sorted(without_delay(whole, groups.order)))
     stops = np.cumsum([run.n for run in runs])[:-1]
     group_of = np.split(np.searchsorted(groups.codes, codes), stops)
     _check_work(group_of, medians_s, features)
@@ -196,7 +196,7 @@ def _clean(profile: SegmentProfile, group_of: Ints, count: int) -> _CleanRun:
     all_means_s = np.full(count, np.nan)
     all_means_s[group_of[groups.order[groups.starts]]] = means_s
     loose = np.delete(np.arange(profile.n), groups.order)
-    unclustered_s = float(undelayed(profile, loose).sum())
+    unclustered_s = float(without_delay(profile, loose).sum())
     return _CleanRun(float(means_s @ groups.sizes) + unclustered_s, unclustered_s, all_means_s)
 
 

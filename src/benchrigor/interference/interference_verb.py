@@ -23,7 +23,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
 from benchrigor.interference.picture import plot_interference
 from benchrigor.interference.report import render_composite, render_interference
-from benchrigor.layout import joined
+from benchrigor.layout import join_pages
 from benchrigor.model import Code, Interference, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
 from benchrigor.report.lost_time_text import (
@@ -31,7 +31,7 @@ from benchrigor.report.lost_time_text import (
     pressure_of_profile,
     pressure_of_run,
 )
-from benchrigor.session.conditions.red_rounds import measured_interference, vouched_for
+from benchrigor.session.conditions.red_rounds import check_light, measured_interference
 
 T = TypeVar("T")
 
@@ -157,7 +157,7 @@ def _load(source: str) -> SegmentProfile:
 def _of_record(record: RunRecord, source: str) -> Interference:
     """Return the interference of a session, of an older record from its rounds."""
     estimate = record.interference or measured_interference(record.counted_rounds)
-    estimate = vouched_for(estimate, record.analyses)
+    estimate = check_light(estimate, record.analyses)
     if estimate is None:
         raise InvalidInput(
             f"{source} has no interference: nothing measured how long its rounds waited for a "
@@ -226,7 +226,7 @@ def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference], *, as_j
         render_interference(each, name=run.name, pressure=run.pressure, whole=whole)
         for run, each in pairs
     )
-    print_result(lambda: joined(texts), as_json=as_json, runs=rows)
+    print_result(lambda: join_pages(texts), as_json=as_json, runs=rows)
 
 
 def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:

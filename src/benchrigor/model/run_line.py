@@ -10,8 +10,8 @@ from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.text import (
-    ended,
     no_number,
+    say_end,
     shortened,
     show_added,
     show_observed,
@@ -111,7 +111,7 @@ def run_line(
     """
     broken = "" if is_recorded and decision is None else _broken_off(decision)
     if analysis is None:
-        return _fitting(name, "no number", [ended(decision)])
+        return _fitting(name, "no number", [say_end(decision)])
     if headline_of(analysis) is None:
         return _without_number(name, analysis, broken)
     overhead = "" if analysis.wps is None else show_added(analysis.wps.overhead)
@@ -134,7 +134,7 @@ def _fitting(name: str, number: str, asides: Sequence[str]) -> str:
 
 def _broken_off(decision: Decision | None) -> str:
     """Say what broke a run off, or that it goes on: then its number is no result."""
-    ending = ended(decision)
+    ending = say_end(decision)
     return ending if ending.startswith(("not converged", "still")) else ""
 
 

@@ -68,8 +68,8 @@ def sentence(
         form = f"{{1}} against {{0}}: {change} {interval} ({{2}})"
         endings = (ending, ending.partition(": ")[2] or ending)  # where the whole has no room
         forms = [form.replace("{2}", text) for text in endings]
-        form = next((form for form in forms if len(fitted(form, names)) <= LONGEST), forms[-1])
-    return fitted(form, names)
+        form = next((form for form in forms if len(fit_names(form, names)) <= LONGEST), forms[-1])
+    return fit_names(form, names)
 
 
 def _has_room(form: str, names: tuple[str, ...]) -> bool:

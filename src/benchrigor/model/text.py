@@ -196,7 +196,7 @@ def false_alarms(level: float | None) -> str:
     return f"chance of a false one {percent(level)}"
 
 
-def ended(decision: Decision | None) -> str:
+def say_end(decision: Decision | None) -> str:
     """Say how a run ended; what broke it off never looks like a result."""
     if decision is None:
         return "still running"

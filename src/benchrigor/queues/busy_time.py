@@ -10,7 +10,14 @@ from functools import partial
 import numpy as np
 
 from benchrigor.model import Code, Floats, Notice
-from benchrigor.queues.arithmetic.moments import RIPE, Row, matured, observed, pooled, tallied
+from benchrigor.queues.arithmetic.moments import (
+    RIPE,
+    Row,
+    as_observations,
+    batches_of,
+    pool,
+    ripen,
+)
 from benchrigor.queues.arithmetic.rate_shift import FEWEST, find_shift
 from benchrigor.queues.arithmetic.service_rate import busy_rate
 from benchrigor.queues.data.service import ServiceRate
@@ -32,7 +39,7 @@ class BusyTime:
         self._rate = partial(busy_rate, servers=servers, target=target, confidence=confidence)
         self._ended: deque[ServiceRate] = deque(maxlen=most)
         self._began_s = 0.0
-        self._batches = tallied(np.zeros((Row.COUNT, 0)))
+        self._batches = batches_of(np.zeros((Row.COUNT, 0)))
         # Periods of a batch, and of an observation of items and busy time.
         self._size = self._unit = 1
         self._open: Floats | None = None
@@ -67,7 +74,7 @@ class BusyTime:
         if periods.shape[1] >= self._size:
             units = _sum_up(periods, self._unit)
             starts = np.arange(0, units.shape[1], self._size // self._unit, dtype=np.int64)
-            batches = units if self._unit == self._size else pooled(units, starts)
+            batches = units if self._unit == self._size else pool(units, starts)
         else:
             self._join(periods)
             if self._open is None or self._open[Row.PERIODS, 0] < self._size:
@@ -85,11 +92,11 @@ class BusyTime:
             self._begun = self._begun + piece.sum(axis=1, keepdims=True)
             if self._begun[Row.PERIODS, 0] < self._unit:
                 return
-            units = observed(tallied(self._begun))
+            units = as_observations(batches_of(self._begun))
             self._begun = np.zeros_like(self._begun)
         else:
             units = _sum_up(piece, self._unit)
-        self._open = pooled(units if self._open is None else np.hstack([self._open, units]), _ALL)
+        self._open = pool(units if self._open is None else np.hstack([self._open, units]), _ALL)
 
     def _until_next_check(self) -> int:
         """Return after how many batches the end of the phase is sought, or they are pooled."""
@@ -103,7 +110,7 @@ class BusyTime:
         """End the phase if another one has begun."""
         busy = np.flatnonzero(self._batches[Row.BUSY] > 0.0)
         if busy.size:
-            ripe, starts = matured(self._batches[:, busy])
+            ripe, starts = ripen(self._batches[:, busy])
             place = find_shift(ripe)
             if place is not None:
                 self._end_phase(int(busy[starts[place]]))
@@ -119,31 +126,31 @@ class BusyTime:
         """Pool neighbours; while they hold few items, each pair becomes one observation."""
         ripe = self._unit < self._size or self._is_ripe()
         starts = np.arange(0, self._batches.shape[1], 2, dtype=np.int64)
-        self._batches = pooled(self._batches, starts)
+        self._batches = pool(self._batches, starts)
         self._size *= 2
         if not ripe:
-            self._batches = observed(self._batches)
+            self._batches = as_observations(self._batches)
             self._unit = self._size
 
     def _is_ripe(self) -> bool:
         busy = self._batches[:, self._batches[Row.BUSY] > 0.0]
-        return bool(busy.shape[1]) and matured(busy, items=RIPE)[0] is busy
+        return bool(busy.shape[1]) and ripen(busy, items=RIPE)[0] is busy
 
     def _now(self) -> Floats:
         """Return all batches of the phase under way; an unfinished one joins the last full one."""
         rest = [] if self._open is None else [self._open]
         begun = self._begun + self._loose.sum(axis=1, keepdims=True)
         if begun[Row.PERIODS, 0]:
-            rest.append(observed(tallied(begun)))
+            rest.append(as_observations(batches_of(begun)))
         batches = np.hstack([self._batches, *rest])
         full = max(self._batches.shape[1], min(batches.shape[1], 1))
-        return pooled(batches, np.arange(full, dtype=np.int64)) if full else batches
+        return pool(batches, np.arange(full, dtype=np.int64)) if full else batches
 
 
 def _sum_up(periods: Floats, size: int) -> Floats:
     """Return every ``size`` periods as one observation."""
     starts = np.arange(0, periods.shape[1], size, dtype=np.int64)
-    return observed(tallied(np.add.reduceat(periods, starts, axis=1)))
+    return as_observations(batches_of(np.add.reduceat(periods, starts, axis=1)))
 
 
 def _is_checked_at(number: int) -> bool:

@@ -11,18 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Floats
-from benchrigor.queues.arithmetic.moments import Row, observed, pooled, tallied
+from benchrigor.queues.arithmetic.moments import Row, as_observations, batches_of, pool
 from benchrigor.queues.arithmetic.published_method import (
     FEWEST_ITEMS,
     FEWEST_SHARE,
     QUANTILE_COUNTS,
     QuantileMean,
     add_quantiles,
-    joined,
+    join_periods,
     widest,
     window_quantiles,
 )
-from benchrigor.queues.arithmetic.service_rate import apart, moved, quantile_rate
+from benchrigor.queues.arithmetic.service_rate import apart, has_moved, quantile_rate
 from benchrigor.queues.data.service import RateReason, ServiceRate
 
 # Periods, at least, that decide how many of them to join; and per joined one.
@@ -36,7 +36,7 @@ _TRIED = 400  # joined periods after which it is decided again, if the rate is i
 _WIDTH = 0.01
 _MOST = 64  # periods joined into one at most
 _EMPTY = np.zeros((Row.COUNT, 1))
-_CLOSED = tallied(_EMPTY)
+_CLOSED = batches_of(_EMPTY)
 
 
 class NonBlocking:
@@ -79,7 +79,7 @@ class NonBlocking:
         self.add(self._waiting[:, :0])
         rates = [rate if isinstance(rate, ServiceRate) else rate() for rate in self._rates]
         current = self._current()
-        if current is not None and (not rates or moved(rates[-1], current)):
+        if current is not None and (not rates or has_moved(rates[-1], current)):
             rates.append(current)
         return rates
 
@@ -99,7 +99,7 @@ class NonBlocking:
         whole = min(self._waiting.shape[1] // number, most)
         if not whole:
             return False
-        used = self._collect(joined(self._waiting[:, : whole * number], number))
+        used = self._collect(join_periods(self._waiting[:, : whole * number], number))
         self._waiting = self._waiting[:, used * number :]
         return True
 
@@ -201,7 +201,7 @@ class NonBlocking:
         seen = np.add.reduceat(np.hstack([self._seen, periods, _EMPTY]), starts, axis=1)
         before = sum(each.shape[1] for each in self._kept)
         if places.size:
-            self._kept.append(observed(tallied(periods[:, places])))
+            self._kept.append(as_observations(batches_of(periods[:, places])))
         # Pooling takes as long as all the rest of a short chunk.
         if ends or before + places.size >= _CHUNK:
             kept = self._pool([before + used for used, _ in ends])
@@ -216,7 +216,7 @@ class NonBlocking:
 
     def _pool(self, starts: list[int]) -> Floats:
         """Pool the periods that count of each window that has ended, and of the one under way."""
-        return pooled(np.hstack([*self._kept, _CLOSED]), np.array([0, *starts]))
+        return pool(np.hstack([*self._kept, _CLOSED]), np.array([0, *starts]))
 
     def _end(self) -> None:
         """End the window under way without a rate."""

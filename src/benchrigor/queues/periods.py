@@ -116,16 +116,16 @@ class PooledPeriods:
         """Add periods, no more than there is room for."""
         together = np.hstack([self._open, columns])
         starts = np.arange(self._open.shape[1] - self._taken, together.shape[1], self._size)
-        sums = summed(together, np.maximum(starts, 0))
+        sums = sum_up(together, np.maximum(starts, 0))
         number, self._taken = divmod(self._taken + columns.shape[1], self._size)
         self.full = np.hstack([self.full, sums[:, :number]])
         self._open = sums[:, number:]
         if self.full.shape[1] == self._most:
-            self.full = summed(self.full, np.arange(0, self._most, 2))
+            self.full = sum_up(self.full, np.arange(0, self._most, 2))
             self._size *= 2
 
 
-def summed(columns: Floats, starts: Any) -> Floats:
+def sum_up(columns: Floats, starts: Any) -> Floats:
     """Sum up groups of successive stretches, which begin at given columns."""
     sums: Floats = np.add.reduceat(columns, starts, axis=1)
     sums[0] = columns[0, starts]

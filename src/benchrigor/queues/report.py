@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from benchrigor.layout import Part, Title, page, row, table
 from benchrigor.model.text import many, percent, shortened, show_estimate, show_scaled, show_value
 from benchrigor.queues.arithmetic.moments import FEWEST_COUNTS, share_of_waits
-from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, moved
+from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, has_moved
 from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.report.notice_lines import marked_all
 from benchrigor.units import Scale, scale_for
@@ -114,7 +114,7 @@ def phases_of(rates: Sequence[ServiceRate]) -> list[list[ServiceRate]]:
     phases: list[list[ServiceRate]] = []
     for rate in rates:
         again = phases and rate.method != BUSY_TIME and rate.converged == phases[-1][0].converged
-        if again and not moved(phases[-1][0], rate):
+        if again and not has_moved(phases[-1][0], rate):
             phases[-1].append(rate)
         else:
             phases.append([rate])

@@ -27,7 +27,7 @@ class Tap:
     source                         ``queue``
     =============================  ==============================================================
     `queue.Queue`, Lifo, Priority  the source itself, which counts until the tap is closed
-    `asyncio.Queue`, the same      the same
+    `asyncio.Queue` and kinds      the same
     `multiprocessing` queues       a stand-in, also in other processes
     `queue.SimpleQueue`, others    a stand-in for anything with ``get`` and ``put``
     iterables, asynchronous ones   a stand-in to iterate over; each item is a wait of either end

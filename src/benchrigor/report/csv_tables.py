@@ -101,7 +101,7 @@ class Labelled(OneLine):
     warm_up: Floats
 
 
-def labelled(record: RunRecord, analysis: Analysis) -> Iterator[Labelled]:
+def label_readings(record: RunRecord, analysis: Analysis) -> Iterator[Labelled]:
     """Yield the readings of a metric, round by round; phases go through all, or are of each."""
     name, red = analysis.metric.name, set(record.red_rounds)
     taken = [(round_, readings_of(round_, name)) for round_ in record.rounds]
@@ -119,7 +119,7 @@ def labelled(record: RunRecord, analysis: Analysis) -> Iterator[Labelled]:
 def _of_metric(record: RunRecord, analysis: Analysis) -> Iterator[Row]:
     """Yield the readings of a metric; those before the first have indices below 0."""
     name, unit = analysis.metric.name, analysis.metric.unit
-    for each in labelled(record, analysis):
+    for each in label_readings(record, analysis):
         where = (name, unit, each.round.plan.index)
         for index, value in enumerate(each.warm_up.tolist(), start=-each.warm_up.size):
             yield (*where, index, value, str(PhaseLabel.WARM_UP), _word(False))

@@ -28,11 +28,11 @@ from benchrigor.model.text import (
 )
 from benchrigor.report.figure_text import (
     durations_of,
-    fitted,
     grown,
+    name_fit,
+    name_rounds,
     outlying,
-    predicted,
-    rounds_named,
+    say_prediction,
     show_figures,
     show_levels,
 )
@@ -46,16 +46,16 @@ from benchrigor.report.pace_text import explain_pace
 from benchrigor.report.text import (
     NOTABLE,
     cold,
-    cut_as_asked,
     meaning,
     phase_table,
     piece_levels,
+    say_cut,
     why_left_out,
 )
 from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import HARMONIC
-from benchrigor.stats.series.interval import scaled
+from benchrigor.stats.series.interval import scale
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.series.wall_time_blocks import BLOCKS
 from benchrigor.units import Scale, scale_for
@@ -198,12 +198,12 @@ def _standard_errors(fit: WpsFit) -> str:
 def _per_unit(fit: WpsFit, unit: str) -> tuple[Estimate, str]:
     """Return the slope per unit of work that people use, and that unit."""
     work = scale_for(fit.naive_speed, unit) if unit == "B/s" else Scale(factor=1.0, name="")
-    return scaled(fit.slope, 1.0 / work.factor), work.name.removesuffix("/s") or "unit of work"
+    return scale(fit.slope, 1.0 / work.factor), work.name.removesuffix("/s") or "unit of work"
 
 
 def _checks(analysis: Analysis, fit: WpsFit) -> str:
     """Say what supports the line, and what contradicts it."""
-    parts = [f"each {fitted(fit)} is predicted from the others to {predicted(fit)}"]
+    parts = [f"each {name_fit(fit)} is predicted from the others to {say_prediction(fit)}"]
     if fit.bend is not None:
         ends = (fit.bend.value, fit.bend.low, fit.bend.high)
         bend, low, high = (percent(round(end, 9) + 0.0, digits=2) for end in ends)
@@ -215,7 +215,7 @@ def _checks(analysis: Analysis, fit: WpsFit) -> str:
         parts.append(grown(fit))
     if outliers := outlying(analysis):
         verb = "lies" if len(outliers) == 1 else "lie"
-        parts.append(f"{rounds_named(outliers)} {verb} far from the line")
+        parts.append(f"{name_rounds(outliers)} {verb} far from the line")
     return f"Checks of the line: {'; '.join(parts)}."
 
 
@@ -247,7 +247,7 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[_Step]:
     if record.options.cut_shares is not None:
         kept = f"{counted(analysis.n_kept)} of {many(analysis.n, 'reading')} are kept"
         each = " of each round" if analysis.kind is Kind.INVOCATIONS else ""
-        return [f"Cut{each}: {cut_as_asked(record.options)}; {kept}."]
+        return [f"Cut{each}: {say_cut(record.options)}; {kept}."]
     if not analysis.n:
         return []
     if not analysis.phases:

@@ -71,12 +71,12 @@ def show_amounts(work: Sequence[float], unit: str) -> str:
     return f"{show_amount(min(work), unit)} to {show_amount(max(work), unit)}"
 
 
-def fitted(fit: WpsFit) -> str:
+def name_fit(fit: WpsFit) -> str:
     """Name what the line goes through."""
     return "subsession" if "merged" in fit.slope.method else "round"
 
 
-def predicted(fit: WpsFit) -> str:
+def say_prediction(fit: WpsFit) -> str:
     """Say how well the line predicts; rounding errors alone count as nothing."""
     return f"{percent(round(fit.prediction_error, 9))} of the mean duration"
 
@@ -107,6 +107,6 @@ def outlying(analysis: Analysis) -> tuple[int, ...]:
     return tuple(kept[index] for index in analysis.wps.outliers) if analysis.wps else ()
 
 
-def rounds_named(indices: tuple[int, ...]) -> str:
+def name_rounds(indices: tuple[int, ...]) -> str:
     """Name rounds by their indices, the first few of them."""
     return f"round{'' if len(indices) == 1 else 's'} {first_few([*map(str, indices)], _MOST_NAMED)}"

@@ -91,7 +91,7 @@ def _is_marked(row: tuple[str, ...]) -> bool:
 def _row(record: RunRecord) -> tuple[str, ...]:
     analysis = record.analysis()
     is_recorded = record.subject.get("kind") == FILE and record.decision is None
-    ending = "recorded" if is_recorded else ended(record.decision)
+    ending = "recorded" if is_recorded else say_end(record.decision)
     if analysis is None:
         return record.name, "no number", "", "", ending
     unit, observed = analysis.metric.unit, analysis.observed

@@ -26,11 +26,11 @@ from benchrigor.model.text import (
     MEMORY_FLOOR,
     PEAK_MEMORY,
     counted,
-    ended,
     many,
     no_number,
     percent,
     refusal_of,
+    say_end,
     show_duration,
     show_estimate,
     show_overhead,
@@ -39,12 +39,12 @@ from benchrigor.model.text import (
 )
 from benchrigor.report.figure_text import (
     durations_of,
-    fitted,
     fitted_work,
     grown,
+    name_fit,
+    name_rounds,
     outlying,
-    predicted,
-    rounds_named,
+    say_prediction,
     show_figures,
     show_levels,
     subsessions_of_rounds,
@@ -234,10 +234,10 @@ def _line(analysis: Analysis, record: RunRecord) -> list[Part]:
         *row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
         *row("", [_naive(fit, analysis.metric.unit)]),
         *row("line", [fitted_work(analysis, [done.plan.work for done in record.whole_rounds])]),
-        *row("", [f"each {fitted(fit)} predicted from the others to {predicted(fit)}"]),
+        *row("", [f"each {name_fit(fit)} predicted from the others to {say_prediction(fit)}"]),
         *row("", [grown(fit)]),
         *row("", [subsessions_of_rounds(analysis)]),
-        *row("", [f"outlying: {rounds_named(outliers)}"] if outliers else []),
+        *row("", [f"outlying: {name_rounds(outliers)}"] if outliers else []),
     ]
 
 
@@ -355,7 +355,7 @@ def _cuts(analysis: Analysis, options: Options) -> list[str]:
     if not analysis.phases:
         return []
     if options.cut_shares is not None:
-        return [cut_as_asked(options)]
+        return [say_cut(options)]
     if len(analysis.phases) > 1:
         whole = sum(phase.phases[-1].stop for phase in analysis.phases)
         share = 1.0 - analysis.n_kept / whole
@@ -413,7 +413,7 @@ def piece_levels(analysis: Analysis, record: RunRecord) -> list[str]:
     return shown
 
 
-def cut_as_asked(options: Options) -> str:
+def say_cut(options: Options) -> str:
     """Say which shares were cut because the options say so."""
     at_start, at_end = options.cut_shares or (0.0, 0.0)
     if at_start == at_end:
@@ -463,7 +463,7 @@ def phase_table(
 def _ending(record: RunRecord) -> str:
     red = len(record.rounds) - len(record.counted_rounds)
     took = f"{len(record.rounds)} in {show_value(record.elapsed_s, 's')}"
-    return ", ".join([took, *([f"{red} red left out"] if red else []), ended(record.decision)])
+    return ", ".join([took, *([f"{red} red left out"] if red else []), say_end(record.decision)])
 
 
 def _facts(record: RunRecord) -> str:

@@ -45,7 +45,7 @@ from benchrigor.stats import RupturesDetector, fit_wps, merge_subsessions
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import (
     Policy,
-    adapted,
+    adapt,
     estimate,
     estimate_kept,
     keep,
@@ -64,10 +64,10 @@ from benchrigor.stats.series.subsessions import MERGED
 from benchrigor.stats.series.undisturbed import (
     LEAST_SHARE,
     Groups,
+    choose_undisturbed,
     hardly_any,
     hardly_any_of,
     together,
-    undisturbed,
 )
 from benchrigor.stats.wps.line_diagnostics import diagnose_further
 from benchrigor.stats.wps.work_line import check_fit
@@ -144,7 +144,7 @@ class Material:
 M = TypeVar("M", bound=Material)
 
 
-def selected(material: M, by_series: Sequence[Groups]) -> M:
+def leave_out_disturbed(material: M, by_series: Sequence[Groups]) -> M:
     """Leave the disturbed readings out of each series, by its groups, unless the options keep them.
 
     Of various work a group is a round. A restarted round in which hardly any reading is undisturbed
@@ -157,7 +157,7 @@ def selected(material: M, by_series: Sequence[Groups]) -> M:
         return material
     if material.kind is Kind.WORK:
         return _selected_rounds(material, by_series[0])
-    chosen = [undisturbed(series) for series in by_series]
+    chosen = [choose_undisturbed(series) for series in by_series]
     notices = one_each(hardly_any_of(notice for _, told in chosen for notice in told))
     told = replace(material, notices=(*material.notices, *notices))
     disturbed = together([each for each, _ in chosen], by_series)
@@ -391,7 +391,7 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
         analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
     if analysis.estimate is None or material.policy.share:
         return analysis
-    policy = adapted(material.policy, analysis.phases)
+    policy = adapt(material.policy, analysis.phases)
     best = 0.9 if material.metric.direction is Direction.HIGHER else 0.1
     typical, floor = (estimate_kept(kept, replace(policy, q=q)).estimate for q in (0.5, best))
     analysis = replace(analysis, typical=typical, floor=floor)

@@ -32,21 +32,25 @@ from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.conditions.pace_of_rounds import full_pace_of, with_pace
 from benchrigor.session.conditions.red_rounds import (
-    disturbed,
+    check_light,
     is_red,
-    left_out,
     measured_interference,
-    vouched_for,
+    say_left_out,
+    warn_of_loss,
     with_light,
 )
-from benchrigor.session.conditions.standing_alarms import marked, must_wait, refused
+from benchrigor.session.conditions.standing_alarms import (
+    must_wait,
+    refuse_for_alarms,
+    warn_of_alarms,
+)
 from benchrigor.session.conditions.stopped import report_stops, with_stops
 from benchrigor.session.controller import FIGURE_READINGS, Controller
 from benchrigor.session.outcomes import (
     disagreement,
     failed_hook,
     no_readings,
-    not_converged,
+    warn_not_converged,
     without_readings,
 )
 from benchrigor.session.outlook import out_of_reach
@@ -221,7 +225,7 @@ class Engine(Controller[RoundPlan, Round]):
     def heed(self, alarms: Collection[Alarm], waited_s: float) -> bool:
         """Return whether to wait while alarms stand; end where the options refuse to go on."""
         if alarms and self.options.on_alarm == "refuse":
-            self.end(StopReason.ALARM_STANDS, refused(alarms))
+            self.end(StopReason.ALARM_STANDS, refuse_for_alarms(alarms))
         if not must_wait(self.options, alarms, waited_s):
             return False
         if self._stop_requested:
@@ -357,7 +361,7 @@ class Engine(Controller[RoundPlan, Round]):
             for round_ in self._rounds
             if round_.plan.index not in self._red and not (round_.cut and not round_.unit_readings)
         )
-        red = left_out(len(self._red), len(self._rounds), self.options.red_rounds)
+        red = say_left_out(len(self._red), len(self._rounds), self.options.red_rounds)
         all_red = self._describe_red(red)
         analyses = all_red or tuple(
             self._flag(reports[metric.name])
@@ -373,7 +377,7 @@ class Engine(Controller[RoundPlan, Round]):
             for analysis in analyses
         )
         delayed = None if self._recorded else measured_interference(counted or self._rounds)
-        interference = vouched_for(delayed, analyses)
+        interference = check_light(delayed, analyses)
         return RunRecord(
             name=self.name,
             options=self.options,
@@ -384,11 +388,15 @@ class Engine(Controller[RoundPlan, Round]):
             decision=self._decision,
             session_notices=(
                 *with_light(self._all_notices(), interference, self._rounds),
-                *marked(self._rounds),
+                *warn_of_alarms(self._rounds),
                 *disagreement(counted, tuple(reports.values())),
                 *(() if all_red else red),
                 *report_stops(interference),
-                *(disturbed(interference, analyses) if len(self._red) < len(self._rounds) else ()),
+                *(
+                    warn_of_loss(interference, analyses)
+                    if len(self._red) < len(self._rounds)
+                    else ()
+                ),
             ),
             subject=self.subject,
             interference=interference,
@@ -415,7 +423,7 @@ class Engine(Controller[RoundPlan, Round]):
         ended = self._decision is not None and not self._decision.satisfied
         if ended and metric.must_satisfy:
             wanted = wanted_half_width(estimate, metric, self.options)
-            notice = not_converged(estimate.half_width, wanted, *whole_of(estimate))
+            notice = warn_not_converged(estimate.half_width, wanted, *whole_of(estimate))
             estimate = replace(estimate, notices=(notice, *estimate.notices))
             notices = (notice, *notices)
         return replace(analysis, estimate=estimate, notices=notices)

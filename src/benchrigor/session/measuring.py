@@ -164,7 +164,7 @@ def measure(
     >>> round(record.estimate().value, 3)
     100.0
     """
-    session, workload = prepared(dict(locals()))
+    session, workload = prepare(dict(locals()))
     return session.run(workload, over_s=over_s)
 
 
@@ -212,7 +212,7 @@ async def measure_async(
     known = {each.name: each.default for each in signature(measure).parameters.values()}
     taken = known.keys() - {"func", "work", "timeout_s", "loop_factory", "instructions"}
     refuse(f"{each!r} is no option of measure_async" for each in sorted(options.keys() - taken))
-    session, workload = prepared({**known, **options, "func": func}, metered=False)
+    session, workload = prepare({**known, **options, "func": func}, metered=False)
     return await run_in_loop(session, workload, over_s=options.get("over_s"))
 
 
@@ -257,7 +257,7 @@ async def run_in_loop(session: Session, workload: CallableWorkload, **options: A
         raise
 
 
-def prepared(
+def prepare(
     given: Mapping[str, Any], *, metered: bool = True
 ) -> tuple[Session, CallableWorkload | AmountWorkload]:
     """Return a session for a function, and its workload, from all arguments of `measure`."""

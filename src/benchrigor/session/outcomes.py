@@ -21,10 +21,10 @@ from benchrigor.model import (
 from benchrigor.model.notice import Figure
 from benchrigor.model.text import (
     counted,
-    ended,
     many,
     no_number,
     percent,
+    say_end,
     show_amount,
     show_duration,
     show_estimate,
@@ -109,7 +109,7 @@ def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
     )
 
 
-def not_converged(half_width: float, wanted: float, whole: float, noun: str) -> Notice:
+def warn_not_converged(half_width: float, wanted: float, whole: float, noun: str) -> Notice:
     """Warn that a session ended before its target; widths are shown as shares of the whole."""
     sentence = "The session ended before there was enough evidence."
     if whole > 0.0 and wanted < half_width < math.inf:
@@ -190,7 +190,7 @@ def _units_per_work(rounds: Sequence[Round], metric: str) -> float | None:
     return sum(units for units, _ in pairs) / sum(work for _, work in pairs)
 
 
-def begun(name: str, options: Options, rounds: int) -> str:
+def say_begin(name: str, options: Options, rounds: int) -> str:
     """Say what a session sets out to reach, what it may spend, and which rounds it has already."""
     target = "none" if options.target is None else percent(options.target)
     budget = show_value(options.budget_s, "s") if math.isfinite(options.budget_s) else "none"
@@ -198,7 +198,7 @@ def begun(name: str, options: Options, rounds: int) -> str:
     return f"{name}: begins{resumed}; target {target} of the {options.statistic}, budget {budget}"
 
 
-def decided(finished: Round, progress: Progress, options: Options) -> str:
+def say_decision(finished: Round, progress: Progress, options: Options) -> str:
     """Say in a line what a round gave, what is known after it, and what follows from that."""
     work = finished.plan.work
     given = [f"work {show_amount(work, '')}"] if work is not None else []
@@ -238,6 +238,6 @@ def _show_intervals(progress: Progress, options: Options) -> Iterator[str]:
 def _follows(progress: Progress) -> str:
     """Tell the decision, and the effort to reach the target."""
     if progress.decision is not None:
-        return f"stop: {ended(progress.decision)}"
+        return f"stop: {say_end(progress.decision)}"
     needed = progress.readings_needed
     return f"go on, about {counted(needed)} more" if needed else "go on"

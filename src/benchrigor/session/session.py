@@ -49,13 +49,13 @@ from benchrigor.session.fitness.status_watch import watch_for
 from benchrigor.session.loop import (
     NAP_NS,
     Hooks,
-    called,
+    call_hook,
     drive,
     ended_by_errors,
     least_span_s,
     performer,
 )
-from benchrigor.session.outcomes import begun, decided, earlier_numbers
+from benchrigor.session.outcomes import earlier_numbers, say_begin, say_decision
 from benchrigor.session.schedule.work_schedule import NextWork
 from benchrigor.session.stored_runs import with_history
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
@@ -63,7 +63,7 @@ from benchrigor.stats.estimators.headline import quiet_of_runs
 from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal, as_store
 from benchrigor.storage.full_pace import (
-    believed,
+    believe,
     keep_full_pace,
     keep_quiet_run,
     kept_full_pace,
@@ -72,7 +72,7 @@ from benchrigor.storage.full_pace import (
 from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.processes import reference_command
-from benchrigor.workloads.processes.own_signals import stops_noted
+from benchrigor.workloads.processes.own_signals import note_stops
 from benchrigor.workloads.processes.worker import VERSION
 from benchrigor.workloads.timing import TimedWorkload
 
@@ -192,7 +192,7 @@ class Session(Engine):
             self._store.append(self._begin(self._store), finished)
         decision = self._take(finished)
         if self._progress is not None and _LOG.isEnabledFor(logging.INFO):
-            _LOG.info("%s", escaped(decided(finished, self._progress, self.options)))
+            _LOG.info("%s", escaped(say_decision(finished, self._progress, self.options)))
         if decision.stop:
             self._finish()
         return decision
@@ -340,12 +340,12 @@ class Session(Engine):
         if isinstance(self._store, Journal):  # what fails should fail before time is spent
             self._store.check()
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
-        _LOG.info("%s", escaped(begun(self.name, self.options, len(self._rounds))))
+        _LOG.info("%s", escaped(say_begin(self.name, self.options, len(self._rounds))))
         with (
             ended_by_errors(self, self._rescue),
             _set_up(adapted),
             closing(host) if host else nullcontext(),
-            stops_noted(),
+            note_stops(),
         ):
             if host is not None:
                 host.start()
@@ -381,7 +381,7 @@ class Session(Engine):
         """Sleep until a piece is due, unless the session is asked to stop; say for how long."""
         while not self._stop_requested and (left_ns := due_ns - self._clock.now_ns()) > 0:
             waiting = self.waiting(left_ns / 1e9)
-            if not called(self, "progress", self._hooks.progress, waiting):
+            if not call_hook(self, "progress", self._hooks.progress, waiting):
                 return
             self._clock.sleep_ns(min(left_ns, NAP_NS))
 
@@ -484,7 +484,7 @@ class Session(Engine):
         own = full_pace_of(self._rounds, {})
         if not own or not self._is_paced:
             return
-        kept, self.full_pace = self.full_pace, believed(self.full_pace, own)
+        kept, self.full_pace = self.full_pace, believe(self.full_pace, own)
         why = [
             f"the one kept before, {kept[kind]:g} s ({kind}), is less than a tenth of it"
             for kind in kept.keys() - self.full_pace.keys()

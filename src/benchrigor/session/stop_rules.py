@@ -214,7 +214,7 @@ def _is_enough(analysis: Analysis, least: MinEvidence) -> bool:
     return known.n_effective >= EFFECTIVE_ROUNDS
 
 
-def fully_looked(options: Options) -> Criterion:
+def after_full_look(options: Options) -> Criterion:
     """Require as many readings, or rounds, of each required metric as at the first full look."""
     return lambda progress: (
         not any(_looked_early(each, options) for each in _analyses_that_must(progress))
@@ -246,7 +246,7 @@ def agrees(later: Estimate | None, earlier: Estimate | None) -> bool:
     return later is not None and earlier is not None and earlier.low <= later.value <= earlier.high
 
 
-def satisfied(*criteria: Criterion, reason: StopReason = StopReason.SATISFIED) -> StopRule:
+def when_satisfied(*criteria: Criterion, reason: StopReason = StopReason.SATISFIED) -> StopRule:
     """Stop when two looks in a row agree, and the last one, at enough readings, meets all criteria.
 
     A machine is in one of its paces for a moment: one look finds a narrow interval there by luck.
@@ -309,10 +309,10 @@ def default_rules(
         mostly_stable(STABLE_SHARE),
     ]
     enough = minimum_effective(least.effective, least)
-    rules = [satisfied(*criteria, enough, narrow or narrow_enough(options))]
+    rules = [when_satisfied(*criteria, enough, narrow or narrow_enough(options))]
     if no_narrower is not None:
-        full = fully_looked(options)
-        rules.append(satisfied(*criteria, full, no_narrower, reason=StopReason.OUT_OF_REACH))
+        full = after_full_look(options)
+        rules.append(when_satisfied(*criteria, full, no_narrower, reason=StopReason.OUT_OF_REACH))
     limits = {
         StopReason.STOP_REQUESTED: 1,
         StopReason.TOO_MANY_REJECTED: options.max_rejected,

@@ -27,10 +27,10 @@ from benchrigor.session.analysis_chain import (
     Material,
     as_detector,
     cut,
+    leave_out_disturbed,
     look,
     observed_of,
     report,
-    selected,
 )
 from benchrigor.session.schedule.metric_trace import Trace
 from benchrigor.session.schedule.series_of_pieces import by_piece, first_pieces, in_pieces
@@ -47,7 +47,7 @@ from benchrigor.stats.estimators.estimation import MIN_PIECES
 from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.phases.trend import may_move
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
-from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
+from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
 from benchrigor.units import Direction, Quantity
 
 _ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
@@ -175,7 +175,7 @@ class Traces:
 
     def _readings_that_count(self, values: Floats, groups: Groups) -> Floats:
         """Return the readings of a restarted round that count."""
-        chosen = None if self.options.disturbed == "keep" else undisturbed(groups)[0]
+        chosen = None if self.options.disturbed == "keep" else choose_undisturbed(groups)[0]
         return values if chosen is None else values[chosen.indices]
 
     def _readings(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
@@ -363,20 +363,23 @@ class Traces:
             series = tuple(np.array(trace.chunks).T)
             notices = trace.schedule.notices
             left_out = tuple(np.flatnonzero(~np.array(trace.schedule.counted)).tolist())
-            groups = [joined(trace.groups)]
+            groups = [join_groups(trace.groups)]
         elif trace.is_single:
-            series, groups = (np.concatenate(trace.chunks),), [joined(trace.groups)]
+            series, groups = (np.concatenate(trace.chunks),), [join_groups(trace.groups)]
         elif trace.kind == Kind.INVOCATIONS:
             series, groups = tuple(trace.chunks), trace.groups
         elif trace.kind is Kind.PIECES:
             trace.chunks = by_piece(trace.pieces, trace.chunks, np.concatenate)
-            trace.groups = by_piece(trace.pieces, trace.groups, joined)
+            trace.groups = by_piece(trace.pieces, trace.groups, join_groups)
             trace.pieces = [*dict.fromkeys(trace.pieces)]
             kind, series, notices = in_pieces(trace.chunks, self.options)
-            groups = trace.groups if kind is Kind.PIECES else [joined(trace.groups)]
+            groups = trace.groups if kind is Kind.PIECES else [join_groups(trace.groups)]
         else:
             if len(trace.chunks) > 1:
-                trace.chunks, trace.groups = [np.concatenate(trace.chunks)], [joined(trace.groups)]
+                trace.chunks, trace.groups = (
+                    [np.concatenate(trace.chunks)],
+                    [join_groups(trace.groups)],
+                )
             series, groups = (trace.chunks[0],), trace.groups
         material = Material(
             metric=trace.metric,
@@ -394,7 +397,7 @@ class Traces:
             beyond=() if trace.schedule is None else trace.schedule.beyond,
             notices=notices,
         )
-        return selected(material, groups)
+        return leave_out_disturbed(material, groups)
 
 
 def _agree(later: Analysis | None, earlier: Analysis | None) -> bool:

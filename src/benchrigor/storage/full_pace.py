@@ -37,7 +37,7 @@ def kept_full_pace(machine: str) -> dict[str, float]:
     return _read_values(full_pace_path(), _is_time).get(machine, {})
 
 
-def believed(kept: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
+def believe(kept: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
     """Return what is known of a machine, without what a run with its own best times contradicts.
 
     What a start waits for, besides processors, may be next to nothing in another run.
@@ -61,7 +61,7 @@ def keep_full_pace(machine: str, seconds: Mapping[str, float]) -> None:
         return
 
     def keep(paces: dict[str, dict[str, Any]]) -> None:
-        known = believed(paces.get(machine, {}), seconds)
+        known = believe(paces.get(machine, {}), seconds)
         paces[machine] = known | _better(machine, seconds)
 
     _change(full_pace_path(), _is_time, keep)
@@ -113,7 +113,7 @@ def _change(
 
 def _better(machine: str, seconds: Mapping[str, float]) -> dict[str, float]:
     """Return the times that are plainly better than those believed."""
-    known = believed(kept_full_pace(machine), seconds)
+    known = believe(kept_full_pace(machine), seconds)
     return {
         kind: value
         for kind, value in seconds.items()

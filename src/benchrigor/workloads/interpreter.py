@@ -155,7 +155,7 @@ class InterpreterWorkload:
                 ]
             ),
         )
-        self._target = target if isinstance(target, str) else named(target)
+        self._target = target if isinstance(target, str) else import_name(target)
         self._folder = str(Path(cwd or ".").absolute())
         # A function at hand was found by the path of this process; a name is looked up afresh.
         own = [self._folder] if isinstance(target, str) else filter(None, sys.path)
@@ -203,7 +203,7 @@ class InterpreterWorkload:
     @cached_property
     def source_files(self) -> tuple[Path | str, ...]:
         """The file of the function's module, as far as that is known without importing it."""
-        file = located(self._target.partition(":")[0], [*self._path, *filter(None, sys.path)])
+        file = locate(self._target.partition(":")[0], [*self._path, *filter(None, sys.path)])
         return () if file is None else (file, self._target)
 
     @cached_property
@@ -370,7 +370,7 @@ def _unbound(
     return target, args, kwargs
 
 
-def named(function: Callable[..., object]) -> str:
+def import_name(function: Callable[..., object]) -> str:
     """Return the name by which a fresh interpreter imports a function; InvalidInput without one."""
     module = getattr(function, "__module__", None)
     path = getattr(function, "__qualname__", "")
@@ -380,7 +380,7 @@ def named(function: Callable[..., object]) -> str:
     if "<" in path:
         kind = "a lambda" if path.endswith("<lambda>") else "made inside of another function"
         raise InvalidInput(f"{path} is {kind}: a fresh interpreter cannot import it; {way_out}")
-    known = module in sys.builtin_module_names or located(module, sys.path) is not None
+    known = module in sys.builtin_module_names or locate(module, sys.path) is not None
     if module == "__main__" or not known:
         where = "this script or session" if module == "__main__" else repr(module)
         raise InvalidInput(
@@ -389,7 +389,7 @@ def named(function: Callable[..., object]) -> str:
     return f"{module}:{path}"
 
 
-def located(module: str, path: list[str]) -> Path | None:
+def locate(module: str, path: list[str]) -> Path | None:
     """Return the file of a module that would be imported by a path, without importing it."""
     spec, name = None, ""
     for part in module.split("."):

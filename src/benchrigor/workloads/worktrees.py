@@ -18,7 +18,7 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.workloads.processes.command_line import CommandLine, with_stderr
 from benchrigor.workloads.processes.output_file import OutputFile
-from benchrigor.workloads.processes.own_signals import not_interrupted
+from benchrigor.workloads.processes.own_signals import hold_interrupts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def worktrees(
     commits = [commit_of(revision, top) for revision in revisions]
     here = folder.relative_to(top)
     with ExitStack() as stack:
-        with not_interrupted():
+        with hold_interrupts():
             shelter = Path(mkdtemp(prefix="benchrigor-")).resolve()
             stack.callback(_git, "worktree", "prune", cwd=top)
             stack.callback(shutil.rmtree, shelter, ignore_errors=True)

@@ -17,7 +17,7 @@ from benchrigor.queues.arithmetic.published_method import (
     STEADY_QUANTILES,
     QuantileMean,
     add_quantiles,
-    joined,
+    join_periods,
     unblocked_read_probability,
     unblocked_write_probability,
     widest,
@@ -123,7 +123,7 @@ def periods(free: object, items: float = 20.0) -> Floats:
 
 
 def test_a_joined_period_is_free_only_if_all_of_its_parts_are() -> None:
-    found = joined(periods([1, 1, 1, 0, 1]), 2)
+    found = join_periods(periods([1, 1, 1, 0, 1]), 2)
     assert found[Row.UNBLOCKED].tolist() == [1.0, 0.0]
     assert found[Row.ITEMS].tolist() == [40.0, 40.0]
     assert found[Row.PERIODS].tolist() == [1.0, 1.0]

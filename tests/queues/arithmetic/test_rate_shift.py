@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.model import Floats
-from benchrigor.queues.arithmetic.moments import Row, tallied
+from benchrigor.queues.arithmetic.moments import Row, batches_of
 from benchrigor.queues.arithmetic.rate_shift import find_shift
 
 
 def stretches(items: Floats, busy: float = 1.0) -> Floats:
     found = np.zeros((Row.COUNT, items.size))
     found[Row.ITEMS], found[Row.BUSY] = items, busy
-    return tallied(found)
+    return batches_of(found)
 
 
 def poisson(seed: int, *levels: tuple[float, int]) -> Floats:

@@ -14,7 +14,7 @@ _BATCHES, _EVENTS = 21, 50
 _MUCH = 0.01  # of the run time
 
 
-def calibrated(probe: Probe) -> dict[str, float]:
+def calibrate(probe: Probe) -> dict[str, float]:
     """Return the median cost of an event in seconds, by its form; a few milliseconds for all.
 
     The cost of the loop around the events, and of the call that is decorated, is taken off.

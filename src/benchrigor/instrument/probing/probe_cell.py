@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from numbers import Integral
 from typing import NamedTuple, cast
 
-from benchrigor.instrument.probing.event_sums import NOTHING, Sums, added
+from benchrigor.instrument.probing.event_sums import NOTHING, Sums, add_events
 from benchrigor.instrument.probing.reservoir import Entry, Reservoir
 
 # Durations that a list holds: few at first, since most probes are hardly ever used, and one more
@@ -159,7 +159,7 @@ class Cell(list[int]):
             count = len(values)
             try:
                 before = self._sums
-                sums = added(before, values)
+                sums = add_events(before, values)
                 counted, total_ns, least_ns, greatest_ns, _ = sums
                 fits = (
                     total_ns.__class__ is int
@@ -172,7 +172,7 @@ class Cell(list[int]):
                 self.room = min(_COLD + counted // _MORE, _HOT)
             else:
                 values = self._possible(values)
-                sums = added(self._sums, values) if values else self._sums
+                sums = add_events(self._sums, values) if values else self._sums
                 self._rejected += count - len(values)
             if self.most_samples:
                 reservoir = self._reservoir = self._reservoir or Reservoir()

@@ -17,7 +17,7 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.data.probe_reading import ProbeReading, ProbeReadings
 from benchrigor.instrument.probing.nesting import CLOCKS
-from benchrigor.instrument.probing.own_cost import calibrated, told_of
+from benchrigor.instrument.probing.own_cost import calibrate, told_of
 from benchrigor.instrument.probing.probe_books import Book, new_sketch
 from benchrigor.instrument.probing.probe_cell import Bounds
 from benchrigor.instrument.probing.probes import Probe, ThreadsProbe
@@ -311,7 +311,7 @@ def probe(
 @cache
 def _own_costs_s(clock: str, per_thread: bool) -> dict[str, float]:
     """Return what an event costs by its form, measured when it is first asked for."""
-    return calibrated(ProbeRegistry(per_thread=per_thread).probe("own cost", clock=clock))
+    return calibrate(ProbeRegistry(per_thread=per_thread).probe("own cost", clock=clock))
 
 
 def _wrong_name(name: object) -> Iterator[str]:

@@ -21,7 +21,7 @@ from benchrigor.instrument.probing.nesting import CLOCKS, nest_of_caller, new_ne
 from benchrigor.instrument.probing.probe_books import new_sketch
 from benchrigor.instrument.probing.probe_cell import Bounds, Cell, ThreadCells
 from benchrigor.instrument.probing.reservoir import Entry
-from benchrigor.instrument.probing.timed_functions import timed
+from benchrigor.instrument.probing.timed_functions import time_function
 
 if TYPE_CHECKING:
     from benchrigor.instrument.data.probe_reading import ProbeReading
@@ -176,7 +176,7 @@ class Probe(_Methods):  # type: ignore[misc]
 
         The time of a generator is that inside of it. InvalidInput for a class, or no function.
         """
-        wrapper: _F = timed(self, func)
+        wrapper: _F = time_function(self, func)
         self.cost_form = "decorated"
         return wrapper
 

@@ -13,7 +13,7 @@ import psutil  # type: ignore[import-untyped]
 
 from benchrigor.clocks import WallClock
 from benchrigor.machine.kernel_files import ROOT, Unavailable, read_text
-from benchrigor.machine.states.sampling import GuardedSampler, sampled
+from benchrigor.machine.states.sampling import GuardedSampler, sample_all
 from benchrigor.machine.states.smart_disks import read_disks
 from benchrigor.model import Health, Sample
 from benchrigor.model.checks import refuse, wrong_number
@@ -64,7 +64,7 @@ def health(*, root: Path = ROOT, timeout_s: float = 3.0) -> Health:
         "clock": (partial(_synchronisation, root), "clock synchronised, clock error"),
     }
     samplers = [GuardedSampler(name, *source) for name, source in sources.items()]
-    return Health(**sampled(samplers, WallClock()))
+    return Health(**sample_all(samplers, WallClock()))
 
 
 def _temperatures() -> Iterator[Sample]:

@@ -72,7 +72,7 @@ class GuardedSampler:
         ]
 
 
-def sampled(samplers: Iterable[Sampler], clock: Clock) -> dict[str, Any]:
+def sample_all(samplers: Iterable[Sampler], clock: Clock) -> dict[str, Any]:
     """Ask all samplers, and return the fields that every state has: samples, at, cost_s."""
     samples: list[Sample] = []
     cost_s = {}

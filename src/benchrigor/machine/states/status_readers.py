@@ -20,7 +20,7 @@ from benchrigor.machine.host_delays import Throttling, read_pressure
 from benchrigor.machine.kernel_files import ROOT, Unavailable, read_text
 from benchrigor.machine.run_delay import RunDelay
 from benchrigor.machine.states.gpus import Gpus
-from benchrigor.machine.states.sampling import Counters, GuardedSampler, sampled
+from benchrigor.machine.states.sampling import Counters, GuardedSampler, sample_all
 from benchrigor.model import Sample, Status
 from benchrigor.model.checks import refuse, wrong_number
 from benchrigor.protocols import Clock, Sampler
@@ -79,7 +79,7 @@ class StatusReader:
         with self._lock:
             last_ns, self._last_ns = self._last_ns, self._clock.now_ns()
             span_s = None if last_ns is None else (self._last_ns - last_ns) / 1e9
-            return Status(span_s=span_s, **sampled(self._samplers, self._clock))
+            return Status(span_s=span_s, **sample_all(self._samplers, self._clock))
 
 
 def status(*, interval_s: float = 0.1, root: Path = ROOT) -> Status:

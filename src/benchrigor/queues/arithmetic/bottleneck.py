@@ -38,7 +38,7 @@ from benchrigor.queues.data.pipeline import (
 )
 from benchrigor.queues.data.service import ServiceProcess, ServiceRate
 from benchrigor.stats.comparison.fieller_mover import uncertain_value
-from benchrigor.stats.series.interval import scaled, student_t
+from benchrigor.stats.series.interval import scale, student_t
 
 _MOST_REPLICAS = 1_000  # on one processor
 
@@ -279,7 +279,7 @@ def _check(stages: object, source_rate: Quantity | None) -> list[PipelineStage]:
 
 
 def _load(stage: PipelineStage, source_rate: Quantity | None) -> StageLoad:
-    capacity = scaled(_replica_capacity(stage), stage.replicas)
+    capacity = scale(_replica_capacity(stage), stage.replicas)
     used = None
     if source_rate is not None:
         with suppress(NotEstimable):  # the capacity may be 0, as the suggested size says

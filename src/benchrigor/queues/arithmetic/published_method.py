@@ -112,7 +112,7 @@ def unblocked_write_probability(
     return -math.expm1(room * math.log(utilisation)) if utilisation else 1.0
 
 
-def joined(periods: Floats, number: int) -> Floats:
+def join_periods(periods: Floats, number: int) -> Floats:
     """Join each ``number`` of successive periods; one is unblocked, or counts, if all parts do."""
     if number == 1:
         return periods
@@ -137,7 +137,7 @@ def widest(periods: Floats) -> int | RateReason:
     reason = RateReason.NOT_CONVERGED if few else RateReason.NO_NONBLOCKING
     best, number = 0, 1
     while periods.shape[1] // number >= _FEWEST_PERIODS:
-        wide = joined(periods, number)
+        wide = join_periods(periods, number)
         unblocked = wide[Row.UNBLOCKED]
         share = float(unblocked.mean())
         if _longest_run(unblocked) < (_IN_A_ROW if number > 1 else 1):

@@ -38,7 +38,7 @@ from benchrigor.stats.series.interval import (
     StandardError,
     check_confidence,
     satterthwaite,
-    scaled,
+    scale,
     t_interval,
 )
 
@@ -145,7 +145,7 @@ def utilisation_of(arrival: Quantity, service: Quantity, *, servers: int = 1) ->
         wrong_whole("servers", servers),
         wrong_confidences("arrival and service", (arrival, service)),
     )
-    capacity = scaled(service, servers) if isinstance(service, Estimate) else servers * service
+    capacity = scale(service, servers) if isinstance(service, Estimate) else servers * service
     return quotient(arrival, capacity, name="service")
 
 

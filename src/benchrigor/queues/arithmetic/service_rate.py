@@ -14,13 +14,13 @@ from benchrigor.queues.arithmetic.moments import (
     RIPE,
     Row,
     dispersion,
-    matured,
+    ripen,
     service_moments,
 )
 from benchrigor.queues.arithmetic.published_method import QUANTILE_COUNTS, QuantileMean
 from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceRate
 from benchrigor.stats.estimators.rate import estimate_rate
-from benchrigor.stats.series.interval import scaled, student_t
+from benchrigor.stats.series.interval import scale, student_t
 
 BUSY_TIME = "busy-time"
 _QUANTILE = "quantile"
@@ -44,7 +44,7 @@ def busy_rate(
     """
     total = batches.sum(axis=1)
     busy = batches[:, batches[Row.BUSY] > 0.0]
-    ripe = matured(busy)[0] if busy.shape[1] else busy
+    ripe = ripen(busy)[0] if busy.shape[1] else busy
     estimate = _per_time(ripe, Row.ITEMS, Row.BUSY, servers, confidence)
     converged = (
         estimate is not None and ripe.shape[1] >= _FEWEST and estimate.relative_half_width <= target
@@ -57,7 +57,7 @@ def busy_rate(
         method=BUSY_TIME,
         began_s=began_s,
         servers=servers,
-        moments=service_moments(matured(busy, items=RIPE)[0]) if busy.shape[1] else None,
+        moments=service_moments(ripen(busy, items=RIPE)[0]) if busy.shape[1] else None,
     )
     return replace(
         rate,
@@ -100,7 +100,7 @@ def apart(quantiles: QuantileMean, mean: float) -> bool:
     return quantiles.mean > (1.0 + _APART) * mean
 
 
-def moved(former: ServiceRate, latter: ServiceRate) -> bool:
+def has_moved(former: ServiceRate, latter: ServiceRate) -> bool:
     """Return whether a rate differs from a former one by a fifth, and by three standard errors."""
     if former.estimate is None or latter.estimate is None:
         return False
@@ -154,7 +154,7 @@ def _per_time(
         rate = estimate_rate(items / seconds, weights=seconds, confidence=confidence)
     except NotEstimable:
         return None
-    rate = scaled(rate, servers)
+    rate = scale(rate, servers)
     return replace(rate, low=max(0.0, rate.low), method=BUSY_TIME)
 
 

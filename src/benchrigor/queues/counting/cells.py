@@ -75,7 +75,7 @@ _TAKES_TURNS = getattr(sys, "_is_gil_enabled", lambda: True)()
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def undivided(method: _Method, *, takes_turns: bool = _TAKES_TURNS) -> _Method:
+def keep_whole(method: _Method, *, takes_turns: bool = _TAKES_TURNS) -> _Method:
     """Keep other threads out of a method, by the object's ``lock`` where that is needed.
 
     Where threads take turns, they change only at calls and in loops: the method has neither.
@@ -140,13 +140,13 @@ class Cell:
         """Return a cell that no other process sees."""
         return cls(memoryview(bytearray(_BYTES)).cast("Q"), name)
 
-    @undivided
+    @keep_whole
     def count(self) -> None:
         """Count an item."""
         self._items = items = self._items + 1
         self.words[0] = items
 
-    @undivided
+    @keep_whole
     def count_bytes(self, size: float) -> None:
         """Count an item of that many bytes."""
         self._items = items = self._items + 1
@@ -154,7 +154,7 @@ class Cell:
         self.words[0] = items
         self.words[1] = int(total) & _MASK
 
-    @undivided
+    @keep_whole
     def begin_wait(self, at_ns: int) -> None:
         """Begin a wait; any number may be under way."""
         words = self.words
@@ -166,7 +166,7 @@ class Cell:
         words[4] = waiting
         words[7] = blocked_ns ^ waiting
 
-    @undivided
+    @keep_whole
     def end_wait(self, at_ns: int) -> None:
         """End a wait, if there is one."""
         if self._waiting:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchrigor.model import Floats
-from benchrigor.queues.periods import Periods, PooledPeriods, summed
+from benchrigor.queues.periods import Periods, PooledPeriods, sum_up
 
 _MOST = 4096  # stretches that are kept at most, and half of them at least
 _START, _WALL, _ITEMS, _BYTES, _CAPACITY, _WAITED, _COUNTED = range(7)
@@ -60,7 +60,7 @@ class Outline:
         sums = self._pooled.all()
         group = max(1, -(-sums.shape[1] // most))
         if group > 1:
-            sums = summed(sums, np.arange(0, sums.shape[1], group))
+            sums = sum_up(sums, np.arange(0, sums.shape[1], group))
         busy = sums[_CAPACITY] - sums[_WAITED]
         is_busy = busy > _ROUNDING * sums[_CAPACITY]
         # Of one server: as many side by side serve as much faster.

@@ -14,7 +14,7 @@ from benchrigor.model.text import many
 from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.queues.data.pipeline import Bottleneck, PipelineAdvice, PipelineStage
 from benchrigor.queues.stages.stage_figures import WatchedStage
-from benchrigor.stats.series.interval import scaled
+from benchrigor.stats.series.interval import scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,5 +159,5 @@ def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:
     if rate is None or rate.estimate is None or visits is None:
         why = "" if rate is None or rate.converged else f" ({rate.standing})"
         raise _not_known(f"Too little is known of {stage.name!r} yet{why}: watch longer")
-    each = replace(rate, estimate=scaled(rate.estimate, 1.0 / rate.servers))
+    each = replace(rate, estimate=scale(rate.estimate, 1.0 / rate.servers))
     return stage_of(stage.name, each, visits=visits, replicas=rate.servers)

@@ -61,7 +61,7 @@ class Order:
         return order
 
 
-def published(path: Path) -> MonitorReport | None:
+def read_published(path: Path) -> MonitorReport | None:
     """Return what a watching process has published; None if there is nothing yet."""
     try:
         return decode(MonitorReport, json.loads(path.read_bytes()), where=str(path))
@@ -132,7 +132,7 @@ class ProcessWatch:
         """Return what the process has published so far."""
         if self._process is not None:
             ended = self._process.poll()
-            self._last = published(self._order.state) or self._last
+            self._last = read_published(self._order.state) or self._last
             if ended and self._own_failure is None:
                 self._own_failure = _ending(self._process, ended)
         return replace(self._last, failure=self._own_failure or self._last.failure)

@@ -57,7 +57,7 @@ def format_of(name: str) -> str:
     raise InvalidInput(f"{name} tells no format, expected {endings}, or --to and one of {words}")
 
 
-def written(records: Sequence[RunRecord], to: str, metric: str | None = None) -> Document:
+def write_records(records: Sequence[RunRecord], to: str, metric: str | None = None) -> Document:
     """Return records as a file of a format; of several metrics those of this name.
 
     Raises

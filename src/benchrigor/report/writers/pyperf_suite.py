@@ -15,7 +15,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.formats.fields import in_base_unit
 from benchrigor.model import Analysis, Kind, Provenance, RunRecord
 from benchrigor.model.checks import attempt, refuse
-from benchrigor.report.csv_tables import Labelled, labelled
+from benchrigor.report.csv_tables import Labelled, label_readings
 from benchrigor.report.writers.histories import Document, with_readings
 from benchrigor.units import Direction, Quantity
 
@@ -95,7 +95,7 @@ def _runs(
     record: RunRecord, analysis: Analysis, factor: float
 ) -> Iterator[tuple[list[float], list[float], int, Mapping[str, Any]]]:
     """Yield values and warm-up of each process, the calls of a reading, and what else is known."""
-    rounds = list(labelled(record, analysis))
+    rounds = list(label_readings(record, analysis))
     groups = [[round_] for round_ in rounds] if record.options.rounds == "restarted" else [rounds]
     for group in groups:
         values, warmups = _parts(group, takes_all=analysis.estimate is None)

@@ -161,7 +161,7 @@ def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
     ]
 
 
-def vouched_for(
+def check_light(
     interference: Interference | None, analyses: Sequence[Analysis]
 ) -> Interference | None:
     """Take back a green or yellow light where it stands next to no number, or on few readings.
@@ -181,7 +181,7 @@ def is_disturbed(interference: Interference) -> bool:
     return interference.is_measured and light_of(interference.measured_percent) is not Light.GREEN
 
 
-def disturbed(
+def warn_of_loss(
     interference: Interference | None, analyses: Sequence[Analysis]
 ) -> tuple[Notice, ...]:
     """Warn if a run lost so much that its light is not green, or would not be."""
@@ -231,7 +231,7 @@ def with_light(
     return (*others, *why)
 
 
-def left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
+def say_left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
     """Say how many red rounds do not count, if any."""
     if not red:
         return ()

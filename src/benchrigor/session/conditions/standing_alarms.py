@@ -23,7 +23,7 @@ def facts_of_alarms(alarms: Iterable[Alarm]) -> Facts:
     return {f"{_ALARM}{alarm.code}": alarm.sentence for alarm in alarms}
 
 
-def marked(rounds: Sequence[Round]) -> tuple[Notice, ...]:
+def warn_of_alarms(rounds: Sequence[Round]) -> tuple[Notice, ...]:
     """Warn of each alarm that stood during rounds."""
     stood: dict[str, list[str]] = {}
     for finished in rounds:
@@ -43,7 +43,7 @@ def marked(rounds: Sequence[Round]) -> tuple[Notice, ...]:
     )
 
 
-def refused(alarms: Collection[Alarm]) -> Notice:
+def refuse_for_alarms(alarms: Collection[Alarm]) -> Notice:
     """Say which alarms ended a session."""
     codes = ", ".join(alarm.code for alarm in alarms)
     sentences = " ".join(alarm.sentence for alarm in alarms)

@@ -15,7 +15,7 @@ from benchrigor.machine.kernel_files import ROOT
 from benchrigor.machine.states.status_readers import StatusReader
 from benchrigor.model import Finding
 from benchrigor.model.checks import is_number, refuse, wrong_number
-from benchrigor.session.fitness.findings import Examined, judged
+from benchrigor.session.fitness.findings import Examined, judge
 from benchrigor.session.fitness.status_watch import of_machines
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.timing import Stopwatch
@@ -65,7 +65,7 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
     ]
     busy = status.value("cpu busy")
     cores = psutil.cpu_count() or 1
-    return judged(
+    return judge(
         Examined(
             resolution_s=watch.resolution_ns / 1e9,
             cost_s=watch.cost_ns / 1e9,

@@ -59,7 +59,7 @@ class Examined:
     thresholds: Sequence[Threshold]
 
 
-def judged(found: Examined) -> tuple[Finding, ...]:
+def judge(found: Examined) -> tuple[Finding, ...]:
     """Judge what was read of a machine.
 
     Findings are "clock", "clock cost", "noise", "waiting", "others", "load", "pressure", settings

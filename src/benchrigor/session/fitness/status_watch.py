@@ -13,7 +13,7 @@ from benchrigor.model.readings import Facts
 from benchrigor.protocols import Clock
 from benchrigor.session.conditions.standing_alarms import MOST_WAIT_S, facts_of_alarms
 from benchrigor.session.engine import Engine
-from benchrigor.session.loop import NAP_NS, called
+from benchrigor.session.loop import NAP_NS, call_hook
 
 if TYPE_CHECKING:
     from benchrigor.machine.alarms import Alarms
@@ -77,7 +77,7 @@ class StatusWatch:
         while session.heed(self._standing(), self._waited_ns / 1e9):
             left_s = MOST_WAIT_S - self._waited_ns / 1e9
             waiting = session.waiting(left_s, self._standing())
-            if not called(session, "progress", progress, waiting):
+            if not call_hook(session, "progress", progress, waiting):
                 break
             self._clock.sleep_ns(NAP_NS)
             self._look()

@@ -21,7 +21,7 @@ from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.pairs.pairs_so_far import Paces
 from benchrigor.session.session import Session
 from benchrigor.session.stored_runs import AGAIN, PAIR
-from benchrigor.stats.series.undisturbed import groups_of, undisturbed
+from benchrigor.stats.series.undisturbed import choose_undisturbed, groups_of
 
 _TIME = "time"
 STOPPED_PAIR = Notice.warning(
@@ -150,6 +150,6 @@ def series_of(finished: Round) -> Floats:
     values = values_of(finished)
     if values.size == 1:
         return values
-    chosen, _ = undisturbed(groups_of(finished.delays, values))
+    chosen, _ = choose_undisturbed(groups_of(finished.delays, values))
     kept: Floats = values if chosen is None else values[chosen.indices]
     return kept

@@ -23,11 +23,11 @@ from benchrigor.session.pairs.kept_sides import names_of, sides_of, tell_sides
 from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
-from benchrigor.stats.estimators.estimation import batched
+from benchrigor.stats.estimators.estimation import warn_of_batches
 from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads import CallableWorkload
 from benchrigor.workloads.callable import Call
-from benchrigor.workloads.processes.own_signals import measuring, stops_noted
+from benchrigor.workloads.processes.own_signals import measuring, note_stops
 from benchrigor.workloads.processes.time_limits import CallOverran, Patience
 from benchrigor.workloads.processes.worker import FEW_CALLS, SEGMENT_NS
 from benchrigor.workloads.reading_delays import stopped_inside
@@ -149,7 +149,7 @@ def measure_pair(
     def result() -> Comparison:
         return replace(engine.result(), readings_in="s", names=names_of(workloads))
 
-    with ended_by_errors(engine, result), stops_noted(), ExitStack() as stack:
+    with ended_by_errors(engine, result), note_stops(), ExitStack() as stack:
         sessions = {} if store is None else stack.enter_context(sides)[0]
         of_means = statistic == "mean"
         runner = _PairRunner(workloads, clock, gc=gc, of_means=of_means, sessions=sessions)
@@ -225,7 +225,7 @@ class _PairRunner:
         )
         calls = max(workload.inner for workload in self._workloads.values())
         if self._taken == 0 and not self._of_means and calls > 1:
-            notices = (batched(calls), *notices)
+            notices = (warn_of_batches(calls), *notices)
         notices += left
         self._taken += pairs
 

@@ -32,7 +32,7 @@ from benchrigor.model import (
 from benchrigor.model.checks import as_share, attempt, wrong_values
 from benchrigor.protocols import StopRule
 from benchrigor.session.controller import FIGURE_READINGS, Controller, check_seed
-from benchrigor.session.outcomes import not_converged
+from benchrigor.session.outcomes import warn_not_converged
 from benchrigor.session.pairs.pairs_so_far import (
     RATIO,
     Look,
@@ -51,7 +51,7 @@ from benchrigor.session.stop_rules import (
     needed_for_share,
     needed_for_width,
     next_check,
-    satisfied,
+    when_satisfied,
 )
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.changepoints.named_detector import detector_named
@@ -181,7 +181,9 @@ class PairEngine(Controller[PairPlan, PairRound]):
         )
         self._floor = min_evidence(checked, by_round=by_round)
         self._rules: tuple[StopRule, ...] = (
-            satisfied(minimum_effective(self._floor.effective), self._is_steady, self._is_narrow),
+            when_satisfied(
+                minimum_effective(self._floor.effective), self._is_steady, self._is_narrow
+            ),
             limit(StopReason.STOP_REQUESTED, 1),
             limit(StopReason.TIME_BUDGET, checked.budget_s),
             limit(StopReason.MEMORY_LIMIT, MOST_READINGS),
@@ -261,7 +263,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         before: tuple[Notice, ...] = ()
         if ended and ratio is not None:
             wanted = self._wanted_at(ratio.value)
-            before = (not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
+            before = (warn_not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
         after = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
         notices = (*before, *comparison.notices, *after, *self._notices)
         difference = comparison.difference

@@ -25,7 +25,7 @@ from benchrigor.stats.estimators.estimation import notice_of
 from benchrigor.stats.estimators.observation import observe
 from benchrigor.stats.estimators.rough_figure import latest
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
-from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
+from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
 
 Paces = Sequence[tuple[float, float]]  # times of the reference next to both invocations of a pair
 RATIO = "ratio"
@@ -106,8 +106,8 @@ class PairsOfReadings:
         """Return the pairs that count, both of whose readings are undisturbed."""
         if self._disturbed == "keep" or not self._groups:
             return baseline, candidate, ()
-        self._groups = [joined(self._groups)]
-        chosen, notices = undisturbed(self._groups[0])
+        self._groups = [join_groups(self._groups)]
+        chosen, notices = choose_undisturbed(self._groups[0])
         if chosen is None:
             return baseline, candidate, notices
         if chosen.matters:

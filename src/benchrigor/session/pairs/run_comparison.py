@@ -27,7 +27,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.recorded import FILE, PROCESSES
-from benchrigor.model.text import ended, percent, show_observed
+from benchrigor.model.text import percent, say_end, show_observed
 from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.conditions.pace_of_rounds import are_near, with_pace
@@ -493,10 +493,11 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     runs = [(each.label, each.run) for each in sources if each.run is not None]
     notices = [
         Notice.warning(
-            Code.NOT_CONVERGED, f"{label} ended before its target: {ended(run.decision)}."
+            Code.NOT_CONVERGED,
+            f"{label} ended before its target: {say_end(run.decision)}.",
         )
         for label, run in runs
-        if run.subject.get("kind") != FILE and ended(run.decision) != "satisfied"
+        if run.subject.get("kind") != FILE and say_end(run.decision) != "satisfied"
     ]
     for source in sources:
         label, found = source.label, None if source.run is None else source.run.interference

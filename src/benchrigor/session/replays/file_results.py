@@ -64,15 +64,15 @@ def read_results(path: str | Path, *, options: Options | None = None) -> list[Ru
     found = results_in(path)
     if found is None:
         raise InvalidInput(f"{path} is of no known tool, expected results of {', '.join(TOOLS)}")
-    return analysed(found, str(path), options)
+    return analyse_file(found, str(path), options)
 
 
-def analysed(found: Sequence[Result], place: str, options: Options | None) -> list[RunRecord]:
+def analyse_file(found: Sequence[Result], place: str, options: Options | None) -> list[RunRecord]:
     """Analyse the benchmarks of a file; all that is wrong with them is raised at once."""
     return _each(_analyse, found, place, options)
 
 
-def arranged(found: Sequence[Result], place: str) -> list[RunRecord]:
+def arrange_file(found: Sequence[Result], place: str) -> list[RunRecord]:
     """Return the benchmarks of a file without estimates: who compares them makes those anyway."""
     return _each(_arrange, found, place, None)
 

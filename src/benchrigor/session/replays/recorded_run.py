@@ -25,7 +25,7 @@ from benchrigor.model import (
 from benchrigor.model.readings import readings_of
 from benchrigor.model.recorded import FILE
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.analysis_chain import Material, cut, look, report, selected
+from benchrigor.session.analysis_chain import Material, cut, leave_out_disturbed, look, report
 from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.metric_trace import is_single
 from benchrigor.session.schedule.series_of_pieces import by_piece, in_pieces
@@ -35,7 +35,7 @@ from benchrigor.session.traces import (
     weights_of,
 )
 from benchrigor.stats.changepoints.named_detector import detector_named
-from benchrigor.stats.series.undisturbed import joined
+from benchrigor.stats.series.undisturbed import join_groups
 from benchrigor.units import Quantity
 
 PIECE_NS = 10**9  # that each piece of a recording takes, whatever it took
@@ -255,8 +255,9 @@ def _leave_out_disturbed(recording: Recording, rounds: Sequence[Round]) -> Recor
         if (values := readings_of(round_, metric.name)).size:
             groups.append(reading_groups(round_, values, metric, kind))
             whose.append(round_.plan.index if kind is Kind.INVOCATIONS else round_.plan.piece)
-    return selected(
-        recording, by_piece(whose, groups, joined) if recording.in_series else [joined(groups)]
+    return leave_out_disturbed(
+        recording,
+        by_piece(whose, groups, join_groups) if recording.in_series else [join_groups(groups)],
     )
 
 

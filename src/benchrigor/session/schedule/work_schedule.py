@@ -424,7 +424,7 @@ class WorkSchedule:
         """Return the place of the next round in its set, from 0 to 1."""
         lap, index = divmod(self._planned, self._quick_rounds)
         rng = np.random.default_rng([self._seed, lap])
-        return float((shuffled if self._random else bisecting)(self._quick_rounds, rng)[index])
+        return float((shuffle if self._random else bisecting)(self._quick_rounds, rng)[index])
 
     def _amount(self, work: float) -> float:
         """Return an amount within the range, whole if it must be."""
@@ -473,7 +473,7 @@ def bisecting(n: int, rng: np.random.Generator) -> Floats:
     return _places(np.array(shares[:n]))
 
 
-def shuffled(n: int, rng: np.random.Generator) -> Floats:
+def shuffle(n: int, rng: np.random.Generator) -> Floats:
     """Return n places from 0 to 1, evenly spaced, in random order."""
     return _places(rng.random(n))
 

@@ -152,7 +152,7 @@ def estimate(
         series = (series[0][1:],)
     if phases is None:
         phases = trim(series, policy) if policy.trim else ()
-    policy = adapted(policy, phases)
+    policy = adapt(policy, phases)
     kept_weights = None if weights is None else keep((weights,), phases)[0]
     estimation = estimate_kept(keep(series, phases), policy, kept_weights)
     notices = _once((*filter(None, (cold,)), *_phase_notices(phases), *estimation.notices))
@@ -211,7 +211,7 @@ def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase,
     return trim(series, policy)
 
 
-def adapted(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
+def adapt(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
     """Return the policy that the phases ask for: no transients along with slow noise, or blocks."""
     reasons = {phase.reason for phase in phases if policy.kind is not Kind.PIECES}
     if PhaseReason.SLOW_NOISE in reasons:
@@ -251,7 +251,7 @@ def estimate_kept(
         )
     notices = estimation.notices
     if estimation.estimate is not None and policy.q is not None and policy.batch > 1:
-        notices = (*notices, batched(policy.batch))
+        notices = (*notices, warn_of_batches(policy.batch))
     return replace(_add_notices(estimation, notices), kept=tuple(kept))
 
 
@@ -470,7 +470,7 @@ def _thin_tail(shortest: int, q: float, unit: str) -> Iterator[Notice]:
         yield Notice.warning(Code.FEW_IN_TAIL, sentence, n=shortest, in_tail=in_tail, wanted=wanted)
 
 
-def batched(calls: int) -> Notice:
+def warn_of_batches(calls: int) -> Notice:
     """Warn of quantiles of averages."""
     sentence = (
         f"Each reading averages {calls} calls: quantiles of averages lie nearer to the mean than "

@@ -18,7 +18,7 @@ import numpy as np
 from benchrigor.model import Estimate, Floats, Pace, QuietPace
 from benchrigor.model.pace import COMMAND_REST, reference_s
 from benchrigor.stats.estimators.pace import AT_FULL_PACE, SENSITIVITY, is_unlike
-from benchrigor.stats.series.interval import scaled, student_t
+from benchrigor.stats.series.interval import scale, student_t
 
 AT_QUIET_PACE = "at quiet pace"
 FEWEST_QUIET_RUNS = 5
@@ -95,7 +95,7 @@ def at_quiet(figure: Estimate, pace: Pace, quiet: QuietPace) -> Estimate:
     if pace.quiet is None:
         return figure
     ratio = _seconds(quiet, pace) / _seconds(pace.quiet, pace)
-    return scaled(figure, ratio**pace.sensitivity)
+    return scale(figure, ratio**pace.sensitivity)
 
 
 def _seconds(quiet: QuietPace, pace: Pace) -> float:

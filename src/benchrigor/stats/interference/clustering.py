@@ -52,7 +52,7 @@ def find_clusters(series: Floats) -> Clusters:
     starts = np.concatenate(_cut_clusters(ordered, starts, 0.0, _THRESHOLD, _valleys))
     pieces = _cut_clusters(ordered, starts, _TAIL, _SPREAD, _links)
     chains = np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
-    return Clusters(bounds_reached(series, ordered[np.concatenate(pieces)[1:]]), chains)
+    return Clusters(count_bounds(series, ordered[np.concatenate(pieces)[1:]]), chains)
 
 
 def cluster_starts(ordered: Floats) -> Ints:
@@ -65,7 +65,7 @@ def cluster_starts(ordered: Floats) -> Ints:
     return before[relative_distances(ordered[before], ordered[before + 1]) >= _THRESHOLD] + 1
 
 
-def bounds_reached(series: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> Labels:
+def count_bounds(series: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> Labels:
     """Count, for each value, the bounds in ascending order that it has reached."""
     if bounds.size > _FEW_BOUNDS:
         return np.searchsorted(bounds, series, side="right")

@@ -16,7 +16,7 @@ from benchrigor.stats.interference.clustering import Labels
 from benchrigor.stats.interference.grouping import (
     MIN_IN_GROUP,
     combination_codes,
-    undelayed,
+    without_delay,
 )
 from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.traffic_light import probability_high
@@ -200,7 +200,7 @@ def _mixed_segments(run: RunExcess) -> Iterator[Notice]:
     mixed: dict[str, set[int]] = {}
     for g in np.flatnonzero(100.0 * run.excess > _MIXED_EXCESS * run.total_s).tolist():
         members = groups.order[groups.starts[g] + _sample(int(groups.sizes[g]))]
-        durations = undelayed(run.profile, members)
+        durations = without_delay(run.profile, members)
         flags = durations > run.thresholds[g]
         if not flags.any():
             continue

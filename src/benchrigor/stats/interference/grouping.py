@@ -88,7 +88,7 @@ class Groups(NamedTuple):
         ]
 
 
-def undelayed(profile: SegmentProfile, which: Ints) -> Floats:
+def without_delay(profile: SegmentProfile, which: Ints) -> Floats:
     """Return the durations of some segments without their measured delay."""
     durations: Floats = profile.duration_s[which]
     return durations - profile.delay_s[which] if profile.delays else durations

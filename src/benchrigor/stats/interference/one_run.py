@@ -18,8 +18,8 @@ from benchrigor.stats.interference.grouping import (
     concatenate,
     group_by_code,
     group_codes,
-    undelayed,
     volumes_as_computation,
+    without_delay,
 )
 from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.traffic_light import light_of, probability_high
@@ -192,7 +192,7 @@ def _displacement(profile: SegmentProfile, reference: SegmentProfile) -> tuple[f
     if not here.size:
         return None, 0.0
     medians, reference_medians = (
-        each.medians(each.sorted(undelayed(run, each.order)))
+        each.medians(each.sorted(without_delay(run, each.order)))
         for run, each in ((profile, groups), (reference, in_reference))
     )
     displaced_s = float((medians[here] - reference_medians[there]) @ groups.sizes[here])

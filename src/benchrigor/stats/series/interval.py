@@ -106,7 +106,7 @@ def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
     )
 
 
-def scaled(estimate: Estimate, factor: float) -> Estimate:
+def scale(estimate: Estimate, factor: float) -> Estimate:
     """Multiply an estimate by a number above 0, and stay among the finite numbers."""
     error, most = estimate.standard_error, sys.float_info.max
 

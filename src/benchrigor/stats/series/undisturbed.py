@@ -152,7 +152,7 @@ def stops_in(rest_s: Floats, duration_s: Floats) -> Floats:
     return stopped_s
 
 
-def joined(by_round: Sequence[Groups]) -> Groups:
+def join_groups(by_round: Sequence[Groups]) -> Groups:
     """Return the groups of successive rounds as one series."""
     return Groups(
         **{
@@ -162,7 +162,7 @@ def joined(by_round: Sequence[Groups]) -> Groups:
     )
 
 
-def undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, ...]]:
+def choose_undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, ...]]:
     """Choose the undisturbed readings of a series; all, with a Notice, where too few are.
 
     Long groups are hit more often. So groups are sorted into strata by the time that a reading
@@ -246,7 +246,10 @@ def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Di
     """Tell of several series as one what was left out; None if all readings count."""
     if not any(chosen):
         return None
-    before, whole_series = np.cumsum([0, *(one_series.n for one_series in series)]), joined(series)
+    before, whole_series = (
+        np.cumsum([0, *(one_series.n for one_series in series)]),
+        join_groups(series),
+    )
     whole = [
         each or Disturbed(n=n, left_out=0, lost=0.0, starts=np.array([0]), stops=np.array([n]))
         for each, n in zip(chosen, np.diff(before), strict=True)

@@ -14,7 +14,7 @@ from benchrigor.model import Code, Floats, Notice, WpsFit, as_series
 from benchrigor.model.checks import attempt, refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import check_items, short
-from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, reciprocal_of, scaled
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, reciprocal_of, scale
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.wps.grouped_jackknife import jackknife_errors, subsession_size
 from benchrigor.stats.wps.hc3 import (
@@ -140,9 +140,9 @@ def fit_wps(
     prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / fitted.durations.mean())
     notices = tuple(diagnose_line(fitted.work, line, speed, prediction_error))
     fit = WpsFit(
-        speed=None if speed is None else replace(scaled(speed, rate), notices=notices),
-        overhead=scaled(overhead, rounds.seconds),
-        slope=scaled(slope, rounds.seconds / rounds.unit),
+        speed=None if speed is None else replace(scale(speed, rate), notices=notices),
+        overhead=scale(overhead, rounds.seconds),
+        slope=scale(slope, rounds.seconds / rounds.unit),
         n=n,
         naive_speed=min(float(rounds.work.sum() / rounds.durations.sum()) * rate, _LARGEST),
         prediction_error=prediction_error,

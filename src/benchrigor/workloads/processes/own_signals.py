@@ -106,7 +106,7 @@ def ended_by_signals() -> Iterator[None]:
         yield
         return
     _ending = _Ending()
-    with handled(dict.fromkeys(taken, end)), _main_thread_woken():
+    with handle(dict.fromkeys(taken, end)), _main_thread_woken():
         try:
             yield
         finally:
@@ -134,7 +134,7 @@ def _main_thread_woken() -> Iterator[None]:
         with suppress(OSError):  # the measured code may have closed it
             reader.recv(1)
 
-    with handled({signal.SIGURG: read_one}):
+    with handle({signal.SIGURG: read_one}):
         before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
         try:
             yield
@@ -192,7 +192,7 @@ def too_late() -> None:
 
 
 @contextmanager
-def not_interrupted() -> Iterator[None]:
+def hold_interrupts() -> Iterator[None]:
     """Let signals that end this program wait until what is inside is done."""
     ending = _ending
     ending.holds += 1
@@ -262,7 +262,7 @@ def _refusing(name: str, really: Callable[..., Any], pid: int) -> Callable[..., 
 
 
 @contextmanager
-def handled(handlers: Mapping[int, Handler]) -> Iterator[None]:
+def handle(handlers: Mapping[int, Handler]) -> Iterator[None]:
     """Handle signals inside, in the main thread; forked processes do not inherit the handlers.
 
     A worker of a pool that got ours would not end at SIGTERM, and its pool would wait for it.
@@ -288,7 +288,7 @@ def _is_ours(number: int) -> bool:
 
 
 @contextmanager
-def stops_noted() -> Iterator[None]:
+def note_stops() -> Iterator[None]:
     """Note inside when this process goes on after a signal stopped it, as after Ctrl-Z.
 
     Not where something else handles that, nor outside of the main thread.
@@ -298,7 +298,7 @@ def stops_noted() -> Iterator[None]:
         and threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGCONT) == signal.SIG_DFL
     )
-    with handled({signal.SIGCONT: _note} if is_free else {}):
+    with handle({signal.SIGCONT: _note} if is_free else {}):
         yield
 
 

@@ -24,7 +24,7 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import many, show_value
 from benchrigor.units import Quantity, has_time_unit, rest_of_duration, time_in
-from benchrigor.workloads.processes.own_signals import handled
+from benchrigor.workloads.processes.own_signals import handle
 from benchrigor.workloads.table_rows import TableRows
 
 # Returns what a line holds where a pick looks, not yet checked to be a number.
@@ -261,7 +261,7 @@ class OutputSearch:
             yield
             return
         try:
-            with handled({signal.SIGVTALRM: self._tick}):
+            with handle({signal.SIGVTALRM: self._tick}):
                 signal.setitimer(signal.ITIMER_VIRTUAL, _TICK_S, _TICK_S)
                 try:
                     yield

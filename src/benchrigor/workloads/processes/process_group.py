@@ -24,7 +24,7 @@ from benchrigor.model.text import first_few
 from benchrigor.protocols import Clock, DelayMeter
 from benchrigor.workloads.processes import kinship
 from benchrigor.workloads.processes.output_file import OutputFile
-from benchrigor.workloads.processes.own_signals import continued_ns, not_interrupted
+from benchrigor.workloads.processes.own_signals import continued_ns, hold_interrupts
 
 _LOOK_S = 0.01  # from one look to the next at whether a group is gone
 _DYING_S = 1.0  # for the kernel to end what was killed
@@ -145,7 +145,7 @@ class ProcessGroup:
         _running.add(self)
         self._start_ns = clock.now_ns()
         try:
-            with not_interrupted():
+            with hold_interrupts():
                 self._start(
                     argv,
                     stdin=stdin,

@@ -16,7 +16,7 @@ from benchrigor.model import Code, Notice
 from benchrigor.model.options import LATEST
 from benchrigor.model.text import show_value
 from benchrigor.workloads.processes import own_signals
-from benchrigor.workloads.processes.own_signals import handled, left_calls
+from benchrigor.workloads.processes.own_signals import handle, left_calls
 
 _SHORTEST_TICK_S = 0.001
 # A call hangs if it goes on for this long after its round's time is up: seconds, or multiples of a
@@ -46,7 +46,7 @@ class _Alarm:
         """Have it tick inside; give what was left of a timer before, and its interval."""
         self._is_set, self._tick_s, self._raised_s = True, tick_s, None
         trace = sys.gettrace()
-        with handled({signal.SIGALRM: self._tick}):
+        with handle({signal.SIGALRM: self._tick}):
             try:
                 yield signal.setitimer(signal.ITIMER_REAL, first_s)
             finally:
