@@ -63,13 +63,12 @@ _MANY_CALLS = 2**20  # during so many calls even a clock of coarse steps makes o
 class CallableWorkload(TimedWorkload):
     """Times calls of a function; one reading is the mean duration of one call, in seconds.
 
-    The first call is timed apart. If it takes more than a thirtieth of the plan's time, it is a
-    reading like the others, since few calls fit. The calls per reading are then chosen: a reading
-    lasts at least a thousand clock resolutions and at least 20 µs. A round ends after its time.
-    Readings include the steps of the loop and the cost of the clock, which is reported.
-    Coroutine functions are awaited, in an event loop for each round. The facts of a round are
-    ``inner_loop``, ``clock_resolution_s``, ``clock_cost_s`` and ``gc``, and ``first_call_s`` in the
-    first round.
+    The first call is timed apart, unless it takes more than a thirtieth of the plan's time: then
+    few calls fit, and it is a reading. Enough calls make a reading that it lasts a thousand clock
+    resolutions and 20 µs. Readings include the steps of the loop and the cost of the clock, which
+    is reported. Coroutine functions are awaited, in one event loop per round. The facts of a round
+    are ``inner_loop``, ``clock_resolution_s``, ``clock_cost_s`` and ``gc``, and ``first_call_s`` in
+    the first round.
 
     Parameters
     ----------
@@ -78,22 +77,22 @@ class CallableWorkload(TimedWorkload):
     clock
         The only source of time.
     setup, teardown
-        Called before and after each reading, never timed, with one call of ``func`` in between;
-        ``teardown`` also when ``func`` failed. A setup may return ``(args, kwargs)``, which the
-        call is given; without a teardown a reading may then hold several calls, each with its own
-        of as many setups, at most 10,000 and (on Linux) so many that they take 64 MB.
+        Called before and after each reading, untimed, with one call of ``func`` in between;
+        ``teardown`` also when ``func`` failed. A setup may return ``(args, kwargs)`` for the call.
+        Without a teardown a reading may then hold several calls, each with arguments of its own:
+        up to 10,000, or (on Linux) 64 MB of them.
     inner
         Calls per reading; None to choose it.
     loop_factory
         Makes the event loop of each round, for coroutine functions; None for asyncio's own.
     sync
-        Called at the end of each reading, within what is timed: waits for a device to finish.
+        Called at the end of each reading, and timed with it: waits for a device to finish.
     memory
-        Whether one further call, after the readings of the first round, is traced for the fact
-        ``peak_traced_memory``: the most bytes that Python had allocated in it (`tracemalloc`).
+        Whether one further call after the first round measures the fact ``peak_traced_memory``:
+        the most bytes that Python had allocated in it (`tracemalloc`).
     instructions
-        Reads a counter of the thread's instructions, for the metric "instructions": those of a
-        call, by one further reading in each round. A text instead says why there is none.
+        Reads a counter of the thread's instructions; one further reading per round gives the
+        metric "instructions" of a call. A text instead is the reason why there is no counter.
     gc
         "on" leaves the garbage collector as it is, since its pauses are paid for in production
         too; "off" keeps it from running within a round.
@@ -103,13 +102,13 @@ class CallableWorkload(TimedWorkload):
         Measures, between readings, how long the thread waited for a processor; None measures
         nothing.
     timeout_s
-        Seconds that a call may last, or with ``inner``, calls on average; one that lasts longer is
-        ended. None for no limit. `timing.TimeLimit` says what cannot be ended.
+        Seconds after which a call is ended (on average with ``inner``); None for no limit.
+        `timing.TimeLimit` says which calls cannot be ended.
     first_call_apart
-        Whether the first call is timed apart; otherwise, with ``inner``, there is no call that is
-        not of a reading.
+        Whether the first call is timed apart; otherwise, with ``inner``, every call is part of a
+        reading.
     take_first
-        Is given the result of the first call, and is not a part of any later call.
+        Called with the result of the first call, outside of every later call.
 
     Raises
     ------

@@ -46,56 +46,54 @@ _MOST_FAILURES = 10  # in a row, of a command whose failures are ignored
 class CommandWorkload:
     """Runs a command once per round.
 
-    The command gets a session and a process group of its own. Its wall time is the round's reading
-    of "time", in seconds, unless a pick reads that metric from its output. Each round has two facts
-    about the command and the children it waited for: their processor time, "cpu_s", and how often
-    they gave up a processor by themselves, "voluntary_switches". The workload ends processes that
-    the command leaves behind in its group.
+    Its wall time in seconds is the reading of "time", unless a pick reads that metric from the
+    output. Two facts describe the command and the children it waited for: their processor time
+    ("cpu_s"), and how often they gave up a processor by themselves ("voluntary_switches").
 
-    When the seconds of a plan are up, the group gets SIGTERM, and SIGKILL after a grace period.
-    Such a round keeps only the unit readings in whole lines of output.
+    The command runs in a session and a process group of its own; the workload ends the processes
+    that it leaves in the group. When the seconds of a plan are up, the group gets SIGTERM, and
+    SIGKILL after a grace period. Such a round keeps only the unit readings in whole lines.
 
     Parameters
     ----------
     argv
-        The program and its arguments; no shell reads them. ``{work}`` in any of them is replaced
-        by the plan's work amount. At least one must hold it if plans have work amounts.
+        The program and its arguments, without a shell. ``{work}`` in them is replaced by the
+        plan's work amount; it must be there if plans have work amounts.
     picks
-        Where readings stand in its standard output, each for another metric.
+        Where its standard output has readings, each pick for another metric.
     accept_exit
-        Exit codes that are not failures; minus the number of a signal that may kill it.
+        Exit codes that count as success; -N for a signal N that may kill it.
     timeout_s
-        Kill it, with all processes of its group, when it runs longer; None waits for ever.
+        A command that runs longer is killed with its group; None for no limit.
     cwd
         Directory to run it in; None for that of this process.
     env
-        Variables added to the environment of this process. They are part of the description.
+        Variables added to this process's environment, and part of the description.
     hooks
-        Arguments of commands by when they run, untimed: "setup" and "cleanup" once around all
+        Commands that run untimed, as arguments by name: "setup" and "cleanup" once around all
         rounds, "prepare" and "conclude" around each run. When the seconds of a plan are up, a
-        "prepare" is killed, a "conclude" two seconds later, and nothing of the round counts. A
-        "setup" may take an hour, which counts for no round; a "cleanup" may take a minute.
+        "prepare" is killed, a "conclude" two seconds later, and the round does not count. A
+        "setup" may take an hour, a "cleanup" a minute; neither is part of a round.
     stdin, stdout
-        Files that it reads from and writes to, anew in each run; "inherit" lets its output go where
-        that of this process goes. None for nothing.
+        Files to read from and write to, opened in each run; "inherit" for the output of this
+        process, None for nothing.
     ignore_failure
-        Whether a run that fails is only counted, as the facts ``failed_runs`` and
-        ``failed_time_s``, and run again, up to ten times in a row.
+        Whether a failed run is counted (``failed_runs``, ``failed_time_s``) and repeated, up to
+        ten times in a row.
     cpu_times
         Whether its processor times are the readings of "user_time" and "system_time".
     memory
-        Whether its peak memory in bytes, of a run of its own, is the fact ``peak_memory``. The fact
-        ``peak_memory_floor`` is the least that such a run shows, regardless of the command.
+        Whether a further run measures the fact ``peak_memory``, in bytes;
+        ``peak_memory_floor`` is the least that any command shows.
     warm_up
-        How often it runs after the setup, before all rounds, without being recorded; this counts
-        for no round either.
+        Number of runs after the setup, before all rounds, that are not recorded.
     grace_s
         Seconds between SIGTERM, when the budget is spent, and SIGKILL.
     clock
         The only source of time.
     meter
-        Measures how long the command and its descendants waited for processors; None measures
-        nothing.
+        Measures how long the command and its descendants waited for processors; None for no
+        measurement.
 
     Raises
     ------

@@ -65,20 +65,20 @@ _PADDING = 4096  # bytes of environment at most, which move what is on the stack
 class InterpreterWorkload:
     """Times a function in a fresh interpreter for each round.
 
-    Layout of memory, hash seed and what is imported differ from one interpreter to the next, and
-    stay as they are within one: rounds are invocations. The program is one file of benchrigor's
-    that needs nothing but the standard library of CPython 3.9 or newer. Hash seed and size of the
-    environment are drawn from the seed of each plan. The output of the function to stdout is lost.
+    Memory layout, hash seed and imported modules differ between interpreters and are fixed within
+    one, so rounds are invocations. The program is a single file that needs only the standard
+    library of CPython 3.9 or newer. The seed of each plan gives the hash seed and the size of the
+    environment. Output of the function to stdout is lost.
 
-    Facts of a round, next to those of `CallableWorkload`, are ``startup_s``, until the program
-    began, ``import_s``, for the module of the function, ``peak_memory`` of the process in bytes,
-    ``peak_memory_floor``, that before the function was called, and ``python``.
+    Further facts than those of `CallableWorkload` are ``startup_s`` (until the program began),
+    ``import_s`` (of the function's module), ``peak_memory`` of the process in bytes,
+    ``peak_memory_floor`` (the same before the function was called) and ``python``.
 
     Parameters
     ----------
     target
-        "package.module:function", or such a function itself. Without arguments; the steps of a
-        generator function are timed.
+        "package.module:function", or the function itself. Of a generator function the steps are
+        timed.
     python
         The interpreter; None for the one that runs this.
     cwd

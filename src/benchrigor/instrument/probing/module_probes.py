@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any, Self
 
 from benchrigor.errors import InvalidInput
@@ -34,12 +34,7 @@ class ModuleProbes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.undo()
 
 
