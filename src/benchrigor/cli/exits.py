@@ -65,7 +65,7 @@ _WHOLE = {
 def code_for(record: RunRecord, *, target_given: bool) -> ExitCode:
     """Return the exit code of a run that ended without an error.
 
-    A width that nobody asked for need not be reached. ``target_given`` says whether the target of
+    A width that was not asked for need not be reached. ``target_given`` says whether the target of
     the options was asked for; a width in the description of a metric always was.
     """
     if record.estimate() is None:

@@ -59,7 +59,7 @@ class Quantiser:
 
     def values(self) -> Floats:
         """Return all values in order, as their bins have them now; shape (n,)."""
-        # Pending values are merged for the answer only: looking often changes nothing.
+        # Pending values are merged for the answer only: looking often has no effect.
         centroids, _, moved, last = self._merge()
         parts = [centroids[last]]
         for before, indices in reversed(self._blocks):

@@ -47,7 +47,7 @@ def render_interference(
     pressure: Pressure | None = None,
     whole: bool = True,
 ) -> str:
-    """Return the interference of a run as plain text, at most 79 columns wide.
+    """Return the interference of a run as plain text, up to 79 columns wide.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def render_interference(
 def render_composite(
     composite: Composite, *, name: str = "", runs: Sequence[str] = (), whole: bool = True
 ) -> str:
-    """Return the composite of several runs as plain text, at most 79 columns wide.
+    """Return the composite of several runs as plain text, up to 79 columns wide.
 
     Parameters
     ----------

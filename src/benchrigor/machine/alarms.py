@@ -116,7 +116,7 @@ class Alarms:
     def tell(self, state: Status | Health, now_s: float) -> None:
         """Judge a state; raise and clear alarms.
 
-        What a state does not hold changes nothing, so that statuses may be told often and health
+        What a state does not hold has no effect, so that statuses may be told often and health
         now and then.
 
         Parameters

@@ -24,7 +24,7 @@ class ChangePoints(OneLine):
     Parameters
     ----------
     indices
-        First index of each new segment, ascending; empty when nothing changes.
+        First index of each new segment, ascending; empty without a change.
     n
         Length of the series.
     level

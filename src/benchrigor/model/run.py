@@ -107,7 +107,7 @@ class RunRecord(OneLine):
     provenance
         None if a session was driven without I/O.
     run_id
-        Key in the store; None when nothing is stored.
+        Key in the store; None if it is not stored.
     subject
         What was measured, for programs (the command line, the function's name), the same.
     interference

@@ -105,7 +105,7 @@ def run_line(
     statistic: str = "mean",
     more: Sequence[str] = (),
 ) -> str:
-    """Compose the line of a run, at most 100 columns wide; ``more`` is told if there is room.
+    """Compose the line of a run, up to 100 columns wide; ``more`` is told if there is room.
 
     One that was recorded elsewhere, and took no time here, has no end.
     """

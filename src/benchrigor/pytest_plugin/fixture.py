@@ -41,7 +41,7 @@ class Bench(Benchmarked):
     """Measures functions for one test.
 
     ``record`` is that of the last measurement, ``stats`` its figures as pytest-benchmark names
-    them; both are None before, and where nothing is measured. ``group``, ``baseline``, ``margin``
+    them; both are None before, and without a measurement. ``group``, ``baseline``, ``margin``
     and ``extra_info`` may be set until the test ends; see `Benchmarked`.
     """
 
@@ -145,7 +145,7 @@ class Bench(Benchmarked):
         """Time ``old()`` and ``new()`` in turn, and say whether the new one is better or worse.
 
         ``margin`` is the relative change that does not matter; None for that of the test. Skips the
-        test if nothing is measured.
+        test without a measurement.
         """
         __tracebackhide__ = True
         name = self._next_name()

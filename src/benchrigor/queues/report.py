@@ -50,7 +50,7 @@ def render_rates(
     target: float | None = None,
     whole: bool = True,
 ) -> str:
-    """Return the service rates of a stage as plain text, at most 79 columns wide.
+    """Return the service rates of a stage as plain text, up to 79 columns wide.
 
     The last rate comes first, with its interval and the evidence for it, then the phases where
     there are several, and the Notices.

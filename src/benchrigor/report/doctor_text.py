@@ -20,7 +20,7 @@ _HEADS = {
 
 
 def render_findings(findings: Sequence[Finding], *, whole: bool = True) -> str:
-    """Return what was found, at most 79 columns wide: the worst first, then what is not known.
+    """Return what was found, up to 79 columns wide: the worst first, then what is not known.
 
     Parameters
     ----------

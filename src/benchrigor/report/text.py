@@ -72,7 +72,7 @@ _SAME = 5e-4
 
 
 def render(record: RunRecord) -> Page:
-    """Return the whole report of a run as plain text, at most 79 columns wide.
+    """Return the whole report of a run as plain text, up to 79 columns wide.
 
     Parameters
     ----------

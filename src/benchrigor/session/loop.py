@@ -29,7 +29,7 @@ from benchrigor.session.outcomes import failed_hook, failed_workload
 from benchrigor.workloads import RoundRecorder
 from benchrigor.workloads.processes.own_signals import end_copy, go_on, measuring
 
-# Made while nothing is measured: a signal that came within its callbacks from C would be lost.
+# Made between measurements: a signal that came within its callbacks from C would be lost.
 _BLAS = ThreadpoolController()
 NAP_NS = 200_000_000  # a request to stop is obeyed that soon while a session waits
 

@@ -94,7 +94,7 @@ class InterpreterWorkload:
     timeout_s
         Seconds after which a round is ended, and has failed; None for no limit.
     args, kwargs
-        What it is called with, pickled, at most 64 kB of it.
+        What it is called with, pickled, up to 64 kB of it.
     inside
         Folder that the module of the function must come from; None for any.
     path

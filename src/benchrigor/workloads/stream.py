@@ -33,7 +33,7 @@ class StreamWorkload:
     with the first round, and ended when the session is over. A round takes the readings that its
     plan asks for, or those of a second; no readings for a while is not a failure. Its output
     meanwhile is held by a pipe of up to 1 MiB: a command that prints faster than readings are
-    taken in waits, and nothing is lost.
+    taken in waits, and everything is kept.
 
     Parameters
     ----------

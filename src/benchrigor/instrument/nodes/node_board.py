@@ -57,7 +57,7 @@ class NodeBoard:
     An answer counts if it is asked for: by the address that was asked, with the echo of the open
     question, a sequence that rises, and an identity that no other address has. Of two addresses
     with one identity that counts which the node itself says it was reached at, else the first. All
-    else is told, and changes nothing of what is known.
+    else is told, and leaves the rest as it was.
 
     Parameters
     ----------

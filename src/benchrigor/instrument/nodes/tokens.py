@@ -1,4 +1,4 @@
-"""What an agent and its hubs share, so that no one else is answered."""
+"""What an agent and its hubs share, so that only they are answered."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Bounds:
         self.renew()
 
     def renew(self) -> None:
-        """Take locks that nobody holds, in a process if no other thread is there."""
+        """Take locks that are free, in a process if no other thread is there."""
         self.locks = tuple(threading.Lock() for _ in range(_LOCKS))
 
 
@@ -130,7 +130,7 @@ class Cell(list[int]):
             parent.fold()
 
     def take(self, until_ns: int = 0) -> Taken | None:
-        """Return what came since the last time; None if nothing did.
+        """Return what came since the last time; None if there is no news.
 
         What cannot be had until then is left for the next time.
         """

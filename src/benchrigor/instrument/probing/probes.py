@@ -136,7 +136,7 @@ class Probe(_Methods):  # type: ignore[misc]
     def __repr__(self) -> str:
         return f"<probe {self.name!r}, {self.clock} clock, {'on' if self.on else 'off'}>"
 
-    __iter__ = None  # nobody else is to iterate
+    __iter__ = None  # no other code is to iterate
 
     def __copy__(self) -> Self:
         return self  # what holds a probe may be copied; the events are the same ones

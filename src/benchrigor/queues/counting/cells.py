@@ -25,13 +25,13 @@ Cell k takes the 128 bytes from 64 + 128 k on, 8 words and a name:
 word  name            meaning
 ====  ==============  ============================================================
 0     items           that passed
-1     bytes           that passed; 0 if nobody counts them
+1     bytes           that passed; 0 if they are not counted
 2     blocked_events  waits begun
 3     blocked_ns      of the waits ended, and what the rule below makes of the others
 4     waiting         waits begun and not ended
 5     owner           process id << 32, plus the native thread id; 0 for the thread
                       where several write, or where it is unknown
-6     closed          1 when nothing will be counted any more
+6     closed          1 once counting has ended
 7     check           blocked_ns XOR waiting
 ====  ==============  ============================================================
 
@@ -42,7 +42,7 @@ producer's). There are as many cells of a name as processes that use the end.
 **To claim a cell**: open the file anew and take an exclusive ``flock``. When claimed = cells, add 1
 to refused and give up; else write name and owner into cell number claimed, and add 1 to claimed.
 Unlock. A cell has one writer at a time (a process, or whatever holds the lock that its threads
-count under), and its counters never go back. Nobody else ever writes into it.
+count under), and its counters never go back. Only that writer writes into it.
 
 **To begin a wait** at time t: blocked_events + 1, waiting + 1, blocked_ns - t. To **end** it:
 waiting - 1, blocked_ns + t. All modulo 2^64, then check. So the time blocked until now, waits under
@@ -108,7 +108,7 @@ class Counts(OneLine):
     waiting: int  # waits under way
     pid: int
     tid: int | None  # native id of the thread that counts; None if several do, or it is unknown
-    closed: bool  # whether nothing will be counted any more
+    closed: bool  # whether counting has ended
 
 
 class Cell:
@@ -183,7 +183,7 @@ class Cell:
         self.words[5] = os.getpid() << 32 | (thread or 0 if known else 0)
 
     def close(self, at_ns: int) -> None:
-        """End all waits, and mark that nothing will be counted any more."""
+        """End all waits, and mark that counting has ended."""
         while self._waiting:
             self.end_wait(at_ns)
         self.words[6] = 1

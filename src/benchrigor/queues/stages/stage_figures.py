@@ -62,7 +62,7 @@ class WatchedStage(OneLine):
     reads, writes
         Names of its queues; a source reads none.
     servers
-        How many threads or processes serve; 0 as long as nothing is known.
+        How many threads or processes serve; 0 as long as it is unknown.
     rates
         What all of them serve together while they do not wait, phase by phase; another number of
         them is a new phase.
@@ -101,7 +101,7 @@ class WatchedStage(OneLine):
 
     @property
     def rate(self) -> ServiceRate | None:
-        """The present rate; None if nothing is known.
+        """The present rate; None if it is unknown.
 
         The last one, unless it has not converged, or is of fewer servers, and has not lasted as
         long as the one before: when a stream ends, servers leave one by one.

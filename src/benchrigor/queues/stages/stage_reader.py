@@ -180,7 +180,7 @@ def _cells(span: Span, ends: Iterable[End]) -> list[int]:
 
 
 def _count_arrivals(span: Span, end: End | None) -> Floats:
-    """Return what had arrived at each time; unknown if nobody counts, or no more."""
+    """Return what had arrived at each time; unknown if it is not counted, or no longer."""
     cells = [] if end is None else _cells(span, [end])
     if all(span.closed[cell] for cell in cells):
         return np.full(span.at_ns.size, np.nan)

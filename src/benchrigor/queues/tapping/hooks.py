@@ -47,7 +47,7 @@ def is_own(target: Any, name: str) -> bool:
 def count_items(source: Any, head: Writer, tail: Writer, patches: Patches) -> None:
     """Count in ``_get`` and ``_put`` of a queue, which are there to be overridden.
 
-    They run where nobody else can: under the mutex of a `queue.Queue`, or in the one thread of an
+    They run where no other code can: under the mutex of a `queue.Queue`, or in the one thread of an
     `asyncio.Queue`. What ``shutdown(immediate=True)`` throws away is not counted: nobody took it.
     """
     get = source._get  # noqa: SLF001  # what subclasses may override has no public name

@@ -31,7 +31,7 @@ class Part:
 
     @property
     def labelled(self) -> tuple[Phase, ...]:
-        """All phases; none where nothing was cut."""
+        """All phases; none without a cut."""
         return self.phases.phases if self.phases else ()
 
     @property

@@ -174,7 +174,7 @@ def are_near(rounds: Sequence[Round], pace: Pace, quiet: QuietPace) -> bool:
 
 
 def delay_of(rounds: Sequence[Round]) -> float:
-    """Return the share of their time that rounds waited; infinite if nothing measured that."""
+    """Return the share of their time that rounds waited; infinite if that was not measured."""
     delays = [round_.delays for round_ in rounds if round_.delays is not None]
     elapsed_s = sum(round_.elapsed_ns for round_ in rounds) / 1e9
     if len(delays) < len(rounds) or not elapsed_s:

@@ -84,7 +84,7 @@ def measure_pair(
         What finds the stable pairs, see `benchrigor.model.Options`.
     store
         Store that keeps each function as a run; its subject names the other. `compare_runs` with
-        ``paired=True`` compares the two runs again in pairs. None stores nothing.
+        ``paired=True`` compares the two runs again in pairs. None stores no run.
     began
         Called with the engine before the first pair; ``engine.request_stop()`` ends the measurement
         after the current round.

@@ -49,7 +49,7 @@ def measure_processes(
     subjects
         What each measures, for programs.
     store
-        Where each is kept as a run, whose subject names the other; None keeps nothing.
+        Where each is kept as a run, whose subject names the other; None keeps no run.
     progress
         As of `measure`: it shows the ratio, whose readings are pairs of processes.
     began

@@ -249,7 +249,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         return self._decide(finished.elapsed_ns)
 
     def add(self, baseline: Any, candidate: Any, delays: Delays | None, paces: Paces = ()) -> int:
-        """Add pairs, as of a `PairRound`, that nobody asked for; return how many readings."""
+        """Add pairs, as of a `PairRound`, that were not asked for; return how many readings."""
         return self._so_far.add(baseline, candidate, delays, paces)
 
     def result(self) -> Comparison:

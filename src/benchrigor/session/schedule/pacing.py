@@ -50,7 +50,7 @@ def next_readings(pace: Pace, options: Options) -> int:
     """Return how many unit readings the next round should take.
 
     The first round of a continuous session takes one reading, to learn its cost. Later ones last
-    until the next analysis is due, but at most one second, and at most what is left of the
+    until the next analysis is due, but up to one second, and at most what is left of the
     budgets: no reading is planned that ends more than a tenth beyond the budget of time, or beyond
     the piece that it is of, if it can be helped. Rounds of a given size are limited
     by the budget of readings only, restarted ones also so that there is time for enough of them.

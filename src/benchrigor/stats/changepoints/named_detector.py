@@ -31,7 +31,7 @@ _MOST_POINTS = 2_048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedDetector:
-    """A detector with a name; a long series is averaged to at most 2048 means of neighbours."""
+    """A detector with a name; a long series is averaged to up to 2048 means of neighbours."""
 
     name: str
     search: Callable[[Any], ChangePoints]

@@ -33,7 +33,7 @@ _MANY_FLAGGED, _HIT, _HIT_SIGMAS = 0.25, 0.2, 2.33
 # tenths of the segments hit; what few segments add to the limit; the fewest segments
 _GAPS = (((0.05, 0.25, 0.6), 25.0, 20), ((0.02, 0.07, 0.25), 100.0, 100))
 # Gap over the spread below it: 0.5 to 2.7 (median over groups of 500) with normal, lognormal,
-# exponential and t(2) noise, above 3.5 + 25/sqrt(n) in at most one group in a hundred; 17 to 29
+# exponential and t(2) noise, above 3.5 + 25/sqrt(n) in up to one group in a hundred; 17 to 29
 # with 45 to 90 % of the segments hit by delays of 50 times the noise
 _GAP = 3.5
 _MIN_GAP = 0.05  # of the duration; the slow half lies no farther away

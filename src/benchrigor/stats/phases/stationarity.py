@@ -1,6 +1,6 @@
 """How stationary readings are: effective sample size by the slowest noise, movement, and steps.
 
-All look at the ranks of at most 2047 batch means, so that tails hardly matter and the cost does
+All look at the ranks of up to 2047 batch means, so that tails hardly matter and the cost does
 not grow with the number of readings.
 """
 

@@ -207,7 +207,7 @@ def _at_one_pace(one: Analysis, other: Analysis) -> tuple[Estimate, Estimate]:
 
 
 def _distance(earlier: Estimate, later: Estimate) -> float:
-    """Return the difference in half-widths of its interval, towards 0; at most 1 if it held."""
+    """Return the difference in half-widths of its interval, towards 0; up to 1 if it held."""
     baseline, candidate = (uncertain_value(each, symmetric=False) for each in (earlier, later))
     contrast = Contrast(baseline=baseline, candidate=candidate)
     size = (earlier.n, earlier.n_effective)

@@ -205,13 +205,13 @@ class SegmentTimer:
     Parameters
     ----------
     delay_ns
-        Tells how long the thread waited for a processor so far; None if nothing does.
+        Returns how long the thread waited for a processor so far; None if unknown.
     now_ns
         Reads the clock.
     reference
         Timed in turn with the segments; None for none.
     busy_ns
-        Tells the processor time of the thread so far; None if the clock is not that of the
+        Returns the processor time of the thread so far; None if the clock is not that of the
         machine.
 
     Attributes
@@ -607,7 +607,7 @@ def _refuse_coroutines(returned: list[object], target: str) -> None:
 
 
 def _meter() -> Callable[[], int] | None:
-    """Return what says how long this thread waited for a processor; None if nothing counts."""
+    """Return what says how long this thread waited for a processor; None if unknown."""
     try:
         file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         if not any(map(int, os.pread(file, 64, 0).split())):
