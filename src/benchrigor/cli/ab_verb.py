@@ -194,11 +194,7 @@ def _label_sides(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[
 
 
 def _process(
-    word: str,
-    given: dict[str, Any],
-    *,
-    python: str | None = None,
-    at: Checkout | None = None,
+    word: str, given: dict[str, Any], *, python: str | None = None, at: Checkout | None = None
 ) -> Workload:
     """Make a workload whose rounds are processes."""
     cwd = None if at is None else str(at.folder)

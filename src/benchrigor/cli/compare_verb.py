@@ -36,11 +36,7 @@ from benchrigor.model.text import (
 from benchrigor.report import comparison_page
 from benchrigor.report.comparison_text import family_page, show_basis, show_more
 from benchrigor.report.notice_lines import chosen, marked, warnings
-from benchrigor.report.tables.figures import (
-    figures_of_pair,
-    figures_of_ranking,
-    figures_of_suites,
-)
+from benchrigor.report.tables.figures import figures_of_pair, figures_of_ranking, figures_of_suites
 from benchrigor.report.tables.suite_page import suite_page
 from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs

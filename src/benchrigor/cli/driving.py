@@ -44,9 +44,7 @@ def drive_and_print(
 
 
 def drive_against(
-    begin: Callable[[Callable[[Progress], object]], Session],
-    workload: Workload,
-    against: Against,
+    begin: Callable[[Callable[[Progress], object]], Session], workload: Workload, against: Against
 ) -> RunRecord:
     """Run a session that is compared with a baseline, and return its record."""
 

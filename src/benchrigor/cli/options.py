@@ -280,8 +280,7 @@ statistic_option = click.option(
 statistic_options = _together(
     statistic_option,
     choice_option(
-        "--method",
-        "How the interval of a mean is made; subsessions covers less than it claims.",
+        "--method", "How the interval of a mean is made; subsessions covers less than it claims."
     ),
     share_option(
         "--autocorrelation-limit",

@@ -21,15 +21,7 @@ from benchrigor.cli.options import hint, note_json, wants_details
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page
-from benchrigor.model import (
-    Analysis,
-    Kind,
-    Options,
-    Progress,
-    Round,
-    RunRecord,
-    codec,
-)
+from benchrigor.model import Analysis, Kind, Options, Progress, Round, RunRecord, codec
 from benchrigor.model.text import (
     counted,
     many,

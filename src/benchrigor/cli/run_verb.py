@@ -17,10 +17,7 @@ from benchrigor.cli.amounts import amounts
 from benchrigor.cli.driving import drive_against, drive_and_print, drive_in_turn
 from benchrigor.cli.functions import Chosen, chosen_function
 from benchrigor.cli.session_log import log_option, logged_to
-from benchrigor.cli.targets import (
-    metrics_for,
-    names_function,
-)
+from benchrigor.cli.targets import metrics_for, names_function
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
@@ -34,11 +31,7 @@ from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.traces import SPEED
 from benchrigor.session.turns.measuring_many import pieces_for
 from benchrigor.storage import Journal
-from benchrigor.workloads import (
-    CommandWorkload,
-    Pick,
-    StreamWorkload,
-)
+from benchrigor.workloads import CommandWorkload, Pick, StreamWorkload
 
 if TYPE_CHECKING:
     from benchrigor.session.pairs.against import Against
@@ -107,8 +100,7 @@ _THOROUGH_S = 60.0
     help="Rounds of various work shorter than this are kept, but do not count.",
 )
 @shared.choice_option(
-    "--red-rounds",
-    "What becomes of rounds that lost more than 15% of their time to interference.",
+    "--red-rounds", "What becomes of rounds that lost more than 15% of their time to interference."
 )
 @shared.choice_option(
     "--disturbed",
@@ -161,9 +153,7 @@ _THOROUGH_S = 60.0
     help="End a command, or a call of a function, that runs longer: it has failed.",
 )
 @shared.choice_option(
-    "--gc",
-    "Garbage collection while a function is timed.  [default: on]",
-    (None, "on", "off"),
+    "--gc", "Garbage collection while a function is timed.  [default: on]", (None, "on", "off")
 )
 @shared.count_option(
     "--batch",

@@ -108,9 +108,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
         duration=combine_values([profile.total_s for profile in cleaned], confidence),
         groups=tuple(
             CompositeGroup(
-                n=int(groups.sizes[g]),
-                **features[g],
-                duration=_estimate(means_s[:, g], confidence),
+                n=int(groups.sizes[g]), **features[g], duration=_estimate(means_s[:, g], confidence)
             )
             for g in np.argsort(-medians_s * groups.sizes, kind="stable").tolist()
             if groups.sizes[g] >= MIN_IN_GROUP

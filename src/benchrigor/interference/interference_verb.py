@@ -26,11 +26,7 @@ from benchrigor.interference.report import render_composite, render_interference
 from benchrigor.layout import join_pages
 from benchrigor.model import Code, Interference, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
-from benchrigor.report.lost_time_text import (
-    Pressure,
-    pressure_of_profile,
-    pressure_of_run,
-)
+from benchrigor.report.lost_time_text import Pressure, pressure_of_profile, pressure_of_run
 from benchrigor.session.conditions.red_rounds import check_light, measured_interference
 
 T = TypeVar("T")
@@ -57,9 +53,7 @@ class _Run:
     "for each of its processes.",
 )
 @click.option(
-    "--composite",
-    is_flag=True,
-    help="One profile of all runs, free of instantaneous interference.",
+    "--composite", is_flag=True, help="One profile of all runs, free of instantaneous interference."
 )
 @shared.store_option
 @shared.details_option

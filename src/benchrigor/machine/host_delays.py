@@ -10,13 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchrigor.machine.kernel_files import (
-    ROOT,
-    Unavailable,
-    cgroup_folders,
-    open_file,
-    read_text,
-)
+from benchrigor.machine.kernel_files import ROOT, Unavailable, cgroup_folders, open_file, read_text
 
 _THROTTLED = re.compile(rb"^throttled_(usec|time) (\d+)", re.M)
 _UNIT_NS = {b"usec": 1_000, b"time": 1}

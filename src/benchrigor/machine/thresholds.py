@@ -133,9 +133,7 @@ def tables_of(thresholds: Iterable[Threshold]) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def read_thresholds(
-    source: Path | str | Mapping[str, Any] | None = None,
-) -> tuple[Threshold, ...]:
+def read_thresholds(source: Path | str | Mapping[str, Any] | None = None) -> tuple[Threshold, ...]:
     r"""Read thresholds; what they leave out is as in the package.
 
     Parameters

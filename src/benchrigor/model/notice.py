@@ -144,13 +144,7 @@ class Code(enum.StrEnum):
 
 # Codes of one cause, the most telling first: where it stands, the others say nothing more.
 CAUSES: tuple[tuple[Code, ...], ...] = (
-    (
-        Code.CONSTANT,
-        Code.FEW_IN_TAIL,
-        Code.FEW_READINGS,
-        Code.FEW_EFFECTIVE,
-        Code.SHORT_RUN,
-    ),
+    (Code.CONSTANT, Code.FEW_IN_TAIL, Code.FEW_READINGS, Code.FEW_EFFECTIVE, Code.SHORT_RUN),
     (Code.REPEATED_WARM_UPS, Code.PERSISTENT_AND_SKEWED),
     (Code.COARSE_CLOCK, Code.CLOCK_COST),
 )

@@ -136,11 +136,7 @@ class Bench(Benchmarked):
         )
 
     def compare(
-        self,
-        old: Callable[[], object],
-        new: Callable[[], object],
-        *,
-        margin: float | None = None,
+        self, old: Callable[[], object], new: Callable[[], object], *, margin: float | None = None
     ) -> Comparison:
         """Time ``old()`` and ``new()`` in turn, and say whether the new one is better or worse.
 
@@ -262,10 +258,7 @@ class Bench(Benchmarked):
         return CallableWorkload(call, clock=WallClock(), meter=meter, **timing, **options)
 
     def _session(
-        self,
-        name: str,
-        workload: CallableWorkload | InterpreterWorkload,
-        rounds: int | None = None,
+        self, name: str, workload: CallableWorkload | InterpreterWorkload, rounds: int | None = None
     ) -> Session:
         """Return the session of a measurement; of exactly that many readings if they are given."""
         # The test is the benchmark: what it measures is often the very code that should change.

@@ -43,10 +43,7 @@ def _stage_table(stages: Sequence[WatchedStage]) -> list[Part]:
     estimates = (stage.rate.estimate for stage in stages if stage.rate and stage.rate.estimate)
     confidence = next((percent(estimate.confidence, digits=10) for estimate in estimates), "")
     rows = [[cell.format(confidence).strip() for cell in _HEADER], *map(_stage_row, stages)]
-    return [
-        *table(rows, _SIDES),
-        *(line for stage in stages for line in _remarks(stage)),
-    ]
+    return [*table(rows, _SIDES), *(line for stage in stages for line in _remarks(stage))]
 
 
 def _stage_row(stage: WatchedStage) -> list[str]:

@@ -129,12 +129,7 @@ def rate(
 def _text(end: RecordedEnd, name: str, unit: str, target: float) -> str:
     title = _title(end, name)
     return render_rates(
-        end.rates,
-        name=title,
-        unit=unit,
-        target=target,
-        whole=wants_details(),
-        **_throughput(end),
+        end.rates, name=title, unit=unit, target=target, whole=wants_details(), **_throughput(end)
     )
 
 

@@ -166,10 +166,7 @@ def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
         f"{student} gives {show_estimate(slope, 's')} per {per}.",
     ]
     if fit.speed is None:
-        return [
-            *steps,
-            f"This interval holds 0 or less, so the speed has no interval.{observed}",
-        ]
+        return [*steps, f"This interval holds 0 or less, so the speed has no interval.{observed}"]
     shown = show_estimate(fit.speed, analysis.metric.unit)
     return [*steps, f"The reciprocals are the speed: {shown}, an asymmetric interval."]
 

@@ -120,7 +120,7 @@ REFUSED: dict[Code, str] = {
 }
 OF_PAIRS = {
     Code.NO_STABLE_PHASE: "The speed of the machine changed meanwhile: the times are of these "
-    f"minutes, the ratio is not affected. {_QUIETER}",
+    f"minutes, the ratio is not affected. {_QUIETER}"
 }
 # Of each line the first that holds says it for all.
 _ALIKE: tuple[tuple[Code, ...], ...] = (

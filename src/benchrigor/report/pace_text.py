@@ -7,14 +7,7 @@ import math
 from benchrigor.model import Analysis, Estimate, Kind, Pace, quantile_named
 from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
 from benchrigor.model.run_line import is_corrected
-from benchrigor.model.text import (
-    counted,
-    many,
-    percent,
-    show_estimate,
-    show_value,
-    show_values,
-)
+from benchrigor.model.text import counted, many, percent, show_estimate, show_value, show_values
 from benchrigor.stats.estimators.pace import SD_OF_FASTEST, SENSITIVITY, SENSITIVITY_SD
 
 _FULL_PACE = (

@@ -20,10 +20,7 @@ _LISTED = 5  # names that a warning is listed with
 
 
 def tabulate(
-    records: Sequence[RunRecord],
-    *,
-    places: Sequence[int] = (),
-    worded: Callable[[str], str] = str,
+    records: Sequence[RunRecord], *, places: Sequence[int] = (), worded: Callable[[str], str] = str
 ) -> Page:
     """Return a table of runs: name, number, readings, how each ended.
 

@@ -97,10 +97,7 @@ def _on_one_thread() -> AbstractContextManager[object]:
 
 
 def call_hook(
-    controller: Controller[P, R],
-    name: str,
-    hook: Callable[[Any], object] | None,
-    argument: object,
+    controller: Controller[P, R], name: str, hook: Callable[[Any], object] | None, argument: object
 ) -> bool:
     """Call a hook; if it raises, end the session with a Notice and return False."""
     try:

@@ -297,10 +297,7 @@ def prepare(
 
 def _counter() -> Callable[[], int] | str:
     """Return what reads the instructions of this thread, or why nothing does."""
-    from benchrigor.machine.perf_events import (  # noqa: PLC0415  # only for who asks
-        open_counter,
-        read_counter,
-    )
+    from benchrigor.machine.perf_events import open_counter, read_counter  # noqa: PLC0415  # only for who asks
 
     try:
         return partial(read_counter, open_counter())

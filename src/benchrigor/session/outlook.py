@@ -7,12 +7,7 @@ import math
 import scipy
 
 from benchrigor.model import Analysis, Kind, Options
-from benchrigor.session.stop_rules import (
-    EARLY_ROUNDS,
-    EARLY_SHARE,
-    min_evidence,
-    wanted_half_width,
-)
+from benchrigor.session.stop_rules import EARLY_ROUNDS, EARLY_SHARE, min_evidence, wanted_half_width
 from benchrigor.stats.estimators.proportion import whole_of
 
 # Before it the pace of the readings is known too badly; one reading alone may be a cold one.

@@ -456,9 +456,7 @@ class Session(Engine):
         self._finished = True
         if self._provenance is not None:
             self._provenance = replace(
-                self._provenance,
-                load_after=machine.load_average(),
-                environment=environment(),
+                self._provenance, load_after=machine.load_average(), environment=environment()
             )
         self._keep_pace()
         record = self._record()

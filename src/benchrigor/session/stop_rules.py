@@ -304,10 +304,7 @@ def default_rules(
     in place of the target whether enough is known, ``no_narrower`` whether more cannot be.
     """
     least = min_evidence(options, by_round=False)
-    criteria = [
-        lambda progress: progress.rounds >= options.min_rounds,
-        mostly_stable(STABLE_SHARE),
-    ]
+    criteria = [lambda progress: progress.rounds >= options.min_rounds, mostly_stable(STABLE_SHARE)]
     enough = minimum_effective(least.effective, least)
     rules = [when_satisfied(*criteria, enough, narrow or narrow_enough(options))]
     if no_narrower is not None:

@@ -35,12 +35,7 @@ from benchrigor.session.analysis_chain import (
 from benchrigor.session.schedule.metric_trace import Trace
 from benchrigor.session.schedule.series_of_pieces import by_piece, first_pieces, in_pieces
 from benchrigor.session.schedule.work_schedule import WorkSchedule
-from benchrigor.session.stop_rules import (
-    EARLY_LOOKS,
-    EARLY_ROUNDS,
-    agrees,
-    min_evidence,
-)
+from benchrigor.session.stop_rules import EARLY_LOOKS, EARLY_ROUNDS, agrees, min_evidence
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import MIN_PIECES

@@ -96,9 +96,7 @@ def _quiet_path() -> Path:
 
 
 def _change(
-    path: Path,
-    fits: Callable[[object], bool],
-    change: Callable[[dict[str, dict[str, Any]]], None],
+    path: Path, fits: Callable[[object], bool], change: Callable[[dict[str, dict[str, Any]]], None]
 ) -> None:
     """Change the contents of a file, while no other process does."""
     try:

@@ -21,12 +21,7 @@ from benchrigor.model import Round, RunRecord, codec
 from benchrigor.model.series import short
 from benchrigor.protocols import Store
 from benchrigor.storage.checksums import checksum, wrong_in
-from benchrigor.storage.database import (
-    Connection,
-    copy_of_outdated,
-    open_to_read,
-    open_to_write,
-)
+from benchrigor.storage.database import Connection, copy_of_outdated, open_to_read, open_to_write
 from benchrigor.storage.packing import pack, unpack
 
 _Connections = dict[tuple[int, int], Connection]

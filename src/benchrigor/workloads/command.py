@@ -23,12 +23,7 @@ from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.secret_texts import hide_values
 from benchrigor.workloads.processes import launcher
 from benchrigor.workloads.processes.command_hooks import CommandHooks, before_rounds
-from benchrigor.workloads.processes.command_line import (
-    GRACE_S,
-    CommandLine,
-    shown,
-    with_stderr,
-)
+from benchrigor.workloads.processes.command_line import GRACE_S, CommandLine, shown, with_stderr
 from benchrigor.workloads.processes.output_file import FLOODED, OutputFile
 from benchrigor.workloads.processes.picking import OutputSearch, Pick, read_picks
 from benchrigor.workloads.processes.process_delay import record_process
@@ -166,11 +161,7 @@ class CommandWorkload:
 
     @classmethod
     def from_description(
-        cls,
-        description: Mapping[str, Any],
-        *,
-        clock: Clock,
-        meter: DelayMeter | None = None,
+        cls, description: Mapping[str, Any], *, clock: Clock, meter: DelayMeter | None = None
     ) -> Self:
         """Make the workload that `describe` described."""
         given = CommandLine.described(description)

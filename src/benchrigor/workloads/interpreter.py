@@ -33,11 +33,7 @@ from benchrigor.protocols import Recorder
 from benchrigor.workloads.processes import worker
 from benchrigor.workloads.processes.command_line import GRACE_S, with_stderr
 from benchrigor.workloads.processes.output_file import OutputFile
-from benchrigor.workloads.processes.process_group import (
-    Ended,
-    ProcessGroup,
-    missing_for_processes,
-)
+from benchrigor.workloads.processes.process_group import Ended, ProcessGroup, missing_for_processes
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import NEVER, Stopwatch, hash_in
 

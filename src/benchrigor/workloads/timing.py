@@ -358,10 +358,7 @@ def in_seconds(elapsed_ns: Sequence[int], *, done: int = 0, inner: int = 1) -> F
 
 @contextmanager
 def failures_of(
-    part: str,
-    elapsed_ns: Sequence[int],
-    done: int | None,
-    call: Callable[[], int] | None = None,
+    part: str, elapsed_ns: Sequence[int], done: int | None, call: Callable[[], int] | None = None
 ) -> Iterator[None]:
     """Raise `WorkloadFailed` from whatever the part of a workload run inside raises.
 

@@ -146,10 +146,7 @@ class NodeBoard:
         if before is None:
             return None
         if report.name != before.name:
-            return (
-                NodeCondition.WRONG,
-                f"it says it is {report.name!r}, expected {before.name!r}",
-            )
+            return (NodeCondition.WRONG, f"it says it is {report.name!r}, expected {before.name!r}")
         if report.node == before.node and report.sequence <= before.sequence:
             return NodeCondition.WRONG, "it repeats an earlier answer"
         if report.node != before.node and report.node in node.starts:

@@ -44,12 +44,7 @@ class FullQueue:
 class GrowthWatch:
     """Looks at the tails of queues period by period, in a thread, and grows those that are full."""
 
-    def __init__(
-        self,
-        stages: Iterable[Stage],
-        *,
-        period_s: float,
-    ) -> None:
+    def __init__(self, stages: Iterable[Stage], *, period_s: float) -> None:
         ends = {_tail(end).key: end for stage in stages for end in (*stage.reads, *stage.writes)}
         self._queues: list[tuple[End, Double, FullQueue]] = [
             (_tail(end), end.double, FullQueue()) for end in ends.values() if end.double

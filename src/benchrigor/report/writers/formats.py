@@ -10,12 +10,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import RunRecord
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.report.csv_tables import Row, csv_text, reading_rows
-from benchrigor.report.writers.histories import (
-    Document,
-    for_bencher,
-    for_github,
-    with_readings,
-)
+from benchrigor.report.writers.histories import Document, for_bencher, for_github, with_readings
 from benchrigor.report.writers.pyperf_suite import for_pyperf
 
 _SUFFIXES = {".csv": "csv", ".bmf.json": "bencher", ".json": "pyperf"}  # the first that fits

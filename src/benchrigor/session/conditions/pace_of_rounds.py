@@ -23,11 +23,7 @@ from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETE
 from benchrigor.model.readings import readings_of
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.traces import calls_per_reading
-from benchrigor.stats.estimators.command_pace import (
-    FEWEST_STARTS,
-    Invocations,
-    command_pace,
-)
+from benchrigor.stats.estimators.command_pace import FEWEST_STARTS, Invocations, command_pace
 from benchrigor.stats.estimators.estimation import PIECE_MEANS
 from benchrigor.stats.estimators.headline import (
     MOST_DELAY,

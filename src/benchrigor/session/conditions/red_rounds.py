@@ -9,16 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import (
-    Analysis,
-    Code,
-    Floats,
-    Interference,
-    Light,
-    Notice,
-    Round,
-    Severity,
-)
+from benchrigor.model import Analysis, Code, Floats, Interference, Light, Notice, Round, Severity
 from benchrigor.model.interference import ELSEWHERE, KNOWN_FROM
 from benchrigor.model.text import many
 from benchrigor.session.traces import calls_per_reading
@@ -142,9 +133,7 @@ def is_red(
 
 def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
     """Return the share of each round's time that exceeds the thresholds common to all rounds."""
-    from benchrigor.stats.interference.one_run import (  # noqa: PLC0415  # where rounds are judged
-        estimate_interference,
-    )
+    from benchrigor.stats.interference.one_run import estimate_interference  # noqa: PLC0415  # where rounds are judged
 
     whole = _join(by_round)
     undelayed_s, readings = whole.duration_s - whole.delay_s, whole.readings

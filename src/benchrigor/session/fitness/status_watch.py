@@ -32,9 +32,7 @@ def watch_for(options: Options, clock: Clock, alarms: Alarms | None) -> StatusWa
     is_asked = options.state or options.on_alarm is not None or alarms is not None
     if options.budget_s < _LEAST_BUDGET_S and not is_asked:
         return None
-    from benchrigor.machine.states.status_readers import (  # noqa: PLC0415  # loads psutil
-        StatusReader,
-    )
+    from benchrigor.machine.states.status_readers import StatusReader  # noqa: PLC0415  # loads psutil
 
     if alarms is None and options.on_alarm is not None:
         from benchrigor.machine.alarms import Alarms  # noqa: PLC0415  # for who asks

@@ -7,15 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchrigor.errors import NotComparable, NotEstimable
-from benchrigor.model import (
-    Code,
-    Comparison,
-    Estimate,
-    Notice,
-    Options,
-    Progress,
-    RunRecord,
-)
+from benchrigor.model import Code, Comparison, Estimate, Notice, Options, Progress, RunRecord
 from benchrigor.model.text import percent
 from benchrigor.protocols import Store
 from benchrigor.session.pairs.run_comparison import compare_named, label_of

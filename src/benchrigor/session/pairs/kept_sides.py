@@ -25,8 +25,7 @@ from benchrigor.stats.series.undisturbed import choose_undisturbed, groups_of
 
 _TIME = "time"
 STOPPED_PAIR = Notice.warning(
-    Code.STOPPED,
-    "A process was stopped, by a signal or with its machine: its pair does not count.",
+    Code.STOPPED, "A process was stopped, by a signal or with its machine: its pair does not count."
 )
 Performers = Mapping[str, Callable[[RoundPlan], Callable[[int], Round] | None]]
 

@@ -61,10 +61,7 @@ from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.estimators.rough_figure import rough_figure
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
 
-_BLOCKS = (
-    (BASELINE, CANDIDATE, CANDIDATE, BASELINE),
-    (CANDIDATE, BASELINE, BASELINE, CANDIDATE),
-)
+_BLOCKS = ((BASELINE, CANDIDATE, CANDIDATE, BASELINE), (CANDIDATE, BASELINE, BASELINE, CANDIDATE))
 _IN_PROPORTION = 2.0  # The half-width wanted grows with ratios above this
 _LEAST_INVOCATIONS = 40  # so that the time holds two looks, the second of which may agree
 _CLASSICAL = 0.005  # default half-width without a margin

@@ -8,15 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import (
-    Code,
-    Comparison,
-    Delays,
-    Floats,
-    Notice,
-    Observed,
-    Verdict,
-)
+from benchrigor.model import Code, Comparison, Delays, Floats, Notice, Observed, Verdict
 from benchrigor.session.schedule.pacing import INVOCATION
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.comparison.samples import refuse_zeros

@@ -493,8 +493,7 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     runs = [(each.label, each.run) for each in sources if each.run is not None]
     notices = [
         Notice.warning(
-            Code.NOT_CONVERGED,
-            f"{label} ended before its target: {say_end(run.decision)}.",
+            Code.NOT_CONVERGED, f"{label} ended before its target: {say_end(run.decision)}."
         )
         for label, run in runs
         if run.subject.get("kind") != FILE and say_end(run.decision) != "satisfied"

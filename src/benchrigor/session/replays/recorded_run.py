@@ -29,11 +29,7 @@ from benchrigor.session.analysis_chain import Material, cut, leave_out_disturbed
 from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.metric_trace import is_single
 from benchrigor.session.schedule.series_of_pieces import by_piece, in_pieces
-from benchrigor.session.traces import (
-    calls_per_reading,
-    reading_groups,
-    weights_of,
-)
+from benchrigor.session.traces import calls_per_reading, reading_groups, weights_of
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.series.undisturbed import join_groups
 from benchrigor.units import Quantity
@@ -143,10 +139,7 @@ def record_of_readings(
     for index, values in enumerate(series):
         given: dict[str, Any] = {"unit_readings": {metric.name: values}}
         if weights is not None:
-            given = {
-                "readings": {metric.name: values[0]},
-                "weights": {metric.name: weights[index]},
-            }
+            given = {"readings": {metric.name: values[0]}, "weights": {metric.name: weights[index]}}
         plan = RoundPlan(index=index, readings=values.size)
         made.append(Round(plan=plan, elapsed_ns=0, **given))
     return record_of_rounds(made, options, (metric,), name=name, detector=detector)

@@ -100,9 +100,6 @@ def _of_an_invocation(pace: Pace, options: Options) -> int:
         return min(pace.invocation, longest)
     cut = max(pace.readings / pace.invocations - pace.split.readings, 0.0)
     best = readings_per_invocation(
-        pace.split,
-        start_cost=start_s + cut * reading_s,
-        reading_cost=reading_s,
-        longest=longest,
+        pace.split, start_cost=start_s + cut * reading_s, reading_cost=reading_s, longest=longest
     )
     return min(max(math.ceil(cut + best), _LEAST_OF_AN_INVOCATION), longest)

@@ -389,11 +389,7 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
 
 
 def combine_values(
-    values: Sequence[float],
-    confidence: float,
-    unit: str = "invocation",
-    *,
-    harmonic: bool = False,
+    values: Sequence[float], confidence: float, unit: str = "invocation", *, harmonic: bool = False
 ) -> Estimate:
     """Estimate the mean over two or more invocations, or pieces, from one value of each.
 

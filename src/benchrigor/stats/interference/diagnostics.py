@@ -13,11 +13,7 @@ from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.model.series import Ints
 from benchrigor.model.text import many
 from benchrigor.stats.interference.clustering import Labels
-from benchrigor.stats.interference.grouping import (
-    MIN_IN_GROUP,
-    combination_codes,
-    without_delay,
-)
+from benchrigor.stats.interference.grouping import MIN_IN_GROUP, combination_codes, without_delay
 from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.traffic_light import probability_high
 

@@ -285,10 +285,7 @@ def stable_between(series: Floats, cut: CommonCut) -> StablePhase:
         reason=PhaseReason.STABLE,
         phases=tuple(_phase(series, first, end, labels[first]) for first, end in pairwise(borders)),
         change_points=ChangePoints(
-            indices=tuple(borders[1:-1]),
-            n=series.size,
-            level=cut.level,
-            inflation=cut.inflation,
+            indices=tuple(borders[1:-1]), n=series.size, level=cut.level, inflation=cut.inflation
         ),
         notices=cut.notices,
     )

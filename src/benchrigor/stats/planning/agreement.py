@@ -10,15 +10,7 @@ from collections.abc import Iterable, Sequence
 import scipy
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import (
-    Analysis,
-    Estimate,
-    RunPair,
-    RunRecord,
-    Standing,
-    Tally,
-    TrackRecord,
-)
+from benchrigor.model import Analysis, Estimate, RunPair, RunRecord, Standing, Tally, TrackRecord
 from benchrigor.model.checks import refuse
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
 from benchrigor.stats.estimators.headline import at_quiet, common_quiet
