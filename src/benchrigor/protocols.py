@@ -157,7 +157,7 @@ class Planner(Protocol):
     """
 
     def ask(self) -> Any | None:
-        """Return the next plan; None when there is none."""
+        """Return the next plan, or None."""
 
     def tell(self, plan: Any, outcome: Any, /) -> None:
         """Add what a plan came to."""

@@ -500,7 +500,7 @@ def _resident_bytes() -> int:
 
 
 def _arguments(returned: object, name: str) -> Arguments | None:
-    """Return the arguments of a call, as its setup returned them; None if there are none."""
+    """Return the arguments of a call, as its setup returned them, or None."""
     match returned:
         case (tuple() | list() as args, dict() as kwargs):
             return args, kwargs

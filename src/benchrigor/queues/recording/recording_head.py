@@ -81,7 +81,7 @@ class RecordingHead:
         return self.column("blocked_s") is not None
 
     def column(self, role: str) -> str | None:
-        """Return the column of a role, such as "blocked_s"; None if there is none."""
+        """Return the column of a role, such as "blocked_s", or None."""
         return next((each for each in self.columns if role_of(each) == role), None)
 
     @property

@@ -265,7 +265,7 @@ def _last_with_arrivals(flows: Floats, phases: Sequence[float]) -> tuple[Floats,
 
 
 def _present(rates: Sequence[ServiceRate]) -> ServiceRate | None:
-    """Return the present rate; None if there is none."""
+    """Return the present rate, or None."""
     if not rates:
         return None
     now = rates[-1]

@@ -62,7 +62,7 @@ class Order:
 
 
 def read_published(path: Path) -> MonitorReport | None:
-    """Return what a watching process has published; None if there is nothing yet."""
+    """Return what a watching process has published, or None."""
     try:
         return decode(MonitorReport, json.loads(path.read_bytes()), where=str(path))
     except (OSError, ValueError, RecursionError, InvalidInput):

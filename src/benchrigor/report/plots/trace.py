@@ -36,7 +36,7 @@ class Part:
 
     @property
     def kept(self) -> Span | None:
-        """The readings that count; None when there are none."""
+        """The readings that count, or None."""
         if self.phases is None:
             return self.offset + self.first, self.offset + self.series.size
         if self.phases.start is None:

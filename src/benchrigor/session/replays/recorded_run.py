@@ -93,7 +93,7 @@ class Recording(Material):
         return Round(plan=plan, elapsed_ns=elapsed_ns, facts=facts, **readings), stop
 
     def after(self, start: int) -> Recording | None:
-        """Return the readings from ``start`` on, counted as in `n`; None if there are none."""
+        """Return the readings from ``start`` on, counted as in `n`, or None."""
         if start >= self.n:
             return None
         rest = replace(self, disturbed=None, whole=None)
