@@ -347,7 +347,7 @@ def _tell(
         estimates[baseline] = next(iter(ratios.values())).baseline
         notices = family.notices
         lines = [*_answers(ratios, family.verdicts), *show(records, estimates)]
-        lines += ["", f"change from {baseline}", _shown(family)]
+        lines += ["", f"change from {baseline}", _show_family(family)]
     else:
         ranking = Ranking()
         with suppress(NotEstimable):

@@ -75,11 +75,11 @@ def sentence(
 def _has_room(form: str, names: tuple[str, ...]) -> bool:
     """Whether a sentence leaves names as they are, or long ones so long that they can be read."""
     if len(set(names)) < 2:
-        return len(fitted(form, names)) <= LONGEST
+        return len(fit_names(form, names)) <= LONGEST
     return len(form.format("", "")) + min(sum(map(len, names)), _NAMES) <= LONGEST
 
 
-def fitted(form: str, names: tuple[str, ...]) -> str:
+def fit_names(form: str, names: tuple[str, ...]) -> str:
     """Put the names of baseline and candidate into a sentence, as long as there is room."""
     if len(set(names)) < 2:
         whole = form.format(*_ROLES)

@@ -116,8 +116,10 @@ class Suite:
         """Return what is shown at the end of the run."""
         lines = list[Part]()
         if self.records:
-            shown = [replace(record, name=name) for name, (_, record) in self._labelled().items()]
-            lines.append(tabulate(shown, worded=_worded))
+            shown = [
+                replace(record, name=name) for name, (_, record) in self._label_records().items()
+            ]
+            lines.append(tabulate(shown, worded=_with_pytest_options))
             if any(
                 each.decision and each.decision.reason is StopReason.SATISFIED for each in shown
             ):

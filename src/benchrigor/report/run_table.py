@@ -11,7 +11,7 @@ from benchrigor.model.notice import Code
 from benchrigor.model.recorded import FILE
 from benchrigor.model.run import RunRecord
 from benchrigor.model.run_line import headline_of, just_now, notes_on, show_number
-from benchrigor.model.text import counted, ended, first_few, show_value
+from benchrigor.model.text import counted, first_few, say_end, show_value
 from benchrigor.report.notice_lines import chosen_of_run, sentence_of
 
 _MARK = "~"  # Before what was observed in place of an estimate

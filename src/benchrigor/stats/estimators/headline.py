@@ -109,7 +109,7 @@ def from_full_pace(figure: Estimate, pace: Pace, quiet: QuietPace, *, is_speed: 
     Only the share of it moves during which a processor worked.
     """
     slower = (_seconds(quiet, pace) / reference_s(pace.full_s)) ** (SENSITIVITY * pace.busy)
-    moved = scaled(figure, 1.0 / slower if is_speed else slower)
+    moved = scale(figure, 1.0 / slower if is_speed else slower)
     return replace(moved, method=figure.method.replace(AT_FULL_PACE, AT_QUIET_PACE))
 
 
