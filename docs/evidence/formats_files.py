@@ -16,7 +16,7 @@ from coverage_tables import Setting, heading, row
 import benchrigor as br
 from benchrigor.formats.fields import in_base_unit
 from benchrigor.model import Code, RunRecord, Severity
-from benchrigor.report.writers.formats import written
+from benchrigor.report.writers.formats import write_records
 
 __all__ = ["round_trip", "samples", "suite_of"]
 
@@ -57,7 +57,7 @@ def _read(text: str) -> list[RunRecord]:
 
 def _kept(record: RunRecord) -> list[float]:
     """Return the readings that count by the table, or all where there is no number."""
-    head, *rows = csv.reader(io.StringIO(written([record], "csv").text))
+    head, *rows = csv.reader(io.StringIO(write_records([record], "csv").text))
     name, value, kept = (head.index(each) for each in ("metric", "value", "kept"))
     main = [each for each in rows if each[name] == record.metrics[0].name]
     counted = [float(each[value]) for each in main if each[kept] == "yes"]
@@ -101,7 +101,7 @@ def round_trip(setting: Setting) -> None:
     for title, records in groups.items():
         taken, furthest = list[pyperf.Run](), 0.0
         for record in records:
-            (benchmark,) = pyperf.BenchmarkSuite.loads(written([record], "pyperf").text)
+            (benchmark,) = pyperf.BenchmarkSuite.loads(write_records([record], "pyperf").text)
             factor = in_base_unit(record.metrics[0].unit)[1]
             mean = factor * math.fsum(kept := _kept(record)) / len(kept)
             furthest = max(furthest, abs(benchmark.mean() / mean - 1.0))

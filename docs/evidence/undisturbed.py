@@ -26,7 +26,7 @@ from machine import wilson
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Estimate, Floats
 from benchrigor.stats import estimate_mean, estimate_quantile
-from benchrigor.stats.series.undisturbed import Groups, undisturbed
+from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed
 
 SEED = 20271130
 GROUPS, STRETCH = 1_500, 50
@@ -107,7 +107,7 @@ def once(row: Row, number: int, repetition: int) -> dict[str, tuple[float, ...]]
         delay_s=np.where(hit, own, 0.0),
         duration_s=np.where(hit, 2.0, 1.0) * own,
     )
-    chosen, notices = undisturbed(groups)
+    chosen, notices = choose_undisturbed(groups)
     counted = values if chosen is None else values[chosen.indices]
     found: dict[str, tuple[float, ...]] = {
         "alone": (float(own[~hit].mean()) / row.size,),

@@ -53,7 +53,7 @@ __all__ = list(_PUBLIC)
 
 
 def __getattr__(name: str) -> object:
-    """Resolve public names on first use, so that importing benchrigor costs nothing."""
+    """Resolve public names on first use, so that importing benchrigor is free."""
     if name == "__version__":
         from importlib.metadata import version  # noqa: PLC0415  # it alone costs milliseconds
 

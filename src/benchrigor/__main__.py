@@ -8,9 +8,9 @@ from benchrigor.cli import main
 
 
 def run_program() -> None:
-    """Run the command line; what was measured does not keep this program from ending.
+    """Run the command line; the measured code does not keep this program from ending.
 
-    A crash of what is measured, as by a wrong pointer, is shown with the lines that led to it.
+    A crash of the measured code, as by a wrong pointer, is shown with the lines that led to it.
     """
     with suppress(AttributeError, OSError, RuntimeError, ValueError):  # there is no stderr
         faulthandler.enable(all_threads=False)

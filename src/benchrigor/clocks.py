@@ -95,7 +95,7 @@ def cpu_ns_with_children() -> int:
 
 
 def processors() -> int:
-    """Return how many processors the calling thread may run on; where no system says, all."""
+    """Return how many processors the calling thread may run on; if no system says, all."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def without_our_frames(error: BaseException) -> BaseException:
     """Take our own frames off an error: its reader wants to see where the own function raised."""
-    # A module is imported for its function, and a loop awaits what it returns.
+    # A module is imported for its function, and a loop awaits its result.
     ours = (__package__, "importlib", "asyncio")
     trace = error.__traceback__
     while trace and trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] in ours:

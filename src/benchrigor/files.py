@@ -76,7 +76,7 @@ def replacing(path: str | Path, content: str | bytes, *, private: bool = False) 
     try:
         with open(partial, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             if mode != 0o666:
-                partial.chmod(mode)  # whatever the umask is
+                partial.chmod(mode)  # regardless of the umask
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -109,7 +109,7 @@ def make_private_folder(path: Path) -> None:
     missing = [each for each in (path, *path.parents) if not each.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
-    path.mkdir(exist_ok=True)  # says so where it is a file
+    path.mkdir(exist_ok=True)  # says so if it is a file
 
 
 @contextlib.contextmanager

@@ -89,14 +89,14 @@ class Page(str):
 def page(parts: Iterable[Part]) -> Page:
     """Make a page of parts, some of which may be pages."""
     flat: list[Part] = []
-    for each in parts:
-        flat += each.parts if isinstance(each, Page) else [each]
+    for part in parts:
+        flat += part.parts if isinstance(part, Page) else [part]
     made = Page(_laid_out(flat, WIDTH))
     made.parts = tuple(flat)
     return made
 
 
-def joined(pages: Iterable[Part]) -> Page:
+def join_pages(pages: Iterable[Part]) -> Page:
     """Put pages below each other, an empty line between them."""
     parts = [part for each in pages for part in ("", each)]
     return page(parts[1:])
@@ -213,7 +213,7 @@ def _show_table(part: Table, console: Console) -> None:
     rows = [[_text(escaped(cell)) for cell in cells] for cells in part.rows]
     widths = _widths(part, rows, console.width)
     if not widths:
-        _print_lines(_listed(part), console)
+        _print_lines(_list_rows(part), console)
         return
     for index, cells in enumerate(rows):
         style = "bold" if part.has_names and index == 0 else ""
@@ -248,7 +248,7 @@ def _widths(part: Table, rows: Sequence[Sequence[Text]], room: int) -> list[int]
     return widths if excess <= 0 else []
 
 
-def _listed(part: Table) -> Iterator[Line]:
+def _list_rows(part: Table) -> Iterator[Line]:
     """Return the rows of a table as lists of their cells."""
     names = part.rows[0] if part.has_names else ("",) * len(part.sides)
     label = max(map(len, names[1:]), default=0)

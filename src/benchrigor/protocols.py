@@ -67,7 +67,7 @@ class DelayMeter(Protocol):
 
 @runtime_checkable
 class Recorder(Protocol):
-    """Receives what a round gives, in chunks. Laws: nothing is lost, order is kept."""
+    """Receives what a round gives, in chunks. Laws: everything is kept, order is kept."""
 
     def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
         """Add readings of successive units of work, shape (n,), in the metric's unit."""
@@ -122,7 +122,7 @@ class LastingWorkload(Workload, Protocol):
 
 @runtime_checkable
 class PacedWorkload(Workload, Protocol):
-    """A workload that can time fixed work in turn with its readings, which tells the pace."""
+    """A workload that can time fixed work in turn with its readings, which shows the pace."""
 
     def take_turns(self) -> None:
         """Do so from the next round on."""
@@ -152,12 +152,12 @@ class Planner(Protocol):
     """Chooses what to run, one plan after the other, such as `workbench.PeakSearch`.
 
     Laws: a plan has an identity of its own, also while others are pending; one that is told twice,
-    or was never asked for, is refused and changes nothing; the same told, the same is asked; it
+    or was never asked for, is refused and has no effect; the same told, the same is asked; it
     ends.
     """
 
     def ask(self) -> Any | None:
-        """Return the next plan; None when there is none."""
+        """Return the next plan, or None."""
 
     def tell(self, plan: Any, outcome: Any, /) -> None:
         """Add what a plan came to."""

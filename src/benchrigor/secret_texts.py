@@ -35,7 +35,7 @@ _CLOSED = r""""(?:\\.|[^"\\])*"|'[^']*'"""
 _QUOTED = r""""(?:\\.|[^"\\])*"?|'[^']*'?"""
 # As environment variables are written: SECRET_KEY_BASE, STRIPE_KEY, DBPASS; not BYPASS, nor PASS.
 _VARIABLE = r"(?-i:[A-Z0-9_]*_KEY(?:_BASE)?|(?!BYPASS|COMPASS)[A-Z0-9_]+PASS)"
-# No secret, whatever its name: a small number or a range, a version, a word for a choice.
+# No secret, regardless of its name: a small number or a range, a version, a word for a choice.
 _PLAIN = r"\d{1,3}(?:[-,.:]\d{1,3})*|v\d+|none|auto|basic|digest|ntlm|true|false|yes|no|on|off"
 _PLAIN += r"|inline|default|stdin"
 _VALUE = rf"""(?:{_QUOTED}|{_SCHEME}[^\s&;,'"\])}}]+)"""
@@ -47,7 +47,7 @@ _VERBS = (
 
 _SECRET_NAME = re.compile(rf"{_NAME}|{_HEADER}|{_VARIABLE}", re.IGNORECASE)
 _IS_PLAIN = re.compile(rf"-?(?:{_PLAIN})[:),;]*", re.IGNORECASE)
-# An expression of a program, behind name=: a call, an item, an attribute of what holds settings,
+# An expression of a program, after name=: a call, an item, an attribute of what holds settings,
 # or with another = a comparison.
 _IS_CODE = re.compile(
     r"=|[a-z_]+(?:\.[a-zA-Z_]+)*[(\[]|(?:self|cls|args|options|config|os)\.[a-z_.]+$"
@@ -106,7 +106,7 @@ _BEFORE_COOKIE = re.compile(r"-[a-zA-Z]*b")
 
 # After a secret's option, still an option: -v, -j4, -name, --verbose, --level=3, --.
 _OPTION = re.compile(r"-?|--|-[a-zA-Z]\d{0,3}|--?[a-z][a-z-]*\d?(?:=.*)?", re.DOTALL)
-# Programs of which -p with a word right behind it is a password.
+# Programs of which -p with a word right after it is a password.
 _WITH_P = re.compile(r"(?:.*/)?(?:(?:mysql|mariadb)[\w-]*|sshpass|7z[ar]?)")
 
 _IN_WORD = r"(?<=[a-z][a-z])'(?=(?:s|t|re|ve|ll|d|m)\b)"  # of it's and don't, which quotes nothing
@@ -154,13 +154,13 @@ def hide_in_text(text: str) -> str:
     lowered = text.lower()
     if not any(hint in lowered for hint in _HINTS) and not _SHORT_HINT.search(lowered):
         return text
-    return _unmasked(_masked_text(text))
+    return _text_to_mask(_masked_text(text))
 
 
 def hide_in_words(words: Iterable[str]) -> list[str]:
     """Return the arguments of a command with their secrets hidden."""
     line = _Words()
-    return [_unmasked(line.mask(getattr(word, "shown", word))) for word in words]
+    return [_text_to_mask(line.mask(getattr(word, "shown", word))) for word in words]
 
 
 def hide_values(text: str, words: Sequence[str]) -> str:
@@ -191,7 +191,7 @@ def hide_value(name: str, value: str) -> str:
     return HIDDEN if names_secret(name) and not _IS_PLAIN.fullmatch(value) else value
 
 
-def _unmasked(text: str) -> str:
+def _text_to_mask(text: str) -> str:
     return re.sub(f"{_MASK}+", HIDDEN, text)
 
 
@@ -212,16 +212,16 @@ class _Words:
             if is_sshpass and word != "-p":  # what follows has options of its own
                 self._program = ""
             if word != "-p":
-                return _masked(word, 2 if word.startswith("-p") else 0)
+                return _mask(word, 2 if word.startswith("-p") else 0)
         if before.endswith(":") and re.fullmatch(
             f"{_SCHEMES}|digest", word, re.IGNORECASE
-        ):  # the secret is behind it
+        ):  # the secret is after it
             self.before = before
             return word
         return _masked_word(before, word)
 
 
-def _masked(text: str, start: int = 0, stop: int | None = None) -> str:
+def _mask(text: str, start: int = 0, stop: int | None = None) -> str:
     """Mask a part of a text."""
     stop = len(text) if stop is None else stop
     return text[:start] + _MASK * (stop - start) + text[stop:]
@@ -233,15 +233,15 @@ def _masked_word(before: str, word: str) -> str:
     follows_cookie = _BEFORE_COOKIE.fullmatch(before) and "=" in word
     follows_secret = _BEFORE_SECRET.fullmatch(before) and not _OPTION.fullmatch(word)
     if (follows_user or follows_cookie or follows_secret) and not _IS_PLAIN.fullmatch(word):
-        return _masked(word)
+        return _mask(word)
     if before != "-c":
         for pattern in _ARGUMENTS:
             if found := pattern.fullmatch(word):
                 return _masked_value(found)
-    return _masked_text(word) if re.search(r"[\s'\"\\]", word) else _masked_embedded(word)
+    return _masked_text(word) if re.search(r"[\s'\"\\]", word) else _mask_embedded(word)
 
 
-def _masked_embedded(text: str) -> str:
+def _mask_embedded(text: str) -> str:
     for pattern in _EMBEDDED:
         text = pattern.sub(_masked_value, text)
     return _ENCODED.sub(_masked_by_decoded_name, text)
@@ -262,7 +262,7 @@ def _masked_value(found: re.Match[str]) -> str:
     if is_code or is_itself or _IS_PLAIN.fullmatch(value):
         return found[0]
     quotes = int(_LITERAL.fullmatch(value) is not None)
-    return _masked(found[0], len(name) + quotes, len(found[0]) - quotes)
+    return _mask(found[0], len(name) + quotes, len(found[0]) - quotes)
 
 
 @lru_cache(maxsize=256)
@@ -274,7 +274,7 @@ def _masked_text(text: str) -> str:
     def mask(found: re.Match[str]) -> str:
         nonlocal end
         raw, gap, end = found[0], text[end : found.start()], found.end()
-        word, places = _unquoted(raw)
+        word, places = _unquote(raw)
         is_of_sentence = words.before.endswith(":") or re.fullmatch(_VERBS, word)
         if re.search(r"[\n;|]", gap) or (
             is_of_sentence and re.match(_SENTENCE, text[found.start() : end + 2])
@@ -291,7 +291,7 @@ def _masked_text(text: str) -> str:
         return _PIECE.sub(_masked_piece, "".join(shown)) if len(raw) > len(word) else "".join(shown)
 
     # Words first: within the quotes of a shell, others would seem to begin and end.
-    return _masked_embedded(_SHELL_WORD.sub(mask, text))
+    return _mask_embedded(_SHELL_WORD.sub(mask, text))
 
 
 def _masked_literals(found: re.Match[str]) -> str:
@@ -308,7 +308,7 @@ def _masked_piece(found: re.Match[str]) -> str:
     return f"{found[0][0]}{_masked_text(inner)}{found[0][-1]}" if inner else found[0]
 
 
-def _unquoted(raw: str) -> tuple[str, list[tuple[int, int]]]:
+def _unquote(raw: str) -> tuple[str, list[tuple[int, int]]]:
     """Return a word as a shell reads it, and where each of its characters stands."""
     places = []
     for piece in _PIECE.finditer(raw):
@@ -317,7 +317,7 @@ def _unquoted(raw: str) -> tuple[str, list[tuple[int, int]]]:
             places += [(at, at + 1) for at in range(start + 1, stop - 1)]
         elif piece["double"] is not None:
             inner = re.finditer(r'\\(?=["\\]).|.', piece["double"], re.DOTALL)
-            places += [(start + 1 + each.start(), start + 1 + each.end()) for each in inner]
+            places += [(start + 1 + match.start(), start + 1 + match.end()) for match in inner]
         else:
             places.append((start, stop))
     return "".join(raw[stop - 1] for _, stop in places), places

@@ -15,7 +15,7 @@ from benchrigor.control_characters import escaped
 
 
 def share_of(text: str) -> float:
-    """Read a share, given as 0.02 or as 2%; ValueError says what is wrong with it.
+    """Read a share, given as 0.02 or as 2%; ValueError names the problem with it.
 
     A number from 1 on needs its %: 2 is more often meant as 2% than as 200%.
     """
@@ -44,7 +44,7 @@ def seconds_of(text: str, *, bare_s: float | None = 1.0) -> float:
     """Read a duration, given as 200ms, 1.5s, 2min or 1m30s.
 
     ``bare_s`` is the unit of a number without one, in seconds; None refuses it. ValueError says
-    what is wrong.
+    the problem.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def _duration_parts(text: str) -> list[tuple[float, str]]:
 def time_limit_of(text: str) -> float:
     """Read a duration above 0 as seconds; "none" is no limit, infinitely many.
 
-    ValueError says what is wrong.
+    ValueError names the problem.
     """
     if text.strip().lower() in {"none", "inf"}:
         return math.inf
@@ -222,7 +222,7 @@ def digits_for(half_width: float, typical: float) -> int:
     """Count the decimals that show two significant digits of the half-width.
 
     An interval whose width is zero, or nothing but rounding errors, shows four significant digits
-    of the value, or fewer where the rest are zeros.
+    of the value, or fewer if the rest are zeros.
     """
     if half_width > ROUNDING * abs(typical) and math.isfinite(half_width):
         return max(0, 1 - math.floor(math.log10(half_width)))

@@ -7,7 +7,7 @@ import pytest
 from simulated.series import autoregressive
 
 from benchrigor.stats import estimate_mean, estimate_quantile
-from benchrigor.stats.series.undisturbed import Groups, undisturbed
+from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ def test_mean_and_quantiles_are_those_of_work_that_nobody_disturbs(
         own = readings.reshape(GROUPS, size).sum(axis=1)
         rate = hits / size * np.where(bursts, 2 * (np.arange(GROUPS) // 50 % 2), 1)
         hit = rng.random(GROUPS) < -np.expm1(-rate * own)
-        chosen, _ = undisturbed(
+        chosen, _ = choose_undisturbed(
             Groups(
                 sizes=np.full(GROUPS, size),
                 delay_s=np.where(hit, own, 0.0),

@@ -10,7 +10,7 @@ from simulated.lines import bisecting as midpoints
 from simulated.lines import ramp, slow
 
 from benchrigor.errors import NotEstimable
-from benchrigor.session.schedule.work_schedule import bisecting, shuffled
+from benchrigor.session.schedule.work_schedule import bisecting, shuffle
 from benchrigor.stats import fit_wps
 
 pytestmark = pytest.mark.slow
@@ -66,7 +66,7 @@ def test_a_robust_interval_covers_where_some_rounds_are_far_off() -> None:
     assert widths["robust"] < 0.6 * widths["ols"]
 
 
-@pytest.mark.parametrize("order", [bisecting, shuffled])
+@pytest.mark.parametrize("order", [bisecting, shuffle])
 @pytest.mark.parametrize("phi", [0.0, 0.7])
 @pytest.mark.minutes
 def test_subsessions_in_the_orders_of_sessions_cover(

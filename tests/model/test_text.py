@@ -22,9 +22,9 @@ from benchrigor.model import (
     WpsFit,
 )
 from benchrigor.model.text import (
-    ended,
     many,
     percent,
+    say_end,
     shortened,
     show_amount,
     show_chance,
@@ -134,7 +134,7 @@ def test_amounts_are_shown_in_the_unit_of_the_speed(work: float, unit: str, show
         (show_chance(1e-9), "<0.0001"),
         (shortened("parts of the product.head", 15), "parts o…ct.head"),
         (
-            ended(Decision(stop=True, reason=StopReason.TIME_BUDGET)),
+            say_end(Decision(stop=True, reason=StopReason.TIME_BUDGET)),
             "time budget spent",
         ),
     ],

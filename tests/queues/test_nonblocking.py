@@ -34,7 +34,7 @@ def quantile(window: list[float], kernel: list[float]) -> float:
 
 
 def one_by_one(items: Floats, free: np.ndarray, *, guards: bool) -> list[Found]:
-    """Go through the periods, look after each, and start anew after each convergence."""
+    """Compute the quantile after each period, and begin again after each convergence."""
     kernel = [each / sum(KERNEL) for each in KERNEL] if guards else KERNEL
     found: list[Found] = []
     counts: list[float] = []

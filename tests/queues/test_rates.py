@@ -111,7 +111,7 @@ def test_as_published_the_filter_takes_its_toll_and_guards_mend_it() -> None:
 def test_the_published_method_starts_anew_after_each_convergence() -> None:
     est = ServiceRateEstimator("quantile", guards=False)
     est.tell_many(np.full(330, 100.0), 0.1)
-    # 16 counts give the first quantile, 17 more looks are steady: 33 periods each.
+    # 16 counts give the first quantile, 17 more are steady: 33 periods each.
     assert [each.periods for each in est.rates] == [33] * 10
     assert [each.start_s for each in est.rates] == pytest.approx([3.3 * n for n in range(10)])
 

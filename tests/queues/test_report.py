@@ -66,9 +66,12 @@ def test_the_whole_report_reads_like_this() -> None:
     ]
 
 
-def test_what_is_not_known_is_not_said() -> None:
+def test_what_is_not_known_is_not_said_but_for_why_the_variance_is_not() -> None:
     bare = replace(RATE, cpu_rate=None, delay_share=None, moments=None)
-    assert [line.split()[0] for line in render_rates([bare]).splitlines()] == ["rate", "busy"]
+    *lines, service = render_rates([bare]).splitlines()
+    assert [line.split()[0] for line in lines] == ["rate", "busy"]
+    assert service == "  service   variance not known: it needs 30 counts"
+    assert "service" not in render_rates([replace(bare, estimate=None)])
 
 
 def test_of_nothing_there_is_no_number() -> None:

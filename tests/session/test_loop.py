@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import benchrigor as br
 from benchrigor.machine.host_delays import HostDelay
 from benchrigor.model import Delays, Round, RoundPlan
-from benchrigor.session.loop import charged
+from benchrigor.session.loop import add_host_delays
 from benchrigor.testing import FakeClock
 
 MS = 1_000_000
@@ -39,7 +39,7 @@ def lost_ms(finished: Round) -> dict[str, list[float]]:
 
 def test_throttled_time_is_part_of_what_was_waited_in_the_run_queue() -> None:
     before = a_round(waited_ms=(0, 50, 10), took_ms=(4, 54, 14))
-    assert lost_ms(charged(before, host(throttled=45, steal=0))) == {
+    assert lost_ms(add_host_delays(before, host(throttled=45, steal=0))) == {
         "run queue": [0, 5, 10],
         "throttled": [0, 45, 0],
         "steal": [0, 0, 0],
@@ -48,7 +48,7 @@ def test_throttled_time_is_part_of_what_was_waited_in_the_run_queue() -> None:
 
 def test_stolen_time_is_charged_to_the_stretch_with_most_room_and_beside_the_run_queue() -> None:
     before = a_round(waited_ms=(0, 0, 10), took_ms=(4, 34, 24))
-    assert lost_ms(charged(before, host(steal=40))) == {
+    assert lost_ms(add_host_delays(before, host(steal=40))) == {
         "run queue": [0, 0, 10],
         "steal": [0, 34, 6],
     }
@@ -56,15 +56,15 @@ def test_stolen_time_is_charged_to_the_stretch_with_most_room_and_beside_the_run
 
 def test_a_round_without_delays_and_a_quiet_host_change_nothing() -> None:
     quiet = a_round(waited_ms=(0, 1), took_ms=(4, 5))
-    assert charged(quiet, host(throttled=0, steal=0)) is quiet
+    assert add_host_delays(quiet, host(throttled=0, steal=0)) is quiet
     unmeasured = Round(plan=RoundPlan(index=0), elapsed_ns=MS, readings={"time": 0.004})
-    assert charged(unmeasured, host(steal=1)) is unmeasured
+    assert add_host_delays(unmeasured, host(steal=1)) is unmeasured
 
 
 def test_what_befell_setup_and_teardown_is_not_the_readings() -> None:
     # the readings took 10 ms of 100: a tenth of the time was stolen of them as of all else
     before = a_round(waited_ms=(0, 0), took_ms=(6, 4))
-    found = charged(before, host(wall_ms=100, steal=10, throttled=50))
+    found = add_host_delays(before, host(wall_ms=100, steal=10, throttled=50))
     assert lost_ms(found) == {"run queue": [0, 0], "throttled": [0, 0], "steal": [1, 0]}
 
 
@@ -73,7 +73,7 @@ def test_readings_other_than_those_measured_are_charged_nothing() -> None:
     assert before.delays is not None
     whole = Delays(stops=[1], seconds={"run queue": np.array([0.0])})
     apart = replace(before, delays=whole)
-    assert charged(apart, host(steal=3)) is apart
+    assert add_host_delays(apart, host(steal=3)) is apart
 
 
 @pytest.mark.slow

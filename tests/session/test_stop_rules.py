@@ -22,7 +22,12 @@ from benchrigor.model import (
 )
 from benchrigor.protocols import StopRule
 from benchrigor.session import Engine, default_rules
-from benchrigor.session.stop_rules import agrees, minimum_effective, narrow_enough, satisfied
+from benchrigor.session.stop_rules import (
+    agrees,
+    minimum_effective,
+    narrow_enough,
+    when_satisfied,
+)
 
 SATISFIED = Decision(stop=True, reason=StopReason.SATISFIED)
 
@@ -59,7 +64,7 @@ def test_a_session_goes_on_until_nine_tenths_are_stable() -> None:
 
 
 def test_without_the_rule_the_same_session_ends_at_its_second_look() -> None:
-    rule = satisfied(narrow_enough(Options(target=0.05)), minimum_effective(100.0))
+    rule = when_satisfied(narrow_enough(Options(target=0.05)), minimum_effective(100.0))
     record = stepping(Engine(Options(target=0.05), rules=[rule]))
     assert record.decision == SATISFIED
     assert record.readings().size == 750
@@ -160,7 +165,7 @@ def units(at: int, by: float) -> Callable[[RoundPlan], dict[str, Any]]:
     return told
 
 
-CUSTOM = satisfied(narrow_enough(Options(target=0.1)), minimum_effective(2.0))
+CUSTOM = when_satisfied(narrow_enough(Options(target=0.1)), minimum_effective(2.0))
 
 
 @pytest.mark.parametrize("rules", [None, [CUSTOM]], ids=["default", "custom"])

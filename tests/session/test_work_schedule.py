@@ -19,7 +19,7 @@ from benchrigor.session.schedule.work_schedule import (
     PILOTS,
     WorkSchedule,
     bisecting,
-    shuffled,
+    shuffle,
 )
 
 QUICK_ROUNDS = Options().quick_rounds
@@ -525,7 +525,7 @@ def test_amounts_stay_within_the_range(
 
 
 Order = Callable[[int, np.random.Generator], np.ndarray]
-ORDERS = pytest.mark.parametrize("order", [bisecting, shuffled])
+ORDERS = pytest.mark.parametrize("order", [bisecting, shuffle])
 
 
 def midpoints(levels: int, seed: int = 0) -> np.ndarray:
@@ -592,7 +592,7 @@ def test_no_beginning_of_it_rises(n: int) -> None:
 
 def test_shuffled_places_are_each_as_likely_to_come_first() -> None:
     runs = 2000
-    first = [shuffled(5, np.random.default_rng(seed))[0] for seed in range(runs)]
+    first = [shuffle(5, np.random.default_rng(seed))[0] for seed in range(runs)]
     _, times = np.unique(first, return_counts=True)
     low, high = binom.ppf([1e-5, 1.0 - 1e-5], runs, 1 / 5)
     assert times.size == 5

@@ -9,7 +9,7 @@ import pytest
 from benchrigor.errors import StoreFailed
 from benchrigor.storage import full_pace
 from benchrigor.storage.full_pace import (
-    believed,
+    believe,
     full_pace_path,
     keep_full_pace,
     keep_quiet_run,
@@ -74,7 +74,7 @@ def test_what_a_run_contradicts_is_neither_believed_nor_kept():
     wrong = {"interpreter": 3e-7, "command": 0.002, "command rest": 1e-6}
     keep_full_pace("here", wrong)
     right = {"command": 0.002, "command rest": 1e-6}
-    assert believed(wrong, own) == right
+    assert believe(wrong, own) == right
     keep_full_pace("here", own)
     assert kept_full_pace("here") == {"interpreter": 4e-6, **right}
 

@@ -31,7 +31,7 @@ from benchrigor.workloads.processes import time_limits
 from benchrigor.workloads.processes.own_signals import (
     EndedBySignal,
     ended_by_signals,
-    handled,
+    handle,
     left_calls,
 )
 
@@ -220,7 +220,7 @@ def test_a_forked_process_has_the_handlers_from_before(fork: Callable[..., Any])
     def handlers() -> None:
         tell.send(signal.getsignal(signal.SIGTERM) == before)
 
-    with handled({signal.SIGTERM: lambda *_: None}), handled({signal.SIGTERM: lambda *_: None}):
+    with handle({signal.SIGTERM: lambda *_: None}), handle({signal.SIGTERM: lambda *_: None}):
         fork(handlers).join()
         assert signal.getsignal(signal.SIGTERM) != before
     assert told.recv() is True

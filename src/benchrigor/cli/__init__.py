@@ -10,8 +10,7 @@ __all__ = ["main"]
 
 
 @click.group(
-    cls=Verbs,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 79},
+    cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 79}
 )
 @click.version_option(package_name="benchrigor")
 def main() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.compare_verb import fail_on_option, reported
+from benchrigor.cli.compare_verb import fail_on_option, report_comparison
 from benchrigor.cli.driving import gentle_interrupt
 from benchrigor.cli.exits import code_of, leave
 from benchrigor.cli.output import live_line, print_result, remark
@@ -113,7 +113,7 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
     chosen = ("margin", "target", "confidence", "statistic", "detector")
     options = {name: given[name] for name in (*chosen, "budget_s", "preset", "seed")}
     with (
-        _labelled(words, given) as (named, make),
+        _label_sides(words, given) as (named, make),
         live_line() as line,
         redirect_stdout(sys.stderr),
         ExitStack() as stack,
@@ -164,15 +164,15 @@ _Make = Callable[[Any, dict[str, Any]], Comparison]
 
 
 @contextmanager
-def _labelled(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[list[str], _Make]]:
+def _label_sides(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[list[str], _Make]]:
     """Give the names of both sides, and what measures them."""
     if given["rev"]:
         with worktrees(given["rev"], build=given["build"]) as checkouts:
             if is_changed():
                 remark("what is not committed here is in neither revision")
             python = given["python"][0] if given["python"] else None
-            made = [_process(words[0], given, python=python, at=each) for each in checkouts]
-            yield [f"{words[0]} at {each}" for each in given["rev"]], _in_turn(made, given)
+            made = [_process(words[0], given, python=python, at=checkout) for checkout in checkouts]
+            yield [f"{words[0]} at {commit}" for commit in given["rev"]], _in_turn(made, given)
         return
     if len(given["python"]) == 2:
         made = [_process(words[0], given, python=each) for each in given["python"]]
@@ -180,10 +180,10 @@ def _labelled(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[lis
         return
     python = given["python"][0] if given["python"] else None
     if given["fresh"] or python or not names_function(words[0]):
-        made = [_process(each, given, python=python) for each in words]
+        made = [_process(word, given, python=python) for word in words]
         yield list(words), _in_turn(made, given)
         return
-    functions = [imported(each, str(Path.cwd())) for each in words]
+    functions = [imported(word, str(Path.cwd())) for word in words]
 
     def measured(line: Any, options: dict[str, Any]) -> Comparison:
         timing = {"gc": given["gc"], "batch": given["batch"], "store": _store(given)}
@@ -194,11 +194,7 @@ def _labelled(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[lis
 
 
 def _process(
-    word: str,
-    given: dict[str, Any],
-    *,
-    python: str | None = None,
-    at: Checkout | None = None,
+    word: str, given: dict[str, Any], *, python: str | None = None, at: Checkout | None = None
 ) -> Workload:
     """Make a workload whose rounds are processes."""
     cwd = None if at is None else str(at.folder)
@@ -238,7 +234,7 @@ def _store(given: dict[str, Any]) -> Journal | None:
 def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) -> None:
     """Print the comparison, and leave with the exit code of its verdict."""
     print_result(
-        lambda: reported(comparison, labels),
+        lambda: report_comparison(comparison, labels),
         as_json=given["as_json"],
         figures=lambda: figures_of_pair(comparison, labels),
         comparison=comparison,

@@ -101,7 +101,7 @@ def analyze(
 def _show_all(records: Sequence[RunRecord], *, as_json: bool) -> NoReturn:
     """Show the benchmarks of a file as a table, and leave."""
     if as_json:
-        print_json([summary(each) for each in records])
+        print_json([summary(record) for record in records])
     else:
         say(tabulate(records))
-    leave(max(code_for(each, target_given=True) for each in records))
+    leave(max(code_for(record, target_given=True) for record in records))

@@ -105,7 +105,7 @@ def _report(analysis: Analysis, labels: Sequence[str]) -> Iterator[Part]:
             yield f"round {label}"
         yield from _phases(stable, analysis.metric.unit)
         shown += stable.notices
-    rest = [each for each in analysis.notices if each not in shown]
+    rest = [notice for notice in analysis.notices if notice not in shown]
     yield from marked_all(rest, whole=shared.wants_details())
 
 

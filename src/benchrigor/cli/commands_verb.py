@@ -169,7 +169,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
       benchrigor commands --baseline 1 --memory 'sort a.txt' 'sort -u a.txt'
     """  # noqa: D301  # click wants the backspace itself
     hooks = {place: given[place] for place in PLACES if given[place]}
-    chosen = _expanded(
+    chosen = _expand(
         commands, hooks, parameter_values(given["lists"], given["ranges"], given["step"])
     )
     position = given["baseline"]
@@ -185,7 +185,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     asked = {name: given[name] for name in named} | _exactly(given["runs"])
     options = Options(rounds="restarted", **asked)
     store = None if given["no_store"] else shared.open_store(given["store"])
-    workloads = {label: _workload(each, given) for label, each in chosen.items()}
+    workloads = {label: _workload(command, given) for label, command in chosen.items()}
 
     def begin(line: Callable[[Progress], object]) -> dict[str, tuple[Session, Workload]]:
         return {
@@ -211,7 +211,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     if error is not None:
         raise error
     target_given = shared.is_given("target")
-    codes = [code_for(each, target_given=target_given) for each in records.values()]
+    codes = [code_for(record, target_given=target_given) for record in records.values()]
     if family is not None:
         codes.append(code_of_family(family, given["fail_on"]))
     leave(max(codes))
@@ -227,7 +227,7 @@ def _exactly(runs: int | None) -> dict[str, Any]:
     return rounds if shared.is_given("budget_s") else {**rounds, "budget_s": math.inf}
 
 
-def _expanded(
+def _expand(
     commands: Sequence[str], hooks: Mapping[str, str], values: Mapping[str, list[str]]
 ) -> dict[str, _Command]:
     """Return the commands with every combination of the parameters they use, by their labels."""
@@ -243,19 +243,18 @@ def _expanded(
         names = list(dict.fromkeys([*shown, *around]))
         for combination in itertools.product(*(values[name] for name in names)):
             given = dict(zip(names, combination, strict=True))
-            text = _filled(command, given)
-            filled = {place: _filled(hook, given) for place, hook in hooks.items()}
+            text = _fill(command, given)
+            filled = {place: _fill(hook, given) for place, hook in hooks.items()}
             shown_as = _without_secrets(given, [command, *hooks.values()], [text, *filled.values()])
             unseen = ", ".join(f"{name}={shown_as[name]}" for name in names if name not in shown)
-            seen = _filled(command, shown_as)
+            seen = _fill(command, shown_as)
             label = first = hide_secrets(f"{seen} ({unseen})" if unseen else seen)
             for time in itertools.count(2):
                 if label not in expanded:
                     break
                 label = f"{first} #{time}"  # the same command again, or the same but for a secret
             veiled = {
-                place: Veiled(filled[place], _filled(hook, shown_as))
-                for place, hook in hooks.items()
+                place: Veiled(filled[place], _fill(hook, shown_as)) for place, hook in hooks.items()
             }
             expanded[label] = _Command(Veiled(text, seen), veiled, shown_as)
     return expanded
@@ -281,11 +280,11 @@ def _parameters_in(text: str, values: Collection[str]) -> list[str]:
     return [name for name in _PLACE.findall(text) if name in values]
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
+def _fill(text: str, values: Mapping[str, str]) -> str:
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
 
 
-def _veiled(text: Veiled) -> list[str]:
+def _veil(text: Veiled) -> list[str]:
     """Return the words of a command, each with what is shown of it."""
     words, shown = words_of(text), words_of(text.shown)
     if len(words) != len(shown):  # a secret holds spaces
@@ -295,7 +294,7 @@ def _veiled(text: Veiled) -> list[str]:
 
 def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
     def argv(text: Veiled) -> list[str]:
-        words = ["sh", "-c", text] if given["shell"] else _veiled(text)
+        words = ["sh", "-c", text] if given["shell"] else _veil(text)
         if not words:
             raise InvalidInput(
                 f"{text.shown!r} is no command, expected a program and its arguments"
@@ -344,20 +343,20 @@ def _tell(
         baseline = list(records)[given["baseline"] - 1]
         ratios = compare_with(baseline, records, margin=given["margin"])
         family = told["family"] = family_of(ratios, notices=notices_of_sides(records))
-        estimates = {name: each.candidate for name, each in ratios.items()}
+        estimates = {name: ratio.candidate for name, ratio in ratios.items()}
         estimates[baseline] = next(iter(ratios.values())).baseline
         notices = family.notices
         lines = [*_answers(ratios, family.verdicts), *show(records, estimates)]
-        lines += ["", f"change from {baseline}", _shown(family)]
+        lines += ["", f"change from {baseline}", _show_family(family)]
     else:
         ranking = Ranking()
         with suppress(NotEstimable):
             ranking = rank_in_turn(records)
         ratios, notices = {**ranking.against_first}, ranking.notices
         told |= {"places": ranking.places}
-        told["ratios"] = {name: each.ratio for name, each in ratios.items()}
-        estimates = {each.name: each.estimate for each in ranking.places}
-        places = {each.name: f"{each.place}." for each in ranking.places}
+        told["ratios"] = {name: ratio.ratio for name, ratio in ratios.items()}
+        estimates = {place.name: place.estimate for place in ranking.places}
+        places = {place.name: f"{place.place}." for place in ranking.places}
         ordered = {name: records[name] for name in [*places, *(records.keys() - places.keys())]}
         alike = (each.name for each in ranking.places if each.place == 1)
         undecided = dict.fromkeys(alike, Verdict.UNDECIDED)
@@ -374,7 +373,7 @@ def _tell(
     return family
 
 
-def _shown(family: Family) -> str:
+def _show_family(family: Family) -> str:
     """Show the table of a family; a page says below it what to do."""
     return str(family if wants_details() else replace(family, notices=()))
 
@@ -385,7 +384,7 @@ def _answers(compared: Mapping[str, Comparison], verdicts: Mapping[str, Verdict]
         str(replace(each, verdict=verdicts.get(name, each.verdict)))
         for name, each in compared.items()
     ]
-    lines = [Line(each, hanging=2, style="bold") for each in sentences[:_MOST_SENTENCES]]
+    lines = [Line(sentence, hanging=2, style="bold") for sentence in sentences[:_MOST_SENTENCES]]
     more = len(sentences) - _MOST_SENTENCES
     return [*lines, *([f"and {more} more"] if more > 0 else []), *([""] if lines else [])]
 

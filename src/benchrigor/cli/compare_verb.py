@@ -14,7 +14,7 @@ from benchrigor.cli.exits import code_of, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recordings
-from benchrigor.cli.suite_files import code_of_suites, compared_files, compiled
+from benchrigor.cli.suite_files import code_of_suites, compared_files, compile_filter
 from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable
@@ -26,9 +26,9 @@ from benchrigor.model.comparison import SuiteComparison, show_difference
 from benchrigor.model.sentence import show_change
 from benchrigor.model.text import (
     counted,
-    ended,
     many,
     percent,
+    say_end,
     show_chance,
     show_duration,
     show_estimate,
@@ -36,11 +36,7 @@ from benchrigor.model.text import (
 from benchrigor.report import comparison_page
 from benchrigor.report.comparison_text import family_page, show_basis, show_more
 from benchrigor.report.notice_lines import chosen, marked, warnings
-from benchrigor.report.tables.figures import (
-    figures_of_pair,
-    figures_of_ranking,
-    figures_of_suites,
-)
+from benchrigor.report.tables.figures import figures_of_pair, figures_of_ranking, figures_of_suites
 from benchrigor.report.tables.suite_page import suite_page
 from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
@@ -151,7 +147,7 @@ def compare(
     """  # noqa: D301  # click wants the backspace itself
     columns = Columns(column=column, by=by, unit=unit)
     fail_on = options.pop("fail_on")
-    found = compiled(pattern)
+    found = compile_filter(pattern)
     wanted = found and found.search
     read = [(source, recordings(source, columns, store=store, wanted=wanted)) for source in sources]
     if pattern is not None or any(len(runs) > 1 for _, runs in read):
@@ -160,17 +156,17 @@ def compare(
             problems.append("--paired is for two files of one benchmark: choose it with --column")
         refuse(problems)
         if same_machine:
-            _check_machine(each for _, runs in read for each in runs)
+            _check_machine(run for _, runs in read for run in runs)
         options |= {"metric": metric, "margin": margin}
         _tell_suites(compared_files(read, found, **options), fail_on, as_json=as_json)
     sides = [_side(source, *runs, metric=metric) for source, runs in read]
     _check(sides, metric=metric, paired=paired)
     if same_machine:
-        _check_machine(each.given for each in sides)
+        _check_machine(side.given for side in sides)
     if len(sides) > 2:
         _rank(sides, as_json=as_json, metric=metric, **options)
         return
-    opened = None if any(each.is_file for each in sides) else shared.open_store(store)
+    opened = None if any(side.is_file for side in sides) else shared.open_store(store)
     known = opened is not None and is_there(opened.path)
     options["stored"] = StoredRuns(opened) if opened is not None and known else None
     options |= {"metric": metric, "margin": margin, "paired": paired}
@@ -196,16 +192,16 @@ def _compare_two(
     sides: Sequence[_Side], *, as_json: bool, fail_on: str | None = None, **options: Any
 ) -> None:
     """Print the comparison of two sides, and leave with the exit code of its verdict."""
-    comparison = compare_named({each.label: each.given for each in sides}, **options)
-    labels = [each.label for each in sides]
+    comparison = compare_named({side.label: side.given for side in sides}, **options)
+    labels = [side.label for side in sides]
     print_result(
-        lambda: reported(comparison, labels),
+        lambda: report_comparison(comparison, labels),
         as_json=as_json,
         figures=lambda: figures_of_pair(comparison, labels),
         comparison=comparison,
         baseline=sides[0].origin,
         candidate=sides[1].origin,
-        warnings=[str(each) for each in comparison.notices if each.code in _WARNINGS],
+        warnings=[str(notice) for notice in comparison.notices if notice.code in _WARNINGS],
     )
     leave(code_of(comparison, fail_on))
 
@@ -228,7 +224,7 @@ def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool)
 
 def _check_machine(runs: Iterable[RunRecord]) -> None:
     """Raise NotComparable if the runs are of several machines."""
-    hosts = {str(each.provenance and each.provenance.host) for each in runs}
+    hosts = {str(run.provenance and run.provenance.host) for run in runs}
     if len(hosts) > 1:
         raise NotComparable(f"the runs are of {' and '.join(sorted(hosts))}, expected one machine")
 
@@ -252,8 +248,8 @@ def _side_of(source: str, given: RunRecord, metric: str | None = None) -> _Side:
 
 def _check(sides: Sequence[_Side], *, metric: str | None, paired: bool) -> None:
     """Raise once for all options and sources that do not go together."""
-    runs = [each for each in sides if not each.is_file]
-    problems = _wrong([each.label for each in sides])
+    runs = [side for side in sides if not side.is_file]
+    problems = _wrong([side.label for side in sides])
     if paired and (len(runs) == 1 or len(sides) != 2):
         problems.append("--paired is for two files, taken line by line, or both runs of ab")
     if metric and not runs:
@@ -270,10 +266,10 @@ def _wrong(labels: Sequence[str]) -> list[str]:
 
 
 def _unit(sides: Sequence[_Side]) -> str:
-    return next((each.origin["unit"] for each in sides if each.origin["unit"]), "")
+    return next((side.origin["unit"] for side in sides if side.origin["unit"]), "")
 
 
-def reported(comparison: Comparison, labels: Sequence[str]) -> Page:
+def report_comparison(comparison: Comparison, labels: Sequence[str]) -> Page:
     """Return the page of a comparison of two sides with these names, or all that is known."""
     comparison = replace(comparison, names=tuple(labels))
     if not wants_details():
@@ -283,10 +279,10 @@ def reported(comparison: Comparison, labels: Sequence[str]) -> Page:
     verdict = f"{comparison.verdict} (margin {percent(comparison.margin)})"
     lines += row("verdict", [verdict], width=_LABEL)
     estimates = (comparison.baseline, comparison.candidate)
-    for role, label, each in zip(("baseline", "candidate"), labels, estimates, strict=True):
-        if each is not None:
-            size = many(each.n, noun) if noun else f"n={counted(each.n)}"
-            text = f"{label}: {_shown(each, unit)}, {size}"
+    for role, label, estimate in zip(("baseline", "candidate"), labels, estimates, strict=True):
+        if estimate is not None:
+            size = many(estimate.n, noun) if noun else f"n={counted(estimate.n)}"
+            text = f"{label}: {_show_estimate(estimate, unit)}, {size}"
             lines += row(role, [text], width=_LABEL)
     lines += row("difference", [show_difference(comparison)], width=_LABEL)
     if comparison.median_ratio is not None:
@@ -297,14 +293,14 @@ def reported(comparison: Comparison, labels: Sequence[str]) -> Page:
         lines += row("p-value", [chance], width=_LABEL)
     lines += row("data", [show_basis(comparison), show_more(comparison)], width=_LABEL)
     if comparison.reason is not None:
-        ending = ended(Decision(stop=True, reason=comparison.reason))
+        ending = say_end(Decision(stop=True, reason=comparison.reason))
         spent = comparison.elapsed_s
         took = "" if spent is None else f"after {show_duration(spent)}"
         lines += row("ended", [f"{ending}, {took}" if took else ending], width=_LABEL)
     return page([*lines, *(line for notice in comparison.notices for line in marked(notice))])
 
 
-def _shown(estimate: Estimate, unit: str) -> str:
+def _show_estimate(estimate: Estimate, unit: str) -> str:
     """Show an estimate, and say of one that was not measured so that it is at quiet pace."""
     label = f" {AT_QUIET_PACE}" if estimate.method.startswith(AT_QUIET_PACE) else ""
     return f"{show_estimate(estimate, unit)}{label}"
@@ -312,11 +308,11 @@ def _shown(estimate: Estimate, unit: str) -> str:
 
 def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
     """Print the places of more than two sides."""
-    places, notices = rank_runs({each.label: each.given for each in sides}, **options)
+    places, notices = rank_runs({side.label: side.given for side in sides}, **options)
     rows = [("", "name", "estimate", "interval")]
-    for each in places:
-        value, _, interval = _shown(each.estimate, _unit(sides)).partition(" [")
-        rows.append((f"{each.place}.", each.name, value, f"[{interval}"))
+    for place in places:
+        value, _, interval = _show_estimate(place.estimate, _unit(sides)).partition(" [")
+        rows.append((f"{place.place}.", place.name, value, f"[{interval}"))
     lines = table(rows, "><<<")
     every = [*notices, *(notice for each in places for notice in each.estimate.notices)]
     if wants_details():
@@ -333,6 +329,6 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
             places, every, statistic=options["statistic"], unit=_unit(sides)
         ),
         places=places,
-        sides=[each.origin for each in sides],
+        sides=[side.origin for side in sides],
         warnings=[str(each) for each in notices],
     )

@@ -18,7 +18,7 @@ from benchrigor.control_characters import page
 from benchrigor.errors import InvalidInput
 from benchrigor.model import RunRecord
 from benchrigor.model.text import many
-from benchrigor.report.writers.formats import FORMATS, format_of, written
+from benchrigor.report.writers.formats import FORMATS, format_of, write_records
 
 
 @click.command(cls=Verb)
@@ -68,7 +68,7 @@ def convert(
     to = to or format_of(str(output))
     refuse_those_there([output], force=force)
     records = _records(source, store)
-    document = written(records, to, metric)
+    document = write_records(records, to, metric)
     content = document.text.encode(errors="backslashreplace")
     if output.name.lower().endswith(".gz"):
         content = gzip.compress(content, mtime=0)

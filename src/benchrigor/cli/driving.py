@@ -20,7 +20,7 @@ from benchrigor.session.controller import Controller
 from benchrigor.session.turns.rotation import Runs, records_of, rotate
 from benchrigor.workloads import CommandWorkload, StreamWorkload
 from benchrigor.workloads.processes.command_hooks import setting_up
-from benchrigor.workloads.processes.own_signals import end, handled
+from benchrigor.workloads.processes.own_signals import end, handle
 
 if TYPE_CHECKING:  # it loads what compares
     from benchrigor.session.pairs.against import Against
@@ -44,9 +44,7 @@ def drive_and_print(
 
 
 def drive_against(
-    begin: Callable[[Callable[[Progress], object]], Session],
-    workload: Workload,
-    against: Against,
+    begin: Callable[[Callable[[Progress], object]], Session], workload: Workload, against: Against
 ) -> RunRecord:
     """Run a session that is compared with a baseline, and return its record."""
 
@@ -97,7 +95,7 @@ def drive_in_turn(
         print_records(records, as_json=as_json)
     if error is not None:
         raise error
-    leave(max(code_for(each, target_given=target_given) for each in records.values()))
+    leave(max(code_for(record, target_given=target_given) for record in records.values()))
 
 
 def driven_in_turn(
@@ -175,5 +173,5 @@ def gentle_interrupt(
         else:
             line.say("stopping after this round; press Ctrl-C again to end at once")
 
-    with handled({signal.SIGINT: on_interrupt}):
+    with handle({signal.SIGINT: on_interrupt}):
         yield

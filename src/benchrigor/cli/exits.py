@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from benchrigor.cli.options import as_typed, awaits_json, hint
+from benchrigor.cli.options import awaits_json, hint, name_options
 from benchrigor.cli.output import print_result, remark, say
 from benchrigor.control_characters import escaped
 from benchrigor.errors import (
@@ -65,7 +65,7 @@ _WHOLE = {
 def code_for(record: RunRecord, *, target_given: bool) -> ExitCode:
     """Return the exit code of a run that ended without an error.
 
-    A width that nobody asked for need not be reached. ``target_given`` says whether the target of
+    A width that was not asked for need not be reached. ``target_given`` says whether the target of
     the options was asked for; a width in the description of a metric always was.
     """
     if record.estimate() is None:
@@ -73,13 +73,13 @@ def code_for(record: RunRecord, *, target_given: bool) -> ExitCode:
     if record.decision is not None and record.decision.satisfied:
         return ExitCode.RESULT
     asked = record.options if target_given else replace(record.options, target=None)
-    required = [each for each in record.analyses if each.metric.must_satisfy]
-    missed = any(misses_width(each, asked) for each in required)
+    required = [analysis for analysis in record.analyses if analysis.metric.must_satisfy]
+    missed = any(misses_width(analysis, asked) for analysis in required)
     return ExitCode.TARGET_MISSED if missed else ExitCode.RESULT
 
 
 def code_of(comparison: Comparison, fail_on: str | None) -> ExitCode:
-    """Return the exit code of a verdict, 0 where it is not failed on."""
+    """Return the exit code of a verdict, 0 if it is not failed on."""
     if fail_on == "never":
         return ExitCode.RESULT
     if comparison.ratio is None and fail_on is None:
@@ -111,29 +111,29 @@ def leave(code: ExitCode) -> NoReturn:
     click.get_current_context().exit(code)
 
 
-def _unfinished(error: BaseException) -> list[RunRecord]:
+def _runs_to_finish(error: BaseException) -> list[RunRecord]:
     """Return the stored runs that an error cut short."""
     records: Any = getattr(error, "records", None) or {"": getattr(error, "record", None)}
     return [
-        each
-        for each in records.values()
-        if isinstance(each, RunRecord) and each.run_id and each.rounds
-        if each.decision is None or each.decision.reason not in _WHOLE
+        record
+        for record in records.values()
+        if isinstance(record, RunRecord) and record.run_id and record.rounds
+        if record.decision is None or record.decision.reason not in _WHOLE
     ]
 
 
-def _kept(unfinished: Sequence[RunRecord]) -> Iterator[str]:
+def _say_how_to_go_on(unfinished: Sequence[RunRecord]) -> Iterator[str]:
     """Say how to go on with runs, or how to look at sides of a comparison, which do not go on."""
     if are_in_turn(unfinished):
         rounds = " and ".join(str(len(each.rounds)) for each in unfinished)
         ids = [str(each.run_id) for each in unfinished]
         yield f"{rounds} finished rounds kept: {hint('compare', '--paired', *ids)}"
         return
-    for each in unfinished:
-        rounds = f"{many(len(each.rounds), 'finished round')} "
-        is_side = PAIR in each.subject
-        rounds += f"of {each.name} " if len(unfinished) > 1 or is_side else ""
-        yield f"{rounds}kept: {hint('show' if is_side else 'resume', str(each.run_id))}"
+    for run in unfinished:
+        rounds = f"{many(len(run.rounds), 'finished round')} "
+        is_side = PAIR in run.subject
+        rounds += f"of {run.name} " if len(unfinished) > 1 or is_side else ""
+        yield f"{rounds}kept: {hint('show' if is_side else 'resume', str(run.run_id))}"
 
 
 def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> int:
@@ -144,12 +144,12 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
     Errors in how the command line is written are left to click.
     """
     usage = error if isinstance(error, click.UsageError) else None
-    message = usage.format_message() if usage else as_typed(str(error), params) or "interrupted"
+    message = usage.format_message() if usage else name_options(str(error), params) or "interrupted"
     message = hide_in_text(message)
-    unfinished = _unfinished(error)
+    unfinished = _runs_to_finish(error)
     if awaits_json():
         fields: dict[str, Any] = {"error": {"type": type(error).__name__, "message": message}}
-        ids = [each.run_id for each in unfinished]
+        ids = [run.run_id for run in unfinished]
         fields |= {"run_id": ids[0]} if len(ids) == 1 else {"run_ids": ids} if ids else {}
         print_result(str, as_json=True, **fields)
     if usage:
@@ -157,9 +157,9 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
     # Where `os._exit` was called is a frame of ours, and the message says it.
     if isinstance(error, WorkloadFailed) and not isinstance(error.__cause__, _NO_TRACE):
         raised = traceback.format_exception(without_our_frames(error.__cause__))
-        say("\n".join(map(_marked, raised)), err=True)
+        say("\n".join(map(_mark_further_lines, raised)), err=True)
     say(f"benchrigor: {message}", err=True)
-    for line in _kept(unfinished):
+    for line in _say_how_to_go_on(unfinished):
         remark(line)
     by_signal: int | None = getattr(error, "code", None)  # of `own_signals.EndedBySignal`
     return by_signal or next(code for kind, code in _BY_ERROR if isinstance(error, kind))
@@ -177,7 +177,7 @@ _NO_TRACE = (type(None), ExitedAtOnce)
 _LONGEST = 4_000  # characters of a part of a traceback: messages may have any length
 
 
-def _marked(part: str) -> str:
+def _mark_further_lines(part: str) -> str:
     """Mark the further lines of an exception's message, which might pass for ours."""
     part = hide_in_text(part.removesuffix("\n")[: 2 * _LONGEST])[:_LONGEST]
     return part if part[:1].isspace() else part.replace("\n", "\n  | ")

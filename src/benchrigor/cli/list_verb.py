@@ -16,7 +16,7 @@ from benchrigor.control_characters import escaped
 from benchrigor.layout import Line, Part, page
 from benchrigor.model import Decision
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.model.text import ended, many
+from benchrigor.model.text import many, say_end
 
 _INDENT = 10 * " "
 
@@ -38,7 +38,7 @@ def list_runs(query: str, store: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(runs)
     elif runs:
-        say(page(line for each in runs for line in _entry(each)))
+        say(page(line for run in runs for line in _entry(run)))
     else:
         say(
             escaped(
@@ -54,7 +54,7 @@ def _entry(run: Mapping[str, Any]) -> list[Part]:
     if "damage" in run:
         return [*lines, f"{_INDENT}damaged: {run['damage']}"]
     reason = run["reason"]
-    ending = ended(Decision(stop=True, reason=reason)) if reason else "unfinished"
+    ending = say_end(Decision(stop=True, reason=reason)) if reason else "unfinished"
     parts = (_number(str(run["headline"]), str(run["name"])), ending, many(run["rounds"], "round"))
     return [*lines, f"{_INDENT}{' · '.join(filter(None, parts))}"]
 

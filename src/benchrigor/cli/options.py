@@ -116,7 +116,7 @@ def confidence_option(default: str | None = "95%", text: str = "Of the intervals
 def choice_option(name: str, text: str, choices: Sequence[str | None] = ()) -> Decorator:
     """Add an option with choices, else those of `Options`; the first is the default, or None."""
     choices = choices or CHOICES[name.removeprefix("--").replace("-", "_")]
-    words = click.Choice([each for each in choices if each is not None])
+    words = click.Choice([choice for choice in choices if choice is not None])
     return click.option(name, type=words, default=choices[0], show_default=True, help=text)
 
 
@@ -208,7 +208,7 @@ def _remember_where(
     context.meta[_WHERE] = pairs
 
 
-def rows_wanted() -> Sequence[tuple[str, str]]:
+def rows_to_read() -> Sequence[tuple[str, str]]:
     """Return the columns, and what must stand in them in each row that is read."""
     context = click.get_current_context(silent=True)
     return () if context is None else context.meta.get(_WHERE, ())
@@ -280,8 +280,7 @@ statistic_option = click.option(
 statistic_options = _together(
     statistic_option,
     choice_option(
-        "--method",
-        "How the interval of a mean is made; subsessions covers less than it claims.",
+        "--method", "How the interval of a mean is made; subsessions covers less than it claims."
     ),
     share_option(
         "--autocorrelation-limit",
@@ -322,7 +321,7 @@ def awaits_json() -> bool:
     return bool(click.get_current_context().meta.get(_JSON))
 
 
-def json_printed() -> None:
+def note_json() -> None:
     """Remember that the verb at hand has printed its JSON: what fails later prints no more."""
     click.get_current_context().meta[_JSON] = False
 
@@ -331,7 +330,7 @@ json_option = click.option(
     "--json",
     "as_json",
     is_flag=True,
-    is_eager=True,  # so that what is wrong with another option is told as JSON
+    is_eager=True,  # so that the problem with another option is shown as JSON
     callback=_remember_json,
     help="Print JSON, for programs.",
 )
@@ -378,13 +377,13 @@ def is_given(option: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
-def as_typed(message: str, params: Iterable[click.Parameter]) -> str:
+def name_options(message: str, params: Iterable[click.Parameter]) -> str:
     """Name fields of `Options` in an error as the options of a verb."""
-    known = {each.name for each in fields(Options)}
+    known = {field.name for field in fields(Options)}
     flags = {
-        each.name: each.opts[0]
-        for each in params
-        if each.name in known and isinstance(each, click.Option) and not each.is_flag
+        param.name: param.opts[0]
+        for param in params
+        if param.name in known and isinstance(param, click.Option) and not param.is_flag
     }
     return re.sub(r"(?<![-\w])\w+(?= is )", lambda found: flags.get(found[0], found[0]), message)
 
@@ -425,10 +424,10 @@ def hint(verb: str, *words: str) -> str:
 
 
 def _line(words: Iterable[str]) -> str:
-    return " ".join(map(_pasted, ["benchrigor", *words]))
+    return " ".join(map(_quote_for_shell, ["benchrigor", *words]))
 
 
-def _pasted(word: str) -> str:
+def _quote_for_shell(word: str) -> str:
     """Quote a word for a shell; what a terminal would obey, or is not UTF-8, as escapes in $''."""
     if escaped(word) == word:
         return shlex.quote(word)

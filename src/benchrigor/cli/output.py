@@ -17,19 +17,11 @@ import click
 
 from benchrigor import control_characters
 from benchrigor.cli import tables
-from benchrigor.cli.options import hint, json_printed, wants_details
+from benchrigor.cli.options import hint, note_json, wants_details
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page
-from benchrigor.model import (
-    Analysis,
-    Kind,
-    Options,
-    Progress,
-    Round,
-    RunRecord,
-    codec,
-)
+from benchrigor.model import Analysis, Kind, Options, Progress, Round, RunRecord, codec
 from benchrigor.model.text import (
     counted,
     many,
@@ -65,7 +57,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def _columns() -> int:
-    """Return the columns of the terminal; 80 where there is none, unless COLUMNS says otherwise."""
+    """Return the columns of the terminal; 80 if there is none, unless COLUMNS says otherwise."""
     return max(shutil.get_terminal_size().columns, _FEWEST_COLUMNS)
 
 
@@ -77,7 +69,7 @@ def remark(sentence: str) -> None:
 def print_json(document: object) -> None:
     """Print a document as JSON, numbers that JSON has no word for as strings."""
     say(json.dumps(codec.encode(document), allow_nan=False, indent=2))
-    json_printed()
+    note_json()
 
 
 def print_result(
@@ -136,23 +128,23 @@ def report_of(record: RunRecord) -> Page:
 def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
     """Print a table of several runs, and how each compares with the first; or all as JSON."""
     if as_json:
-        print_json({name: summary(each) for name, each in records.items()})
+        print_json({name: summary(record) for name, record in records.items()})
         return
     from benchrigor.report import render, tabulate  # noqa: PLC0415  # not before the first call
 
     first, *others = records.values()
-    parts: list[Part] = [_compared(first, each) for each in others]
+    parts: list[Part] = [_show_ratio(first, other) for other in others]
     if wants_details():
-        parts += [part for each in records.values() for part in ("", render(each))]
+        parts += [part for record in records.values() for part in ("", render(record))]
     else:
         parts.append(tabulate([*records.values()]))
-    kept = [each.run_id for each in records.values() if each.run_id]
+    kept = [record.run_id for record in records.values() if record.run_id]
     say(page(parts))
     if kept:
         _say_hint(f"kept as {', '.join(kept)}", hint("show", kept[0], "--details"))
 
 
-def _compared(baseline: RunRecord, candidate: RunRecord) -> str:
+def _show_ratio(baseline: RunRecord, candidate: RunRecord) -> str:
     from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # slow to load
 
     try:
@@ -164,8 +156,8 @@ def _compared(baseline: RunRecord, candidate: RunRecord) -> str:
 def summary(record: RunRecord) -> dict[str, Any]:
     """Return the record as plain data without the raw readings."""
     document = replace(record, rounds=(), analyses=()).to_dict()
-    document["rounds"] = [_outline(each) for each in record.rounds]
-    document["analyses"] = [outlined(each) for each in record.analyses]
+    document["rounds"] = [_outline(round_) for round_ in record.rounds]
+    document["analyses"] = [outlined(analysis) for analysis in record.analyses]
     document["facts"] = codec.encode(record.facts)
     return document
 
@@ -194,7 +186,7 @@ def _outline(finished: Round) -> dict[str, Any]:
 class LiveLine:
     """One line that shows how a session stands, drawn between rounds by the thread that measures.
 
-    ``draw`` replaces the line; it is None where stderr is no terminal.
+    ``draw`` replaces the line; it is None if stderr is no terminal.
     """
 
     def __init__(self, draw: Callable[[str], object] | None) -> None:
@@ -205,7 +197,7 @@ class LiveLine:
         self._warned: set[str] = set()  # names
 
     def follow(self, name: str, options: Options, before: Callable[[], str] = str) -> None:
-        """Say what is measured, empty where several things are in turn, and what is wanted.
+        """Name the measured code (empty for several in turn), and the target.
 
         What ``before`` returns stands at the beginning of the line.
         """
@@ -256,9 +248,9 @@ def live_line() -> Iterator[LiveLine]:
 
 
 def _line(name: str, progress: Progress, options: Options) -> str:
-    wanted = [each for each in progress.analyses if each.metric.must_satisfy]
+    wanted = [analysis for analysis in progress.analyses if analysis.metric.must_satisfy]
     if wanted and wanted[0].kind is Kind.WORK:  # rounds are the readings: their speed says more
-        parts = [many(progress.rounds, "round"), *_speed(wanted[0])]
+        parts = [many(progress.rounds, "round"), *_show_speed(wanted[0])]
         if progress.readings_needed:
             parts.append(f"about {counted(progress.readings_needed)} to go")
     else:
@@ -304,11 +296,11 @@ def _figure(progress: Progress, wanted: Sequence[Analysis]) -> list[str]:
 def _half_width(wanted: Sequence[Analysis], options: Options) -> list[str]:
     """Show the half-width that is furthest from what is wanted, and what that is."""
     far, shown = 0.0, list[str]()
-    for each in wanted:
-        found = each.estimate
+    for analysis in wanted:
+        found = analysis.estimate
         if found is None or found.value == 0.0:
             continue
-        width = wanted_half_width(found, each.metric, options) / abs(found.value)
+        width = wanted_half_width(found, analysis.metric, options) / abs(found.value)
         if shown and found.relative_half_width / width <= far:
             continue
         far = found.relative_half_width / width
@@ -317,7 +309,7 @@ def _half_width(wanted: Sequence[Analysis], options: Options) -> list[str]:
     return shown
 
 
-def _speed(analysis: Analysis) -> list[str]:
+def _show_speed(analysis: Analysis) -> list[str]:
     """Show the speed roughly, as soon as there is any number."""
     if analysis.estimate is None:
         return []

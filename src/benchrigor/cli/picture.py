@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SUFFIXES = (".png", ".svg", ".pdf")
 
 
-def _checked(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+def _check(_ctx: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
     if path is not None and path.suffix.lower() not in _SUFFIXES:
         raise click.BadParameter(f"'{path}' ends otherwise than in {', '.join(_SUFFIXES)}")
     return path
@@ -28,7 +28,7 @@ plot_option = click.option(
     "--plot",
     "picture",
     type=click.Path(dir_okay=False, path_type=Path),
-    callback=_checked,
+    callback=_check,
     metavar="FILE",
     help="Draw what was found into FILE: readings, segments or rates in time order, durations over "
     "work, the trials of a search, or a map; png, svg or pdf, by its suffix.",

@@ -131,7 +131,7 @@ def _numbers_between(text: Bytes, ends: npt.NDArray[np.int32], index: int) -> Fl
     if decimals is not None or cells.translate(None, _NUMBER + _MARKS):
         return decimals
     with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # of text that is no number
+        warnings.simplefilter("error", DeprecationWarning)  # of text that is not a number
         try:
             numbers = np.fromstring(blank, dtype=np.float64, sep=" ")
         except (ValueError, DeprecationWarning):

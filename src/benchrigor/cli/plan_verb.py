@@ -12,7 +12,7 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.output import print_result
 from benchrigor.cli.recordings import Columns, recording
 from benchrigor.cli.verb_help import Verb
-from benchrigor.session.replays.file_results import analysed
+from benchrigor.session.replays.file_results import analyse_file
 from benchrigor.session.sample_size import plan as planned
 
 
@@ -67,6 +67,6 @@ def plan(
     """  # noqa: D301  # click wants the backspace itself
     record = recording(source, Columns(column=column, by=by, unit=unit), store=store)
     if detector is not None:
-        (record,) = analysed([record], source, replace(record.options, detector=detector))
+        (record,) = analyse_file([record], source, replace(record.options, detector=detector))
     sizes = planned(record, **options)
     print_result(lambda: sizes, as_json=as_json, run_id=record.run_id, plan=sizes)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchrigor.cli.options import existing_store, ignored_lines, rows_wanted, skips_missing
+from benchrigor.cli.options import existing_store, ignored_lines, rows_to_read, skips_missing
 from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.sources import RecordedRounds, has_path, name_of, read_rounds
 from benchrigor.errors import InvalidInput, StoreFailed
@@ -16,7 +16,7 @@ from benchrigor.model import Metric, Options, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.session import retraced
-from benchrigor.session.replays.file_results import analysed, arranged
+from benchrigor.session.replays.file_results import analyse_file, arrange_file
 from benchrigor.session.replays.recorded_run import record_of_readings, recording_of
 from benchrigor.session.stored_runs import PART_OF
 from benchrigor.storage.project_settings import metric_named
@@ -79,7 +79,7 @@ def recordings(
     """Read all benchmarks of a file that no column chooses from, not analysed; else as one."""
     if source != "-" and not is_there(Path(source)):
         return [recording(source, columns, store=store)]
-    found = _read(source, arranged, wanted, columns.column)
+    found = _read(source, arrange_file, wanted, columns.column)
     if found is None:
         return [recorded_file(source, columns, Options())]
     if columns.column is not None:
@@ -136,10 +136,10 @@ def _is_stored(source: str) -> bool:
 
 def chosen(records: Sequence[RunRecord], source: str, name: str | None) -> RunRecord:
     """Return the run that is meant, the only one if no name is given."""
-    named = [each for each in records if name in (None, each.name)]
+    named = [record for record in records if name in (None, record.name)]
     if len(named) == 1:
         return named[0]
-    names = list(dict.fromkeys(each.name for each in records))
+    names = list(dict.fromkeys(record.name for record in records))
     some = ", ".join(map(repr, names[:_SOME])) + (", ..." if len(names) > _SOME else "")
     found = "" if name is None else f", found {name!r}"
     raise InvalidInput(f"{source} has the benchmarks {some}: choose one with --column{found}")
@@ -157,7 +157,7 @@ def recorded_runs(
 
     def arrange(found: Sequence[Result], place: str) -> list[RunRecord]:
         named = [result for result in found if result.name == column]
-        return analysed(named or found, place, options)
+        return analyse_file(named or found, place, options)
 
     return _read(source, arrange, None, column)
 
@@ -170,7 +170,7 @@ def _read(
 ) -> list[RunRecord] | None:
     path = Path(source)
     is_full = is_there(path, Path.is_file) and path.stat().st_size > 0
-    are_rows = ignored_lines() or rows_wanted() or skips_missing()
+    are_rows = ignored_lines() or rows_to_read() or skips_missing()
     if source == "-" or not (is_full or is_there(path, Path.is_dir)) or are_rows:
         return None
     found = results_in(source, wanted if column is None else column.__eq__)

@@ -58,5 +58,5 @@ def replay(
     record = recording(source, Columns(column=column, by=by, unit=unit), store=store)
     result = replayed(record, **options)
     print_result(lambda: result, as_json=as_json, run_id=record.run_id, replay=result)
-    if all(each.estimate is None and each.final is None for each in result.rulings):
+    if all(ruling.estimate is None and ruling.final is None for ruling in result.rulings):
         leave(ExitCode.NOTHING_MEASURED)

@@ -17,10 +17,7 @@ from benchrigor.cli.amounts import amounts
 from benchrigor.cli.driving import drive_against, drive_and_print, drive_in_turn
 from benchrigor.cli.functions import Chosen, chosen_function
 from benchrigor.cli.session_log import log_option, logged_to
-from benchrigor.cli.targets import (
-    metrics_for,
-    names_function,
-)
+from benchrigor.cli.targets import metrics_for, names_function
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
@@ -34,11 +31,7 @@ from benchrigor.session.controller import check_seed, seed_of
 from benchrigor.session.traces import SPEED
 from benchrigor.session.turns.measuring_many import pieces_for
 from benchrigor.storage import Journal
-from benchrigor.workloads import (
-    CommandWorkload,
-    Pick,
-    StreamWorkload,
-)
+from benchrigor.workloads import CommandWorkload, Pick, StreamWorkload
 
 if TYPE_CHECKING:
     from benchrigor.session.pairs.against import Against
@@ -107,8 +100,7 @@ _THOROUGH_S = 60.0
     help="Rounds of various work shorter than this are kept, but do not count.",
 )
 @shared.choice_option(
-    "--red-rounds",
-    "What becomes of rounds that lost more than 15% of their time to interference.",
+    "--red-rounds", "What becomes of rounds that lost more than 15% of their time to interference."
 )
 @shared.choice_option(
     "--disturbed",
@@ -161,9 +153,7 @@ _THOROUGH_S = 60.0
     help="End a command, or a call of a function, that runs longer: it has failed.",
 )
 @shared.choice_option(
-    "--gc",
-    "Garbage collection while a function is timed.  [default: on]",
-    (None, "on", "off"),
+    "--gc", "Garbage collection while a function is timed.  [default: on]", (None, "on", "off")
 )
 @shared.count_option(
     "--batch",
@@ -251,11 +241,11 @@ def run(words: tuple[str, ...], **given: Any) -> None:
     if len(targets) > 1:
         _in_turn(targets, given, options, store, over_s=over_s, **ending)
         return
-    speed = _speed(given, options)
+    speed = _metric_of_work(given, options)
     choose = partial(chosen_function, against=against) if is_function else _command
     workload, metrics, subject, *notices = choose(words, given, speed)
     begin = partial(
-        _noted,
+        _begin_with_notices,
         notices,
         against.begin if against else Session,
         replace(options, target=None) if against else options,
@@ -294,13 +284,13 @@ def _against(given: dict[str, Any], targets: tuple[str, ...], store: Journal | N
     return Against(found, given["target"], store)
 
 
-def _noted(
+def _begin_with_notices(
     notices: Iterable[Notice], begin: Callable[..., Session], *given: Any, **more: Any
 ) -> Session:
     """Begin a session, and give it notices."""
     session = begin(*given, **more)
-    for each in notices:
-        session.note(each)
+    for notice in notices:
+        session.note(notice)
     return session
 
 
@@ -312,20 +302,20 @@ def _in_turn(
     **ending: Any,
 ) -> None:
     """Measure several functions in turn."""
-    twice = sorted({each for each in targets if targets.count(each) > 1})
+    twice = sorted({target for target in targets if targets.count(target) > 1})
     refuse(
         [f"{each} is given {targets.count(each)} times, expected once" for each in twice],
         ["--name is for one function, and several are given"] if given["name"] else [],
     )
     seed = check_seed(given["seed"])
-    chosen = {each: chosen_function((each,), given, None, in_turn=True) for each in targets}
+    chosen = {target: chosen_function((target,), given, None, in_turn=True) for target in targets}
 
     def begin(line: Callable[[Progress], object]) -> dict[str, tuple[Session, Workload]]:
         runs = {}
         for index, (name, (workload, metrics, subject, *notices)) in enumerate(chosen.items()):
             own: dict[str, Any] = {"name": name, "subject": subject, "seed": seed_of(seed, index)}
             own |= {"store": store, "progress": line}
-            runs[name] = _noted(notices, Session, options, metrics, **own), workload
+            runs[name] = _begin_with_notices(notices, Session, options, metrics, **own), workload
         return runs
 
     with logged_to(given["log"]):
@@ -381,7 +371,7 @@ def _stream(
 
 def _options(given: dict[str, Any], *, in_turn: bool) -> Options:
     """Make Options of all options that are named like one of its fields."""
-    named = {each.name: given[each.name] for each in fields(Options) if each.name in given}
+    named = {field.name: given[field.name] for field in fields(Options) if field.name in given}
     if given["thorough"]:
         if shared.is_given("budget_s"):
             raise InvalidInput(
@@ -394,7 +384,7 @@ def _options(given: dict[str, Any], *, in_turn: bool) -> Options:
     return Options(**{**named, "work": given["work"] and given["work"].work})
 
 
-def _speed(given: dict[str, Any], options: Options) -> Metric | None:
+def _metric_of_work(given: dict[str, Any], options: Options) -> Metric | None:
     """Return the metric of rounds of various work; None where all are alike."""
     if options.work_range is None:
         return None
@@ -406,8 +396,8 @@ def _satisfying(
 ) -> tuple[Metric, ...]:
     """Let only the speed count where --analysis asks for it; it is a mean."""
     if speed is not None and options.analysis == "wps":
-        others = (each for each in metrics if each.name != speed.name)
-        metrics = (speed, *(replace(each, must_satisfy=False) for each in others))
+        others = (metric for metric in metrics if metric.name != speed.name)
+        metrics = (speed, *(replace(other, must_satisfy=False) for other in others))
     if speed in metrics and options.statistic != "mean":
         raise InvalidInput(
             f"--statistic is {options.statistic}, expected mean: a speed has no other"

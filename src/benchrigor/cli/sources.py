@@ -25,7 +25,7 @@ from benchrigor.cli.cells import (
     times_in,
     unit_at_end,
 )
-from benchrigor.cli.options import ignored_lines, rows_wanted, skips_missing
+from benchrigor.cli.options import ignored_lines, rows_to_read, skips_missing
 from benchrigor.cli.output import remark
 from benchrigor.cli.plain_columns import columns_of, values_of
 from benchrigor.errors import InvalidInput
@@ -126,7 +126,7 @@ def _cells(source: str, columns: Sequence[str | None], by: str | None = None) ->
     raw = _bytes(source, name)
     if (
         by is None
-        and not (ignored_lines() or rows_wanted())
+        and not (ignored_lines() or rows_to_read())
         and (plain := _plain(raw, columns, name) or _plain_lines(raw, columns, name))
     ):
         return plain
@@ -153,7 +153,7 @@ def _plain(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
         return []
     try:
         table = _table(text, wanted, None, name)
-    except InvalidInput:  # the careful reader says what is wrong, of the whole file
+    except InvalidInput:  # the careful reader names the problem, of the whole file
         return []
     start, row = table.rows[0]
     beside = [row[index + 1].strip() for index in table.indices if index + 1 < len(row)]
@@ -207,7 +207,7 @@ def _from_json(
     found = parsed(text, name)
     if found.unfinished is not None:
         report_unfinished(name, *found.unfinished, is_used=False)
-    asked = [*columns, by, *(key for key, _ in rows_wanted())]
+    asked = [*columns, by, *(key for key, _ in rows_to_read())]
     lists = _lists_in(with_paths(found.data, asked), columns, by, name)
     for values in lists[: len(columns)]:
         for index, value in enumerate(values):
@@ -244,7 +244,7 @@ def _lists_in(
 ) -> list[list[Any]]:
     keys = [*columns, *([] if by is None else [by])]
     is_table = isinstance(data, list) and bool(data) and all(isinstance(r, dict) for r in data)
-    if not is_table and (rows_wanted() or skips_missing()):
+    if not is_table and (rows_to_read() or skips_missing()):
         raise InvalidInput(
             f"{name} holds plain lists, which --where and --missing skip do not select from: "
             "expected a list of objects, or CSV"
@@ -257,7 +257,7 @@ def _lists_in(
         return chosen
     if is_table:
         named = _chosen(keys, list(data[0]), name, "keys", by)
-        data = _objects_wanted(data, named[: len(columns)], name)
+        data = _choose_objects(data, named[: len(columns)], name)
         for index, row in enumerate(data):
             for key in named:
                 if key not in row:
@@ -269,12 +269,12 @@ def _lists_in(
     return [data]
 
 
-def _objects_wanted(
+def _choose_objects(
     rows: Sequence[Mapping[str, Any]], readings: Sequence[str], name: str
 ) -> Sequence[Mapping[str, Any]]:
     """Return the objects that --where and --missing leave, one at least."""
     kept = rows
-    for key, value in rows_wanted():
+    for key, value in rows_to_read():
         _chosen([key], list(rows[0]), name, "keys", None, flag="--where")
         kept = [row for row in kept if str(row.get(key)) == value]
     if skips_missing():
@@ -320,7 +320,7 @@ def _table(text: str, wanted: Sequence[str | None], by: str | None, name: str) -
             "leave a header of numbers out with --ignore-lines"
         )
     numbers = [str(number) for number in range(len(first))]
-    # Of columns of the same name only the number tells which is meant.
+    # Of columns of the same name only the number says which is meant.
     times = Counter(first)
     columns = [
         cell if has_header and times[cell] == 1 else number
@@ -342,7 +342,7 @@ def _from_csv(
 ) -> list[list[Any]]:
     table = _table(text, wanted, by, name)
     rows, cells = table.rows, list[list[Any]]()
-    for key, value in rows_wanted():
+    for key, value in rows_to_read():
         at = table.columns.index(
             _chosen([key], table.columns, name, "columns", None, flag="--where")[0]
         )

@@ -25,14 +25,14 @@ def compared_files(
 ) -> SuiteComparison:
     """Compare files with the first one; ``pattern`` is searched for in the names."""
     suites = dict(
-        zip(_short([file for file, _ in files]), (_named(runs) for _, runs in files), strict=True)
+        zip(_short([file for file, _ in files]), (_by_name(runs) for _, runs in files), strict=True)
     )
     if pattern is not None:
-        suites = _filtered(suites, pattern)
+        suites = _filter_suites(suites, pattern)
     return compare_suites(suites, **options)
 
 
-def _named(runs: Sequence[RunRecord]) -> dict[str, RunRecord]:
+def _by_name(runs: Sequence[RunRecord]) -> dict[str, RunRecord]:
     """Return runs by their names; the second of a name is "name #2", as in other tables."""
     named, times = dict[str, RunRecord](), Counter[str]()
     for run in runs:
@@ -44,7 +44,7 @@ def _named(runs: Sequence[RunRecord]) -> dict[str, RunRecord]:
     return named
 
 
-def compiled(pattern: str | None) -> re.Pattern[str] | None:
+def compile_filter(pattern: str | None) -> re.Pattern[str] | None:
     """Compile what --filter says."""
     try:
         return None if pattern is None else re.compile(pattern)
@@ -54,7 +54,7 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
         ) from error
 
 
-def _filtered(
+def _filter_suites(
     suites: Mapping[str, Mapping[str, RunRecord]], pattern: re.Pattern[str]
 ) -> dict[str, dict[str, RunRecord]]:
     kept = {
@@ -81,7 +81,7 @@ def code_of_suites(suites: SuiteComparison, fail_on: str | None) -> ExitCode:
 
     Benchmarks that a file lacks are undecided: a change in them would go unseen.
     """
-    codes = [code_of_family(each, fail_on) for each in suites.families.values()]
+    codes = [code_of_family(family, fail_on) for family in suites.families.values()]
     codes += [
         _code_of_refusal(notice, fail_on)
         for notices in suites.refused.values()

@@ -1,4 +1,4 @@
-"""Tables that verbs write beside, or in place of, their report: Markdown and CSV."""
+"""Tables that verbs write next to, or in place of, their report: Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def is_replaced() -> bool:
 
 
 def write_tables(figures: Callable[[], Figures], say: Callable[[str], object]) -> None:
-    """Write the tables that were asked for; comes last, so that a failure loses nothing."""
+    """Write the tables that were asked for; comes last, so that a failure loses no output."""
     if not are_wanted():
         return
     from benchrigor.report.tables.figures import csv_of, markdown_of  # noqa: PLC0415  # slow to load

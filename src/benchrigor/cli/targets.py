@@ -41,8 +41,8 @@ def names_function(word: str) -> bool:
 
 
 def trailing_words(words: Sequence[str], *, several: bool = True) -> list[str]:
-    """Return what is wrong with what follows a function: further functions alone may."""
-    wrong = [each for each in words[1:] if not (several and names_function(each))]
+    """Return the problems with what follows a function: further functions alone may."""
+    wrong = [word for word in words[1:] if not (several and names_function(word))]
     expected = "nothing but functions" if several else "nothing"
     return [
         f"{each!r} follows the function {words[0]}, expected {expected}: functions take no "
@@ -62,7 +62,7 @@ def function_target(
 ) -> Workload:
     """Import ``module:function``, as ``python -m`` would in ``cwd``, and make it a workload.
 
-    With ``fresh``, a generator function starts anew in each round. ``batch`` calls of a function
+    With ``fresh``, a generator function starts again in each round. ``batch`` calls of a function
     make a reading; None chooses how many. One with an argument is given work amounts. A call, or a
     step of a generator, that lasts longer than ``timeout_s`` is ended.
     """
@@ -87,7 +87,7 @@ def search_first(folder: str) -> None:
 
 
 def imported(target: str, folder: str) -> Any:
-    """Import ``module:function``; what the import prints goes to stderr."""
+    """Import ``module:function``; the output of the import goes to stderr."""
     module_name, _, path = target.partition(":")
     search_first(folder)
     try:
@@ -160,7 +160,7 @@ def workload_of(record: RunRecord) -> Workload:
 def metrics_for(picks: Sequence[Pick], speed: Metric | None = None) -> tuple[Metric, ...]:
     """Return the metrics of a run: those picked from a command's output, and the wall time.
 
-    ``speed`` is the metric of rounds of various work, None where all are alike. It must be
+    ``speed`` is the metric of rounds of various work, None if all are the same. It must be
     satisfied unless readings of units of work are picked, which say more; other picks need not
     be. The time is the duration of a round then, and no metric.
     """
@@ -172,7 +172,7 @@ def metrics_for(picks: Sequence[Pick], speed: Metric | None = None) -> tuple[Met
         must_satisfy = not any(each.must_satisfy for each in picked.values())
         beside = replace(time_metric(), must_satisfy=must_satisfy)
         return (*picked.values(), *(() if TIME.name in picked else (beside,)))
-    refuse(*(_misnamed(pick, speed) for pick in picks))
+    refuse(*(_say_what_is_misnamed(pick, speed) for pick in picks))
     units = tuple(picked.pop(pick.metric) for pick in picks if pick.unit_readings)
     picked.pop(TIME.name, None)
     first = (*units, replace(speed, must_satisfy=not units))
@@ -184,8 +184,8 @@ def _unit_of(name: str) -> str:
     return TIME.unit if name == TIME.name else ""
 
 
-def _misnamed(pick: Pick, speed: Metric) -> Iterator[str]:
-    """Say what is wrong with the name of a pick where work varies."""
+def _say_what_is_misnamed(pick: Pick, speed: Metric) -> Iterator[str]:
+    """Name the problem with the name of a pick where work varies."""
     if pick.metric == speed.name:
         yield f"{str(pick)!r}: {speed.name!r} follows from work and duration; give another name"
     if pick.metric == TIME.name and (pick.unit_readings or pick.unit not in ("", TIME.unit)):

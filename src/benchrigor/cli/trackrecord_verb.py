@@ -14,7 +14,7 @@ from benchrigor.cli import options as shared
 from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.output import print_result, remark
 from benchrigor.cli.verb_help import Verb
-from benchrigor.layout import Part, joined, page, wrapped
+from benchrigor.layout import Part, join_pages, page, wrapped
 from benchrigor.model import RunRecord, TrackRecord, codec
 from benchrigor.model.decision import COMPLETE
 from benchrigor.model.text import counted
@@ -52,8 +52,8 @@ def track_record(name: str, store: Path | None, as_json: bool) -> None:
     """  # noqa: D301  # click wants the backspace itself
     records = track_records(pair_runs(_complete(shared.existing_store(store), name)))
     if records or as_json:
-        documents = [{**codec.encode(each), "share": each.share} for each in records]
-        text = partial(joined, map(_section, records))
+        documents = [{**codec.encode(record), "share": record.share} for record in records]
+        text = partial(join_pages, map(_section, records))
         print_result(text, as_json=as_json, track_records=documents)
     else:
         sentence = _NOTHING.format(of=f" of {name!r}" if name else "")

@@ -127,11 +127,11 @@ class Verb(click.Command):
         super().format_help_text(ctx, formatter)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the usual options, and the others where they are asked for."""
+        """Write the usual options, and the others if they are asked for."""
         usual, others = list[tuple[str, str]](), list[tuple[str, str]]()
-        for each in self.get_params(ctx):
-            if isinstance(each, click.Option) and (row := each.get_help_record(ctx)):
-                is_usual = not self.usual or {"--help", *self.usual}.intersection(each.opts)
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (row := param.get_help_record(ctx)):
+                is_usual = not self.usual or {"--help", *self.usual}.intersection(param.opts)
                 (usual if is_usual else others).append(row)
         with formatter.section("Options"):
             formatter.write_dl(usual)

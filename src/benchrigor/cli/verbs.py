@@ -38,8 +38,8 @@ class Verbs(click.Group):
             return None
         package = SIDE_SYSTEMS.get(name, "cli")
         module = import_module(f"benchrigor.{package}.{name.replace('-', '')}_verb")
-        commands = (each for each in vars(module).values() if isinstance(each, click.Command))
-        return next(each for each in commands if each.name == name)
+        commands = (var for var in vars(module).values() if isinstance(var, click.Command))
+        return next(command for command in commands if command.name == name)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the verbs of each task and their questions, without loading them."""
@@ -70,10 +70,10 @@ class Verbs(click.Group):
             flags = {f"--{each}": value for each, value in given.items()}
             ctx.default_map = {
                 name: {
-                    each.name: flags[flag]
-                    for each in verb.params
-                    for flag in each.opts
-                    if flag in flags and each.name is not None
+                    param.name: flags[flag]
+                    for param in verb.params
+                    for flag in param.opts
+                    if flag in flags and param.name is not None
                 }
             }
         return name, verb, rest
@@ -104,16 +104,16 @@ class Verbs(click.Group):
         try:
             return super().invoke(ctx)
         except (BenchrigorError, KeyboardInterrupt, click.UsageError) as error:
-            ctx.exit(self._told(error, ctx))
+            ctx.exit(self._report(error, ctx))
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE):
                 raise
             message = (
                 f"{error.strerror}: what is measured may keep files open, or limit their number"
             )
-            ctx.exit(self._told(WorkloadFailed(message), ctx))
+            ctx.exit(self._report(WorkloadFailed(message), ctx))
 
-    def _told(self, error: BaseException, ctx: click.Context) -> int:
+    def _report(self, error: BaseException, ctx: click.Context) -> int:
         """Say what went wrong, unless a signal ends that; return the exit code."""
         from benchrigor.cli.exits import report_failure  # noqa: PLC0415  # loads the model
 

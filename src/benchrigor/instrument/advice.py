@@ -108,7 +108,7 @@ def partition_kernels(
     times
         By name of a kernel, its seconds on a node of speed 1, over all instances.
     traffic
-        By the names of two kernels, what passes between them, in any unit. Both ways count alike,
+        By the names of two kernels, what passes between them, in any unit. Both ways count equally,
         and what a kernel passes to itself does not.
     nodes
         By name of a node, its speed: 2 takes half the seconds.
@@ -121,7 +121,7 @@ def partition_kernels(
     Returns
     -------
     KernelPartition
-        A node may be left without kernels, where there are few.
+        A node may be left without kernels, if there are few.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def partition_kernels(
     graph = _graph_of(times, between, nodes)
     best = _partition(graph, float(tolerance), int(seed))
     places = dict(zip(times, map([*nodes].__getitem__, best), strict=True))
-    return _described(places, times, between, nodes)
+    return _describe(places, times, between, nodes)
 
 
 def _exact(number: float) -> Fraction:
@@ -203,7 +203,7 @@ def _batch_advice(kernel: Kernel, bound: Fraction) -> BatchAdvice:
 
 
 def _fewest(dispatch: float, work: float, bound: Fraction) -> int | None:
-    """Return the fewest instances of a batch within the bound; None where no number is enough."""
+    """Return the fewest instances of a batch within the bound; None if no number is enough."""
     if dispatch <= 0.0:
         return 1
     if work <= 0.0:
@@ -226,7 +226,7 @@ class _Graph(NamedTuple):
 
 
 def _wrong_weights(name: str, given: object, of: str, *, zero: bool = False) -> Iterator[str]:
-    """Say what is wrong with numbers by name."""
+    """Name the problem with numbers by name."""
     if not isinstance(given, Mapping) or not given:
         yield f"{name} is {short(given)}, expected a mapping from the name of {of} to a number"
         return
@@ -237,7 +237,7 @@ def _wrong_weights(name: str, given: object, of: str, *, zero: bool = False) -> 
 
 
 def _wrong_traffic(traffic: object, times: object) -> Iterator[str]:
-    """Say what is wrong with traffic between kernels."""
+    """Name the problem with traffic between kernels."""
     if not isinstance(traffic, Mapping):
         yield f"traffic is {short(traffic)}, expected a mapping from two names to a number"
         return
@@ -273,15 +273,15 @@ def _partition(graph: _Graph, tolerance: float, seed: int) -> Ints:
     bisections = max(math.ceil(math.log2(nodes)), 1)  # one inside the other
     slack = (1.0 + tolerance) ** (1.0 / bisections) - 1.0
     starts = [_longest_first(graph)]
-    starts += [_bisected(graph, slack, seed + each) for each in range(_BISECTED)]
+    starts += [_bisect(graph, slack, seed + each) for each in range(_BISECTED)]
     if kernels + nodes <= _FEW:
         starts += [*np.random.default_rng(seed).integers(nodes, size=(_DRAWN, kernels))]
-        starts += [_refined(graph, start, 0.0) for start in starts]
+        starts += [_refine(graph, start, 0.0) for start in starts]
     most = (1.0 + tolerance) * _busiest(graph, np.array(starts)).min()
     # The first is balanced, and would take thousands of steps to a small cut.
-    parts = np.array([starts[0], *(_refined(graph, start, most) for start in starts[1:])])
+    parts = np.array([starts[0], *(_refine(graph, start, most) for start in starts[1:])])
     busiest = _busiest(graph, parts)
-    best: Ints = parts[_least(np.maximum(busiest, most), _cut(graph, parts), busiest)]
+    best: Ints = parts[_least(np.maximum(busiest, most), _traffic_between(graph, parts), busiest)]
     return best
 
 
@@ -303,7 +303,7 @@ def _longest_first(graph: _Graph) -> Ints:
     return part
 
 
-def _bisected(graph: _Graph, slack: float, seed: int) -> Ints:
+def _bisect(graph: _Graph, slack: float, seed: int) -> Ints:
     """Bisect kernels and nodes together by METIS, until there is one node.
 
     METIS is asked for two sides only: it prints a complaint where a side of more is empty.
@@ -329,11 +329,11 @@ def _bisected(graph: _Graph, slack: float, seed: int) -> Ints:
     for side, first, speeds in ((0, 0, graph.speeds[:half]), (1, half, graph.speeds[half:])):
         own = np.flatnonzero(np.asarray(sides) == side)
         inner = _Graph(graph.times[own], graph.links[own][:, own], speeds)
-        part[own] = first + _bisected(inner, slack, seed)
+        part[own] = first + _bisect(inner, slack, seed)
     return part
 
 
-def _refined(graph: _Graph, part: Ints, most: float) -> Ints:
+def _refine(graph: _Graph, part: Ints, most: float) -> Ints:
     """Let two kernels of different nodes change places, the best first, as long as that helps.
 
     What counts is the load of the busiest node where it exceeds ``most``, then the cut, then that
@@ -385,13 +385,13 @@ def _busiest(graph: _Graph, parts: Ints) -> Floats:
     return np.asarray(np.max(loads, axis=0), dtype=np.float64)
 
 
-def _cut(graph: _Graph, parts: Ints) -> Ints:
+def _traffic_between(graph: _Graph, parts: Ints) -> Ints:
     """Return the traffic between the nodes of each partition, both ways."""
     links = graph.links.tocoo()
     return np.asarray((parts[:, links.row] != parts[:, links.col]) @ links.data)
 
 
-def _described(
+def _describe(
     places: Mapping[str, str],
     times: Mapping[str, float],
     between: _Traffic,

@@ -32,8 +32,8 @@ def node_rows(views: Iterable[NodeView]) -> list[tuple[str, ...]]:
     ['a:9560: no answer']
     """
     return [
-        (_name(each), str(each.condition), *(shortened(cell, _WIDEST) for cell in _figures(each)))
-        for each in views
+        (_name(view), str(view.condition), *(shortened(cell, _WIDEST) for cell in _figures(view)))
+        for view in views
     ]
 
 
@@ -53,7 +53,7 @@ def node_notes(views: Iterable[NodeView]) -> list[str]:
 def _alarms(view: NodeView) -> list[str]:
     alarms = view.report.alarms if view.report else ()
     more = len(alarms) - _MOST_ALARMS
-    told = [str(each) for each in alarms[:_MOST_ALARMS]]
+    told = [str(alarm) for alarm in alarms[:_MOST_ALARMS]]
     return [*told, f"and {many(more, 'more alarm')}"] if more > 0 else told
 
 

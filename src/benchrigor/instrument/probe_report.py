@@ -13,7 +13,7 @@ from benchrigor.report.notice_lines import marked
 
 _WORK = ".work"
 _LONGEST_LIST = 4  # kernels that the row of a node names
-_LONGEST_NAME = 24  # characters of a node, so that its kernels have room beside it
+_LONGEST_NAME = 24  # characters of a node, so that its kernels have room next to it
 
 
 def probe_table(
@@ -47,9 +47,9 @@ def probe_table(
     """
     refuse(wrong_share("batch_above", batch_above))
     kernels = [
-        (each, readings.get(f"{name}{_WORK}"))
-        for name, each in readings.items()
-        if each.count and not (name.endswith(_WORK) and name.removesuffix(_WORK) in readings)
+        (reading, readings.get(f"{name}{_WORK}"))
+        for name, reading in readings.items()
+        if reading.count and not (name.endswith(_WORK) and name.removesuffix(_WORK) in readings)
     ]
     all_s = sum(_self_s(each, work) for each, work in kernels)
     return tuple(_row(each, work, all_s, batch_above) for each, work in kernels)
@@ -112,12 +112,12 @@ def render_probes(readings: ProbeReadings, *, batch_above: float = BATCH_ABOVE) 
     head = ("kernel", "instances", "dispatch", "work", "total", "share", "in dispatch", "probe")
     lines = table([head, *map(_cells, rows)], "<>>>>>>>")
     lines += _quantiles(readings.values())
-    cost_s = sum(each.own_cost_s * each.instances for each in rows)
+    cost_s = sum(row.own_cost_s * row.instances for row in rows)
     elapsed = (
         f"{percent(cost_s / readings.elapsed_s, digits=2)} of {show_duration(readings.elapsed_s)}"
     )
     lines += ["", *wrapped(f"Probes themselves took about {show_value(cost_s, 's')}, {elapsed}.")]
-    rejected = sum(each.rejected for each in readings.values())
+    rejected = sum(reading.rejected for reading in readings.values())
     lines += wrapped(f"Rejected events: {counted(rejected)}.") if rejected else []
     lines += [line for notice in readings.notices for line in marked(notice)]
     return page(lines)

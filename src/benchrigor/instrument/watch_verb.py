@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from benchrigor.cli.exits import ExitCode
-from benchrigor.cli.options import json_option, json_printed
+from benchrigor.cli.options import json_option, note_json
 from benchrigor.cli.output import say
 from benchrigor.cli.verb_help import Verb
 from benchrigor.instrument.data.node import NodeCondition, NodeView
@@ -97,15 +97,15 @@ def _print(views: Sequence[NodeView], *, as_json: bool) -> None:
     if as_json:
         document = {**codec.versions(), "nodes": codec.encode(views)}
         say(json.dumps(document, allow_nan=False))
-        json_printed()
+        note_json()
         return
     from rich.console import Console  # noqa: PLC0415  # for people only
     from rich.text import Text  # noqa: PLC0415  # likewise
 
     console = Console()
     console.print(_table(views))
-    for each in node_notes(views):
-        console.print(Text(each))
+    for note in node_notes(views):
+        console.print(Text(note))
 
 
 def screen(views: Sequence[NodeView], height: int) -> Group:
@@ -145,6 +145,6 @@ def _is_calm(view: NodeView) -> bool:
 
 
 def _exit_code(views: Sequence[NodeView]) -> ExitCode:
-    if all(each.condition is not NodeCondition.WELL for each in views):
+    if all(view.condition is not NodeCondition.WELL for view in views):
         return ExitCode.NOTHING_MEASURED
     return ExitCode.RESULT if all(map(_is_calm, views)) else ExitCode.TARGET_MISSED

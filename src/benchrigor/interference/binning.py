@@ -24,7 +24,7 @@ _Small = npt.NDArray[np.unsignedinteger]
 
 
 class Quantiser:
-    """A growing column of numbers, kept exactly up to so many distinct values, else in bins.
+    """A growing column of numbers, kept exactly up to that many distinct values, else in bins.
 
     The two nearest bins are merged at their weighted mean, and values already kept move with them.
     Merging in blocks takes half a microsecond a value, and up to 256 bins 1.3 bytes.
@@ -59,8 +59,8 @@ class Quantiser:
 
     def values(self) -> Floats:
         """Return all values in order, as their bins have them now; shape (n,)."""
-        # Pending values are merged for the answer only: looking often changes nothing.
-        centroids, _, moved, last = self._merged()
+        # Pending values are merged for the answer only: looking often has no effect.
+        centroids, _, moved, last = self._merge()
         parts = [centroids[last]]
         for before, indices in reversed(self._blocks):
             parts.append(centroids[moved[indices]])
@@ -69,12 +69,12 @@ class Quantiser:
 
     def _pack(self) -> None:
         """Move the pending values into a block of their own."""
-        self._centroids, self._weights, moved, indices = self._merged()
+        self._centroids, self._weights, moved, indices = self._merge()
         small = np.uint8 if self._most <= 256 else np.uint16
         self._blocks.append((moved.astype(small), indices.astype(small)))
         self._pending = array("d")
 
-    def _merged(self) -> tuple[Floats, Floats, _Indices, _Indices]:
+    def _merge(self) -> tuple[Floats, Floats, _Indices, _Indices]:
         """Return centroids, weights, and the bins of old centroids and of pending values."""
         known = self._centroids.size
         values = np.concatenate([self._centroids, self._pending])
@@ -98,7 +98,7 @@ def quantise(values: npt.ArrayLike, bins: int = 256) -> Floats:
     Returns
     -------
     numpy.ndarray
-        Shape (n,): the values themselves where no more than ``bins`` are distinct; else each is
+        Shape (n,): the values themselves if no more than ``bins`` are distinct; else each is
         the mean of those merged with it, nearest first, by distance over the smaller size.
 
     Raises

@@ -31,8 +31,8 @@ from benchrigor.stats.interference.grouping import (
     concatenate,
     group_by_code,
     group_codes,
-    undelayed,
     volumes_as_computation,
+    without_delay,
 )
 from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.one_run import differing_columns, profile_interference
@@ -52,7 +52,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     The groups are common to all runs, the thresholds each run's own. A segment beyond its
     threshold counts as the mean of the others of its group and run. The duration is the mean over
     runs, and its interval covers how runs differ (placement, frequency, interference that slows
-    all segments alike).
+    all segments equally).
 
     Parameters
     ----------
@@ -92,25 +92,23 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     (5.75, 3)
     """
     check_confidence(confidence)
-    runs = _checked(as_profiles(profiles))
+    runs = _check(as_profiles(profiles))
     whole = concatenate(volumes_as_computation(runs))
     codes, _ = group_codes(whole)
     groups = group_by_code(codes, fewest=1)
     features = groups.features(whole)
-    medians_s = groups.medians(groups.sorted(undelayed(whole, groups.order)))
-    stops = np.cumsum([each.n for each in runs])[:-1]
+    medians_s = groups.medians(groups.sorted(without_delay(whole, groups.order)))
+    stops = np.cumsum([run.n for run in runs])[:-1]
     group_of = np.split(np.searchsorted(groups.codes, codes), stops)
     _check_work(group_of, medians_s, features)
-    interferences = tuple(profile_interference(each) for each in runs)
+    interferences = tuple(profile_interference(run) for run in runs)
     cleaned = [_clean(*each, len(features)) for each in zip(runs, group_of, strict=True)]
-    means_s = np.array([each.means_s for each in cleaned])
+    means_s = np.array([profile.means_s for profile in cleaned])
     return Composite(
-        duration=combine_values([each.total_s for each in cleaned], confidence),
+        duration=combine_values([profile.total_s for profile in cleaned], confidence),
         groups=tuple(
             CompositeGroup(
-                n=int(groups.sizes[g]),
-                **features[g],
-                duration=_estimate(means_s[:, g], confidence),
+                n=int(groups.sizes[g]), **features[g], duration=_estimate(means_s[:, g], confidence)
             )
             for g in np.argsort(-medians_s * groups.sizes, kind="stable").tolist()
             if groups.sizes[g] >= MIN_IN_GROUP
@@ -119,7 +117,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
         notices=(
             *_doubtful_runs(interferences),
             *_natural_tail(interferences),
-            *_unclustered(cleaned),
+            *_say_what_is_unclustered(cleaned),
         ),
     )
 
@@ -132,27 +130,27 @@ class _CleanRun(NamedTuple):
     means_s: Floats
 
 
-def _checked(runs: list[SegmentProfile]) -> list[SegmentProfile]:
-    """Return the runs, or raise where they cannot be compared, or are too few."""
+def _check(runs: list[SegmentProfile]) -> list[SegmentProfile]:
+    """Return the runs, or raise if they cannot be compared, or are too few."""
     problems: list[str] = []
     first_of: dict[str, int] = {}
     named = next((index for index, each in enumerate(runs) if each.program), 0)
-    for index, each in enumerate(runs):
+    for index, run in enumerate(runs):
         name = f"profiles[{index}]"
-        if each.run and first_of.setdefault(each.run, index) != index:
+        if run.run and first_of.setdefault(run.run, index) != index:
             problems.append(
-                f"{name} is of run {each.run!r} as profiles[{first_of[each.run]}] is: give each "
+                f"{name} is of run {run.run!r} as profiles[{first_of[run.run]}] is: give each "
                 "run once, its processes merged"
             )
-        if each.program and each.program != runs[named].program:
+        if run.program and run.program != runs[named].program:
             problems.append(
-                f"{name} is of program {each.program!r}, profiles[{named}] of "
+                f"{name} is of program {run.program!r}, profiles[{named}] of "
                 f"{runs[named].program!r}: give runs of one program"
             )
-        if not each.duration_s.any():
+        if not run.duration_s.any():
             problems.append(f"{name}: duration_s sums to 0, expected some time")
         kinds = ("computation", "nominal")
-        problems += differing_columns(name, each, "profiles[0]", runs[0], kinds)
+        problems += differing_columns(name, run, "profiles[0]", runs[0], kinds)
     refuse(problems)
     if len(runs) < _MIN_RUNS:
         sentence = f"There are {many(len(runs), 'run')}, expected {_MIN_RUNS} at least."
@@ -196,7 +194,7 @@ def _clean(profile: SegmentProfile, group_of: Ints, count: int) -> _CleanRun:
     all_means_s = np.full(count, np.nan)
     all_means_s[group_of[groups.order[groups.starts]]] = means_s
     loose = np.delete(np.arange(profile.n), groups.order)
-    unclustered_s = float(undelayed(profile, loose).sum())
+    unclustered_s = float(without_delay(profile, loose).sum())
     return _CleanRun(float(means_s @ groups.sizes) + unclustered_s, unclustered_s, all_means_s)
 
 
@@ -234,11 +232,11 @@ def _natural_tail(runs: Sequence[Interference]) -> Iterator[Notice]:
         yield Notice.note(Code.NATURAL_TAIL, sentence, flagged_percent=percent, limit_percent=limit)
 
 
-def _unclustered(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
+def _say_what_is_unclustered(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
     """Say how much time is in segments of no group."""
-    unclustered_s = sum(each.unclustered_s for each in cleaned)
+    unclustered_s = sum(profile.unclustered_s for profile in cleaned)
     if unclustered_s:
-        percent = 100.0 * unclustered_s / sum(each.total_s for each in cleaned)
+        percent = 100.0 * unclustered_s / sum(profile.total_s for profile in cleaned)
         make = Notice.warning if percent > MATERIAL else Notice.note
         sentence = (
             f"{percent:.2g}% of the time is in segments with fewer than {MIN_IN_GROUP - 1} "

@@ -23,15 +23,11 @@ from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
 from benchrigor.interference.picture import plot_interference
 from benchrigor.interference.report import render_composite, render_interference
-from benchrigor.layout import joined
+from benchrigor.layout import join_pages
 from benchrigor.model import Code, Interference, RunRecord, SegmentProfile, codec
 from benchrigor.model.checks import refuse
-from benchrigor.report.lost_time_text import (
-    Pressure,
-    pressure_of_profile,
-    pressure_of_run,
-)
-from benchrigor.session.conditions.red_rounds import measured_interference, vouched_for
+from benchrigor.report.lost_time_text import Pressure, pressure_of_profile, pressure_of_run
+from benchrigor.session.conditions.red_rounds import check_light, measured_interference
 
 T = TypeVar("T")
 
@@ -57,9 +53,7 @@ class _Run:
     "for each of its processes.",
 )
 @click.option(
-    "--composite",
-    is_flag=True,
-    help="One profile of all runs, free of instantaneous interference.",
+    "--composite", is_flag=True, help="One profile of all runs, free of instantaneous interference."
 )
 @shared.store_option
 @shared.details_option
@@ -140,7 +134,7 @@ def _read_runs(sources: Sequence[str], store: Path | None) -> list[_Run]:
             processes[key] = {}
             runs.append(processes[key])
         processes[key][source] = profile
-    return [each if isinstance(each, _Run) else _run_of(each) for each in runs]
+    return [run if isinstance(run, _Run) else _run_of(run) for run in runs]
 
 
 def _load(source: str) -> SegmentProfile:
@@ -157,14 +151,14 @@ def _load(source: str) -> SegmentProfile:
 def _of_record(record: RunRecord, source: str) -> Interference:
     """Return the interference of a session, of an older record from its rounds."""
     estimate = record.interference or measured_interference(record.counted_rounds)
-    estimate = vouched_for(estimate, record.analyses)
+    estimate = check_light(estimate, record.analyses)
     if estimate is None:
         raise InvalidInput(
             f"{source} has no interference: nothing measured how long its rounds waited for a "
             "processor, expected a run that `benchrigor run` made, on Linux"
         )
     # A session cannot be given a reference.
-    notices = tuple(each for each in estimate.notices if each.code is not Code.NO_REFERENCE)
+    notices = tuple(notice for notice in estimate.notices if notice.code is not Code.NO_REFERENCE)
     return replace(estimate, notices=notices)
 
 
@@ -211,7 +205,7 @@ def _estimate(run: _Run, reference: SegmentProfile | None) -> Interference:
 
 def _check_picture(picture: Path | None, runs: Sequence[_Run], *, composite: bool) -> None:
     if picture and (composite or len(runs) > 1 or runs[0].profile is None):
-        names = ", ".join(each.name for each in runs) + (", --composite" if composite else "")
+        names = ", ".join(run.name for run in runs) + (", --composite" if composite else "")
         raise InvalidInput(f"--plot draws the segment profile of one run, found {names}")
 
 
@@ -226,16 +220,16 @@ def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference], *, as_j
         render_interference(each, name=run.name, pressure=run.pressure, whole=whole)
         for run, each in pairs
     )
-    print_result(lambda: joined(texts), as_json=as_json, runs=rows)
+    print_result(lambda: join_pages(texts), as_json=as_json, runs=rows)
 
 
 def _print_composite(runs: Sequence[_Run], *, as_json: bool) -> None:
-    profiles = [each.profile for each in runs if each.profile is not None]
+    profiles = [run.profile for run in runs if run.profile is not None]
     if len(profiles) < len(runs):
-        others = ", ".join(each.name for each in runs if each.profile is None)
+        others = ", ".join(run.name for run in runs if run.profile is None)
         raise InvalidInput(f"--composite is for segment profiles, found {others}")
-    composite = _of_files([each.source for each in runs], stats.composite_profile, profiles)
-    names = [each.name for each in runs]
+    composite = _of_files([run.source for run in runs], stats.composite_profile, profiles)
+    names = [run.name for run in runs]
     program, whole = profiles[0].program, shared.wants_details()
     text = partial(render_composite, composite, name=program, runs=names, whole=whole)
     fields = {"names": names, **codec.encode(composite)}

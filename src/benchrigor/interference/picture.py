@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _MOST_GROUPS = 20
 _MOST_DOTS = 4000  # More dots become an image in the file, which would grow with them
-_WIDE = 20.0  # A longest segment of so many medians makes the axis logarithmic
+_WIDE = 20.0  # A longest segment of that many medians makes the axis logarithmic
 _TIME = "time in segments (s)"
 # Dark enough for text.
 _LIGHTS = {Light.GREEN: "#007a57", Light.YELLOW: "#8a6d00", Light.RED: "#b3261e"}
@@ -48,7 +48,7 @@ def plot_interference(
 
     Each dot is a segment, at the time at which it began, at the height of its duration without
     measured delay; those of no group are paler. Short lines at the right edge are the thresholds
-    of the groups with most excess. Measured delay is drawn below, where there is any.
+    of the groups with most excess. Measured delay is drawn below, if there is any.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def plot_interference(
         style = {**DOTS, "markersize": size, "color": color, "rasterized": profile.n > _MOST_DOTS}
         shown = label if chosen.any() else None
         axes.plot(began_s[chosen], own_s[chosen], label=shown, **style)
-    highest_s = [each.threshold_s for each in interference.groups[:_MOST_GROUPS]]
+    highest_s = [group.threshold_s for group in interference.groups[:_MOST_GROUPS]]
     edge = axes.get_yaxis_transform()
     axes.hlines(highest_s, 0.98, 1.0, NUMBER, linewidth=1.2, transform=edge, label="threshold")
     _scale(axes, own_s)
@@ -113,7 +113,7 @@ def _show_tick(seconds: float, _position: object) -> str:
 
 
 def _write(axes: Axes, interference: Interference, title: str) -> None:
-    """Write title and light above the axes, and the legend beside them."""
+    """Write title and light above the axes, and the legend next to them."""
     entitle(axes, title)
     doubtful = " (doubtful)" if warnings_of(interference) else ""
     shown = f"{show_total(interference)}: {show_parts(interference)}{doubtful}"

@@ -26,7 +26,7 @@ from benchrigor.stats.interference.grouping import DIVERSE, merge_columns
 from benchrigor.stats.interference.one_run import differing_columns
 
 _BINS = 512
-_LONGEST = 32  # characters of a combination: a table has room for it beside its figures
+_LONGEST = 32  # characters of a combination: a table has room for it next to its figures
 _KINDS = ("computation", "nominal", "delays", "evidence")
 
 _Columns = npt.NDArray[Any]  # one column of each process, shape (processes, n)
@@ -46,7 +46,7 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
         For each segment:
 
         - duration and computation: the median of the processes;
-        - each nominal column: the value, where all processes agree. A column of which some
+        - each nominal column: the value, if all processes agree. A column of which some
           segments differ becomes text, the values in the order of the processes: "4,096 ×3 |
           8,192". A long one is cut, with a mark of the rest: "4,096 | 8,192 | 64 | 4,0… #5f2c81d0".
           Numbers with more than 512 combinations are summed instead, as are those of bytes with
@@ -74,17 +74,17 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
     >>> merge_processes(ranks).computation
     {'work': array([20., 20.])}
     """
-    processes = sorted(_checked(as_profiles(profiles)), key=lambda each: each.process)
+    processes = sorted(_check(as_profiles(profiles)), key=lambda each: each.process)
     first = processes[0]
     if len(processes) == 1:
         return first
 
-    facts = _join_facts([each.facts for each in processes])
+    facts = _join_facts([process.facts for process in processes])
     return SegmentProfile(
-        duration_s=np.median([each.duration_s for each in processes], axis=0),
+        duration_s=np.median([process.duration_s for process in processes], axis=0),
         computation=merge_columns(processes, "computation", _medians),
         nominal={
-            name: _combine([each.nominal[name] for each in processes], name.endswith("bytes"))
+            name: _combine([process.nominal[name] for process in processes], name.endswith("bytes"))
             for name in first.nominal
         },
         delays=_longest_delays(processes),
@@ -110,8 +110,8 @@ def as_profiles(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
     return listed
 
 
-def _checked(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
-    """Return the profiles, or raise where they are not of different processes of one run."""
+def _check(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
+    """Return the profiles, or raise if they are not of different processes of one run."""
     if not profiles:
         raise InvalidInput("profiles is empty, expected one of each process")
     names = [f"profiles[{index}] (process {each.process})" for index, each in enumerate(profiles)]
@@ -121,27 +121,27 @@ def _checked(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
         if profiles[one].process == profiles[other].process
     ]
     first = profiles[0]
-    for name, each in zip(names[1:], profiles[1:], strict=True):
-        if (each.run, each.processes) != (first.run, first.processes):
+    for name, profile in zip(names[1:], profiles[1:], strict=True):
+        if (profile.run, profile.processes) != (first.run, first.processes):
             problems.append(
-                f"{name} is of {each.processes} of run {each.run!r}, {names[0]} of "
+                f"{name} is of {profile.processes} of run {profile.run!r}, {names[0]} of "
                 f"{first.processes} of run {first.run!r}: give those of one run only"
             )
-        if each.n != first.n:
+        if profile.n != first.n:
             problems.append(
-                f"{name} has {each.n} segments, {names[0]} {first.n}: cut segments only where all "
-                "processes pass"
+                f"{name} has {profile.n} segments, {names[0]} {first.n}: cut segments only where "
+                "all processes pass"
             )
-        problems += differing_columns(name, each, names[0], first, _KINDS)
+        problems += differing_columns(name, profile, names[0], first, _KINDS)
     refuse(problems)
     return profiles
 
 
 def _medians(columns: Sequence[_Columns]) -> _Columns:
-    return np.asarray(np.median(_binned(np.array(columns)), axis=0))
+    return np.asarray(np.median(_merge_into_bins(np.array(columns)), axis=0))
 
 
-def _binned(columns: _Columns) -> _Columns:
+def _merge_into_bins(columns: _Columns) -> _Columns:
     """Merge the values of all processes into the program's bins; strings stay."""
     if columns.dtype.kind == "U" or np.unique(columns).size <= _BINS:
         return columns
@@ -152,7 +152,7 @@ def _combine(of_processes: Sequence[_Columns], volumes: bool) -> _Columns:
     """Return the combination of the processes' values in each segment."""
     columns = np.array(of_processes)
     agree = (columns == columns[0]).all(axis=0)
-    columns = _binned(columns)
+    columns = _merge_into_bins(columns)
     if agree.all():
         return np.asarray(columns[0])
     codes: npt.NDArray[np.int64] = np.zeros(agree.size, dtype=np.int64)
@@ -162,19 +162,19 @@ def _combine(of_processes: Sequence[_Columns], volumes: bool) -> _Columns:
     _, first = np.unique(codes, return_index=True)
     most = min(_BINS, DIVERSE * agree.size) if volumes else _BINS
     if columns.dtype.kind != "U" and first.size > most:
-        return _binned(columns.sum(axis=0))
-    names = [_shown(columns[:, place].tolist()) for place in first.tolist()]
+        return _merge_into_bins(columns.sum(axis=0))
+    names = [_show_values(columns[:, place].tolist()) for place in first.tolist()]
     times = Counter(names)
     names = [
-        each if times[each] == 1 else f"{each} #{code}"  # numbers that look alike, or a hash
-        for code, each in enumerate(names)
+        name if times[name] == 1 else f"{name} #{code}"  # numbers that look alike, or a hash
+        for code, name in enumerate(names)
     ]
     return np.array(names)[codes]
 
 
-def _shown(values: Sequence[str | float]) -> str:
+def _show_values(values: Sequence[str | float]) -> str:
     """Show the values of all processes, in their order, the same for the same in any run."""
-    shown = [each if isinstance(each, str) else f"{each:,.9g}" for each in values]
+    shown = [value if isinstance(value, str) else f"{value:,.9g}" for value in values]
     runs = [(each, len(list(same))) for each, same in groupby(shown)]
     if len(runs) == 1:
         return shown[0]
@@ -190,7 +190,7 @@ def _longest_delays(profiles: Sequence[SegmentProfile]) -> dict[str, Floats]:
     names = list(profiles[0].delays)
     if not names:
         return {}
-    delays = np.array([[each.delays[name] for name in names] for each in profiles])
+    delays = np.array([[profile.delays[name] for name in names] for profile in profiles])
     latest = delays.sum(axis=1).argmax(axis=0)
     return dict(zip(names, delays[latest, :, np.arange(latest.size)].T, strict=True))
 
@@ -198,9 +198,9 @@ def _longest_delays(profiles: Sequence[SegmentProfile]) -> dict[str, Floats]:
 def _join_facts(facts: Sequence[Facts]) -> Facts:
     """Return facts that all share, the largest of numbers that differ, a list of all else."""
     joined: dict[str, str | int | float | bool | None] = {}
-    for name in dict.fromkeys(name for each in facts for name in each):
-        values = list(dict.fromkeys(each[name] for each in facts if each.get(name) is not None))
-        numbers = [each for each in values if not isinstance(each, str | bool | None)]
+    for name in dict.fromkeys(name for fact in facts for name in fact):
+        values = list(dict.fromkeys(fact[name] for fact in facts if fact.get(name) is not None))
+        numbers = [value for value in values if not isinstance(value, str | bool | None)]
         if len(values) > 1:
             values = [max(numbers) if len(numbers) == len(values) else ", ".join(map(str, values))]
         joined[name] = values[0] if values else None

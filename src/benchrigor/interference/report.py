@@ -47,7 +47,7 @@ def render_interference(
     pressure: Pressure | None = None,
     whole: bool = True,
 ) -> str:
-    """Return the interference of a run as plain text, at most 79 columns wide.
+    """Return the interference of a run as plain text, up to 79 columns wide.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def render_interference(
         Of the run; empty for no title.
     pressure
         Share of the time for which tasks of the machine waited, by resource ("cpu", "io", "memory")
-        and "some" or "full"; None where it is not known.
+        and "some" or "full"; None if it is not known.
     whole
         Whether with how the light came about, notes and codes; else only what a reader needs.
 
@@ -76,9 +76,9 @@ def render_interference(
     rows = {
         "light": [light, show_reliability(interference)],
         "": [_probability(interference)] if whole else [],
-        "measured": [_measured(interference)],
+        "measured": [_show_measured(interference)],
         "pressure": [show_pressure(pressure or {})] if whole else [],
-        "estimated": _estimated(interference),
+        "estimated": _show_estimates(interference),
         "continuous": [continuous] if whole or continuous != _ALONE else [],
         "unclustered": [f"{unclustered:.1f}% of the time, in groups of too few segments"] * whole,
         "computation": _compared_by(interference.groups),
@@ -96,7 +96,7 @@ def render_interference(
 def render_composite(
     composite: Composite, *, name: str = "", runs: Sequence[str] = (), whole: bool = True
 ) -> str:
-    """Return the composite of several runs as plain text, at most 79 columns wide.
+    """Return the composite of several runs as plain text, up to 79 columns wide.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def render_composite(
         Whether with notes and codes.
     """
     names = runs or [str(number) for number in range(1, len(composite.runs) + 1)]
-    lights = Counter(each.light for each in composite.runs)
+    lights = Counter(run.light for run in composite.runs)
     counts = ", ".join(f"{lights[light]} {light}" for light in Light if lights[light])
     header = ("run", "light", "lost", "measured", "estimated", "duration")
     return page(
@@ -152,7 +152,7 @@ def show_parts(interference: Interference) -> str:
 
 
 def show_reliability(interference: Interference) -> str:
-    """Show next to the light that there are warnings; empty where there are none."""
+    """Show next to the light that there are warnings; empty if there are none."""
     number = len(warnings_of(interference))
     return f"doubtful: {many(number, 'warning')} below" if number else ""
 
@@ -161,10 +161,10 @@ def warnings_of(interference: Interference) -> tuple[Notice, ...]:
     """Return the Notices that weaken the light, and why it is unknown."""
     is_unknown = interference.light is Light.UNKNOWN
     return tuple(
-        each
-        for each in interference.notices
-        if each.severity is not Severity.NOTE
-        or (is_unknown and each.code is Code.DELAY_NOT_MEASURED)
+        notice
+        for notice in interference.notices
+        if notice.severity is not Severity.NOTE
+        or (is_unknown and notice.code is Code.DELAY_NOT_MEASURED)
     )
 
 
@@ -175,9 +175,9 @@ def is_estimated(interference: Interference) -> bool:
 
 def describe_groups(groups: Sequence[Group]) -> list[str]:
     """Describe groups by nominal features that differ, and by computation where these are equal."""
-    names = dict.fromkeys(name for each in groups for name in each.nominal)
-    differing = [name for name in names if len({each.nominal.get(name) for each in groups}) > 1]
-    nominal = [tuple(each.nominal.get(name) for name in differing) for each in groups]
+    names = dict.fromkeys(name for group in groups for name in group.nominal)
+    differing = [name for name in names if len({group.nominal.get(name) for group in groups}) > 1]
+    nominal = [tuple(group.nominal.get(name) for name in differing) for group in groups]
     times = Counter(nominal)
     nothing = "nothing else" if differing else "all segments"
     return [
@@ -218,14 +218,14 @@ def _probability(interference: Interference) -> str:
     return f"probability of high interference {shown}; yellow is {yellow:.2f} to {red:.2f}"
 
 
-def _measured(interference: Interference) -> str:
+def _show_measured(interference: Interference) -> str:
     if not interference.is_measured:
         return "no delay was measured, and none is in the light"
     sources = ", ".join(f"{name} {share:.1f}%" for name, share in interference.delays.items())
     return f"{interference.measured_percent:.1f}% delay{f': {sources}' if sources else ''}"
 
 
-def _estimated(interference: Interference) -> list[str]:
+def _show_estimates(interference: Interference) -> list[str]:
     segments = many(interference.n, "segment")
     if not is_estimated(interference):
         return [f"nothing could be estimated of {segments}"]
@@ -240,7 +240,7 @@ def _continuous(interference: Interference) -> str:
     percent = interference.continuous_percent
     if percent is not None:
         return f"{percent:+z.1f}% against the reference, and not in the light"
-    differs = any(each.code is Code.REFERENCE_DIFFERS for each in interference.notices)
+    differs = any(notice.code is Code.REFERENCE_DIFFERS for notice in interference.notices)
     return "unknown: the reference does not match" if differs else _ALONE
 
 

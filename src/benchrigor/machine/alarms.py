@@ -102,7 +102,7 @@ class Alarms:
         """
         checked = checked_thresholds(tables_of(thresholds))
         with self._lock:
-            before = {each.code for each in self._thresholds}
+            before = {threshold.code for threshold in self._thresholds}
             codes = {each.code for each in checked if each.enabled}
             self._thresholds, self._since = checked, {}
             self.unjudged = dict.fromkeys(codes, "nothing of it was told yet")
@@ -116,7 +116,7 @@ class Alarms:
     def tell(self, state: Status | Health, now_s: float) -> None:
         """Judge a state; raise and clear alarms.
 
-        What a state does not hold changes nothing, so that statuses may be told often and health
+        What a state does not hold has no effect, so that statuses may be told often and health
         now and then.
 
         Parameters
@@ -135,14 +135,14 @@ class Alarms:
             raise InvalidInput(f"state is {short(state)}, expected a Status or a Health")
         if not (is_number(now_s) and math.isfinite(now_s)):
             raise InvalidInput(f"now_s is {short(now_s)}, expected a finite number of seconds")
-        samples = {each.name: each for each in state.samples}
+        samples = {sample.name: sample for sample in state.samples}
         with self._lock:
             found = [
-                self._judge(each, samples, state.at, now_s)
-                for each in self._thresholds
-                if each.enabled
+                self._judge(threshold, samples, state.at, now_s)
+                for threshold in self._thresholds
+                if threshold.enabled
             ]
-        self._announce(each for each in found if each is not None)
+        self._announce(alarm for alarm in found if alarm is not None)
 
     def standing(self) -> tuple[Alarm, ...]:
         """Return the alarms that stand now, the oldest first, with their latest figures."""
@@ -190,7 +190,7 @@ class Alarms:
                     f"{MOST_CODES} codes of alarms were used, and {code!r} is another: say in "
                     "evidence what differs"
                 )
-            known = {each.code: each.sentence for each in self._thresholds}
+            known = {threshold.code: threshold.sentence for threshold in self._thresholds}
             alarm = Alarm(
                 code=code,
                 sentence=sentence or (standing.sentence if standing else known.get(code, code)),
@@ -202,7 +202,7 @@ class Alarms:
         self._announce(changes)
 
     def clear(self, code: str) -> None:
-        """Clear an alarm; nothing happens where it does not stand."""
+        """Clear an alarm; nothing happens if it does not stand."""
         with self._lock:
             alarm = self._standing.get(code)
             changes = [self._change(alarm, is_standing=False)] if alarm else []
@@ -272,7 +272,7 @@ class Alarms:
 
 
 def _wrong_figures(sentence: object, evidence: Mapping[str, object]) -> list[str]:
-    """Return what is wrong with what is said of an alarm."""
+    """Return the problems with what is said of an alarm."""
     fits = len(evidence) <= MOST_EVIDENCE and all(
         _is_figure(value) and _is_line(f"{name}{value}") for name, value in evidence.items()
     )

@@ -64,9 +64,7 @@ def capabilities(*, full: bool = False, root: Path = ROOT) -> tuple[Capability, 
     found = tuple(_capability(name, reader, root) for name, reader in _READERS.items())
     if not full:
         return found
-    from benchrigor.machine.states.full_capabilities import (  # noqa: PLC0415  # psutil is slow
-        further_capabilities,
-    )
+    from benchrigor.machine.states.full_capabilities import further_capabilities  # noqa: PLC0415  # psutil is slow
 
     return (*found, *further_capabilities(root))
 
@@ -80,13 +78,13 @@ def provenance(
 ) -> Provenance:
     """Gather where, when and with what a run is made, in some 20 ms.
 
-    Git is asked for the commit around a folder, with "+dirty" behind it when tracked files differ
-    from the commit. The commit is None where git does not answer within a second.
+    Git is asked for the commit around a folder, with "+dirty" after it when tracked files differ
+    from the commit. The commit is None if git does not answer within a second.
 
     Parameters
     ----------
     sources
-        Files that hold what is measured, and words that say where in them it is.
+        Files that hold the measured code, and words that say where in them it is.
     folder
         Where it runs; None for the working directory.
     full
@@ -159,13 +157,13 @@ def _told_by_pyperf() -> dict[str, Any]:
 
 
 def _hash_of(sources: Iterable[Path | str]) -> str | None:
-    """Return a hash of the contents of files, and of words; None where no file can be read."""
+    """Return a hash of the contents of files, and of words; None if no file can be read."""
     found, hashed = False, hashlib.sha256()
-    for each in sources:
-        if isinstance(each, str):
-            hashed.update(each.encode())
+    for source in sources:
+        if isinstance(source, str):
+            hashed.update(source.encode())
             continue
-        with contextlib.suppress(OSError), each.open("rb") as file:
+        with contextlib.suppress(OSError), source.open("rb") as file:
             hashed.update(hashlib.file_digest(file, "sha256").digest())
             found = True
     return hashed.hexdigest()[:16] if found else None
@@ -215,11 +213,11 @@ def _cores(root: Path) -> str:
     allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)$", read_text(root / "proc/self/status"), re.M)
     if allowed is None:
         raise Unavailable(f"{root / 'proc/self/status'}: no line Cpus_allowed_list")
-    online = _count_listed(read_text(root / _CPUS / "online"))
-    return f"{_count_listed(allowed[1])} of {online}"
+    online = _count_cores(read_text(root / _CPUS / "online"))
+    return f"{_count_cores(allowed[1])} of {online}"
 
 
-def _count_listed(cores: str) -> int:
+def _count_cores(cores: str) -> int:
     """Count the cores of a list such as "0-3,8"."""
     ends = [part.partition("-") for part in cores.split(",")]
     return sum(int(last or first) - int(first) + 1 for first, _, last in ends)

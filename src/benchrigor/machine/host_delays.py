@@ -10,13 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchrigor.machine.kernel_files import (
-    ROOT,
-    Unavailable,
-    cgroup_folders,
-    open_file,
-    read_text,
-)
+from benchrigor.machine.kernel_files import ROOT, Unavailable, cgroup_folders, open_file, read_text
 
 _THROTTLED = re.compile(rb"^throttled_(usec|time) (\d+)", re.M)
 _UNIT_NS = {b"usec": 1_000, b"time": 1}
@@ -93,7 +87,7 @@ class Throttling:
     def delay_ns(self) -> int:
         """Return nanoseconds of all groups so far."""
         found = (_THROTTLED.search(file.read()) for file in self._files)
-        return sum(int(each[2]) * _UNIT_NS[each[1]] for each in found if each)
+        return sum(int(match[2]) * _UNIT_NS[match[1]] for match in found if match)
 
 
 class Steal:

@@ -64,7 +64,7 @@ def read_text(path: Path) -> str:
 def cgroup_folders(root: Path, controller: str = "cpu") -> Iterator[Path]:
     """Yield the process's control groups of a controller and those around them, innermost first.
 
-    Both versions of control groups count; the second is also looked for beside the first.
+    Both versions of control groups count; the second is also looked for next to the first.
     """
     for line in read_text(root / "proc/self/cgroup").splitlines():
         _, controllers, group = line.split(":", 2)

@@ -102,7 +102,7 @@ class ProcessTree:
                     self._lost_ns += waited_ns
                 return
             began_s = time.thread_time()
-            self._look_whether_stopped()
+            self._check_for_stop()
             self.read()
             if time.monotonic_ns() - self._window.since_ns >= _WINDOW_NS:
                 self._close_window()
@@ -111,7 +111,7 @@ class ProcessTree:
             cost_s = (time.thread_time() - began_s) / _COST
             wait_s = max(_SHORTEST_S, cost_s, min(missed_s, _LONGEST_S))
 
-    def _look_whether_stopped(self) -> None:
+    def _check_for_stop(self) -> None:
         """Take in whether the child was stopped by a signal, or went on, since the last look."""
         with contextlib.suppress(OSError):  # it has been waited for
             flags = os.WSTOPPED | os.WCONTINUED | os.WNOHANG
@@ -148,7 +148,7 @@ class ProcessTree:
             if children is None:
                 del processes[pid]
                 continue
-            new = [each for each in children if each not in processes]
+            new = [child for child in children if child not in processes]
             processes.update(dict.fromkeys(new))
             queue += new
         self._processes = list(processes)
@@ -201,7 +201,7 @@ class ProcessTree:
 
 
 def lost_ns(ran_ns: int, waited_ns: int, wall_ns: int, *, processors: int) -> int:
-    """Return how much of a wall time threads lost that ran and waited so long, all together.
+    """Return how much of a wall time threads lost that ran and waited that long, all together.
 
     What would not have fitted on the processors, had they been free, is waiting for each other.
     """

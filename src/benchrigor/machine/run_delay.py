@@ -26,9 +26,9 @@ class RunDelay:
     Attributes
     ----------
     available
-        Whether the kernel counts; `delay_ns` is 0 where it does not.
+        Whether the kernel counts; `delay_ns` is 0 if it does not.
     reason
-        Why not; empty where it does.
+        Why not; empty if it does.
 
     Examples
     --------

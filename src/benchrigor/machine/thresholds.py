@@ -103,11 +103,11 @@ class Threshold(OneLine):
         """Return its table, as `read_thresholds` takes it by code."""
         fields = {key: value for key, value in encode(self).items() if key != "code"}
         if _is_list(fields["when"]):
-            fields["when"] = [_given(each) for each in fields["when"]]
+            fields["when"] = [_without_gaps(each) for each in fields["when"]]
         return fields
 
 
-def _given(condition: Any) -> Any:
+def _without_gaps(condition: Any) -> Any:
     """Leave out of the table of a condition what has no value."""
     if not isinstance(condition, Mapping):
         return condition
@@ -121,21 +121,19 @@ def tables_of(thresholds: Iterable[Threshold]) -> dict[str, dict[str, Any]]:
     """
     is_several = isinstance(thresholds, Iterable) and not isinstance(thresholds, str | Mapping)
     given = tuple(thresholds) if is_several else ()
-    if not is_several or not all(isinstance(each, Threshold) for each in given):
+    if not is_several or not all(isinstance(threshold, Threshold) for threshold in given):
         raise InvalidInput(
             f"thresholds is {short(thresholds)}, expected several Threshold, as read_thresholds "
             "returns them"
         )
-    refuse(*(wrong_code(each.code) for each in given))
-    tables = {each.code: each.to_dict() for each in given}
+    refuse(*(wrong_code(threshold.code) for threshold in given))
+    tables = {threshold.code: threshold.to_dict() for threshold in given}
     if len(tables) < len(given):
         raise InvalidInput(f"{len(given)} thresholds have {len(tables)} codes, expected as many")
     return tables
 
 
-def read_thresholds(
-    source: Path | str | Mapping[str, Any] | None = None,
-) -> tuple[Threshold, ...]:
+def read_thresholds(source: Path | str | Mapping[str, Any] | None = None) -> tuple[Threshold, ...]:
     r"""Read thresholds; what they leave out is as in the package.
 
     Parameters
@@ -157,7 +155,7 @@ def read_thresholds(
     [(10.0, False), (60.0, True)]
     """
     defaults = tomllib.loads(_DEFAULTS.read_text(encoding="utf-8"))
-    given = source if isinstance(source, Mapping) else _parsed(source)
+    given = source if isinstance(source, Mapping) else _parse(source)
     merged = {
         code: {**defaults.get(code, {}), **table} if isinstance(table, Mapping) else table
         for code, table in given.items()
@@ -165,7 +163,7 @@ def read_thresholds(
     return checked_thresholds({**defaults, **merged})
 
 
-def _parsed(source: Path | str | None) -> Mapping[str, Any]:
+def _parse(source: Path | str | None) -> Mapping[str, Any]:
     if not isinstance(source, Path | str | None):
         raise InvalidInput(
             f"thresholds: source is {short(source)}, expected a Path, the text of a file in TOML, "
@@ -198,14 +196,14 @@ def checked_thresholds(tables: Mapping[str, Any]) -> tuple[Threshold, ...]:
 
 
 def wrong_code(code: object) -> list[str]:
-    """Return what is wrong with the code of an alarm."""
+    """Return the problems with the code of an alarm."""
     if isinstance(code, str) and _CODE.fullmatch(code):
         return []
     return [f"{short(code)} is no code, expected up to 64 of a to z, 0 to 9 and hyphens"]
 
 
 def _wrong_table(code: object, table: Any) -> list[str]:
-    """Return what is wrong with one threshold."""
+    """Return the problems with one threshold."""
     if problems := wrong_code(code):
         return problems
     problems = _wrong_fields(f"{code}", table, _OF_THRESHOLD)
@@ -216,7 +214,7 @@ def _wrong_table(code: object, table: Any) -> list[str]:
 
 
 def _wrong_condition(name: str, table: Any) -> list[str]:
-    """Return what is wrong with one condition."""
+    """Return the problems with one condition."""
     if problems := _wrong_fields(name, table, _OF_CONDITION):
         return problems
     limits = [each for each in ("above", "below") if table.get(each) is not None]

@@ -24,11 +24,11 @@ class ChangePoints(OneLine):
     Parameters
     ----------
     indices
-        First index of each new segment, ascending; empty when nothing changes.
+        First index of each new segment, ascending; empty without a change.
     n
         Length of the series.
     level
-        Chance of any false change point in a series without change; None where the detector
+        Chance of any false change point in a series without change; None if the detector
         promises nothing.
     inflation
         Long-run over marginal variance of the readings' ranks, at least 1: the factor by which
@@ -243,7 +243,7 @@ class LevelFit(OneLine):
     long_run_variance
         n times the variance of the mean of n readings, for large n.
     order
-        Order of the autoregressive model; 0 where the readings (or merged ones) count as
+        Order of the autoregressive model; 0 if the readings (or merged ones) count as
         uncorrelated.
     batch
         Readings averaged into one before the model was fitted, or merged; 1 for none.
@@ -290,12 +290,12 @@ class VarianceSplit(OneLine):
     level
         Mean of the invocations' levels, in the readings' unit.
     between
-        Variance of the invocations' true levels, in squared units; 0 where the readings inside
+        Variance of the invocations' true levels, in squared units; 0 if the readings inside
         them explain all the spread.
     within
         Variance that a single reading of an invocation contributes, in squared units: the mean
         long-run variance, so that a level of n readings has variance within/n. Where the warm-up
-        was cut it contains the price of the transients fitted beside the level.
+        was cut it contains the price of the transients fitted along with the level.
     invocations
         How many contributed.
     readings
@@ -317,7 +317,7 @@ class WpsFit(OneLine):
     ----------
     speed
         Work per second of the stable phase; its interval holds the reciprocals of that of
-        ``slope``, so it is not symmetric. None where the interval of the slope holds 0.
+        ``slope``, so it is not symmetric. None if the interval of the slope holds 0.
     overhead
         Seconds that setup, warm-up and cool-down add to each round; negative where the warm-up
         is faster than the stable phase.
@@ -332,10 +332,10 @@ class WpsFit(OneLine):
         relative to the mean duration.
     bend
         Growth of the time per unit of work from the smallest to the largest amount, as a share
-        of the slope: 0 where duration is linear in work. None with fewer than four amounts or
+        of the slope: 0 if duration is linear in work. None with fewer than four amounts or
         five rounds.
     growth
-        Exponent p of duration = overhead + c * work^p: 1 where duration is linear in work. None
+        Exponent p of duration = overhead + c * work^p: 1 if duration is linear in work. None
         where it is unknown.
     shape
         Name of that growth: "linear", "n log n", "quadratic"; or "other".
@@ -380,7 +380,7 @@ class Disturbed(OneLine):
         of various work among the rounds. Spans that stand for disturbed ones like them come twice
         or more, so that long readings keep their share.
     estimate
-        What all readings give, with their waiting; None where `matters` is not so, and where they
+        What all readings give, with their waiting; None if `matters` is not so, and where they
         allow no number.
     stopped
         The part of ``lost`` during which the process was stopped.
@@ -407,7 +407,7 @@ class Disturbed(OneLine):
 
     @property
     def matters(self) -> bool:
-        """Whether so much was lost that it stands beside the number."""
+        """Whether so much was lost that it stands next to the number."""
         return self.lost >= _TOLD
 
     @property
@@ -502,7 +502,7 @@ class Analysis(OneLine):
     disturbed: Disturbed | None = None
 
     def _line(self) -> str:
-        why = "".join(f": {each.sentence}" for each in self.notices[:1])
+        why = "".join(f": {notice.sentence}" for notice in self.notices[:1])
         shown = f"no number{why}" if self.estimate is None else repr(self.estimate)
         name, unit = self.metric.name, self.metric.unit
         return f"{name}{f' in {unit}' if unit else ''}: {shown}"

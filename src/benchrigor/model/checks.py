@@ -18,7 +18,7 @@ _SMALLEST = 1e-150
 
 
 def refuse(*problems: Iterable[str]) -> None:
-    """Raise InvalidInput with all problems; do nothing where there are none."""
+    """Raise InvalidInput with all problems; do nothing if there are none."""
     found = [each for several in problems for each in several]
     if found:
         raise InvalidInput(found)
@@ -34,7 +34,7 @@ def attempt(problems: list[str], check: Callable[..., T], *values: object) -> T 
 
 
 def listed(items: Any, name: str, kind: str) -> list[Any]:
-    """Return a sequence as a list; raise where it is none, or empty."""
+    """Return a sequence as a list; raise if it is none, or empty."""
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
         raise InvalidInput(f"{name} is {short(items)}, expected a sequence of {kind}")
     found = list(items)
@@ -76,20 +76,20 @@ def as_share(value: object) -> Any:
 
 
 def wrong_share(name: str, value: object) -> list[str]:
-    """Return what is wrong with an argument that must lie strictly between 0 and 1."""
+    """Return the problems with an argument that must lie strictly between 0 and 1."""
     fits = is_number(value) and 0 < value < 1
     return wrong_values([(name, value, fits, "a number between 0 and 1, both excluded")])
 
 
 def wrong_whole(name: str, value: object, *, least: int = 1, most: int | None = None) -> list[str]:
-    """Return what is wrong with an argument that must be a whole number within these limits."""
+    """Return the problems with an argument that must be a whole number within these limits."""
     fits = is_number(value, Integral) and least <= value and (most is None or value <= most)
     limits = f"of at least {least}" if most is None else f"from {least} to {most}"
     return wrong_values([(name, value, fits, f"a whole number {limits}")])
 
 
 def wrong_number(name: str, value: object, *, zero: bool = False) -> list[str]:
-    """Return what is wrong with an argument that must be above 0, or may be 0 as well.
+    """Return the problems with an argument that must be above 0, or may be 0 as well.
 
     >>> wrong_number("rate", "fast"), wrong_number("rate", 0.0, zero=True)
     (["rate is 'fast', expected a number above 0 (1e-150 to 1e+150)"], [])
@@ -103,11 +103,11 @@ def wrong_number(name: str, value: object, *, zero: bool = False) -> list[str]:
 
 
 def wrong_quantity(name: str, value: Any, *, zero: bool = False) -> list[str]:
-    """Return what is wrong with an argument that must be such a number, or an estimate of one."""
+    """Return the problems with an argument that must be such a number, or an estimate of one."""
     if not isinstance(value, Estimate):
         return [f"{each}, or an Estimate" for each in wrong_number(name, value, zero=zero)]
     numbers = (value.low, value.value, value.high, value.confidence)
-    known = all(isinstance(each, Real) for each in numbers)
+    known = all(isinstance(number, Real) for number in numbers)
     if not (known and -LARGEST <= value.low <= value.value <= value.high <= LARGEST):
         interval = f"[{value.low!r}, {value.high!r}]"
         return [f"{name} is {value.value!r} in {interval}, expected a finite interval around it"]
@@ -117,7 +117,7 @@ def wrong_quantity(name: str, value: Any, *, zero: bool = False) -> list[str]:
 
 
 def wrong_confidences(name: str, quantities: Iterable[Any]) -> list[str]:
-    """Return what is wrong with numbers and estimates of which the latter differ in confidence."""
+    """Return the problems with numbers and estimates of which the latter differ in confidence."""
     found = sorted({each.confidence for each in quantities if isinstance(each, Estimate)})
     if len(found) <= 1:
         return []
@@ -126,6 +126,6 @@ def wrong_confidences(name: str, quantities: Iterable[Any]) -> list[str]:
 
 
 def wrong_choice(name: str, value: object, choices: tuple[str, ...]) -> list[str]:
-    """Return what is wrong with an argument that must be one of some words."""
+    """Return the problems with an argument that must be one of some words."""
     fits = isinstance(value, str) and value in choices
     return wrong_values([(name, value, fits, " or ".join(map(repr, choices)))])

@@ -143,7 +143,7 @@ class Part:
         self, lines: list[str], kinds: Mapping[str, Numbers | Labels], *, name: str, first: int
     ) -> None:
         self._lines, self._kinds, self._name, self._first = lines, kinds, name, first
-        columns = zip(kinds.items(), self._loaded() or self._split(), strict=True)
+        columns = zip(kinds.items(), self._load() or self._split(), strict=True)
         self.columns: dict[str, npt.NDArray[Any]] = {
             column: kind.coded(values) if isinstance(kind, Labels) else values
             for (column, kind), values in columns
@@ -156,8 +156,8 @@ class Part:
         line, cells = next(itertools.islice(self._rows(), row, None))
         return self._error(line, column, cells, expected)
 
-    def _loaded(self) -> list[Any] | None:
-        """Return the columns; None where there is more in them than numpy understands.
+    def _load(self) -> list[Any] | None:
+        """Return the columns; None if there is more in them than numpy understands.
 
         A million rows take a quarter of the time that `csv` takes for them.
         """
@@ -166,14 +166,14 @@ class Part:
         names = [str(number) for number in range(len(self._kinds))]
         for whole in ("i8", "f8"):
             kinds = [
-                "O" if isinstance(each, Labels) else whole if each.whole else "f8"
-                for each in self._kinds.values()
+                "O" if isinstance(kind, Labels) else whole if kind.whole else "f8"
+                for kind in self._kinds.values()
             ]
             dtype = np.dtype(list(zip(names, kinds, strict=True)))
             with suppress(ValueError, DeprecationWarning), warnings.catch_warnings():
                 warnings.simplefilter("error", DeprecationWarning)  # of digits that are cut off
                 table = np.loadtxt(self._lines, dtype, comments=None, delimiter=",", ndmin=1)
-                return [table[each] for each in names]
+                return [table[name] for name in names]
         return None
 
     def _split(self) -> list[Any]:

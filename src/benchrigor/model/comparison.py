@@ -14,11 +14,11 @@ from benchrigor.model.decision import Decision, StopReason
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine, Reported
-from benchrigor.model.sentence import fitted, sentence, show_change
+from benchrigor.model.sentence import fit_names, sentence, show_change
 from benchrigor.model.text import (
-    ended,
     many,
     no_number,
+    say_end,
     show_estimate,
     show_values,
     within_sentence,
@@ -142,11 +142,11 @@ class Comparison(OneLine):
         ending = f" ({broken})" if broken else ""
         if self.difference is not None and self.p_value is not None:
             form = f"{{1}} minus {{0}}: {show_difference(self)}, {self.verdict}{ending}; no ratio"
-            return fitted(f"{form}{_observed(self)}", self.names)
-        form = f"no comparison of {{1}} and {{0}}{_observed(self)}{ending}: "
-        room = max(_LONGEST - len(fitted(form, self.names)), _LEAST_WHY)
+            return fit_names(f"{form}{_show_pairs(self)}", self.names)
+        form = f"no comparison of {{1}} and {{0}}{_show_pairs(self)}{ending}: "
+        room = max(_LONGEST - len(fit_names(form, self.names)), _LEAST_WHY)
         why = textwrap.shorten(within_sentence(no_number(self.notices)), room, placeholder="…")
-        return fitted(form + _literal(why), self.names)
+        return fit_names(form + _literal(why), self.names)
 
     def show_change(self) -> str:
         """Show the change from the baseline with its interval, without names."""
@@ -258,7 +258,7 @@ def show_difference(comparison: Comparison) -> str:
 
 def _broken_off(reason: StopReason | None) -> str:
     """Say what broke a comparison off: then it is no result as asked for."""
-    ending = "" if reason is None else ended(Decision(stop=True, reason=reason))
+    ending = "" if reason is None else say_end(Decision(stop=True, reason=reason))
     return ending if ending.startswith("not converged") else ""
 
 
@@ -267,7 +267,7 @@ def _literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _observed(comparison: Comparison) -> str:
+def _show_pairs(comparison: Comparison) -> str:
     """Show what was observed of the pairs: both medians, and the range of their ratios."""
     if not comparison.observed:
         return ""

@@ -33,9 +33,9 @@ class Finding(OneLine):
     verdict
         What that means.
     advice
-        What to do where it is not as it should be; empty where it is.
+        What to do if it is not as it should be; empty if it is.
     code
-        The Notice that it leads to in a run; None where it leads to none.
+        The Notice that it leads to in a run; None if it leads to none.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def verdict_of(findings: Iterable[Finding]) -> Fitness:
     >>> verdict_of([Finding(name="smt", found="not told", verdict=Fitness.UNKNOWN)])
     <Fitness.OK: 'ok'>
     """
-    worst = max((_ORDER.index(each.verdict) for each in findings), default=0)
+    worst = max((_ORDER.index(finding.verdict) for finding in findings), default=0)
     return _ORDER[worst] if _ORDER[worst] is not Fitness.UNKNOWN else Fitness.OK
 
 

@@ -119,7 +119,7 @@ class Interference(OneLine):
 
     @property
     def least(self) -> str:
-        """The words before a share that is a lower limit; empty where it is none."""
+        """The words before a share that is a lower limit; empty if it is none."""
         is_limit = self.light is Light.UNKNOWN and self.known_percent < KNOWN_FROM
         return "at least " if is_limit else ""
 
@@ -136,7 +136,7 @@ class Interference(OneLine):
 class CompositeGroup(OneLine):
     """Segments of several runs with the same features; see `SegmentGroup`.
 
-    ``duration`` is of one undisturbed segment, in seconds; None where too few runs have enough.
+    ``duration`` is of one undisturbed segment, in seconds; None if too few runs have enough.
     """
 
     n: int

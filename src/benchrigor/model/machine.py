@@ -1,4 +1,4 @@
-"""What a machine can do, how it is, whether it is sound, and what is wrong with it."""
+"""What a machine can do, how it is, whether it is sound, and the problem with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDEST = 40  # Characters of a value in a table
 class Capability(OneLine):
     """One thing about a machine that matters to measurements, such as its "cpu governor".
 
-    ``value`` is None where it is not available, for a ``reason``.
+    ``value`` is None if it is not available, for a ``reason``.
     """
 
     name: str
@@ -37,11 +37,11 @@ class Sample(OneLine):
     name
         Stable, such as "memory available".
     value
-        A number, or a text such as "passed"; None where it is not known, for a ``reason``.
+        A number, or a text such as "passed"; None if it is not known, for a ``reason``.
     unit
         Such as "B", "B/s", "%"; empty for a text and for a plain number.
     reason
-        Why there is no value; empty where there is one.
+        Why there is no value; empty if there is one.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Sample(OneLine):
 
     @property
     def shown(self) -> str:
-        """The value with its unit, for people; empty where there is none."""
+        """The value with its unit, for people; empty if there is none."""
         if not isinstance(self.value, int | float):
             return shortened(self.value or "", _WIDEST)
         return (
@@ -81,16 +81,16 @@ class State(Reported):
     cost_s: Mapping[str, float] = field(default_factory=dict)
 
     def value(self, name: str) -> float | str | None:
-        """Return the value of a sample; None where it is not known.
+        """Return the value of a sample; None if it is not known.
 
         Raises
         ------
         InvalidInput
-            When no sample has that name; the message lists those that are alike.
+            When no sample has that name; the message lists those that are the same.
         """
-        for each in self.samples:
-            if each.name == name:
-                return each.value
+        for sample in self.samples:
+            if sample.name == name:
+                return sample.value
         from difflib import get_close_matches  # noqa: PLC0415  # needed for an error only
 
         names = [each.name for each in self.samples]
@@ -105,7 +105,7 @@ class State(Reported):
         return {
             "at": self.at,
             "span_s": self.span_s,
-            **{each.name: each.value for each in self.samples},
+            **{sample.name: sample.value for sample in self.samples},
             **{f"{each.name} reason": each.reason for each in self.samples if each.value is None},
             **{f"cost_s {name}": cost_s for name, cost_s in self.cost_s.items()},
         }

@@ -14,7 +14,7 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.units import Direction, Quantity, direction_of, quantity_of
 
 _FROM_UNIT: Any = "auto"  # resolved when a metric is made
-# What those of kind "time" are, whatever their unit.
+# What those of kind "time" are, regardless of their unit.
 A_DURATION = "a duration of 0 or more (a difference is described as 'other', such as ms,other)"
 _AVERAGINGS = ("auto", "arithmetic", "harmonic")
 
@@ -30,7 +30,7 @@ class Metric(OneLine):
     unit
         Unit of its readings ("s", "B/s", ...); empty for a bare number.
     direction
-        Which way is better, "lower" or "higher"; None where that is not known. "auto": by the
+        Which way is better, "lower" or "higher"; None if that is not known. "auto": by the
         unit, lower for times and bytes, higher for anything per time, else None.
     must_satisfy
         Whether the session goes on until this metric is known well enough.

@@ -20,7 +20,7 @@ class Severity(enum.StrEnum):
 
     NOTE = "note"  # Good to know; the number stands
     WARNING = "warning"  # The number is weaker than it looks
-    REFUSAL = "refusal"  # There is no number, for this reason
+    REFUSAL = "refusal"  # There is not a number, for this reason
 
 
 class Code(enum.StrEnum):
@@ -124,6 +124,7 @@ class Code(enum.StrEnum):
     QUEUE_MODEL = "queue-model-assumed"
     HUGE_BUFFER = "huge-buffer"
     UNEVEN_SERVICE = "uneven-service"
+    EXPONENTIAL_ASSUMED = "exponential-assumed"
     SEVERAL_BOTTLENECKS = "several-bottlenecks"
     HOSTS_DIFFER = "hosts-differ"
     METRICS_DIFFER = "metrics-differ"
@@ -143,13 +144,7 @@ class Code(enum.StrEnum):
 
 # Codes of one cause, the most telling first: where it stands, the others say nothing more.
 CAUSES: tuple[tuple[Code, ...], ...] = (
-    (
-        Code.CONSTANT,
-        Code.FEW_IN_TAIL,
-        Code.FEW_READINGS,
-        Code.FEW_EFFECTIVE,
-        Code.SHORT_RUN,
-    ),
+    (Code.CONSTANT, Code.FEW_IN_TAIL, Code.FEW_READINGS, Code.FEW_EFFECTIVE, Code.SHORT_RUN),
     (Code.REPEATED_WARM_UPS, Code.PERSISTENT_AND_SKEWED),
     (Code.COARSE_CLOCK, Code.CLOCK_COST),
 )
@@ -213,7 +208,7 @@ def one_each(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     ['Only 9 readings. [few-readings]']
     """
     given = tuple(notices)
-    codes = {each.code for each in given}
+    codes = {notice.code for notice in given}
     found = [[code for code in cause if code in codes] for cause in CAUSES]
     repeats = {code for cause in found for code in cause[1:]}
-    return tuple(each for each in given if each.code not in repeats)
+    return tuple(notice for notice in given if notice.code not in repeats)

@@ -36,8 +36,8 @@ class OneLine:
         if type(self).__str__ is object.__str__:
             return _show_fields(self)
         name, shown = getattr(self, "name", ""), self
-        if isinstance(name, str) and len(name) > _NAME:  # else no number might fit behind it
-            shown = replace(self, name=_cut(name, _NAME))  # type: ignore[type-var]
+        if isinstance(name, str) and len(name) > _NAME:  # else no number might fit after it
+            shown = replace(self, name=_shorten(name, _NAME))  # type: ignore[type-var]
         first, *more = str(shown).splitlines()
         return f"{first} …" if more else first
 
@@ -58,7 +58,7 @@ class Reported(OneLine):
         return text
 
 
-def _cut(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     """Leave out the middle of a long text: its ends tell it from others."""
     behind = most // 2
     return text if len(text) <= most else f"{text[: most - behind - 1]}…{text[-behind:]}"
@@ -84,7 +84,7 @@ def _show(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, str):
-        return repr(_cut(value, _TEXT))
+        return repr(_shorten(value, _TEXT))
     if isinstance(value, Sized) and len(value) > _FEW:
         return f"<{len(value):,} items>"
     if isinstance(value, tuple):

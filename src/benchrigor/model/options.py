@@ -183,7 +183,7 @@ class Options(OneLine):
         problems = [
             f"{name} is {value!r}, expected {expected}"
             for name, value in values.items()
-            if (expected := _expected(name, value))
+            if (expected := _expectation_of(name, value))
         ]
         quantile = attempt(problems, quantile_named, self.statistic)
         if quantile is not None and self.method != CHOICES["method"][0]:
@@ -259,20 +259,20 @@ class Options(OneLine):
 
     @property
     def cut_shares(self) -> tuple[float, float] | None:
-        """Shares to cut at both ends of each series; None where the stable phase is looked for."""
+        """Shares to cut at both ends of each series; None if the stable phase is looked for."""
         if isinstance(self.trim, tuple):
             return self.trim
         return (0.0, 0.0) if self.trim == "none" else None
 
     @property
     def work_range(self) -> tuple[float, float | None] | None:
-        """The range of work amounts; None where all rounds are alike."""
+        """The range of work amounts; None if all rounds are the same."""
         if isinstance(self.work, tuple):
             return self.work
         return (0, None) if self.analysis == "wps" else None
 
 
-def _expected(name: str, value: object) -> str:
+def _expectation_of(name: str, value: object) -> str:
     """Return what was expected of an option; empty when its value fits."""
     if name in CHOICES:
         return "" if value in CHOICES[name] else f"one of {', '.join(map(repr, CHOICES[name]))}"
@@ -363,7 +363,7 @@ def _wrong_work(
 
 
 def _plain(amount: object) -> float | None:
-    """Return an int or a float of Python's own; None for what is no number."""
+    """Return an int or a float of Python's own; None for what is not a number."""
     if not is_number(amount):
         return None
     if isinstance(amount, Integral):

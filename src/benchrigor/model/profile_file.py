@@ -72,7 +72,7 @@ def read(file: IO[str], *, name: str) -> dict[str, Any]:
 
 
 def _heads(header: Sequence[str], name: str) -> list[tuple[str, str]]:
-    """Return kind and name of each column, or raise naming what is wrong with the header."""
+    """Return kind and name of each column, or raise naming the problem with the header."""
     heads = [(kind.strip(), title.strip()) for kind, _, title in (h.partition(":") for h in header)]
     wanted = ", ".join(("duration_s", *(f"{kind}:NAME" for kind in _FIELDS)))
     problems, times = [], Counter(heads)
@@ -88,7 +88,7 @@ def _heads(header: Sequence[str], name: str) -> list[tuple[str, str]]:
 
 
 def _labels(texts: list[str]) -> Sequence[str | int | float]:
-    """Return numbers where all are written as Python would, else texts: "007" is not "7"."""
+    """Return numbers if all are written as Python would, else texts: "007" is not "7"."""
     if texts and isinstance(_plain(texts[0]), str):
         return texts
     values = [_plain(text) for text in texts]
@@ -110,7 +110,7 @@ def _about(about: dict[str, str], name: str) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str | int | float:
-    """Return a number where the text is one that is finite; an int where 64 bits hold it."""
+    """Return a number if the text is one that is finite; an int where 64 bits hold it."""
     if "_" not in text:
         with suppress(ValueError):
             whole = int(text)

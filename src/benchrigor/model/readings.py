@@ -101,7 +101,7 @@ class Delays(OneLine):
 def _by_name(
     seconds: object, size: int, problems: list[str], *, zero: bool = True
 ) -> dict[str, Floats]:
-    """Return seconds of groups by source of delay or kind of work; add what is wrong with them."""
+    """Return seconds of groups by source of delay or kind of work; add the problem with them."""
     if not isinstance(seconds, Mapping):
         raise InvalidInput(f"seconds is {short(seconds)}, expected a mapping from names to series")
     return {
@@ -113,7 +113,7 @@ def _by_name(
 def _column(
     name: str, values: object, size: int, problems: list[str], *, zero: bool = True
 ) -> Floats:
-    """Return a number for each group, 0 or more or above 0; add what is wrong to the problems."""
+    """Return a number for each group, 0 or more or above 0; add the problem to the problems."""
     series = as_series(values, name=name)
     at = int(series.argmin())
     if series.size != size:
@@ -125,7 +125,7 @@ def _column(
 
 
 def _rising(values: object) -> tuple[Ints, list[str]]:
-    """Return indices after groups of readings, read-only, and what is wrong with them."""
+    """Return indices after groups of readings, read-only, and the problem with them."""
     stops: Ints = as_series(values, name="stops").astype(np.int64)
     stops.flags.writeable = False
     return stops, [] if (np.diff(stops, prepend=0) > 0).all() else ["stops do not rise from 1 on"]
@@ -146,7 +146,7 @@ class References(OneLine):
         Of the work: times of another version cannot be compared with these.
     busy
         Seconds of processor time of the unit readings since the measurement before, that of other
-        threads and of children included, shape (k,); None where it was not measured.
+        threads and of children included, shape (k,); None if it was not measured.
 
     Raises
     ------
@@ -270,14 +270,14 @@ class Round(OneLine):
         object.__setattr__(self, "unit_readings", units)
         object.__setattr__(self, "readings", single)
         object.__setattr__(self, "weights", weights)
-        self._take_measured(where)
+        self._take_measurements(where)
 
-    def _take_measured(self, where: str) -> None:
+    def _take_measurements(self, where: str) -> None:
         """Check clock times, delays and references, and bring each into its own shape."""
         n, problems = self.n_readings, list[str]()
         for name, kind, usual in _MEASURED:
             name_here = f"{where}: {name}"
-            taken = attempt(problems, _taken, getattr(self, name), kind, usual, n, name_here)
+            taken = attempt(problems, _take, getattr(self, name), kind, usual, n, name_here)
             object.__setattr__(self, name, taken)
         if self.references is not None and (stop := int(self.references.stops[-1])) > n:
             problems.append(f"{where}: references are of {stop} readings, and the round has {n}")
@@ -309,7 +309,7 @@ class Round(OneLine):
     def n_readings(self) -> int:
         """Number of readings of the metric that has most of them."""
         counted = (
-            each for name, each in self.unit_readings.items() if not name.startswith(WARM_UP)
+            reading for name, reading in self.unit_readings.items() if not name.startswith(WARM_UP)
         )
         return max([*map(len, counted), int(bool(self.readings))])
 
@@ -325,7 +325,7 @@ def readings_of(finished: Round, metric: str) -> Floats:
 _MEASURED = (("delays", Delays, "run queue"), ("references", References, "interpreter"))
 
 
-def _taken(given: Any, kind: type, usual: str, n: int, name: str) -> Any:
+def _take(given: Any, kind: type, usual: str, n: int, name: str) -> Any:
     """Return delays or references; of seconds for each reading, plain or by name, make them."""
     if given is None or isinstance(given, kind):
         return given
@@ -333,7 +333,7 @@ def _taken(given: Any, kind: type, usual: str, n: int, name: str) -> Any:
     try:
         return kind(stops=range(1, n + 1), seconds=seconds)
     except InvalidInput as error:
-        raise InvalidInput(f"{name}: {each}" for each in error.problems) from None
+        raise InvalidInput(f"{name}: {problem}" for problem in error.problems) from None
 
 
 def as_clock_times(values: object, name: str = "starts_ns") -> Ints:

@@ -51,7 +51,7 @@ class Replay(Reported):
     counted_in
         "reading", "round" or "piece": what ``n`` and `Ruling.stopped` count.
     target
-        Relative half-width wanted; None where only an absolute one was, or none at all.
+        Relative half-width wanted; None if only an absolute one was, or none at all.
     confidence
         Nominal coverage, in (0, 1).
     unit

@@ -105,13 +105,13 @@ class RunRecord(OneLine):
     session_notices
         Those of the run as a whole; see `notices` for all of them.
     provenance
-        None where a session was driven without I/O.
+        None if a session was driven without I/O.
     run_id
-        Key in the store; None when nothing is stored.
+        Key in the store; None if it is not stored.
     subject
-        What was measured, for programs (the command line, the function's name), likewise.
+        What was measured, for programs (the command line, the function's name), the same.
     interference
-        Share of the time lost to interference; None where no delay was measured.
+        Share of the time lost to interference; None if no delay was measured.
     red_rounds
         Indices of the rounds that lost too much and do not count (see `Options`).
     """
@@ -139,12 +139,12 @@ class RunRecord(OneLine):
     def counted_rounds(self) -> tuple[Round, ...]:
         """The rounds that the analyses took in: all but the red ones that were left out."""
         left_out = set(self.red_rounds)
-        return tuple(each for each in self.rounds if each.plan.index not in left_out)
+        return tuple(round_ for round_ in self.rounds if round_.plan.index not in left_out)
 
     @property
     def whole_rounds(self) -> tuple[Round, ...]:
         """The counted rounds that were not cut, so that their durations mean something."""
-        return tuple(each for each in self.counted_rounds if not each.cut)
+        return tuple(round_ for round_ in self.counted_rounds if not round_.cut)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -157,12 +157,12 @@ class RunRecord(OneLine):
     @property
     def elapsed_s(self) -> float:
         """Sum of the rounds' wall time, in seconds."""
-        return sum(each.elapsed_ns for each in self.rounds) / 1e9
+        return sum(round_.elapsed_ns for round_ in self.rounds) / 1e9
 
     @property
     def facts(self) -> Facts:
         """How the workload measured: the latest value of each fact."""
-        return {key: value for each in self.rounds for key, value in each.facts.items()}
+        return {key: value for round_ in self.rounds for key, value in round_.facts.items()}
 
     def analysis(self, metric: str | None = None) -> Analysis | None:
         """Return the analysis of a metric; None before there is one.
@@ -262,7 +262,7 @@ class RunRecord(OneLine):
             single = [work / took for work, took in pairs if work is not None and took > 0.0]
             units = []
         else:
-            single = [each.readings[name] for each in self.rounds if name in each.readings]
+            single = [round_.readings[name] for round_ in self.rounds if name in round_.readings]
             units = [each.unit_readings[name] for each in self.rounds if name in each.unit_readings]
         series = np.concatenate(units) if units else np.array(single, dtype=np.float64)
         series.flags.writeable = False

@@ -10,8 +10,8 @@ from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.text import (
-    ended,
     no_number,
+    say_end,
     shortened,
     show_added,
     show_observed,
@@ -31,7 +31,7 @@ def headline_of(analysis: Analysis) -> Estimate | None:
 
 
 def just_now(analysis: Analysis) -> Estimate | None:
-    """Return what was measured, with all that disturbed it, if the headline does not hold it."""
+    """Return the number with all that disturbed it, if the headline does not hold it."""
     headline, disturbed = headline_of(analysis), analysis.disturbed
     measured = analysis.estimate
     if disturbed is not None and disturbed.estimate is not None:
@@ -42,7 +42,7 @@ def just_now(analysis: Analysis) -> Estimate | None:
 
 
 def is_corrected(analysis: Analysis) -> bool:
-    """Whether the headline is another number than what was measured."""
+    """Whether the headline is another number than the measured number."""
     headline, measured = headline_of(analysis), analysis.estimate
     if headline is None or measured is None:
         return False
@@ -54,7 +54,7 @@ def is_corrected(analysis: Analysis) -> bool:
 
 
 def is_worse(analysis: Analysis) -> bool:
-    """Whether what was measured is worse than the headline."""
+    """Whether the measured number is worse than the headline."""
     measured, headline = just_now(analysis), headline_of(analysis)
     if measured is None or headline is None:
         return False
@@ -63,7 +63,7 @@ def is_worse(analysis: Analysis) -> bool:
 
 
 def show_just_now(analysis: Analysis) -> str:
-    """Say what was measured, and that the machine was busy where that is worse than usual."""
+    """Say the number as measured, and that the machine was busy if that is worse than usual."""
     measured = just_now(analysis)
     if measured is None:
         return ""
@@ -105,13 +105,13 @@ def run_line(
     statistic: str = "mean",
     more: Sequence[str] = (),
 ) -> str:
-    """Compose the line of a run, at most 100 columns wide; ``more`` is told where there is room.
+    """Compose the line of a run, up to 100 columns wide; ``more`` is told if there is room.
 
     One that was recorded elsewhere, and took no time here, has no end.
     """
     broken = "" if is_recorded and decision is None else _broken_off(decision)
     if analysis is None:
-        return _fitting(name, "no number", [ended(decision)])
+        return _fitting(name, "no number", [say_end(decision)])
     if headline_of(analysis) is None:
         return _without_number(name, analysis, broken)
     overhead = "" if analysis.wps is None else show_added(analysis.wps.overhead)
@@ -121,7 +121,7 @@ def run_line(
 
 def _fitting(name: str, number: str, asides: Sequence[str]) -> str:
     """Join the parts of a line; a long name is shortened first, then asides are left out."""
-    name, asides = escaped(name), [each for each in asides if each]
+    name, asides = escaped(name), [aside for aside in asides if aside]
     while True:
         tail = f"  ({'; '.join(asides)})" if asides else ""
         room = LONGEST - len(number) - len(tail) - 2
@@ -134,7 +134,7 @@ def _fitting(name: str, number: str, asides: Sequence[str]) -> str:
 
 def _broken_off(decision: Decision | None) -> str:
     """Say what broke a run off, or that it goes on: then its number is no result."""
-    ending = ended(decision)
+    ending = say_end(decision)
     return ending if ending.startswith(("not converged", "still")) else ""
 
 

@@ -22,7 +22,7 @@ class Price(OneLine):
     n_low, n_high
         Range of that number: the variance is known from a pilot only.
     seconds
-        Wall time; None where the pilot's is not known.
+        Wall time; None if the pilot's is not known.
     """
 
     half_width: float
@@ -56,11 +56,11 @@ class Plan(Reported):
     prices
         What narrower and narrower intervals of one mean cost.
     name, unit
-        What was measured, and the unit of the pilot's value; empty where they are not known.
+        What was measured, and the unit of the pilot's value; empty if they are not known.
     seconds
-        Wall time of each side; None where the pilot's is not known.
+        Wall time of each side; None if the pilot's is not known.
     pilot_seconds
-        Wall time of the pilot; None where it is not known.
+        Wall time of the pilot; None if it is not known.
     notices
         What the reader must know, of the pilot and of the plan.
     """

@@ -41,11 +41,11 @@ class SegmentProfile(OneLine):
         By source, measured delay in seconds ("run queue", "steal"). Where they add up to more than
         the wall time (counters and clocks do not tick together), `delay_s` is the wall time.
     evidence
-        By name, what was counted beside it (page faults, context switches). Never used to group.
+        By name, what was counted next to it (page faults, context switches). Never used to group.
     program
         Name of the program, for people.
     run
-        Identity of the run, the same in the profiles of all its processes; empty where unknown.
+        Identity of the run, the same in the profiles of all its processes; empty if unknown.
     process, processes
         Which of how many processes of the run.
     facts
@@ -125,7 +125,7 @@ class SegmentProfile(OneLine):
         try:
             return cls(**columns)
         except InvalidInput as error:
-            raise InvalidInput([f"{path}: {each}" for each in error.problems]) from error
+            raise InvalidInput([f"{path}: {problem}" for problem in error.problems]) from error
 
 
 def _numbers(values: object, name: str) -> Floats:

@@ -45,7 +45,7 @@ def sentence(
     """Say how the candidate, which is named second, compares with the baseline.
 
     ``ending`` is what broke the comparison off, ``median`` the ratio that a few slow pairs do not
-    carry, said where there is room.
+    carry, said if there is room.
     """
     change, interval = _change(ratio, unit, direction, in_words=True)
     change = change or "no change"
@@ -68,18 +68,18 @@ def sentence(
         form = f"{{1}} against {{0}}: {change} {interval} ({{2}})"
         endings = (ending, ending.partition(": ")[2] or ending)  # where the whole has no room
         forms = [form.replace("{2}", text) for text in endings]
-        form = next((form for form in forms if len(fitted(form, names)) <= LONGEST), forms[-1])
-    return fitted(form, names)
+        form = next((form for form in forms if len(fit_names(form, names)) <= LONGEST), forms[-1])
+    return fit_names(form, names)
 
 
 def _has_room(form: str, names: tuple[str, ...]) -> bool:
     """Whether a sentence leaves names as they are, or long ones so long that they can be read."""
     if len(set(names)) < 2:
-        return len(fitted(form, names)) <= LONGEST
+        return len(fit_names(form, names)) <= LONGEST
     return len(form.format("", "")) + min(sum(map(len, names)), _NAMES) <= LONGEST
 
 
-def fitted(form: str, names: tuple[str, ...]) -> str:
+def fit_names(form: str, names: tuple[str, ...]) -> str:
     """Put the names of baseline and candidate into a sentence, as long as there is room."""
     if len(set(names)) < 2:
         whole = form.format(*_ROLES)
@@ -117,14 +117,14 @@ def _change(
         return _in_percent(*ends, (more, less), in_words=in_words)
     more, less = _words(unit, direction, in_times=True)
     if ratio.value < 1.0:
-        value, high, low = (1.0 / each if each > 0.0 else math.inf for each in ends)
+        value, high, low = (1.0 / end if end > 0.0 else math.inf for end in ends)
         ends = value, low, high
     size, least, most = ends
     width = (most - least) / 2.0 if math.isfinite(most) else size - least
     # One digit less than an estimate has, as those who compare tools are used to.
     digits = min(max(digits_for(width, size) - 1, 1 if size < 100.0 else 0), _DIGITS)
     form = f",.{digits}f" if size < _LONG else ".4g"
-    shown, first, last = (_end(f"{each:{form}}", each) for each in ends)
+    shown, first, last = (_end(f"{end:{form}}", end) for end in ends)
     return f"{shown}x {more if ratio.value > 1.0 else less}", f"[{first}, {last}]"
 
 

@@ -28,7 +28,7 @@ _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
 def shortened(name: str, most: int) -> str:
-    """Cut a name to so many characters from its middle; its ends tell it from others."""
+    """Cut a name to that many characters from its middle; its ends tell it from others."""
     name = escaped(name)
     if len(name) <= most:
         return name
@@ -78,7 +78,7 @@ def show_value(value: float, unit: str) -> str:
 
 
 def show_values(values: Iterable[float], unit: str) -> list[str]:
-    """Show numbers with their unit, but only where it is another one than that before."""
+    """Show numbers with their unit, but only if it is another one than that before."""
     shown, before = [], None
     for value in values:
         number, _, name = show_value(value, unit).partition(" ")
@@ -117,7 +117,7 @@ def show_estimate(estimate: Estimate, unit: str) -> str:
 
 
 def show_interval(estimate: Estimate, unit: str) -> str:
-    """Show an estimate with its unit and interval, beside another one of the same confidence."""
+    """Show an estimate with its unit and interval, next to another one of the same confidence."""
     half_width = estimate.half_width
     # A wide interval around 0 is shown in the scale of its ends.
     largest = max(abs(estimate.value), half_width if math.isfinite(half_width) else 0.0)
@@ -156,12 +156,12 @@ def show_scaled(estimate: Estimate, scale: Scale, *, long: bool = False) -> tupl
     numbers = (estimate.value, estimate.low, estimate.high)
     if long or (digits > _MOST_DECIMALS and abs(typical) < _SMALL):
         digits = _mantissa_digits(half_width, typical)
-        value, low, high = (f"{each * scale.factor:.{digits}e}" for each in numbers)
+        value, low, high = (f"{number * scale.factor:.{digits}e}" for number in numbers)
     else:
         # No decimals beyond what a floating point number holds.
         whole = math.floor(math.log10(abs(typical))) if 0.0 < abs(typical) < math.inf else 0
         digits = min(digits, max(_RESOLVED - 1 - whole, 0))
-        value, low, high = (scale.show(each, digits) for each in numbers)
+        value, low, high = (scale.show(number, digits) for number in numbers)
     return value, f"[{low}, {high}]"
 
 
@@ -182,7 +182,7 @@ def show_observed(observed: Observed, unit: str) -> str:
 
 
 def show_chance(chance: float) -> str:
-    """Show a p-value behind its "p"."""
+    """Show a p-value after its "p"."""
     return "<0.0001" if chance < 0.0001 else f"={chance:.2g}"
 
 
@@ -196,7 +196,7 @@ def false_alarms(level: float | None) -> str:
     return f"chance of a false one {percent(level)}"
 
 
-def ended(decision: Decision | None) -> str:
+def say_end(decision: Decision | None) -> str:
     """Say how a run ended; what broke it off never looks like a result."""
     if decision is None:
         return "still running"
@@ -208,7 +208,7 @@ def ended(decision: Decision | None) -> str:
 
 def refusal_of(notices: Sequence[Notice]) -> Notice | None:
     """Return what says why there is no number: the first refusal, else the first Notice."""
-    refusals = [each for each in notices if each.severity is Severity.REFUSAL]
+    refusals = [notice for notice in notices if notice.severity is Severity.REFUSAL]
     return next(iter([*refusals, *notices]), None)
 
 

@@ -65,7 +65,7 @@ class TrackRecord(Reported):
     host
         Name of the machine; None for this one, or where it is not known.
     by_name
-        The same for each thing that was measured, the worst first; empty where no names are known.
+        The same for each thing that was measured, the worst first; empty if no names are known.
     """
 
     _page = "benchrigor.report.planning_text:track_record_page"

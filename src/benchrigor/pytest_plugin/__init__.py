@@ -26,7 +26,7 @@ _RIVAL = "benchmark"  # the name of pytest-benchmark's plugin, fixture and marke
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of the fixture; where one has no default, the project may give it."""
+    """Add the options of the fixture; if one has no default, the project may give it."""
     group = parser.getgroup("benchrigor", "benchmarks with the bench fixture")
     _add_how_to_measure(group.addoption)
     _add_what_becomes_of_it(group.addoption)
@@ -211,13 +211,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("bench_only"):
         return
     names = {"bench"} | ({_RIVAL} if config.getoption("bench_take_benchmark") else set())
-    kept = [each for each in items if names & {*getattr(each, "fixturenames", ())}]
-    config.hook.pytest_deselected(items=[each for each in items if each not in kept])
+    kept = [item for item in items if names & {*getattr(item, "fixturenames", ())}]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write and compare what was measured; a worker says what it did not measure."""
+    """Write and compare the measurements; a worker says what it did not measure."""
     suite = session.config.stash.get(_SUITE, None)
     if suite is None:
         return
@@ -242,7 +242,7 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Show what was measured; print nothing when no test used the fixture."""
+    """Show the measurements; print nothing when no test used the fixture."""
     suite = config.stash.get(_SUITE, None)
     lines = suite.lines() if suite is not None else []
     if lines:

@@ -41,7 +41,7 @@ class Bench(Benchmarked):
     """Measures functions for one test.
 
     ``record`` is that of the last measurement, ``stats`` its figures as pytest-benchmark names
-    them; both are None before, and where nothing is measured. ``group``, ``baseline``, ``margin``
+    them; both are None before, and without a measurement. ``group``, ``baseline``, ``margin``
     and ``extra_info`` may be set until the test ends; see `Benchmarked`.
     """
 
@@ -72,8 +72,8 @@ class Bench(Benchmarked):
         """
         __tracebackhide__ = True
         if awaits(func) and _is_in_loop():
-            return self._awaited(func, args, kwargs)  # type: ignore[return-value]
-        return self._measured(func, args, kwargs)
+            return self._measure_coroutine(func, args, kwargs)  # type: ignore[return-value]
+        return self._measure(func, args, kwargs)
 
     def pedantic(  # noqa: PLR0917  # positional in pytest-benchmark too
         self,
@@ -97,7 +97,7 @@ class Bench(Benchmarked):
         teardown
             Called after each reading with the arguments of its call.
         rounds
-            Readings, exactly so many; None for as many as the interval needs.
+            Readings, exactly that many; None for as many as the interval needs.
         warmup_rounds
             Readings before these that do not count. Warm-up is found without them.
         iterations
@@ -127,7 +127,7 @@ class Bench(Benchmarked):
             self._in_time(warm_up, target)
         if iterations is not None:
             self._settings["batch"] = iterations
-        return self._measured(
+        return self._measure(
             target,
             *given,
             rounds=rounds,
@@ -136,16 +136,12 @@ class Bench(Benchmarked):
         )
 
     def compare(
-        self,
-        old: Callable[[], object],
-        new: Callable[[], object],
-        *,
-        margin: float | None = None,
+        self, old: Callable[[], object], new: Callable[[], object], *, margin: float | None = None
     ) -> Comparison:
         """Time ``old()`` and ``new()`` in turn, and say whether the new one is better or worse.
 
         ``margin`` is the relative change that does not matter; None for that of the test. Skips the
-        test where nothing is measured.
+        test without a measurement.
         """
         __tracebackhide__ = True
         name = self._next_name()
@@ -160,16 +156,16 @@ class Bench(Benchmarked):
         first, second = (self._in_interpreter(name, each) for each in (old, new))
         if first is None or second is None:
             timing = self._chosen("batch", "gc")
-            comparison = _as_raised(lambda: measure_pair(old, new, **timing, **options))
+            comparison = _raise_as_is(lambda: measure_pair(old, new, **timing, **options))
         else:
-            comparison = _as_raised(lambda: measure_processes(first, second, **options))
+            comparison = _raise_as_is(lambda: measure_processes(first, second, **options))
         self._suite.compared.append((self, name, comparison))
         return comparison
 
     def ratio(self, baseline: Callable[[], object], candidate: Callable[[], object]) -> Estimate:
         """Time two functions in turn, and return the time of the candidate over the baseline's.
 
-        Raises NotEstimable where there is no number. Its ``notices`` give the median ratio where a
+        Raises NotEstimable if there is no number. Its ``notices`` give the median ratio where a
         few pairs carry the interval, which has no end (``math.inf``) if slow ones leave it open.
 
         Examples
@@ -182,7 +178,7 @@ class Bench(Benchmarked):
             raise NotEstimable(comparison.notices[0])
         return comparison.ratio
 
-    def _measured(
+    def _measure(
         self,
         func: Callable[..., T],
         args: Sequence[Any],
@@ -208,7 +204,7 @@ class Bench(Benchmarked):
             result = self._in_time(
                 lambda: _called_once(func, (args, kwargs), setup, teardown), func
             )
-            _as_raised(lambda: self._keep(self._session(name, fresh).run(fresh)))
+            _raise_as_is(lambda: self._keep(self._session(name, fresh).run(fresh)))
             return result
         results: list[T] = []
         around: dict[str, Any] = {"setup": setup, "teardown": teardown}
@@ -216,7 +212,7 @@ class Bench(Benchmarked):
             around |= {"first_call_apart": False, "timeout_s": self._longest_s()}
         call = _call_of(func, *(((), {}) if setup else (args, kwargs)))
         workload = self._workload(call, meter_for(None), **around, take_first=results.append)
-        _as_raised(lambda: self._keep(self._session(name, workload, rounds).run(workload)))
+        _raise_as_is(lambda: self._keep(self._session(name, workload, rounds).run(workload)))
         return results[0]
 
     def _measure_in_both(
@@ -233,11 +229,11 @@ class Bench(Benchmarked):
         timing = {"inner": self._settings.get("batch"), **self._chosen("gc")}
         options = self._chosen(*_OPTIONS[1:]) | {"margin": self.margin}
         options |= {"budget_s": self._settings["budget"], "store": self._suite.store}
-        comparison = _as_raised(lambda: revision.compare(name, call, timing, **options))
+        comparison = _raise_as_is(lambda: revision.compare(name, call, timing, **options))
         if comparison is not None:
             self._suite.revised.append((self, name, comparison))
 
-    async def _awaited(
+    async def _measure_coroutine(
         self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         """Measure a coroutine function in the loop that runs, and return its first result."""
@@ -262,12 +258,9 @@ class Bench(Benchmarked):
         return CallableWorkload(call, clock=WallClock(), meter=meter, **timing, **options)
 
     def _session(
-        self,
-        name: str,
-        workload: CallableWorkload | InterpreterWorkload,
-        rounds: int | None = None,
+        self, name: str, workload: CallableWorkload | InterpreterWorkload, rounds: int | None = None
     ) -> Session:
-        """Return the session of a measurement; of exactly so many readings if they are given."""
+        """Return the session of a measurement; of exactly that many readings if they are given."""
         # The test is the benchmark: what it measures is often the very code that should change.
         workload.function_hash = hash_of_function(self._test)
         metric, limits = time_metric(self._suite.root), self._chosen(*_OPTIONS)
@@ -287,9 +280,9 @@ class Bench(Benchmarked):
     def _keep(self, record: RunRecord) -> None:
         """Keep a record; WorkloadFailed says why it has no readings, such as a call that hangs."""
         if not record.readings().size:
-            reasons = [each.sentence for each in record.notices if each.code in _NO_READINGS]
+            reasons = [notice.sentence for notice in record.notices if notice.code in _NO_READINGS]
             error = WorkloadFailed(
-                *(each.replace("--budget", "--bench-budget") for each in reasons)
+                *(reason.replace("--budget", "--bench-budget") for reason in reasons)
             )
             error.record = record
             raise error
@@ -297,7 +290,7 @@ class Bench(Benchmarked):
         self._suite.records.append((self, record))
 
     def _in_time(self, call: Callable[[], T], func: Callable[..., object]) -> T:
-        """Return what a call beside the readings returns; WorkloadFailed where it hangs."""
+        """Return what a call next to the readings returns; WorkloadFailed if it hangs."""
         __tracebackhide__ = True
         patience, results = Patience(), list[T]()
         with patience.kept(self._settings["budget"]):
@@ -322,7 +315,7 @@ class Bench(Benchmarked):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> InterpreterWorkload | None:
-        """Return a function as a workload of fresh interpreters; None where it is not to be one."""
+        """Return a function as a workload of fresh interpreters; None if it is not to be one."""
         if not self._suite.is_fresh:
             return None
         try:
@@ -344,7 +337,7 @@ class Bench(Benchmarked):
 class Stats:
     """The readings of a record, in seconds per call, by pytest-benchmark's names.
 
-    Mean, or median, is the estimate where there is one.
+    Mean, or median, is the estimate if there is one.
     """
 
     def __init__(self, record: RunRecord) -> None:
@@ -406,7 +399,7 @@ def _call_of(
     return partial(func, *args, **kwargs) if args or kwargs else func
 
 
-def _as_raised(measure: Callable[[], T]) -> T:
+def _raise_as_is(measure: Callable[[], T]) -> T:
     """Let what a measured function raised be seen as if nothing had measured it.
 
     And so for signals, after what was started is ended.

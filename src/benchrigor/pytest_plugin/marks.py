@@ -31,7 +31,7 @@ def settings_of(node: pytest.Item) -> tuple[dict[str, Any], set[str]]:
     """Return how the benchmarks of a test are measured, and the keywords that are ignored.
 
     A marker counts before an option, and an option before the project's pyproject.toml. Fails the
-    test for keywords that nobody knows.
+    test for unknown keywords.
     """
     config = node.config
     project = defaults(config.rootpath)

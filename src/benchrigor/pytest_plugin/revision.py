@@ -49,7 +49,7 @@ class Revision:
     def compare(
         self, name: str, call: partial[Any], timing: Mapping[str, Any], **options: Any
     ) -> Comparison | None:
-        """Measure a call in turn in both revisions; None where it cannot be, see ``left_out``.
+        """Measure a call in turn in both revisions; None if it cannot be, see ``left_out``.
 
         ``timing`` holds options of `InterpreterWorkload`, ``options`` those of `measure_processes`.
         """

@@ -116,25 +116,27 @@ class Suite:
         """Return what is shown at the end of the run."""
         lines = list[Part]()
         if self.records:
-            shown = [replace(record, name=name) for name, (_, record) in self._labelled().items()]
-            lines.append(tabulate(shown, worded=_worded))
+            shown = [
+                replace(record, name=name) for name, (_, record) in self._label_records().items()
+            ]
+            lines.append(tabulate(shown, worded=_with_pytest_options))
             if any(
                 each.decision and each.decision.reason is StopReason.SATISFIED for each in shown
             ):
                 lines.append(_ENDED)
         for name, comparison in self._comparisons().items():
-            lines += wrapped(f"{name}: {_worded(str(comparison))}", hanging=2)
+            lines += wrapped(f"{name}: {_with_pytest_options(str(comparison))}", hanging=2)
         for group, family in self._groups().items():
             lines += ["", f"group {group}", str(family)]
         if self._family is not None:
             other = self._config.getoption("bench_against" if self.revision else "bench_compare")
             lines += ["", f"against {other}", str(self._family)]
-            lines += wrapped(_counted(self._family))
-        for said in (*self._told, *self._said_of_changes(), *self._said()):
+            lines += wrapped(_count_verdicts(self._family))
+        for said in (*self._told, *self._said_of_changes(), *self._say_what_is_missing()):
             lines += wrapped(said, hanging=2)
         return page(lines).at(shutil.get_terminal_size().columns - 1).splitlines() if lines else []
 
-    def _labelled(self) -> dict[str, tuple[Benchmarked, RunRecord]]:
+    def _label_records(self) -> dict[str, tuple[Benchmarked, RunRecord]]:
         """Return records by names that differ: those of their tests, with the file where needed."""
         return _by_label([(bench, record.name, (bench, record)) for bench, record in self.records])
 
@@ -146,14 +148,17 @@ class Suite:
         pairs, margins, new = {}, {}, []
         known = {record.run_id for _, record in self.records}
         listed = [run for run in saved.runs() if run["run_id"] not in known]
-        for label, (bench, record) in self._labelled().items():
+        for label, (bench, record) in self._label_records().items():
             runs = (saved.load(run["run_id"]) for run in listed if run["name"] == record.name)
             old = next((run for run in runs if run.subject.get("test") == bench.fullname), None)
             if old is None:
                 new.append(label)
             else:
                 pairs[label], margins[label] = (old, record), bench.margin
-        self._missing = {"saved": new, "measured": self._not_measured(saved, listed, collected)}
+        self._missing = {
+            "saved": new,
+            "measured": self._tests_without_record(saved, listed, collected),
+        }
         if any(self._missing.values()):
             self._verdicts.add(Verdict.UNDECIDED)
         try:
@@ -172,7 +177,7 @@ class Suite:
         if revision.left_out:
             self._verdicts.add(Verdict.UNDECIDED)
 
-    def _not_measured(
+    def _tests_without_record(
         self, saved: Journal, listed: Sequence[Mapping[str, Any]], collected: Sequence[str]
     ) -> list[str]:
         """Return tests of the saved suite that this run should have measured, and did not.
@@ -201,7 +206,7 @@ class Suite:
         """Compare the members of each group with its baseline."""
         families = {}
         groups: dict[str, dict[str, tuple[Benchmarked, RunRecord]]] = {}
-        for label, (bench, record) in self._labelled().items():
+        for label, (bench, record) in self._label_records().items():
             if bench.group is not None:
                 groups.setdefault(bench.group, {})[label] = (bench, record)
         for group, members in groups.items():
@@ -223,10 +228,10 @@ class Suite:
                 self._told.append(f"group {group} is not compared: {error}")
         return families
 
-    def _said(self) -> Iterator[str]:
+    def _say_what_is_missing(self) -> Iterator[str]:
         """Say what is missing and what was saved, was ignored, or done otherwise than asked."""
         family = {} if self._family is None else self._family.comparisons
-        if any(map(_REPEATED.search, (*self._labelled(), *self._comparisons(), *family))):
+        if any(map(_REPEATED.search, (*self._label_records(), *self._comparisons(), *family))):
             yield "#2: the second measurement of a test"
         for side, tests in self._missing.items():
             if tests:
@@ -299,12 +304,12 @@ class Suite:
         }
 
 
-def _worded(sentence: str) -> str:
+def _with_pytest_options(sentence: str) -> str:
     """Return a sentence with the options of the command line as pytest has them."""
     return _OPTION.sub("--bench-", sentence)
 
 
-def _counted(family: Family) -> str:
+def _count_verdicts(family: Family) -> str:
     """Say how many became slower, how many faster, and in how many no change was seen."""
     verdicts = [*family.verdicts.values()]
     slower, faster = (verdicts.count(each) for each in (Verdict.WORSE, Verdict.BETTER))
@@ -328,7 +333,7 @@ def _file_of(test: str) -> str:
 
 
 def saved_at(config: pytest.Config, option: str) -> Path | None:
-    """Return the file of a saved suite that an option names; None where it is not given."""
+    """Return the file of a saved suite that an option names; None if it is not given."""
     name = config.getoption(option)
     if name is None:
         return None

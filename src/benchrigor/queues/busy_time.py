@@ -10,16 +10,16 @@ from functools import partial
 import numpy as np
 
 from benchrigor.model import Code, Floats, Notice
-from benchrigor.queues.arithmetic.moments import RIPE, Row, matured, observed, pooled, tallied
+from benchrigor.queues.arithmetic.moments import RIPE, Row, as_observations, batches_of, pool, ripen
 from benchrigor.queues.arithmetic.rate_shift import FEWEST, find_shift
 from benchrigor.queues.arithmetic.service_rate import busy_rate
 from benchrigor.queues.data.service import ServiceRate
 
 _BATCHES = 256  # batches of a phase; when there are more, neighbours are pooled
 _FINER = 4  # the batches of a new phase are so many times shorter
-_LOOKS = 32  # the end of a phase is sought each time that it has lasted a 32nd longer
+_CHECKS = 32  # the end of a phase is sought each time that it has lasted a 32nd longer
 _PIECE = 1024  # periods of a longer batch that are kept one by one until they make a piece of it
-# Phases that, where they lasted longer together than the one under way, are no lasting changes:
+# Phases that, if they lasted longer together than the one under way, are no lasting changes:
 # simulated independent services never had as many, with stalls, a change or neither.
 _RESTLESS = 5
 _ALL = np.zeros(1, dtype=np.int64)
@@ -32,7 +32,7 @@ class BusyTime:
         self._rate = partial(busy_rate, servers=servers, target=target, confidence=confidence)
         self._ended: deque[ServiceRate] = deque(maxlen=most)
         self._began_s = 0.0
-        self._batches = tallied(np.zeros((Row.COUNT, 0)))
+        self._batches = batches_of(np.zeros((Row.COUNT, 0)))
         # Periods of a batch, and of an observation of items and busy time.
         self._size = self._unit = 1
         self._open: Floats | None = None
@@ -50,7 +50,7 @@ class BusyTime:
         while (piece := min(self._size, _PIECE)) <= rest.shape[1]:
             number = 1
             if piece == self._size:
-                number = min(rest.shape[1] // piece, self._until_next_look())
+                number = min(rest.shape[1] // piece, self._until_next_check())
             self._take(rest[:, : number * piece])
             rest = rest[:, number * piece :]
         self._loose = rest.copy()  # a view would hold all of them
@@ -60,22 +60,22 @@ class BusyTime:
         now, ended = self._now(), list(self._ended)
         if not now.shape[1]:
             return ended
-        return [*ended, _warned(self._rate(now, began_s=self._began_s), ended)]
+        return [*ended, _warn_if_restless(self._rate(now, began_s=self._began_s), ended)]
 
     def _take(self, periods: Floats) -> None:
         """Take whole batches, or a piece of the open one."""
         if periods.shape[1] >= self._size:
-            units = _summed(periods, self._unit)
+            units = _sum_up(periods, self._unit)
             starts = np.arange(0, units.shape[1], self._size // self._unit, dtype=np.int64)
-            batches = units if self._unit == self._size else pooled(units, starts)
+            batches = units if self._unit == self._size else pool(units, starts)
         else:
             self._join(periods)
             if self._open is None or self._open[Row.PERIODS, 0] < self._size:
                 return
             batches, self._open = self._open, None
         self._batches = np.hstack([self._batches, batches])
-        if _is_looked_at(self._batches.shape[1]):
-            self._look()
+        if _is_checked_at(self._batches.shape[1]):
+            self._end_shifted_phase()
         if self._batches.shape[1] >= _BATCHES:
             self._pool()
 
@@ -85,31 +85,31 @@ class BusyTime:
             self._begun = self._begun + piece.sum(axis=1, keepdims=True)
             if self._begun[Row.PERIODS, 0] < self._unit:
                 return
-            units = observed(tallied(self._begun))
+            units = as_observations(batches_of(self._begun))
             self._begun = np.zeros_like(self._begun)
         else:
-            units = _summed(piece, self._unit)
-        self._open = pooled(units if self._open is None else np.hstack([self._open, units]), _ALL)
+            units = _sum_up(piece, self._unit)
+        self._open = pool(units if self._open is None else np.hstack([self._open, units]), _ALL)
 
-    def _until_next_look(self) -> int:
+    def _until_next_check(self) -> int:
         """Return after how many batches the end of the phase is sought, or they are pooled."""
         number = int(self._batches.shape[1])
         later = max(number + 1, FEWEST)
-        while later < _BATCHES and not _is_looked_at(later):
+        while later < _BATCHES and not _is_checked_at(later):
             later += 1
         return later - number
 
-    def _look(self) -> None:
+    def _end_shifted_phase(self) -> None:
         """End the phase if another one has begun."""
         busy = np.flatnonzero(self._batches[Row.BUSY] > 0.0)
         if busy.size:
-            ripe, starts = matured(self._batches[:, busy])
+            ripe, starts = ripen(self._batches[:, busy])
             place = find_shift(ripe)
             if place is not None:
                 self._end_phase(int(busy[starts[place]]))
 
     def _end_phase(self, place: int) -> None:
-        """End a phase before a batch; the next begins behind it, for it may hold some of both."""
+        """End a phase before a batch; the next begins after it, for it may hold some of both."""
         self._ended.append(self._rate(self._batches[:, :place], began_s=self._began_s))
         self._began_s += float(self._batches[Row.WALL, : place + 1].sum())
         self._batches = self._batches[:, place + 1 :]
@@ -119,39 +119,39 @@ class BusyTime:
         """Pool neighbours; while they hold few items, each pair becomes one observation."""
         ripe = self._unit < self._size or self._is_ripe()
         starts = np.arange(0, self._batches.shape[1], 2, dtype=np.int64)
-        self._batches = pooled(self._batches, starts)
+        self._batches = pool(self._batches, starts)
         self._size *= 2
         if not ripe:
-            self._batches = observed(self._batches)
+            self._batches = as_observations(self._batches)
             self._unit = self._size
 
     def _is_ripe(self) -> bool:
         busy = self._batches[:, self._batches[Row.BUSY] > 0.0]
-        return bool(busy.shape[1]) and matured(busy, items=RIPE)[0] is busy
+        return bool(busy.shape[1]) and ripen(busy, items=RIPE)[0] is busy
 
     def _now(self) -> Floats:
         """Return all batches of the phase under way; an unfinished one joins the last full one."""
         rest = [] if self._open is None else [self._open]
         begun = self._begun + self._loose.sum(axis=1, keepdims=True)
         if begun[Row.PERIODS, 0]:
-            rest.append(observed(tallied(begun)))
+            rest.append(as_observations(batches_of(begun)))
         batches = np.hstack([self._batches, *rest])
         full = max(self._batches.shape[1], min(batches.shape[1], 1))
-        return pooled(batches, np.arange(full, dtype=np.int64)) if full else batches
+        return pool(batches, np.arange(full, dtype=np.int64)) if full else batches
 
 
-def _summed(periods: Floats, size: int) -> Floats:
-    """Return each so many periods as one observation."""
+def _sum_up(periods: Floats, size: int) -> Floats:
+    """Return every ``size`` periods as one observation."""
     starts = np.arange(0, periods.shape[1], size, dtype=np.int64)
-    return observed(tallied(np.add.reduceat(periods, starts, axis=1)))
+    return as_observations(batches_of(np.add.reduceat(periods, starts, axis=1)))
 
 
-def _is_looked_at(number: int) -> bool:
-    """Whether the end of a phase of so many batches is sought."""
-    return number % max(1, number // _LOOKS) == 0
+def _is_checked_at(number: int) -> bool:
+    """Whether the end of a phase of that many batches is sought."""
+    return number % max(1, number // _CHECKS) == 0
 
 
-def _warned(rate: ServiceRate, ended: Sequence[ServiceRate]) -> ServiceRate:
+def _warn_if_restless(rate: ServiceRate, ended: Sequence[ServiceRate]) -> ServiceRate:
     """Return the rate under way, with a Notice where phases follow each other too fast."""
     last = ended[-_RESTLESS:]
     if len(last) < _RESTLESS:

@@ -54,7 +54,7 @@ class SyntheticStage(OneLine):
     rate
         Items per second while it serves and does not stall.
     later
-        Rate of the second half of the items, as a share of the first; arrivals change alike.
+        Rate of the second half of the items, as a share of the first; arrivals change equally.
     stalled, stall
         Share of the items that take longer, and by how many service times on average (exponential).
     stretched
@@ -103,7 +103,7 @@ class SyntheticStage(OneLine):
         return self.rate / (1.0 + self.stalled * self.stall)
 
     def watch(self, items: int, *, period_s: float, rng: np.random.Generator) -> StagePeriods:
-        """Serve at least two items, and count them in periods of about so many seconds."""
+        """Serve at least two items, and count them in periods of about that many seconds."""
         pace = np.where(np.arange(items) < items // 2, 1.0, self.later) * self.rate
         service = self._services(items, rng) / pace
         arrivals = np.cumsum(rng.exponential(1.0, items) / (self.utilisation * pace))

@@ -1,4 +1,4 @@
-"""Watches the queues of a program while it runs."""
+"""Starts and stops the watching of queues; `arithmetic.service_rate` decides what has converged."""
 
 from __future__ import annotations
 

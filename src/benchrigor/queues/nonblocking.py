@@ -11,32 +11,32 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.model import Floats
-from benchrigor.queues.arithmetic.moments import Row, observed, pooled, tallied
+from benchrigor.queues.arithmetic.moments import Row, as_observations, batches_of, pool
 from benchrigor.queues.arithmetic.published_method import (
     FEWEST_ITEMS,
     FEWEST_SHARE,
-    WINDOW,
-    Settling,
-    joined,
-    settle,
+    QUANTILE_COUNTS,
+    QuantileMean,
+    add_quantiles,
+    join_periods,
     widest,
     window_quantiles,
 )
-from benchrigor.queues.arithmetic.service_rate import apart, moved, quantile_rate
+from benchrigor.queues.arithmetic.service_rate import apart, has_moved, quantile_rate
 from benchrigor.queues.data.service import RateReason, ServiceRate
 
 # Periods, at least, that decide how many of them to join; and per joined one.
 _SOUGHT, _SOUGHT_EACH = 128, 50
 _MOST_SOUGHT = 2048
-_SELDOM = 4  # a new window may decide anew once so many times as many periods have passed
+_SELDOM = 4  # a new window may decide again once that many times as many periods have passed
 # Joined periods that are worked off together at most; so many fit into a processor's cache.
 _CHUNK = 4096
-_TRIED = 400  # joined periods after which it is decided anew, where the rate is in doubt
+_TRIED = 400  # joined periods after which it is decided again, if the rate is in doubt
 # Relative deviation from the period wanted from which on a realised one does not count.
 _WIDTH = 0.01
 _MOST = 64  # periods joined into one at most
 _EMPTY = np.zeros((Row.COUNT, 1))
-_CLOSED = tallied(_EMPTY)
+_CLOSED = batches_of(_EMPTY)
 
 
 class NonBlocking:
@@ -66,9 +66,9 @@ class NonBlocking:
 
     def rates(self) -> list[ServiceRate]:
         """Return the rate of each convergence; last what has not converged, where it differs."""
-        for number, each in enumerate(self._rates):
-            if not isinstance(each, ServiceRate):
-                self._rates[number] = each()
+        for number, rate in enumerate(self._rates):
+            if not isinstance(rate, ServiceRate):
+                self._rates[number] = rate()
         ended = copy.copy(self)
         ended._rates, ended._kept = self._rates.copy(), [*self._kept]  # noqa: SLF001  # its own
         return ended._last_rates()  # noqa: SLF001  # class
@@ -77,16 +77,16 @@ class NonBlocking:
         """Return the rates as if no more periods came; that changes it, and a copy is asked."""
         self._final = True
         self.add(self._waiting[:, :0])
-        rates = [each if isinstance(each, ServiceRate) else each() for each in self._rates]
+        rates = [rate if isinstance(rate, ServiceRate) else rate() for rate in self._rates]
         current = self._current()
-        if current is not None and (not rates or moved(rates[-1], current)):
+        if current is not None and (not rates or has_moved(rates[-1], current)):
             rates.append(current)
         return rates
 
     def _restart(self) -> None:
         """Forget the window, and what was learned from it."""
         self._window = np.zeros(0)
-        self._settling = Settling()
+        self._mean = QuantileMean()
         self._sums = np.zeros(4)
         self._seen, self._kept = _EMPTY, [_CLOSED]
 
@@ -99,7 +99,7 @@ class NonBlocking:
         whole = min(self._waiting.shape[1] // number, most)
         if not whole:
             return False
-        used = self._collect(joined(self._waiting[:, : whole * number], number))
+        used = self._collect(join_periods(self._waiting[:, : whole * number], number))
         self._waiting = self._waiting[:, used * number :]
         return True
 
@@ -137,13 +137,13 @@ class NonBlocking:
         used = np.minimum(np.arange(behind.size), places.size)
         items = np.append(0.0, np.cumsum(counts[before:]))[used]
         sums = np.vstack([behind, unblocked, used, items]) + self._sums[:, np.newaxis]
-        ends, base = self._settle(counts, sums)
+        ends, base = self._ends_of_windows(counts, sums)
         ended = ends[-1][0] if ends else 0
         last = ended if not self._number else -1
         stop, number = int(behind[last]), int(used[last])
         self._close_windows(periods[:, :stop], places[:number], ends)
         first = before + ended if ends else 0
-        self._window = counts[first : before + number][1 - WINDOW :]
+        self._window = counts[first : before + number][1 - QUANTILE_COUNTS :]
         self._sums = sums[:, last] - base
         self._tried = int(self._sums[0]) if ends else self._tried + stop
         if self._tried >= self._patience:
@@ -152,7 +152,9 @@ class NonBlocking:
                 self._number = 0
         return stop
 
-    def _settle(self, counts: Floats, sums: Floats) -> tuple[list[tuple[int, Settling]], Floats]:
+    def _ends_of_windows(
+        self, counts: Floats, sums: Floats
+    ) -> tuple[list[tuple[int, QuantileMean]], Floats]:
         """Return by how many periods that count each window ends, and the sums by the last one.
 
         ``sums`` are periods, unblocked ones, those that count and their items, by the number of
@@ -162,24 +164,24 @@ class NonBlocking:
         ends = []
         base, start = np.zeros(len(sums)), 0
         while self._number:
-            self._settling, last = settle(
-                self._settling, quantiles, relative=self._guards, start=start
+            self._mean, last = add_quantiles(
+                self._mean, quantiles, relative=self._guards, start=start
             )
             if last is None:
                 break
-            used = last + WINDOW - self._window.size
+            used = last + QUANTILE_COUNTS - self._window.size
             window = sums[:, used] - base
             if self._guards and self._doubt(window) is not None:
-                self._settling, start = self._settling._replace(steady=0), last + 1
+                self._mean, start = self._mean._replace(steady=0), last + 1
                 continue
-            ends.append((used, self._settling))
+            ends.append((used, self._mean))
             # The next window shares no count with this one.
-            self._settling, start, base = Settling(), last + WINDOW, sums[:, used]
+            self._mean, start, base = QuantileMean(), last + QUANTILE_COUNTS, sums[:, used]
             self._turn(float(window[0]))
         return ends, base
 
     def _turn(self, periods: float) -> None:
-        """Ask for other periods to be joined once so many have passed as make that due."""
+        """Ask for other periods to be joined once that many have passed as make that due."""
         self._since += periods * self._number
         if self._widening and self._since >= _SELDOM * self._sought:
             self._sought = max(_SOUGHT, _SOUGHT_EACH * self._number)
@@ -191,30 +193,30 @@ class NonBlocking:
         return _MOST_SOUGHT if self._reason is not None else _TRIED
 
     def _close_windows(
-        self, periods: Floats, places: npt.NDArray[np.int64], ends: list[tuple[int, Settling]]
+        self, periods: Floats, places: npt.NDArray[np.int64], ends: list[tuple[int, QuantileMean]]
     ) -> None:
         """Add up each window that ends in these periods, and the beginning of the next."""
-        # Before the first period what went before; an empty one at the end, where no other may be.
+        # Before the first period what went before; an empty one at the end, if no other may be.
         starts = [0, *(int(places[used - 1]) + 2 for used, _ in ends)]
         seen = np.add.reduceat(np.hstack([self._seen, periods, _EMPTY]), starts, axis=1)
         before = sum(each.shape[1] for each in self._kept)
         if places.size:
-            self._kept.append(observed(tallied(periods[:, places])))
+            self._kept.append(as_observations(batches_of(periods[:, places])))
         # Pooling takes as long as all the rest of a short chunk.
         if ends or before + places.size >= _CHUNK:
-            kept = self._pooled([before + used for used, _ in ends])
-            for number, (_, settling) in enumerate(ends):
+            kept = self._pool([before + used for used, _ in ends])
+            for number, (_, quantiles) in enumerate(ends):
                 window = seen[:, number].copy(), kept[:, number : number + 1].copy()
                 self._rates.append(
-                    partial(self._rate, settling, *window, began_s=self._began_s, reason=None)
+                    partial(self._rate, quantiles, *window, began_s=self._began_s, reason=None)
                 )
                 self._began_s += float(seen[Row.WALL, number])
             self._kept = [kept[:, -1:].copy()]
         self._seen = seen[:, -1:].copy()
 
-    def _pooled(self, starts: list[int]) -> Floats:
+    def _pool(self, starts: list[int]) -> Floats:
         """Pool the periods that count of each window that has ended, and of the one under way."""
-        return pooled(np.hstack([*self._kept, _CLOSED]), np.array([0, *starts]))
+        return pool(np.hstack([*self._kept, _CLOSED]), np.array([0, *starts]))
 
     def _end(self) -> None:
         """End the window under way without a rate."""
@@ -223,7 +225,7 @@ class NonBlocking:
         self._restart()
 
     def _doubt(self, sums: Floats) -> RateReason | None:
-        """Return why what has settled is not reliable."""
+        """Return why what has converged is not reliable."""
         if self._reason is not None or not self._guards:
             return self._reason
         periods, unblocked, used, items = sums.tolist()
@@ -235,7 +237,7 @@ class NonBlocking:
             return RateReason.UNSTABLE_PERIOD
         if items < FEWEST_ITEMS * used:
             return RateReason.FEW_ITEMS
-        return RateReason.APART if apart(self._settling, items / used) else None
+        return RateReason.APART if apart(self._mean, items / used) else None
 
     def _current(self) -> ServiceRate | None:
         """Return the rate of the window under way; None before the first period."""
@@ -245,5 +247,5 @@ class NonBlocking:
             self._seen = self._waiting.sum(axis=1, keepdims=True)
             self._sums = np.array([*self._seen[[Row.PERIODS, Row.UNBLOCKED], 0], 0.0, 0.0])
         reason = self._doubt(self._sums) or RateReason.NOT_CONVERGED
-        seen, kept = self._seen[:, 0], self._pooled([])
-        return self._rate(self._settling, seen, kept, began_s=self._began_s, reason=reason)
+        seen, kept = self._seen[:, 0], self._pool([])
+        return self._rate(self._mean, seen, kept, began_s=self._began_s, reason=reason)

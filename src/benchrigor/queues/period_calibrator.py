@@ -38,7 +38,7 @@ class CalibratedPeriod(OneLine):
     Parameters
     ----------
     period_s
-        The sampling period, in seconds; None where there is none.
+        The sampling period, in seconds, or None.
     reason, notice
         Why there is none.
     """

@@ -1,4 +1,4 @@
-"""What a stage did in successive periods: as arrays, and pooled where they are many."""
+"""What a stage did in successive periods: as arrays, and pooled if they are many."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Periods(OneLine):
     def end_to_end(cls, blocks: Sequence[Periods]) -> Periods:
         """Put blocks with as many servers one after the other."""
         arrays: dict[str, Any] = {
-            name: np.concatenate([getattr(each, name) for each in blocks], axis=-1)
+            name: np.concatenate([getattr(block, name) for block in blocks], axis=-1)
             for name in _ARRAYS
         }
         return replace(blocks[0], **arrays)
@@ -80,13 +80,13 @@ class Periods(OneLine):
         )
 
     def _with(self, change: Callable[[Any], Any]) -> Periods:
-        arrays: dict[str, Any] = {each: change(getattr(self, each)) for each in _ARRAYS}
+        arrays: dict[str, Any] = {name: change(getattr(self, name)) for name in _ARRAYS}
         return replace(self, **arrays)
 
 
 _KINDS = {"blocked": np.bool_, "whole": np.bool_}
-_ARRAYS = tuple(each.name for each in fields(Periods) if each.name != "servers")
-_COLUMNS = tuple(each for each in _ARRAYS if each != "arrived")
+_ARRAYS = tuple(field.name for field in fields(Periods) if field.name != "servers")
+_COLUMNS = tuple(name for name in _ARRAYS if name != "arrived")
 
 
 class PooledPeriods:
@@ -116,16 +116,16 @@ class PooledPeriods:
         """Add periods, no more than there is room for."""
         together = np.hstack([self._open, columns])
         starts = np.arange(self._open.shape[1] - self._taken, together.shape[1], self._size)
-        sums = summed(together, np.maximum(starts, 0))
+        sums = sum_up(together, np.maximum(starts, 0))
         number, self._taken = divmod(self._taken + columns.shape[1], self._size)
         self.full = np.hstack([self.full, sums[:, :number]])
         self._open = sums[:, number:]
         if self.full.shape[1] == self._most:
-            self.full = summed(self.full, np.arange(0, self._most, 2))
+            self.full = sum_up(self.full, np.arange(0, self._most, 2))
             self._size *= 2
 
 
-def summed(columns: Floats, starts: Any) -> Floats:
+def sum_up(columns: Floats, starts: Any) -> Floats:
     """Sum up groups of successive stretches, which begin at given columns."""
     sums: Floats = np.add.reduceat(columns, starts, axis=1)
     sums[0] = columns[0, starts]

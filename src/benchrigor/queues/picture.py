@@ -88,12 +88,12 @@ def plot_rates(
 
 def _set_limits(axes: Axes, values: Floats, rates: Sequence[ServiceRate]) -> float:
     """Let the axes show all but what lies far above; return the highest value shown."""
-    estimates = [each.estimate for each in rates if each.estimate is not None]
+    estimates = [rate.estimate for rate in rates if rate.estimate is not None]
     seen = values[np.isfinite(values)].tolist()
-    low = min([*seen, *(each.low for each in estimates)], default=0.0)
-    high = max([*seen, *(each.high for each in estimates)], default=1.0)
+    low = min([*seen, *(estimate.low for estimate in estimates)], default=0.0)
+    high = max([*seen, *(estimate.high for estimate in estimates)], default=1.0)
     if estimates:
-        high = min(high, _ROOM * max(each.high for each in estimates))
+        high = min(high, _ROOM * max(estimate.high for estimate in estimates))
     room = _MARGIN * ((high - low) or high or 1.0)
     axes.set_ylim(max(0.0, low - room), high + room)
     return high
@@ -122,18 +122,18 @@ def _draw_phases(axes: Axes, phases: Sequence[Sequence[ServiceRate]]) -> None:
         linewidth=min(0.8, max(0.2, 12.0 / max(len(phases), 1))),
         label="phase",
     )
-    rates = [each for phase in phases for each in phase]
+    rates = [rate for phase in phases for rate in phase]
     solid: dict[str, Any] = {"color": NUMBER, "alpha": 0.3, "linewidth": 0.0}
     hollow = {"facecolor": "none", "edgecolor": NUMBER, "linestyle": "--", "linewidth": 0.8}
-    _draw_rates(axes, [each for each in rates if each.converged], solid, "-", "")
-    unsure = [each for each in rates if not each.converged]
+    _draw_rates(axes, [rate for rate in rates if rate.converged], solid, "-", "")
+    unsure = [rate for rate in rates if not rate.converged]
     _draw_rates(axes, unsure, hollow, "--", ", not converged")
 
 
 def _draw_rates(
     axes: Axes, rates: Sequence[ServiceRate], band: dict[str, Any], linestyle: str, which: str
 ) -> None:
-    known = [(each, each.estimate) for each in rates if each.estimate is not None]
+    known = [(rate, rate.estimate) for rate in rates if rate.estimate is not None]
     starts, stops = [each.start_s for each, _ in known], [each.stop_s for each, _ in known]
     axes.bar(
         starts,
@@ -158,7 +158,7 @@ def _draw_rates(
 
 
 def _write_rate(axes: Axes, rate: ServiceRate | None, speed: str) -> None:
-    """Write the last rate above the axes, and its value beside them."""
+    """Write the last rate above the axes, and its value next to them."""
     words, color = "no number", CHANGE
     if rate is not None and rate.estimate is None:
         words = f"no number, {convergence(rate)}"

@@ -40,20 +40,17 @@ def _stage_table(stages: Sequence[WatchedStage]) -> list[Part]:
     """Return a table of stages as wide as a terminal, and below it what qualifies its rates."""
     if not stages:
         return []
-    estimates = (each.rate.estimate for each in stages if each.rate and each.rate.estimate)
-    confidence = next((percent(each.confidence, digits=10) for each in estimates), "")
+    estimates = (stage.rate.estimate for stage in stages if stage.rate and stage.rate.estimate)
+    confidence = next((percent(estimate.confidence, digits=10) for estimate in estimates), "")
     rows = [[cell.format(confidence).strip() for cell in _HEADER], *map(_stage_row, stages)]
-    return [
-        *table(rows, _SIDES),
-        *(line for stage in stages for line in _remarks(stage)),
-    ]
+    return [*table(rows, _SIDES), *(line for stage in stages for line in _remarks(stage))]
 
 
 def _stage_row(stage: WatchedStage) -> list[str]:
     rate = stage.rate
     value, interval = _UNKNOWN, ""
     if rate is not None and rate.estimate is not None:
-        value, interval = _shown(rate.estimate)
+        value, interval = _show_rate(rate.estimate)
     return [
         "●" if rate is not None and rate.converged else "○",
         stage.name,
@@ -66,7 +63,7 @@ def _stage_row(stage: WatchedStage) -> list[str]:
     ]
 
 
-def _shown(rate: Estimate) -> tuple[str, str]:
+def _show_rate(rate: Estimate) -> tuple[str, str]:
     """Show a value and its interval, both in the scale of the value."""
     scale = scale_for(rate.value, _PER_S)
     value, interval = show_scaled(rate, scale)
@@ -104,9 +101,9 @@ def _qualifications(stage: WatchedStage) -> Iterator[str]:
 
 def _grown(growths: Sequence[QueueGrowth], fixed: Sequence[str]) -> Iterator[Part]:
     """Yield the lines about queues that were grown, and those that could not be."""
-    for name in dict.fromkeys(each.name for each in growths):
-        own = [each for each in growths if each.name == name]
-        times = ", ".join(f"{each.at_s:.3g}" for each in own)
+    for name in dict.fromkeys(growth.name for growth in growths):
+        own = [growth for growth in growths if growth.name == name]
+        times = ", ".join(f"{growth.at_s:.3g}" for growth in own)
         yield from wrapped(
             f"{name} was full, and grew from {own[0].before} to {own[-1].after} items, at {times} s"
         )
@@ -146,7 +143,7 @@ def _cells(advice: StageAdvice) -> tuple[str, str, str, str]:
 
 
 def _least(number: int | None, at_value: int | None) -> str:
-    """Show a number that is enough, or a lower limit where none is known to be."""
+    """Show a number that is enough, or a lower limit if none is known to be."""
     if number is not None:
         return counted(number)
     return "no size is enough" if at_value is None else f"{counted(at_value)} or more"
@@ -155,9 +152,9 @@ def _least(number: int | None, at_value: int | None) -> str:
 def _warnings(notices: Iterable[Notice]) -> Iterator[Part]:
     """Yield the lines of all that is more than a note: the first of each code, and its stages."""
     alike: dict[str, list[Notice]] = {}
-    for each in notices:
-        if each.severity is not Severity.NOTE:
-            alike.setdefault(each.code, []).append(each)
+    for notice in notices:
+        if notice.severity is not Severity.NOTE:
+            alike.setdefault(notice.code, []).append(notice)
     for notices_of_code in alike.values():
         first = notices_of_code[0]
         stages = dict.fromkeys(str(each.evidence.get("stage", "")) for each in notices_of_code)

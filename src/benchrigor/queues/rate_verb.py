@@ -129,12 +129,7 @@ def rate(
 def _text(end: RecordedEnd, name: str, unit: str, target: float) -> str:
     title = _title(end, name)
     return render_rates(
-        end.rates,
-        name=title,
-        unit=unit,
-        target=target,
-        whole=wants_details(),
-        **_throughput(end),
+        end.rates, name=title, unit=unit, target=target, whole=wants_details(), **_throughput(end)
     )
 
 
@@ -161,7 +156,7 @@ def _document(end: RecordedEnd) -> dict[str, Any]:
 
 def _code(ends: Sequence[RecordedEnd]) -> ExitCode:
     """Return the exit code for the last rates."""
-    last = [each.rates[-1] for each in ends if each.rates]
+    last = [end.rates[-1] for end in ends if end.rates]
     if all(each.estimate is None for each in last):
         return ExitCode.NOTHING_MEASURED
     done = len(last) == len(ends) and all(each.converged for each in last)

@@ -18,7 +18,7 @@ from benchrigor.queues.arithmetic.moments import Row
 from benchrigor.queues.busy_time import BusyTime
 from benchrigor.queues.data.service import ServiceRate
 from benchrigor.queues.nonblocking import NonBlocking
-from benchrigor.stats.series.interval import check_confidence, scaled
+from benchrigor.stats.series.interval import check_confidence, scale
 
 METHODS = ("busy-time", "quantile")
 MOST_RATES = 1000  # rates that are kept, the newest ones
@@ -215,7 +215,7 @@ class ServiceRateEstimator:
     def _add(self, rows: Floats) -> None:
         """Hand the periods on as sums, shape (Row.COUNT, n)."""
         items, wall_s, blocked_s, blocked, *_ = rows
-        # What is not known adds nothing, and neither does what stands beside it.
+        # What is not known adds nothing, and neither does what stands next to it.
         has_cpu, has_delay = np.isfinite(rows[4:])
         cpu_s, delay_s = np.where(np.isfinite(rows[4:]), rows[4:], 0.0)
         timed = blocked_s > _NOTHING
@@ -242,7 +242,7 @@ def in_bytes(rate: ServiceRate, item_bytes: float | None) -> ServiceRate:
     """Add the rate in bytes per second, q̄ d / T (Beard & Chamberlain 2015, section IV-B)."""
     if rate.estimate is None or not item_bytes:
         return replace(rate, item_bytes=item_bytes)
-    return replace(rate, item_bytes=item_bytes, byte_rate=scaled(rate.estimate, item_bytes))
+    return replace(rate, item_bytes=item_bytes, byte_rate=scale(rate.estimate, item_bytes))
 
 
 def _is_usual(value: Any) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from benchrigor.layout import Part, Title, page, row, table
 from benchrigor.model.text import many, percent, shortened, show_estimate, show_scaled, show_value
-from benchrigor.queues.arithmetic.moments import share_of_waits
-from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, moved
+from benchrigor.queues.arithmetic.moments import FEWEST_COUNTS, share_of_waits
+from benchrigor.queues.arithmetic.service_rate import BUSY_TIME, has_moved
 from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceProcess, ServiceRate
 from benchrigor.report.notice_lines import marked_all
 from benchrigor.units import Scale, scale_for
@@ -50,7 +50,7 @@ def render_rates(
     target: float | None = None,
     whole: bool = True,
 ) -> str:
-    """Return the service rates of a stage as plain text, at most 79 columns wide.
+    """Return the service rates of a stage as plain text, up to 79 columns wide.
 
     The last rate comes first, with its interval and the evidence for it, then the phases where
     there are several, and the Notices.
@@ -89,11 +89,11 @@ def render_rates(
             *title,
             *row("rate", [_number(now, speed)]),
             *row("", [_evidence(now)]),
-            *row("", [_not_converged(now, target)]),
+            *row("", [_why_not_converged(now, target)]),
             *row("service", _service(now)),
             *row("processor", _processor(now, speed)),
             *row("bytes", _bytes(now, item_bytes)),
-            *row("served", _served(now, speed, served_per_s)),
+            *row("served", _show_throughput(now, speed, served_per_s)),
             *_phases(rates, speed),
             *_notices(rates, whole=whole),
         ]
@@ -114,7 +114,7 @@ def phases_of(rates: Sequence[ServiceRate]) -> list[list[ServiceRate]]:
     phases: list[list[ServiceRate]] = []
     for rate in rates:
         again = phases and rate.method != BUSY_TIME and rate.converged == phases[-1][0].converged
-        if again and not moved(phases[-1][0], rate):
+        if again and not has_moved(phases[-1][0], rate):
             phases[-1].append(rate)
         else:
             phases.append([rate])
@@ -154,8 +154,8 @@ def _evidence(rate: ServiceRate) -> str:
     )
 
 
-def _not_converged(rate: ServiceRate, target: float | None) -> str:
-    """Return why a rate has not converged, and what to do; nothing where it has."""
+def _why_not_converged(rate: ServiceRate, target: float | None) -> str:
+    """Return why a rate has not converged, and what to do; nothing if it has."""
     if rate.reason is None:
         return ""
     words = _REASONS[rate.reason]
@@ -180,7 +180,8 @@ def _too_short(rate: ServiceRate, target: float | None) -> str:
 def _service(rate: ServiceRate) -> list[str]:
     moments = rate.moments
     if moments is None:
-        return []
+        unknown = f"variance not known: it needs {FEWEST_COUNTS} counts"
+        return [] if rate.estimate is None else [unknown]
     variation = moments.variation
     other = f"{'more' if variation > 1.0 else 'less'} variable than exponential service"
     process = _PROCESSES.get(moments.process, other)
@@ -215,7 +216,7 @@ def _bytes(rate: ServiceRate, item_bytes: float | None) -> list[str]:
     return [f"{speed} at {show_value(item_bytes, 'B')} each"]
 
 
-def _served(rate: ServiceRate, speed: str, served_per_s: float | None) -> list[str]:
+def _show_throughput(rate: ServiceRate, speed: str, served_per_s: float | None) -> list[str]:
     """Return the throughput, and its share of the service rate."""
     if served_per_s is None:
         return []
@@ -228,12 +229,12 @@ def _served(rate: ServiceRate, speed: str, served_per_s: float | None) -> list[s
 
 
 def _phases(rates: Sequence[ServiceRate], speed: str) -> list[Part]:
-    """Return the table of phases, the last one last; nothing where there is one rate only."""
+    """Return the table of phases, the last one last; nothing if there is one rate only."""
     if len(rates) < 2:
         return []
     phases = phases_of(rates)
-    estimates = [each.estimate for each in rates if each.estimate is not None]
-    scale = scale_for(max((each.value for each in estimates), default=0.0), speed)
+    estimates = [rate.estimate for rate in rates if rate.estimate is not None]
+    scale = scale_for(max((estimate.value for estimate in estimates), default=0.0), speed)
     unit = scale.name
     if estimates:
         unit += f" [{percent(estimates[0].confidence, digits=10)} interval]"
@@ -255,7 +256,7 @@ def _cells(
     """Return the cells of a phase, of which its last rate is shown."""
     last = phase[-1]
     window = span(phase[0].start_s, last.stop_s, shortest_s=shortest_s)
-    unblocked = sum(each.unblocked for each in phase) / sum(each.periods for each in phase)
+    unblocked = sum(rate.unblocked for rate in phase) / sum(rate.periods for rate in phase)
     return (
         f"{'●' if last.converged else '○'} {window}",
         "no number" if last.estimate is None else " ".join(show_scaled(last.estimate, scale)),
@@ -266,9 +267,9 @@ def _cells(
 
 def _notices(rates: Sequence[ServiceRate], *, whole: bool) -> list[Part]:
     """Show each code once, with the figures of the last phase that has it."""
-    notices = [each for rate in rates for each in rate.notices]
+    notices = [notice for rate in rates for notice in rate.notices]
     if rates[-1].estimate is not None:
         notices += rates[-1].estimate.notices
-    latest = {each.code: each for each in notices}
+    latest = {notice.code: notice for notice in notices}
     lines = marked_all(latest.values(), whole=whole)
     return ["", *lines] if lines else []

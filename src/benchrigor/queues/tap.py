@@ -27,7 +27,7 @@ class Tap:
     source                         ``queue``
     =============================  ==============================================================
     `queue.Queue`, Lifo, Priority  the source itself, which counts until the tap is closed
-    `asyncio.Queue`, likewise      the same
+    `asyncio.Queue` and kinds      the same
     `multiprocessing` queues       a stand-in, also in other processes
     `queue.SimpleQueue`, others    a stand-in for anything with ``get`` and ``put``
     iterables, asynchronous ones   a stand-in to iterate over; each item is a wait of either end
@@ -68,7 +68,7 @@ class Tap:
     Notes
     -----
     Counters and resizing follow Beard & Chamberlain (2015), section III. Unlike theirs the counters
-    are never set to zero, so that none is lost, and blocked time is counted beside blocked events.
+    are never set to zero, so that none is lost, and blocked time is counted next to blocked events.
 
     A tap, or its ``queue``, may be sent to other processes where the source may; queues of `queue`
     and `asyncio` may only be forked. Each process claims its cell at the first event. Counting
@@ -127,7 +127,7 @@ class Tap:
     @property
     def failure(self) -> str | None:
         """Why this process counts nothing, or no bytes, at an end; None as long as it can."""
-        failures = (self.page.failure, *(each.failure for each in self._writers))
+        failures = (self.page.failure, *(writer.failure for writer in self._writers))
         return next((each for each in failures if each is not None), None)
 
     @property
@@ -215,7 +215,7 @@ class Bound:
     """The bound of a queue, raised for a while by loans.
 
     A bound that is not as it was left has been set by the program. That then stands: loans made
-    before it are void, since nobody knows whether the program has counted them in.
+    before it are void, since it is not known whether the program has counted them in.
     """
 
     def __init__(self, resize: Resize) -> None:
@@ -225,7 +225,7 @@ class Bound:
         self._ended = False
 
     def lend(self, by: int) -> object:
-        """Raise it until what is returned is given back; InvalidInput where there is none."""
+        """Raise it until what is returned is given back; InvalidInput if there is none."""
         loan = object()
 
         def raised(bound: int) -> int:
@@ -253,7 +253,7 @@ class Bound:
     def double(self, most: int) -> tuple[int, int] | None:
         """Double it until all is given back; return it before and after, None if it stays.
 
-        It stays where there is none, and above so many times the program's own.
+        It stays if there is none, and above that many times the program's own.
         """
         moved: list[tuple[int, int]] = []
 
@@ -287,7 +287,7 @@ class Bound:
 
 
 def _wrong_place(name: Any, page: Any) -> list[str]:
-    """Return what is wrong with the page to count in, or with the name there."""
+    """Return the problems with the page to count in, or with the name there."""
     problems: list[str] = []
     if name is None and page is not None:
         problems.append("name is None, expected one to tell this tap from the page's others")

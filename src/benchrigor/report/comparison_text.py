@@ -12,11 +12,11 @@ from benchrigor.report.notice_lines import marked
 def family_page(family: Family) -> Page:
     """Return a table of comparisons, and below it what they are judged by."""
     rows = [("name", "change [interval]", "visible", "p adj.", "verdict")]
-    for name, each in family.comparisons.items():
+    for name, comparison in family.comparisons.items():
         chance = show_chance(family.adjusted[name]).lstrip("=")
         visible = family.visible.get(name)
         least = "-" if visible is None else percent(visible)
-        rows.append((name, each.show_change(), least, chance, family.verdicts[name]))
+        rows.append((name, comparison.show_change(), least, chance, family.verdicts[name]))
     return page([*table(rows, "<<>><"), *_footer(family)])
 
 

@@ -30,9 +30,9 @@ def reading_rows(record: RunRecord) -> Iterator[Row]:
 def round_rows(record: RunRecord) -> Iterator[Row]:
     """Yield a row for each round; one of various work counts where the line goes through it."""
     yield ("round", "work", "duration_s", "elapsed_s", "readings", "delay_s", "counts")
-    lines = (each for each in record.analyses if each.kind is Kind.WORK)
+    lines = (analysis for analysis in record.analyses if analysis.kind is Kind.WORK)
     left_out = {place for line in lines for place in line.left_out}
-    counted = (each.plan.index for each in record.whole_rounds)
+    counted = (round_.plan.index for round_ in record.whole_rounds)
     counts = {index for place, index in enumerate(counted) if place not in left_out}
     for each in record.rounds:
         yield (
@@ -58,7 +58,7 @@ def summary_rows(record: RunRecord) -> Iterator[Row]:
             str(analysis.kind),
             "mean" if is_speed else record.options.statistic,
             *(getattr(analysis.estimate, field, None) for field in fields),
-            " ".join(dict.fromkeys(str(each.code) for each in analysis.notices)),
+            " ".join(dict.fromkeys(str(notice.code) for notice in analysis.notices)),
         )
 
 
@@ -87,7 +87,7 @@ class Labelled(OneLine):
     values
         Them, in the unit of the metric, shape (n,).
     phases
-        The phase of each; empty where none was looked for.
+        The phase of each; empty if none was looked for.
     kept
         Whether the number is made of it, shape (n,).
     warm_up
@@ -101,12 +101,12 @@ class Labelled(OneLine):
     warm_up: Floats
 
 
-def labelled(record: RunRecord, analysis: Analysis) -> Iterator[Labelled]:
+def label_readings(record: RunRecord, analysis: Analysis) -> Iterator[Labelled]:
     """Yield the readings of a metric, round by round; phases go through all, or are of each."""
     name, red = analysis.metric.name, set(record.red_rounds)
-    taken = [(each, readings_of(each, name)) for each in record.rounds]
+    taken = [(round_, readings_of(round_, name)) for round_ in record.rounds]
     sizes = [values.size for each, values in taken if each.plan.index not in red]
-    parts = iter(_with_disturbed(analysis, sizes))
+    parts = iter(_label_rounds(analysis, sizes))
     for each, values in taken:
         if each.plan.index in red:
             phases, kept = ["red round"] * values.size, [False] * values.size
@@ -119,7 +119,7 @@ def labelled(record: RunRecord, analysis: Analysis) -> Iterator[Labelled]:
 def _of_metric(record: RunRecord, analysis: Analysis) -> Iterator[Row]:
     """Yield the readings of a metric; those before the first have indices below 0."""
     name, unit = analysis.metric.name, analysis.metric.unit
-    for each in labelled(record, analysis):
+    for each in label_readings(record, analysis):
         where = (name, unit, each.round.plan.index)
         for index, value in enumerate(each.warm_up.tolist(), start=-each.warm_up.size):
             yield (*where, index, value, str(PhaseLabel.WARM_UP), _word(False))
@@ -128,7 +128,7 @@ def _of_metric(record: RunRecord, analysis: Analysis) -> Iterator[Row]:
             yield (*where, index, *row)
 
 
-def _with_disturbed(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:
+def _label_rounds(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:
     """Yield phase and use of the readings of each counted round, disturbed ones among them."""
     if (disturbed := analysis.disturbed) is None:
         yield from _parts(analysis, sizes)
@@ -147,12 +147,12 @@ def _parts(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], li
     if analysis.kind is Kind.INVOCATIONS:
         phases = iter(analysis.phases)
         for size in sizes:  # a round without readings of the metric has no phase
-            yield _labelled(next(phases, None) if size else None, size, analysis)
+            yield _label(next(phases, None) if size else None, size, analysis)
         return
     phase = analysis.phases[0] if analysis.phases else None
-    labels, kept = _labelled(phase, sum(sizes), analysis)
+    labels, kept = _label(phase, sum(sizes), analysis)
     if analysis.kind is Kind.PIECES:
-        each = (_labelled(one, one.change_points.n, analysis) for one in analysis.phases)
+        each = (_label(one, one.change_points.n, analysis) for one in analysis.phases)
         labels, kept = (list(chain.from_iterable(parts)) for parts in zip(*each, strict=True))
     start = 0
     for size in sizes:
@@ -160,7 +160,7 @@ def _parts(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], li
         start += size
 
 
-def _labelled(
+def _label(
     phase: StablePhase | None, size: int, analysis: Analysis
 ) -> tuple[list[str], list[bool]]:
     """Return phase and use of each reading of a series."""

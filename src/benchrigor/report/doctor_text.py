@@ -20,7 +20,7 @@ _HEADS = {
 
 
 def render_findings(findings: Sequence[Finding], *, whole: bool = True) -> str:
-    """Return what was found, at most 79 columns wide: the worst first, then what is not known.
+    """Return what was found, up to 79 columns wide: the worst first, then what is not known.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def render_findings(findings: Sequence[Finding], *, whole: bool = True) -> str:
                → turn it off
     """
     head = _HEADS[verdict_of(findings)]
-    shown = findings if whole else [each for each in findings if each.verdict in _ASKING]
+    shown = findings if whole else [finding for finding in findings if finding.verdict in _ASKING]
     names = [shortened(each.name, WIDTH // 2) for each in shown]
     label = max(map(len, names), default=0) + 2
     lines: list[Part] = [Title(head)]
@@ -67,9 +67,9 @@ def state_page(state: State) -> Page:
     cost = show_value(sum(state.cost_s.values()), "s")
     known = [(each.name, each.shown) for each in state.samples if each.value is not None]
     missing: dict[str, list[str]] = {}
-    for each in state.samples:
-        if each.value is None:
-            missing.setdefault(each.reason, []).append(each.name)
+    for sample in state.samples:
+        if sample.value is None:
+            missing.setdefault(sample.reason, []).append(sample.name)
     lines: list[Part] = [f"{type(state).__name__} at {state.at}{over}, read in {cost}"]
     lines += table(known, "<>", has_names=False)
     for reason, names in missing.items():

@@ -28,11 +28,11 @@ from benchrigor.model.text import (
 )
 from benchrigor.report.figure_text import (
     durations_of,
-    fitted,
     grown,
+    name_fit,
+    name_rounds,
     outlying,
-    predicted,
-    rounds_named,
+    say_prediction,
     show_figures,
     show_levels,
 )
@@ -46,16 +46,16 @@ from benchrigor.report.pace_text import explain_pace
 from benchrigor.report.text import (
     NOTABLE,
     cold,
-    cut_as_asked,
     meaning,
     phase_table,
     piece_levels,
+    say_cut,
     why_left_out,
 )
 from benchrigor.session.stop_rules import wanted_half_width
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import HARMONIC
-from benchrigor.stats.series.interval import scaled
+from benchrigor.stats.series.interval import scale
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.series.wall_time_blocks import BLOCKS
 from benchrigor.units import Scale, scale_for
@@ -118,9 +118,12 @@ def _of_readings(analysis: Analysis, record: RunRecord) -> list[_Step]:
 
 def _of_pairs(analysis: Analysis, record: RunRecord) -> list[_Step]:
     """Explain the steps from pairs of work amount and duration to the speed."""
-    steps: list[_Step] = [_pairs(analysis, record), _left_out(analysis, record)]
+    steps: list[_Step] = [_pairs(analysis, record), _say_what_is_left_out(analysis, record)]
     if analysis.wps is None:
-        return [*steps, f"No line can be drawn, so there is no interval.{_observed(analysis)}"]
+        return [
+            *steps,
+            f"No line can be drawn, so there is no interval.{_say_what_was_observed(analysis)}",
+        ]
     return [*steps, *_line(analysis, analysis.wps), _checks(analysis, analysis.wps)]
 
 
@@ -137,7 +140,7 @@ def _pairs(analysis: Analysis, record: RunRecord) -> str:
     )
 
 
-def _left_out(analysis: Analysis, record: RunRecord) -> str:
+def _say_what_is_left_out(analysis: Analysis, record: RunRecord) -> str:
     if not analysis.left_out:
         return "All rounds count."
     number = len(analysis.left_out)
@@ -151,7 +154,7 @@ def _left_out(analysis: Analysis, record: RunRecord) -> str:
 
 def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
     """Explain how the line was fitted, and how its slope becomes the speed."""
-    observed = _observed(analysis)
+    observed = _say_what_was_observed(analysis)
     slope, per = _per_unit(fit, analysis.metric.unit)
     freedom = fit.slope.degrees_of_freedom
     student = f"Student t with {freedom:.3g} degrees of freedom" if freedom else "Its interval"
@@ -163,10 +166,7 @@ def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
         f"{student} gives {show_estimate(slope, 's')} per {per}.",
     ]
     if fit.speed is None:
-        return [
-            *steps,
-            f"This interval holds 0 or less, so the speed has no interval.{observed}",
-        ]
+        return [*steps, f"This interval holds 0 or less, so the speed has no interval.{observed}"]
     shown = show_estimate(fit.speed, analysis.metric.unit)
     return [*steps, f"The reciprocals are the speed: {shown}, an asymmetric interval."]
 
@@ -195,15 +195,15 @@ def _standard_errors(fit: WpsFit) -> str:
 def _per_unit(fit: WpsFit, unit: str) -> tuple[Estimate, str]:
     """Return the slope per unit of work that people use, and that unit."""
     work = scale_for(fit.naive_speed, unit) if unit == "B/s" else Scale(factor=1.0, name="")
-    return scaled(fit.slope, 1.0 / work.factor), work.name.removesuffix("/s") or "unit of work"
+    return scale(fit.slope, 1.0 / work.factor), work.name.removesuffix("/s") or "unit of work"
 
 
 def _checks(analysis: Analysis, fit: WpsFit) -> str:
     """Say what supports the line, and what contradicts it."""
-    parts = [f"each {fitted(fit)} is predicted from the others to {predicted(fit)}"]
+    parts = [f"each {name_fit(fit)} is predicted from the others to {say_prediction(fit)}"]
     if fit.bend is not None:
         ends = (fit.bend.value, fit.bend.low, fit.bend.high)
-        bend, low, high = (percent(round(each, 9) + 0.0, digits=2) for each in ends)
+        bend, low, high = (percent(round(end, 9) + 0.0, digits=2) for end in ends)
         parts.append(
             "from the smallest to the largest amount the time per unit of work changes by "
             f"{bend} [{low}, {high}]"
@@ -212,7 +212,7 @@ def _checks(analysis: Analysis, fit: WpsFit) -> str:
         parts.append(grown(fit))
     if outliers := outlying(analysis):
         verb = "lies" if len(outliers) == 1 else "lie"
-        parts.append(f"{rounds_named(outliers)} {verb} far from the line")
+        parts.append(f"{name_rounds(outliers)} {verb} far from the line")
     return f"Checks of the line: {'; '.join(parts)}."
 
 
@@ -231,7 +231,7 @@ def _readings(analysis: Analysis, record: RunRecord) -> str:
     )
 
 
-def _observed(analysis: Analysis) -> str:
+def _say_what_was_observed(analysis: Analysis) -> str:
     """Say what was observed instead; empty for records from before that was kept."""
     if (observed := analysis.observed) is None:
         return ""
@@ -244,7 +244,7 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[_Step]:
     if record.options.cut_shares is not None:
         kept = f"{counted(analysis.n_kept)} of {many(analysis.n, 'reading')} are kept"
         each = " of each round" if analysis.kind is Kind.INVOCATIONS else ""
-        return [f"Cut{each}: {cut_as_asked(record.options)}; {kept}."]
+        return [f"Cut{each}: {say_cut(record.options)}; {kept}."]
     if not analysis.n:
         return []
     if analysis.kind is Kind.PIECES and analysis.phases:
@@ -322,7 +322,7 @@ def _level(analysis: Analysis, record: RunRecord) -> list[str]:
         level = show_value(fit.level, analysis.metric.unit)
     if not fit.transients:
         return [f"Mean {level}.", _correlation(fit)]
-    spans = " and ".join(f"{each:.3g}" for each in fit.transients)
+    spans = " and ".join(f"{transient:.3g}" for transient in fit.transients)
     return [
         f"Level {level}: fitted beside decaying transients with time constants of {spans} "
         "readings, which take up what is left of a warm-up too small to be seen.",
@@ -391,7 +391,7 @@ def _subsessions(analysis: Analysis) -> list[str]:
 def _interval(analysis: Analysis) -> str:
     estimate, unit = analysis.estimate, analysis.metric.unit
     if estimate is None:
-        return f"No interval can be given.{_observed(analysis)}"
+        return f"No interval can be given.{_say_what_was_observed(analysis)}"
     error, freedom = estimate.standard_error, estimate.degrees_of_freedom
     if error is None or freedom is None:
         return f"{show_estimate(estimate, unit)}."

@@ -34,11 +34,11 @@ def show_figures(observed: Observed, unit: str) -> str:
 
 
 def show_levels(observed: Observed, unit: str) -> str:
-    """Show the levels around which readings gather; empty where there is one."""
+    """Show the levels around which readings gather; empty if there is one."""
     if len(observed.levels) < 2:
         return ""
-    shown = show_values((each.value for each in observed.levels), unit)
-    shares = (percent(each.share, digits=2) for each in observed.levels)
+    shown = show_values((level.value for level in observed.levels), unit)
+    shares = (percent(level.share, digits=2) for level in observed.levels)
     return ", ".join(map(" ".join, zip(shown, shares, strict=True)))
 
 
@@ -71,18 +71,18 @@ def show_amounts(work: Sequence[float], unit: str) -> str:
     return f"{show_amount(min(work), unit)} to {show_amount(max(work), unit)}"
 
 
-def fitted(fit: WpsFit) -> str:
+def name_fit(fit: WpsFit) -> str:
     """Name what the line goes through."""
     return "subsession" if "merged" in fit.slope.method else "round"
 
 
-def predicted(fit: WpsFit) -> str:
+def say_prediction(fit: WpsFit) -> str:
     """Say how well the line predicts; rounding errors alone count as nothing."""
     return f"{percent(round(fit.prediction_error, 9))} of the mean duration"
 
 
 def grown(fit: WpsFit) -> str:
-    """Say how duration grows with work; empty where that is unknown."""
+    """Say how duration grows with work; empty if that is unknown."""
     if fit.growth is None:
         return ""
     value, low, high = (f"{x:.2f}" for x in (fit.growth.value, fit.growth.low, fit.growth.high))
@@ -91,10 +91,10 @@ def grown(fit: WpsFit) -> str:
 
 
 def durations_of(record: RunRecord, unit: str) -> str:
-    """Say which amounts of work took how long; empty where no round has both."""
-    rounds = [each for each in record.whole_rounds if each.plan.work is not None]
-    work = [each.plan.work or 0.0 for each in rounds]
-    took = [each.duration_s for each in rounds]
+    """Say which amounts of work took how long; empty if no round has both."""
+    rounds = [round_ for round_ in record.whole_rounds if round_.plan.work is not None]
+    work = [round_.plan.work or 0.0 for round_ in rounds]
+    took = [round_.duration_s for round_ in rounds]
     if not rounds:
         return ""
     amounts = show_amounts(work, unit)
@@ -107,6 +107,6 @@ def outlying(analysis: Analysis) -> tuple[int, ...]:
     return tuple(kept[index] for index in analysis.wps.outliers) if analysis.wps else ()
 
 
-def rounds_named(indices: tuple[int, ...]) -> str:
+def name_rounds(indices: tuple[int, ...]) -> str:
     """Name rounds by their indices, the first few of them."""
     return f"round{'' if len(indices) == 1 else 's'} {first_few([*map(str, indices)], _MOST_NAMED)}"

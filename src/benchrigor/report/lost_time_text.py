@@ -28,7 +28,7 @@ def show_total(interference: Interference) -> str:
 
 
 def with_waiting(analysis: Analysis) -> str:
-    """Show what all readings give, and their delay, where that is much and its readings are out."""
+    """Show what all readings give, and their delay, if that is much and its readings are out."""
     disturbed = analysis.disturbed
     if disturbed is None or not disturbed.matters:
         return ""
@@ -75,14 +75,14 @@ def _number(facts: Facts, name: str) -> float:
 
 
 def show_pressure(pressure: Pressure) -> str:
-    """Show for how much of the time tasks waited for what; empty where that is not known."""
+    """Show for how much of the time tasks waited for what; empty if that is not known."""
     if pressure and max(pressure.values()) < _NOTABLE:
         return f"hardly any: tasks waited less than {percent(_NOTABLE)} of the time"
-    shown = ", ".join(_shown(pressure))
+    shown = ", ".join(_show_pressure(pressure))
     return f"some task waited, of the time: {shown}" if shown else ""
 
 
-def _shown(pressure: Pressure) -> Iterator[str]:
+def _show_pressure(pressure: Pressure) -> Iterator[str]:
     for resource, name in _NAMES.items():
         some, full = pressure.get((resource, "some")), pressure.get((resource, "full"))
         if some is not None:

@@ -1,4 +1,4 @@
-"""Notices as lines: all with their codes, or what is wrong and what to do, in everyday words.
+"""Notices as lines: all with their codes, or the problem and what to do, in everyday words.
 
 Notices that are not in `PAGE` change nothing of what a reader should do: ``--details`` has them, as
 it has all with their figures.
@@ -120,7 +120,7 @@ REFUSED: dict[Code, str] = {
 }
 OF_PAIRS = {
     Code.NO_STABLE_PHASE: "The speed of the machine changed meanwhile: the times are of these "
-    f"minutes, the ratio is not affected. {_QUIETER}",
+    f"minutes, the ratio is not affected. {_QUIETER}"
 }
 # Of each line the first that holds says it for all.
 _ALIKE: tuple[tuple[Code, ...], ...] = (
@@ -150,7 +150,7 @@ _ALIKE: tuple[tuple[Code, ...], ...] = (
 
 
 def marked(notice: Notice, name: str = "", *, with_code: bool = True) -> list[Part]:
-    """Return a Notice behind the mark of its severity, and the name of its subject."""
+    """Return a Notice after the mark of its severity, and the name of its subject."""
     mark, style = _MARKS[notice.severity]
     said = str(notice) if with_code else escaped(notice.sentence)
     return wrapped(f"{name}{said}", f"  {mark} ", style=style)
@@ -158,8 +158,8 @@ def marked(notice: Notice, name: str = "", *, with_code: bool = True) -> list[Pa
 
 def marked_all(notices: Iterable[Notice], *, whole: bool) -> list[Part]:
     """Return Notices with their codes; or only those that are more than notes, without codes."""
-    told = (each for each in notices if whole or each.severity is not Severity.NOTE)
-    return [line for each in told for line in marked(each, with_code=whole)]
+    told = (notice for notice in notices if whole or notice.severity is not Severity.NOTE)
+    return [line for notice in told for line in marked(notice, with_code=whole)]
 
 
 def chosen(notices: Iterable[Notice]) -> list[Notice]:
@@ -168,26 +168,26 @@ def chosen(notices: Iterable[Notice]) -> list[Notice]:
     A refusal is told always: it says why there is no number.
     """
     asked = [each for each in one_each(notices) if sentence_of(each)]
-    codes = {each.code for each in asked}
+    codes = {notice.code for notice in asked}
     present = [[code for code in alike if code in codes] for alike in _ALIKE]
-    refused = {each.code for each in asked if each.severity is Severity.REFUSAL}
+    refused = {notice.code for notice in asked if notice.severity is Severity.REFUSAL}
     repeated = {code for alike in present for code in alike[1:]} - refused
-    first = {each.code: each for each in reversed(asked) if each.code not in repeated}
-    return [first[code] for code in dict.fromkeys(each.code for each in asked) if code in first]
+    first = {notice.code: notice for notice in reversed(asked) if notice.code not in repeated}
+    return [first[code] for code in dict.fromkeys(notice.code for notice in asked) if code in first]
 
 
 def chosen_of_run(record: RunRecord) -> list[Notice]:
     """Return the Notices that a page tells; of a busy machine only if the number is affected."""
     return chosen(
-        each
-        for each in record.notices
-        if each.code is not Code.DISTURBED or not is_undisturbed(record)
+        notice
+        for notice in record.notices
+        if notice.code is not Code.DISTURBED or not is_undisturbed(record)
     )
 
 
 def is_undisturbed(record: RunRecord) -> bool:
     """Whether only readings count that other programs did not disturb."""
-    counting = [each for each in record.analyses if each.estimate is not None]
+    counting = [analysis for analysis in record.analyses if analysis.estimate is not None]
     return bool(counting) and all(each.disturbed is not None for each in counting)
 
 
@@ -196,9 +196,9 @@ def warnings(
 ) -> list[Part]:
     """Return what a page says of the Notices that it tells; ``reason`` is why the run ended."""
     sentences = dict.fromkeys(
-        sentence_of(each, of_pairs=of_pairs, reason=reason) for each in chosen
+        sentence_of(notice, of_pairs=of_pairs, reason=reason) for notice in chosen
     )
-    return [part for each in sentences for part in wrapped(each, "  ! ", style="yellow")]
+    return [part for sentence in sentences for part in wrapped(sentence, "  ! ", style="yellow")]
 
 
 def asks_for_quiet(notice: Notice) -> bool:
@@ -207,7 +207,7 @@ def asks_for_quiet(notice: Notice) -> bool:
 
 
 def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | None = None) -> str:
-    """Return what a page says of a Notice; empty where it says nothing.
+    """Return what a page says of a Notice; empty if it says nothing.
 
     A run that ended before its budget does not become longer with a larger one. What a tool must be
     told differs from tool to tool.

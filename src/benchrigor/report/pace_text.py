@@ -7,14 +7,7 @@ import math
 from benchrigor.model import Analysis, Estimate, Kind, Pace, quantile_named
 from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
 from benchrigor.model.run_line import is_corrected
-from benchrigor.model.text import (
-    counted,
-    many,
-    percent,
-    show_estimate,
-    show_value,
-    show_values,
-)
+from benchrigor.model.text import counted, many, percent, show_estimate, show_value, show_values
 from benchrigor.stats.estimators.pace import SD_OF_FASTEST, SENSITIVITY, SENSITIVITY_SD
 
 _FULL_PACE = (
@@ -63,7 +56,7 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
         "Between readings a short loop of byte code was timed, the reference. It takes "
         f"{show_value(pace.full_s[INTERPRETER], 's')} {_FULL_PACE}. By that {show_pace(pace)}.",
         f"Where the reference takes 1% longer, a reading takes {pace.sensitivity:.2f}% ± "
-        f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}.{_worked(pace)}",
+        f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}.{_say_share(pace)}",
         f"{_told_by(pace)} At full pace it is {full.value / measured.value:.3g} of what was "
         f"measured.{levels}",
         _at_full_pace(full, pace, unit, own, f"{shared} and from the fastest references"),
@@ -72,7 +65,7 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
 
 
 def _headline(analysis: Analysis, pace: Pace) -> list[str]:
-    """Explain how the headline came to be, unless it is what was measured."""
+    """Explain how the headline came to be, unless it is the measured number."""
     figure, quiet = analysis.headline, pace.quiet
     if figure is None or quiet is None or not is_corrected(analysis):
         return []
@@ -88,7 +81,7 @@ def _headline(analysis: Analysis, pace: Pace) -> list[str]:
     ]
 
 
-def _worked(pace: Pace) -> str:
+def _say_share(pace: Pace) -> str:
     """Say how much of the readings the pace changes, unless it is nearly all."""
     if pace.busy > _NEARLY_ALL:
         return ""

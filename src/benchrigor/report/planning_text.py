@@ -56,12 +56,12 @@ def _price_list(plan: Plan) -> list[Part]:
     rows = [
         (
             f"{'' if index else 'costs':<8}",
-            f"half-width {percent(each.half_width)}:",
-            many(each.n, plan.counted_in),
-            _range(each.n_low, each.n_high),
-            "" if each.seconds is None else show_duration(each.seconds),
+            f"half-width {percent(price.half_width)}:",
+            many(price.n, plan.counted_in),
+            _range(price.n_low, price.n_high),
+            "" if price.seconds is None else show_duration(price.seconds),
         )
-        for index, each in enumerate(plan.prices)
+        for index, price in enumerate(plan.prices)
     ]
     return table(rows, "<<><>", has_names=False, indent=2)
 
@@ -76,9 +76,9 @@ def replay_page(replay: Replay) -> Page:
     lines = wrapped(
         f"{replay.name}: {many(replay.n, replay.counted_in)} replayed{wanted}", hanging=2
     )
-    rows = [_HEADER, *(row for each in replay.rulings for row in _rows(each, replay.unit))]
+    rows = [_HEADER, *(row for ruling in replay.rulings for row in _rows(ruling, replay.unit))]
     lines += table(rows, "<><<")
-    shown = [_agrees(each) for each in replay.rulings]
+    shown = [_agrees(ruling) for ruling in replay.rulings]
     if any(shown):
         lines += wrapped(
             f"later: whether the interval at the stop agrees with the {replay.counted_in}s "
@@ -94,12 +94,12 @@ def _rows(ruling: Ruling, unit: str) -> list[tuple[str, str, str, str]]:
     """Return what a rule finds at its stop, and below it what it finds in all readings."""
     stop, shown = "not yet", ""
     if ruling.stopped is not None:
-        stop, shown = counted(ruling.stopped), _shown(ruling.estimate, unit)
+        stop, shown = counted(ruling.stopped), _show_estimate(ruling.estimate, unit)
     elif ruling.final is None and ruling.sentence:
         return [(ruling.name, "–", "no number", "")]
     rows = [(ruling.name, stop, shown, _agrees(ruling))]
     if ruling.final is not None or ruling.sentence:
-        rows.append(("", "in all", _shown(ruling.final, unit), ""))
+        rows.append(("", "in all", _show_estimate(ruling.final, unit), ""))
     return rows
 
 
@@ -108,7 +108,7 @@ def _agrees(ruling: Ruling) -> str:
     return {None: untold, True: "yes", False: "no"}[ruling.held]
 
 
-def _shown(estimate: Estimate | None, unit: str) -> str:
+def _show_estimate(estimate: Estimate | None, unit: str) -> str:
     return "no number" if estimate is None else show_estimate(estimate, unit)
 
 

@@ -11,7 +11,7 @@ from benchrigor.model.notice import Code
 from benchrigor.model.recorded import FILE
 from benchrigor.model.run import RunRecord
 from benchrigor.model.run_line import headline_of, just_now, notes_on, show_number
-from benchrigor.model.text import counted, ended, first_few, show_value
+from benchrigor.model.text import counted, first_few, say_end, show_value
 from benchrigor.report.notice_lines import chosen_of_run, sentence_of
 
 _MARK = "~"  # Before what was observed in place of an estimate
@@ -20,14 +20,11 @@ _LISTED = 5  # names that a warning is listed with
 
 
 def tabulate(
-    records: Sequence[RunRecord],
-    *,
-    places: Sequence[int] = (),
-    worded: Callable[[str], str] = str,
+    records: Sequence[RunRecord], *, places: Sequence[int] = (), worded: Callable[[str], str] = str
 ) -> Page:
     """Return a table of runs: name, number, readings, how each ended.
 
-    Where the machine was busier than usual, a column has what was measured just now. Below the
+    If the machine was busier than usual, a column has what was measured just now. Below the
     table stands what weakens the numbers, once for all runs that it concerns.
 
     Parameters
@@ -66,11 +63,11 @@ def ranking_page(runs: Mapping[str, RunRecord]) -> Page:
         return page(["no runs"])
     from benchrigor.session.pairs.run_comparison import rank_runs  # noqa: PLC0415  # slow to load
 
-    known = {name: each for name, each in runs.items() if each.estimate() is not None}
+    known = {name: run for name, run in runs.items() if run.estimate() is not None}
     places = dict[str, int]()
     with suppress(BenchrigorError):  # what is not comparable has no order
         places = {each.name: each.place for each in (rank_runs(known)[0] if known else ())}
-    others = [each for name, each in runs.items() if name not in places]
+    others = [run for name, run in runs.items() if name not in places]
     ranked = tabulate([*(runs[name] for name in places), *others], places=[*places.values()])
     return page([*_sentences(runs, [*places]), ranked])
 
@@ -91,7 +88,7 @@ def _is_marked(row: tuple[str, ...]) -> bool:
 def _row(record: RunRecord) -> tuple[str, ...]:
     analysis = record.analysis()
     is_recorded = record.subject.get("kind") == FILE and record.decision is None
-    ending = "recorded" if is_recorded else ended(record.decision)
+    ending = "recorded" if is_recorded else say_end(record.decision)
     if analysis is None:
         return record.name, "no number", "", "", ending
     unit, observed = analysis.metric.unit, analysis.observed
@@ -109,10 +106,10 @@ def _warnings(records: Sequence[RunRecord], worded: Callable[[str], str]) -> lis
     """Say once what weakens numbers, but for what their endings say, and which they are."""
     concerned: dict[str, list[str]] = {}
     for record in records:
-        for each in chosen_of_run(record):
-            if each.code is not Code.NOT_CONVERGED:
+        for notice in chosen_of_run(record):
+            if notice.code is not Code.NOT_CONVERGED:
                 reason = record.decision.reason if record.decision else None
-                sentence = worded(sentence_of(each, reason=reason))
+                sentence = worded(sentence_of(notice, reason=reason))
                 concerned.setdefault(sentence, []).append(record.name)
     lines: list[Part] = []
     for sentence, names in concerned.items():

@@ -108,7 +108,7 @@ def comparison_page(comparison: Comparison) -> Page:
             *_sides(comparison),
             *row("difference", [show_difference(comparison)], width=11),
             *row("data", [_evidence(comparison), _times_apart(comparison)], width=11),
-            *warnings(chosen(_unreached(comparison)), of_pairs=comparison.paired),
+            *warnings(chosen(_without_missed_targets(comparison)), of_pairs=comparison.paired),
         ]
     )
 
@@ -125,9 +125,9 @@ def _sides(comparison: Comparison) -> list[Part]:
     lines: list[Part] = []
     names = comparison.names or ("", "")
     sides = (comparison.baseline, comparison.candidate)
-    for role, name, each in zip(("baseline", "candidate"), names, sides, strict=True):
-        if each is not None:
-            shown = show_estimate(each, comparison.readings_in) + " just now" * comparison.paired
+    for role, name, side in zip(("baseline", "candidate"), names, sides, strict=True):
+        if side is not None:
+            shown = show_estimate(side, comparison.readings_in) + " just now" * comparison.paired
             lines += row(role, [f"{name}: {shown}" if name else shown], width=11)
     return lines
 
@@ -149,8 +149,8 @@ def _evidence(comparison: Comparison) -> str:
     return f"{show_basis(comparison)}{spent}"
 
 
-def _unreached(comparison: Comparison) -> Iterable[Notice]:
-    """Leave out that the target was missed where the verdict is clear: more would not change it."""
+def _without_missed_targets(comparison: Comparison) -> Iterable[Notice]:
+    """Leave out that the target was missed if the verdict is clear: more would not change it."""
     is_clear = comparison.verdict is not Verdict.UNDECIDED
     return (
         each for each in comparison.notices if not (is_clear and each.code is Code.NOT_CONVERGED)
@@ -158,7 +158,7 @@ def _unreached(comparison: Comparison) -> Iterable[Notice]:
 
 
 def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
-    """Describe the number of a metric, and where it is of a quiet machine, what was measured."""
+    """Describe the number of a metric, and where it is of a quiet machine, the measured number."""
     headline, unit = headline_of(analysis), analysis.metric.unit
     measured = analysis.estimate
     if headline is None or measured is None:
@@ -193,11 +193,11 @@ def _interval(estimate: Estimate, unit: str) -> str:
 
 
 def _target(estimate: Estimate, analysis: Analysis, options: Options, *, is_quiet: bool) -> str:
-    """Say how narrow the interval of what was measured should be, and whether it is."""
+    """Say how narrow the interval of the measured number should be, and whether it is."""
     wanted = wanted_half_width(estimate, analysis.metric, options)
     if not analysis.metric.must_satisfy or wanted == math.inf or estimate.value == 0.0:
         return ""
-    short = any(each.code is Code.NOT_CONVERGED for each in analysis.notices)
+    short = any(notice.code is Code.NOT_CONVERGED for notice in analysis.notices)
     reached = "nearly reached" if short else "reached"
     reached = "missed" if estimate.half_width > wanted else reached
     within = show_plus_minus(estimate.relative_half_width)
@@ -239,7 +239,7 @@ def _data(record: RunRecord) -> str:
             shown += f", each {'the first call' if is_first else 'a call'} in a fresh process"
     if not record.elapsed_s:  # recorded elsewhere
         return shown
-    here = next((each.sentence for each in record.session_notices if _is_here(each)), "")
+    here = next((notice.sentence for notice in record.session_notices if _is_here(notice)), "")
     return "; ".join(filter(None, (shown, show_duration(record.elapsed_s), here)))
 
 
@@ -268,13 +268,13 @@ def _notices(record: RunRecord) -> list[Notice]:
     """Return the Notices of the page; a machine that took little of the time disturbed little."""
     is_calm = record.interference is not None and not is_disturbed(record.interference)
     hidden = {Code.HARDLY_UNDISTURBED} if is_calm else set()
-    return [each for each in chosen_of_run(record) if each.code not in hidden]
+    return [notice for notice in chosen_of_run(record) if notice.code not in hidden]
 
 
 def _state(record: RunRecord, lost: Interference | None) -> str:
     """Call the machine quiet only if the number and the warnings agree with that."""
-    changed = [each for each in record.analyses if just_now(each) is not None]
+    changed = [analysis for analysis in record.analyses if just_now(analysis) is not None]
     if changed:
         return f"{'slower' if any(map(is_worse, changed)) else 'faster'} than usual"
-    unsteady = any(asks_for_quiet(each) for each in _notices(record))
+    unsteady = any(asks_for_quiet(notice) for notice in _notices(record))
     return "" if lost is None or not lost.is_measured or unsteady else "quiet"

@@ -26,11 +26,11 @@ from benchrigor.model.text import (
     MEMORY_FLOOR,
     PEAK_MEMORY,
     counted,
-    ended,
     many,
     no_number,
     percent,
     refusal_of,
+    say_end,
     show_duration,
     show_estimate,
     show_overhead,
@@ -39,12 +39,12 @@ from benchrigor.model.text import (
 )
 from benchrigor.report.figure_text import (
     durations_of,
-    fitted,
     fitted_work,
     grown,
+    name_fit,
+    name_rounds,
     outlying,
-    predicted,
-    rounds_named,
+    say_prediction,
     show_figures,
     show_levels,
     subsessions_of_rounds,
@@ -65,14 +65,14 @@ from benchrigor.stats.estimators.rate import BY_DURATION, HARMONIC
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.units import Direction, Quantity
 
-_FEWEST_TO_FORESEE = 10  # from fewer readings nobody can tell how many more it takes
+_FEWEST_TO_FORESEE = 10  # from fewer readings nobody can say how many more it takes
 _KNOWN = 99.5  # per cent of the time that are shown as all of it
 NOTABLE = 1.05  # Autocorrelation that inflates the variance by less is not reported
 _SAME = 5e-4
 
 
 def render(record: RunRecord) -> Page:
-    """Return the whole report of a run as plain text, at most 79 columns wide.
+    """Return the whole report of a run as plain text, up to 79 columns wide.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def render(record: RunRecord) -> Page:
 def _untold(notices: Iterable[Notice], rows: Sequence[Part], name: str = "") -> list[Part]:
     """Show each Notice that no row tells; a row that does ends with the code."""
     told = "".join(line.text for line in rows if isinstance(line, Line))
-    untold = (each for each in notices if f"[{each.code}]" not in told)
+    untold = (notice for notice in notices if f"[{notice.code}]" not in told)
     return [line for notice in untold for line in marked(notice, name)]
 
 
@@ -120,7 +120,7 @@ def _light(record: RunRecord) -> list[Part]:
         parts.append(f"delay is known for {lost.known_percent:.0f}% of the time")
     elif lost.light is Light.UNKNOWN and lost.is_measured:
         parts.append("no light without a number of five readings")
-    if any(each.code is Code.DISTURBED for each in record.session_notices):
+    if any(notice.code is Code.DISTURBED for notice in record.session_notices):
         parts.append(f"{advice(lost, record.analyses)} [{Code.DISTURBED}]")
     return row("light", parts)
 
@@ -145,7 +145,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
 
 
 def _headline(analysis: Analysis) -> str:
-    """Show the headline where it is another number than what was measured."""
+    """Show the headline where it is another number than the measured number."""
     figure = analysis.headline
     if figure is None or not is_corrected(analysis):
         return ""
@@ -199,14 +199,14 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
         if record.elapsed_s:  # readings that were recorded elsewhere took no time here
             took_s = record.elapsed_s * required / analysis.taken
             width += f", about {show_duration(took_s)} of measuring"
-    if any(each.code is Code.NOT_CONVERGED for each in analysis.notices):
+    if any(notice.code is Code.NOT_CONVERGED for notice in analysis.notices):
         unsure = estimate.half_width <= wanted
         width += f"{', but too little to be sure' if unsure else ''} [{Code.NOT_CONVERGED}]"
     return width
 
 
 def meaning(analysis: Analysis) -> str:
-    """Say which way is better where the unit is no plain time, and what kind of mean it is."""
+    """Say which way is better if the unit is no plain time, and what kind of mean it is."""
     metric, method = analysis.metric, analysis.estimate.method if analysis.estimate else ""
     parts = []
     if metric.direction is not None and metric.kind is not Quantity.TIME:
@@ -234,10 +234,10 @@ def _line(analysis: Analysis, record: RunRecord) -> list[Part]:
         *row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
         *row("", [_naive(fit, analysis.metric.unit)]),
         *row("line", [fitted_work(analysis, [done.plan.work for done in record.whole_rounds])]),
-        *row("", [f"each {fitted(fit)} predicted from the others to {predicted(fit)}"]),
+        *row("", [f"each {name_fit(fit)} predicted from the others to {say_prediction(fit)}"]),
         *row("", [grown(fit)]),
         *row("", [subsessions_of_rounds(analysis)]),
-        *row("", [f"outlying: {rounds_named(outliers)}"] if outliers else []),
+        *row("", [f"outlying: {name_rounds(outliers)}"] if outliers else []),
     ]
 
 
@@ -266,7 +266,7 @@ def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
         Code.FURTHER_ROUNDS: "of larger amounts",
         Code.SMALL_WORK: "with too little work",
     }
-    numbers = {each.code: each.evidence.get("rounds") for each in analysis.notices}
+    numbers = {notice.code: notice.evidence.get("rounds") for notice in analysis.notices}
     waited = analysis.disturbed
     hit = [] if waited is None else [f"{waited.left_out} with delay"]
     return [f"{numbers[code]} {why}" for code, why in reasons.items() if numbers.get(code)] + hit
@@ -322,7 +322,7 @@ def _split(analysis: Analysis, record: RunRecord) -> list[str]:
 
 
 def left_out_for_delay(analysis: Analysis) -> str:
-    """Say how many of the readings taken do not count for their delay; empty where all do."""
+    """Say how many of the readings taken do not count for their delay; empty if all do."""
     if analysis.disturbed is None:
         return ""
     left_out = counted(analysis.disturbed.left_out)
@@ -355,7 +355,7 @@ def _cuts(analysis: Analysis, options: Options) -> list[str]:
     if not analysis.phases:
         return []
     if options.cut_shares is not None:
-        return [cut_as_asked(options)]
+        return [say_cut(options)]
     if len(analysis.phases) > 1:
         whole = sum(phase.phases[-1].stop for phase in analysis.phases)
         share = 1.0 - analysis.n_kept / whole
@@ -364,10 +364,10 @@ def _cuts(analysis: Analysis, options: Options) -> list[str]:
         return [f"{percent(share)} of the readings, {_by_rounds(analysis)}"] if share else []
     stable = analysis.phases[0]
     parts = [
-        f"{each.label} {counted(each.start)}–{counted(each.stop - 1)} "
-        f"(median {show_value(each.median, analysis.metric.unit)})"
-        for each in stable.phases
-        if not measured(each, stable)
+        f"{phase.label} {counted(phase.start)}–{counted(phase.stop - 1)} "
+        f"(median {show_value(phase.median, analysis.metric.unit)})"
+        for phase in stable.phases
+        if not measured(phase, stable)
     ]
     margin = stable.n - analysis.n_kept
     if not parts:
@@ -378,7 +378,7 @@ def _cuts(analysis: Analysis, options: Options) -> list[str]:
 
 
 def measured(phase: Phase, stable: StablePhase) -> bool:
-    """Return whether a phase belongs to what is measured."""
+    """Return whether a phase belongs to the measured readings."""
     if stable.start is None or stable.stop is None:
         return False
     return stable.start <= phase.start < stable.stop
@@ -389,7 +389,7 @@ def _pace(analysis: Analysis) -> list[str]:
     stable = analysis.phases[0] if len(analysis.phases) == 1 else None
     if stable is None or stable.reason is not PhaseReason.CHANGING_PACE:
         return []
-    medians = [each.median for each in stable.phases if measured(each, stable)]
+    medians = [phase.median for phase in stable.phases if measured(phase, stable)]
     low, high = (show_value(end, analysis.metric.unit) for end in (min(medians), max(medians)))
     changes = f"{many(len(medians) - 1, 'change')} between {low} and {high}"
     if len(medians) == 1:
@@ -398,13 +398,13 @@ def _pace(analysis: Analysis) -> list[str]:
 
 
 def piece_levels(analysis: Analysis, record: RunRecord) -> list[str]:
-    """Show the level of each piece of a run, and when it began where that is known."""
+    """Show the level of each piece of a run, and when it began if that is known."""
     unit, began = analysis.metric.unit, dict[int, float]()
-    for each in record.counted_rounds:
-        if analysis.metric.name in each.unit_readings:
-            starts = each.starts_ns
+    for round_ in record.counted_rounds:
+        if analysis.metric.name in round_.unit_readings:
+            starts = round_.starts_ns
             at_s = math.nan if starts is None else float(starts[0]) / 1e9
-            began.setdefault(each.plan.piece, at_s)
+            began.setdefault(round_.plan.piece, at_s)
     first = next(iter(began.values()), math.nan)
     shown = []
     for level, at_s in zip(analysis.levels, began.values(), strict=False):
@@ -413,7 +413,7 @@ def piece_levels(analysis: Analysis, record: RunRecord) -> list[str]:
     return shown
 
 
-def cut_as_asked(options: Options) -> str:
+def say_cut(options: Options) -> str:
     """Say which shares were cut because the options say so."""
     at_start, at_end = options.cut_shares or (0.0, 0.0)
     if at_start == at_end:
@@ -443,16 +443,16 @@ def _by_rounds(analysis: Analysis) -> str:
 def phase_table(
     stable: StablePhase, unit: str, most: int | None = None, *, indent: int = 2
 ) -> list[Part]:
-    """Return a line for each phase, up to so many of them."""
+    """Return a line for each phase, up to that many of them."""
     return table(
         [
             (
-                f"{each.label:<9}",
-                f"{counted(each.start):>9} to {counted(each.stop):>9}",
-                percent(each.n / stable.change_points.n),
-                f"median {show_value(each.median, unit)}",
+                f"{phase.label:<9}",
+                f"{counted(phase.start):>9} to {counted(phase.stop):>9}",
+                percent(phase.n / stable.change_points.n),
+                f"median {show_value(phase.median, unit)}",
             )
-            for each in stable.phases[:most]
+            for phase in stable.phases[:most]
         ],
         "<>><",
         has_names=False,
@@ -463,7 +463,7 @@ def phase_table(
 def _ending(record: RunRecord) -> str:
     red = len(record.rounds) - len(record.counted_rounds)
     took = f"{len(record.rounds)} in {show_value(record.elapsed_s, 's')}"
-    return ", ".join([took, *([f"{red} red left out"] if red else []), ended(record.decision)])
+    return ", ".join([took, *([f"{red} red left out"] if red else []), say_end(record.decision)])
 
 
 def _facts(record: RunRecord) -> str:

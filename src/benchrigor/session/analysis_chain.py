@@ -45,7 +45,7 @@ from benchrigor.stats import RupturesDetector, fit_wps, merge_subsessions
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import (
     Policy,
-    adapted,
+    adapt,
     estimate,
     estimate_kept,
     keep,
@@ -64,10 +64,10 @@ from benchrigor.stats.series.subsessions import MERGED
 from benchrigor.stats.series.undisturbed import (
     LEAST_SHARE,
     Groups,
+    choose_undisturbed,
     hardly_any,
     hardly_any_of,
     together,
-    undisturbed,
 )
 from benchrigor.stats.wps.line_diagnostics import diagnose_further
 from benchrigor.stats.wps.work_line import check_fit
@@ -91,14 +91,14 @@ class Material:
     detector: Detector | None = None
     weights: Floats | None = None  # what single readings of rounds count in the mean
     batch: int = 1  # calls that each reading averages
-    busy_s: float = 0.0  # that the calls of all readings took; 0 where they are no durations
+    busy_s: float = 0.0  # that the calls of all readings took; 0 if they are no durations
     is_slow: bool = False  # a session may end before the first full look
     recorded: bool = False  # no reading will follow: the last ones may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
     beyond: tuple[int, ...] = ()  # indices of those that test the line at larger amounts
     notices: tuple[Notice, ...] = ()
     disturbed: Disturbed | None = None  # what was left out of the series
-    whole: Material | None = None  # with the disturbed readings, where some were left out
+    whole: Material | None = None  # with the disturbed readings, if some were left out
 
     @property
     def is_share(self) -> bool:
@@ -122,7 +122,7 @@ class Material:
         """Number of readings at or below 0, of which no harmonic mean is."""
         if self.metric.kind is not Quantity.RATE or self.metric.averaging != "auto":
             return 0
-        return sum(int((each <= 0.0).sum()) for each in self.series)
+        return sum(int((values <= 0.0).sum()) for values in self.series)
 
     @property
     def policy(self) -> Policy:
@@ -144,7 +144,7 @@ class Material:
 M = TypeVar("M", bound=Material)
 
 
-def selected(material: M, by_series: Sequence[Groups]) -> M:
+def leave_out_disturbed(material: M, by_series: Sequence[Groups]) -> M:
     """Leave the disturbed readings out of each series, by its groups, unless the options keep them.
 
     Of various work a group is a round. A restarted round in which hardly any reading is undisturbed
@@ -152,12 +152,12 @@ def selected(material: M, by_series: Sequence[Groups]) -> M:
     """
     if material.options.disturbed == "keep":
         return material
-    by_series = [each.with_stops() for each in by_series]
-    if not any(each.are_hit.any() for each in by_series):
+    by_series = [series.with_stops() for series in by_series]
+    if not any(series.are_hit.any() for series in by_series):
         return material
     if material.kind is Kind.WORK:
         return _selected_rounds(material, by_series[0])
-    chosen = [undisturbed(each) for each in by_series]
+    chosen = [choose_undisturbed(series) for series in by_series]
     notices = one_each(hardly_any_of(notice for _, told in chosen for notice in told))
     told = replace(material, notices=(*material.notices, *notices))
     disturbed = together([each for each, _ in chosen], by_series)
@@ -166,8 +166,8 @@ def selected(material: M, by_series: Sequence[Groups]) -> M:
     return replace(
         told,
         series=tuple(
-            each if counted is None else each[counted.indices]
-            for each, (counted, _) in zip(material.series, chosen, strict=True)
+            values if counted is None else values[counted.indices]
+            for values, (counted, _) in zip(material.series, chosen, strict=True)
         ),
         weights=None if material.weights is None else material.weights[disturbed.indices],
         disturbed=disturbed,
@@ -209,7 +209,7 @@ def look(material: Material) -> Analysis:
     analysis = Analysis(
         metric=material.metric,
         kind=material.kind,
-        n=sum(each.size for each in series),
+        n=sum(values.size for values in series),
         notices=(*material.notices, *_taken_by_time(material)),
         disturbed=material.disturbed,
     )
@@ -249,7 +249,7 @@ def observed_of(material: Material, phases: tuple[StablePhase, ...] = ()) -> Obs
     """Describe readings by themselves, rounds of various work by a speed each; None without any."""
     series = np.concatenate(material.series)
     if material.kind is Kind.WORK:
-        work, duration_s = (each[material.series[1] > 0.0] for each in material.series)
+        work, duration_s = (values[material.series[1] > 0.0] for values in material.series)
         series = work / duration_s
     return observe(series, phases, batch=material.batch) if series.size else None
 
@@ -298,7 +298,7 @@ def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
     estimation = estimate(material.series, material.policy, phases, material.weights)
     moved = _moved_on(material, analysis.n, estimation.phases)
     taken = material.metric, material.busy_s, analysis.n
-    told = (in_units(each, *taken) for each in estimation.notices)
+    told = (in_units(notice, *taken) for notice in estimation.notices)
     notices = (*analysis.notices, *told, *moved)
     return replace(
         analysis,
@@ -315,11 +315,11 @@ def _moved_on(material: Material, n: int, phases: tuple[StablePhase, ...]) -> tu
     """Warn where the readings of a running session have left the stable phase."""
     if material.kind is not Kind.UNIT_READINGS or material.recorded:
         return ()
-    found = [each for each in phases if each.reason is not PhaseReason.AS_ASKED]
+    found = [phase for phase in phases if phase.reason is not PhaseReason.AS_ASKED]
     after = [
-        n - each.stop
-        for each in found
-        if each.stop is not None and each.stop < n - each.change_points.late
+        n - phase.stop
+        for phase in found
+        if phase.stop is not None and phase.stop < n - phase.change_points.late
     ]
     return moved_on(after[-1]) if after else ()
 
@@ -327,7 +327,7 @@ def _moved_on(material: Material, n: int, phases: tuple[StablePhase, ...]) -> tu
 def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     """Predict how many readings in all the target takes."""
     known = analysis.estimate
-    if known is None or any(each.reason is PhaseReason.CHANGING_PACE for each in analysis.phases):
+    if known is None or any(phase.reason is PhaseReason.CHANGING_PACE for phase in analysis.phases):
         return analysis  # blocks of a changing pace differ, however many readings they hold
     if material.kind is Kind.PIECES:
         return analysis  # so do pieces
@@ -391,7 +391,7 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
         analysis = replace(analysis, subsessions=merge_subsessions(values, limit=limit))
     if analysis.estimate is None or material.policy.share:
         return analysis
-    policy = adapted(material.policy, analysis.phases)
+    policy = adapt(material.policy, analysis.phases)
     best = 0.9 if material.metric.direction is Direction.HIGHER else 0.1
     typical, floor = (estimate_kept(kept, replace(policy, q=q)).estimate for q in (0.5, best))
     analysis = replace(analysis, typical=typical, floor=floor)
@@ -409,7 +409,7 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
 
 def fit_line(material: Material, analysis: Analysis) -> Analysis:
     """Fit the line through work amount and duration of the rounds that count."""
-    (work, duration_s), options = _counted(material), material.options
+    (work, duration_s), options = _count(material), material.options
     analysis = replace(analysis, n_kept=work.size, left_out=material.left_out)
     if work.size == 0:
         none = Notice.refusal(Code.TOO_FEW_READINGS, "0 rounds count, expected at least 3.", n=0)
@@ -432,7 +432,7 @@ def check_line(material: Material, analysis: Analysis) -> Analysis:
     """Check whether duration is linear in work, which takes more time than the fit."""
     if analysis.wps is None:
         return analysis
-    work, duration_s = _counted(material)
+    work, duration_s = _count(material)
     fit = check_fit(analysis.wps, work, duration_s)
     merged = duration_s - fit.overhead.value - fit.slope.value * work
     if material.options.method == MERGED:
@@ -441,8 +441,8 @@ def check_line(material: Material, analysis: Analysis) -> Analysis:
     return replace(_with_fit(fit, material, analysis), subsessions=subsessions)
 
 
-def _counted(material: Material) -> tuple[Floats, Floats]:
-    work, duration_s = (np.delete(each, list(material.left_out)) for each in material.series)
+def _count(material: Material) -> tuple[Floats, Floats]:
+    work, duration_s = (np.delete(values, list(material.left_out)) for values in material.series)
     return work, duration_s
 
 

@@ -143,9 +143,9 @@ class Controller(ABC, Generic[P, R]):
         self, *, readings: int, analyses: tuple[Analysis, ...], **more: Any
     ) -> Progress:
         """Return the state of the session, with the time until its target or its budget."""
-        required = [each.required for each in analyses if each.metric.must_satisfy]
+        required = [analysis.required for analysis in analyses if analysis.metric.must_satisfy]
         known = [each for each in required if each is not None]
-        estimated = [each.estimate for each in analyses if each.metric.must_satisfy][:1]
+        estimated = [analysis.estimate for analysis in analyses if analysis.metric.must_satisfy][:1]
         needed = None
         if known and len(known) == len(required):
             needed = max(0, max(known) - readings)

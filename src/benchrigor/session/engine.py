@@ -32,21 +32,25 @@ from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.conditions.pace_of_rounds import full_pace_of, with_pace
 from benchrigor.session.conditions.red_rounds import (
-    disturbed,
+    check_light,
     is_red,
-    left_out,
     measured_interference,
-    vouched_for,
+    say_left_out,
+    warn_of_loss,
     with_light,
 )
-from benchrigor.session.conditions.standing_alarms import marked, must_wait, refused
+from benchrigor.session.conditions.standing_alarms import (
+    must_wait,
+    refuse_for_alarms,
+    warn_of_alarms,
+)
 from benchrigor.session.conditions.stopped import report_stops, with_stops
 from benchrigor.session.controller import FIGURE_READINGS, Controller
 from benchrigor.session.outcomes import (
     disagreement,
     failed_hook,
     no_readings,
-    not_converged,
+    warn_not_converged,
     without_readings,
 )
 from benchrigor.session.outlook import out_of_reach
@@ -63,7 +67,7 @@ from benchrigor.session.traces import Traces
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.proportion import whole_of
 
-_ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by so much
+_ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by that much
 _LEAST = 0.01  # of its time a piece has, where those before it took too long
 
 
@@ -119,7 +123,7 @@ class Engine(Controller[RoundPlan, Round]):
         if self._traces.schedule is not None:
             self._traces.schedule.tries_further = next_work is None
         self.full_pace: dict[str, float] = {}  # of the reference, known before
-        self.quiet_pace: QuietPace | None = None  # likewise
+        self.quiet_pace: QuietPace | None = None  # the same
         self._rounds: list[Round] = []
         self._piece = 0  # under way; their number when all are over
         self._red: dict[int, None] = {}
@@ -132,8 +136,8 @@ class Engine(Controller[RoundPlan, Round]):
     def average_over_time(self) -> None:
         """Take the readings of rates for equal times, unless their metrics say otherwise."""
         self._traces.metrics = tuple(
-            replace(each, averaging="arithmetic") if each.averaging == "auto" else each
-            for each in self._traces.metrics
+            replace(metric, averaging="arithmetic") if metric.averaging == "auto" else metric
+            for metric in self._traces.metrics
         )
 
     def _next_plan(self) -> RoundPlan | None:
@@ -171,18 +175,18 @@ class Engine(Controller[RoundPlan, Round]):
     def _pace(self) -> Pace:
         last = self._rounds[-1] if self._rounds else None
         single = (Kind.READINGS, Kind.WORK)
-        units = [each for each in self._traces.by_name.values() if each.kind not in single]
-        restarted = [each for each in units if each.kind is Kind.INVOCATIONS]
-        splits = [each.analysis.split for each in restarted if each.analysis is not None]
+        units = [trace for trace in self._traces.by_name.values() if trace.kind not in single]
+        restarted = [unit for unit in units if unit.kind is Kind.INVOCATIONS]
+        splits = [trace.analysis.split for trace in restarted if trace.analysis is not None]
         return Pace(
-            readings=max((each.n for each in units), default=0),
+            readings=max((unit.n for unit in units), default=0),
             elapsed_s=self._elapsed_ns / 1e9,
             last_readings=last.n_readings if last else 0,
             last_s=last.elapsed_ns / 1e9 if last else 0.0,
-            to_next_check=min((each.to_next_check for each in units), default=1),
+            to_next_check=min((unit.to_next_check for unit in units), default=1),
             piece=self.piece,
-            invocations=max((len(each.chunks) for each in restarted), default=0),
-            busy_s=max((each.busy_s for each in restarted), default=0.0),
+            invocations=max((len(trace.chunks) for trace in restarted), default=0),
+            busy_s=max((trace.busy_s for trace in restarted), default=0.0),
             split=next(filter(None, splits), None),
             may_be_short=all(each.analysis is None or each.analysis.estimate for each in restarted),
         )
@@ -214,14 +218,14 @@ class Engine(Controller[RoundPlan, Round]):
             return self._traces.schedule.shortest_round_s
         last = self._rounds[-1] if self._rounds else None
         kinds = (Kind.UNIT_READINGS, Kind.PIECES)
-        continuous = any(each.kind in kinds for each in self._traces.by_name.values())
+        continuous = any(trace.kind in kinds for trace in self._traces.by_name.values())
         counts = last is not None and last.n_readings and (continuous or last.cut)
         return self._pace().reading_s if counts else 0.0
 
     def heed(self, alarms: Collection[Alarm], waited_s: float) -> bool:
         """Return whether to wait while alarms stand; end where the options refuse to go on."""
         if alarms and self.options.on_alarm == "refuse":
-            self.end(StopReason.ALARM_STANDS, refused(alarms))
+            self.end(StopReason.ALARM_STANDS, refuse_for_alarms(alarms))
         if not must_wait(self.options, alarms, waited_s):
             return False
         if self._stop_requested:
@@ -230,7 +234,7 @@ class Engine(Controller[RoundPlan, Round]):
 
     def waiting(self, seconds: float, alarms: Collection[Alarm] = ()) -> Progress:
         """Return the state of the session while it waits, for alarms or for its next piece."""
-        codes = tuple(each.code for each in alarms)
+        codes = tuple(alarm.code for alarm in alarms)
         progress = self._progress or self._current(fresh=False)
         return replace(progress, waiting_s=seconds, alarms=codes)
 
@@ -253,7 +257,7 @@ class Engine(Controller[RoundPlan, Round]):
         self._traces.check(finished)
 
     def replay(self, finished: Round) -> Decision:
-        """Add a stored round of an interrupted session, whatever its plan.
+        """Add a stored round of an interrupted session, regardless of its plan.
 
         Raises
         ------
@@ -315,8 +319,8 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _current(self, *, fresh: bool) -> Progress:
         traces = self._traces.by_name.values()
-        analyses = tuple(each.analysis for each in traces if each.analysis is not None)
-        readings = max((each.n for each in traces), default=0)
+        analyses = tuple(trace.analysis for trace in traces if trace.analysis is not None)
+        readings = max((trace.n for trace in traces), default=0)
         repeated = len(self._red) if self.options.red_rounds == "repeat" else 0
         return self._progress_of(
             readings=readings,
@@ -326,7 +330,7 @@ class Engine(Controller[RoundPlan, Round]):
             fresh=fresh,
             agreed=self._traces.agreed,
             reading_s=self._reading_s,
-            kept=sum(each.n for each in traces),
+            kept=sum(trace.n for trace in traces),
             reachable=self._reachable(),
             missing=self._traces.missing,
             name=self.name,
@@ -335,17 +339,17 @@ class Engine(Controller[RoundPlan, Round]):
 
     def _reachable(self) -> float | None:
         """Return the widest half-width that the budget allows beyond the target; see `outlook`."""
-        traces = [each for each in self._traces.by_name.values() if each.metric.must_satisfy]
+        traces = [trace for trace in self._traces.by_name.values() if trace.metric.must_satisfy]
         found = [
             out_of_reach(
-                each.analysis or each.unanalysed(),
+                trace.analysis or trace.unanalysed(),
                 self.options,
-                units=each.units,
-                looked_at=each.looked_at,
+                units=trace.units,
+                looked_at=trace.looked_at,
                 elapsed_s=self._elapsed_ns / 1e9,
             )
-            for each in traces
-            if each.kind not in (Kind.PIECES, Kind.WORK)
+            for trace in traces
+            if trace.kind not in (Kind.PIECES, Kind.WORK)
         ]
         return max((each for each in found if each is not None), default=None)
 
@@ -353,14 +357,14 @@ class Engine(Controller[RoundPlan, Round]):
         """Return the record of all rounds so far, also while the session runs."""
         reports = self._traces.reports()
         counted = tuple(
-            each
-            for each in self._rounds
-            if each.plan.index not in self._red and not (each.cut and not each.unit_readings)
+            round_
+            for round_ in self._rounds
+            if round_.plan.index not in self._red and not (round_.cut and not round_.unit_readings)
         )
-        red = left_out(len(self._red), len(self._rounds), self.options.red_rounds)
-        all_red = self._all_red(red)
+        red = say_left_out(len(self._red), len(self._rounds), self.options.red_rounds)
+        all_red = self._describe_red(red)
         analyses = all_red or tuple(
-            self._flagged(reports[metric.name])
+            self._flag(reports[metric.name])
             if metric.name in reports
             else without_readings(metric, self._rounds)
             for metric in self._traces.metrics
@@ -369,40 +373,44 @@ class Engine(Controller[RoundPlan, Round]):
         counted = with_stops(counted, restarted=restarted)
         full_s = full_pace_of(counted, self.full_pace)
         analyses = tuple(
-            with_pace(each, counted, full_s, self.options.statistic, quiet=self.quiet_pace)
-            for each in analyses
+            with_pace(analysis, counted, full_s, self.options.statistic, quiet=self.quiet_pace)
+            for analysis in analyses
         )
         delayed = None if self._recorded else measured_interference(counted or self._rounds)
-        interference = vouched_for(delayed, analyses)
+        interference = check_light(delayed, analyses)
         return RunRecord(
             name=self.name,
             options=self.options,
-            metrics=self._traces.metrics or tuple(each.metric for each in analyses),
+            metrics=self._traces.metrics or tuple(analysis.metric for analysis in analyses),
             seed=self.seed,
             rounds=tuple(self._rounds),
             analyses=analyses,
             decision=self._decision,
             session_notices=(
                 *with_light(self._all_notices(), interference, self._rounds),
-                *marked(self._rounds),
+                *warn_of_alarms(self._rounds),
                 *disagreement(counted, tuple(reports.values())),
                 *(() if all_red else red),
                 *report_stops(interference),
-                *(disturbed(interference, analyses) if len(self._red) < len(self._rounds) else ()),
+                *(
+                    warn_of_loss(interference, analyses)
+                    if len(self._red) < len(self._rounds)
+                    else ()
+                ),
             ),
             subject=self.subject,
             interference=interference,
             red_rounds=tuple(self._red),
         )
 
-    def _all_red(self, red: tuple[Notice, ...]) -> tuple[Analysis, ...]:
-        """Describe the readings of rounds that are all left out; empty where one counts."""
+    def _describe_red(self, red: tuple[Notice, ...]) -> tuple[Analysis, ...]:
+        """Describe the readings of rounds that are all left out; empty if one counts."""
         if not self._rounds or len(self._red) < len(self._rounds):
             return ()
         traces = Traces(self.options, self._traces.metrics or None, None, seed=self.seed)
         return traces.refused(self._rounds, red[0])
 
-    def _flagged(self, analysis: Analysis) -> Analysis:
+    def _flag(self, analysis: Analysis) -> Analysis:
         """Warn of an estimate of one process only, or one that did not reach its target."""
         estimate, metric, notices = analysis.estimate, analysis.metric, analysis.notices
         if estimate is None:
@@ -415,7 +423,7 @@ class Engine(Controller[RoundPlan, Round]):
         ended = self._decision is not None and not self._decision.satisfied
         if ended and metric.must_satisfy:
             wanted = wanted_half_width(estimate, metric, self.options)
-            notice = not_converged(estimate.half_width, wanted, *whole_of(estimate))
+            notice = warn_not_converged(estimate.half_width, wanted, *whole_of(estimate))
             estimate = replace(estimate, notices=(notice, *estimate.notices))
             notices = (notice, *notices)
         return replace(analysis, estimate=estimate, notices=notices)
@@ -424,8 +432,8 @@ class Engine(Controller[RoundPlan, Round]):
         """Return the Notices of the session, and the last of each code from its rounds."""
         of_rounds = {
             (notice.code, notice.evidence.get("metric")): notice
-            for each in self._rounds
-            for notice in each.notices
+            for round_ in self._rounds
+            for notice in round_.notices
         }
         no_data = []
         if self._decision is not None and not self._traces.metrics and not self._red:

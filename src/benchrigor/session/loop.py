@@ -29,7 +29,7 @@ from benchrigor.session.outcomes import failed_hook, failed_workload
 from benchrigor.workloads import RoundRecorder
 from benchrigor.workloads.processes.own_signals import end_copy, go_on, measuring
 
-# Made while nothing is measured: a signal that came within its callbacks from C would be lost.
+# Made between measurements: a signal that came within its callbacks from C would be lost.
 _BLAS = ThreadpoolController()
 NAP_NS = 200_000_000  # a request to stop is obeyed that soon while a session waits
 
@@ -66,7 +66,7 @@ def drive(
         since += ready()
         if controller.decision is not None:
             return
-        if not called(controller, "before_round", hooks.before_round, plan):
+        if not call_hook(controller, "before_round", hooks.before_round, plan):
             return
         finish = perform(plan)
         go_on(pid)
@@ -81,9 +81,9 @@ def drive(
         since = now
         with _on_one_thread():
             controller.tell(finished)
-        if not called(controller, "after_round", hooks.after_round, finished):
+        if not call_hook(controller, "after_round", hooks.after_round, finished):
             return
-        if not called(controller, "progress", hooks.progress, controller.progress):
+        if not call_hook(controller, "progress", hooks.progress, controller.progress):
             return
 
 
@@ -96,11 +96,8 @@ def _on_one_thread() -> AbstractContextManager[object]:
     return context
 
 
-def called(
-    controller: Controller[P, R],
-    name: str,
-    hook: Callable[[Any], object] | None,
-    argument: object,
+def call_hook(
+    controller: Controller[P, R], name: str, hook: Callable[[Any], object] | None, argument: object
 ) -> bool:
     """Call a hook; if it raises, end the session with a Notice and return False."""
     try:
@@ -166,7 +163,7 @@ def performer(
         def finish(elapsed_ns: int) -> Round:
             finished = recorder.finish(plan, elapsed_ns, ran_ns=ran_ns)
             if host is not None:
-                finished = charged(finished, host.read())
+                finished = add_host_delays(finished, host.read())
             return told(finished)
 
         return finish
@@ -174,7 +171,7 @@ def performer(
     return perform
 
 
-def charged(finished: Round, host: HostDelay) -> Round:
+def add_host_delays(finished: Round, host: HostDelay) -> Round:
     """Add to a round's delays what its host counted meanwhile.
 
     `machine.host_delays.attribute_delay` says how much of it each segment has.

@@ -34,7 +34,7 @@ _LIMITS = (  # of Options
     *("target", "confidence", "statistic", "budget_s", "work", "pieces", "disturbed", "reference"),
     "detector",
 )
-# A call of a coroutine that goes on for so long after the budget hangs: seconds, or budgets.
+# A call of a coroutine that goes on for that long after the budget hangs: seconds, or budgets.
 _LEAST_GRACE_S, _TIMES_BUDGET = 5.0, 3.0
 _TIMING = ("setup", "teardown", "timeout_s", "gc", "loop_factory", "sync")  # of the workload
 
@@ -164,7 +164,7 @@ def measure(
     >>> round(record.estimate().value, 3)
     100.0
     """
-    session, workload = prepared(dict(locals()))
+    session, workload = prepare(dict(locals()))
     return session.run(workload, over_s=over_s)
 
 
@@ -212,7 +212,7 @@ async def measure_async(
     known = {each.name: each.default for each in signature(measure).parameters.values()}
     taken = known.keys() - {"func", "work", "timeout_s", "loop_factory", "instructions"}
     refuse(f"{each!r} is no option of measure_async" for each in sorted(options.keys() - taken))
-    session, workload = prepared({**known, **options, "func": func}, metered=False)
+    session, workload = prepare({**known, **options, "func": func}, metered=False)
     return await run_in_loop(session, workload, over_s=options.get("over_s"))
 
 
@@ -257,7 +257,7 @@ async def run_in_loop(session: Session, workload: CallableWorkload, **options: A
         raise
 
 
-def prepared(
+def prepare(
     given: Mapping[str, Any], *, metered: bool = True
 ) -> tuple[Session, CallableWorkload | AmountWorkload]:
     """Return a session for a function, and its workload, from all arguments of `measure`."""
@@ -297,10 +297,7 @@ def prepared(
 
 def _counter() -> Callable[[], int] | str:
     """Return what reads the instructions of this thread, or why nothing does."""
-    from benchrigor.machine.perf_events import (  # noqa: PLC0415  # only for who asks
-        open_counter,
-        read_counter,
-    )
+    from benchrigor.machine.perf_events import open_counter, read_counter  # noqa: PLC0415  # only for who asks
 
     try:
         return partial(read_counter, open_counter())
@@ -309,7 +306,7 @@ def _counter() -> Callable[[], int] | str:
 
 
 def _wrong_items(given: object, items: tuple[Any, ...]) -> list[str]:
-    """Return what is wrong with what a call gets done."""
+    """Return the problems with what a call gets done."""
     count = items[0]
     is_one = given is None or (is_number(count) and 0.0 < count < math.inf)
     is_named = len(items) == 2 and isinstance(items[1], str)

@@ -21,10 +21,10 @@ from benchrigor.model import (
 from benchrigor.model.notice import Figure
 from benchrigor.model.text import (
     counted,
-    ended,
     many,
     no_number,
     percent,
+    say_end,
     show_amount,
     show_duration,
     show_estimate,
@@ -86,9 +86,9 @@ def without_readings(metric: Metric, rounds: Sequence[Round]) -> Analysis:
 
 
 def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
-    """Say that no round gave a reading, and that none had the time for it where that is so."""
+    """Say that no round gave a reading, and that none had the time for it if that is so."""
     sentence = f"No round gave {f'a reading of {metric!r}' if metric else 'any reading'}."
-    seconds = rounds[-1].plan.seconds if rounds and all(each.cut for each in rounds) else None
+    seconds = rounds[-1].plan.seconds if rounds and all(round_.cut for round_ in rounds) else None
     lasted_s = max(seconds or 0.0, rounds[-1].elapsed_ns / 1e9) if rounds else 0.0
     if rounds and (printed := rounds[-1].facts.get("printed")):
         sentence += f" It printed {printed}, and no reading is in that."
@@ -96,7 +96,7 @@ def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
     if seconds is None:
         return Notice.refusal(Code.NO_DATA, sentence, metric=metric)
     index, budget = rounds[-1].plan.index, counted(math.ceil(_MORE_TIME * lasted_s))
-    hooks = [each.sentence for each in rounds[-1].notices if "hook" in each.evidence]
+    hooks = [notice.sentence for notice in rounds[-1].notices if "hook" in notice.evidence]
     sentence += (
         f" {hooks[0]}"
         if hooks
@@ -109,7 +109,7 @@ def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
     )
 
 
-def not_converged(half_width: float, wanted: float, whole: float, noun: str) -> Notice:
+def warn_not_converged(half_width: float, wanted: float, whole: float, noun: str) -> Notice:
     """Warn that a session ended before its target; widths are shown as shares of the whole."""
     sentence = "The session ended before there was enough evidence."
     if whole > 0.0 and wanted < half_width < math.inf:
@@ -128,7 +128,7 @@ def not_converged(half_width: float, wanted: float, whole: float, noun: str) -> 
 def in_units(notice: Notice, metric: Metric, measured_s: float, n: int) -> Notice:
     """Tell with the unit of a metric where a movement goes, and of times how long they are.
 
-    ``measured_s`` is the time that the ``n`` readings took, 0 where it is not known.
+    ``measured_s`` is the time that the ``n`` readings took, 0 if it is not known.
     """
     known = notice.evidence
     if notice.code is Code.NO_STABLE_PHASE and {"first", "last"} <= known.keys():
@@ -180,9 +180,9 @@ def disagreement(rounds: Sequence[Round], analyses: Sequence[Analysis]) -> tuple
 def _units_per_work(rounds: Sequence[Round], metric: str) -> float | None:
     """Return unit readings per work if it is the same in all rounds."""
     pairs = [
-        (len(each.unit_readings[metric]), each.plan.work)
-        for each in rounds
-        if each.plan.work and not each.cut and metric in each.unit_readings
+        (len(round_.unit_readings[metric]), round_.plan.work)
+        for round_ in rounds
+        if round_.plan.work and not round_.cut and metric in round_.unit_readings
     ]
     ratios = [units / work for units, work in pairs]
     if not ratios or max(ratios) > (1.0 + _SAME_UNITS) * min(ratios):
@@ -190,7 +190,7 @@ def _units_per_work(rounds: Sequence[Round], metric: str) -> float | None:
     return sum(units for units, _ in pairs) / sum(work for _, work in pairs)
 
 
-def begun(name: str, options: Options, rounds: int) -> str:
+def say_begin(name: str, options: Options, rounds: int) -> str:
     """Say what a session sets out to reach, what it may spend, and which rounds it has already."""
     target = "none" if options.target is None else percent(options.target)
     budget = show_value(options.budget_s, "s") if math.isfinite(options.budget_s) else "none"
@@ -198,7 +198,7 @@ def begun(name: str, options: Options, rounds: int) -> str:
     return f"{name}: begins{resumed}; target {target} of the {options.statistic}, budget {budget}"
 
 
-def decided(finished: Round, progress: Progress, options: Options) -> str:
+def say_decision(finished: Round, progress: Progress, options: Options) -> str:
     """Say in a line what a round gave, what is known after it, and what follows from that."""
     work = finished.plan.work
     given = [f"work {show_amount(work, '')}"] if work is not None else []
@@ -208,23 +208,25 @@ def decided(finished: Round, progress: Progress, options: Options) -> str:
         [
             f"round {finished.plan.index}: {', '.join(given)}",
             total,
-            *_known(progress, options),
+            *_show_intervals(progress, options),
             _follows(progress),
         ]
     )
 
 
-def _known(progress: Progress, options: Options) -> Iterator[str]:
+def _show_intervals(progress: Progress, options: Options) -> Iterator[str]:
     """Tell the interval of each metric that must be satisfied, and how wide it may be."""
-    for each in progress.analyses:
-        if not each.metric.must_satisfy:
+    for analysis in progress.analyses:
+        if not analysis.metric.must_satisfy:
             continue
-        if each.estimate is None:
-            yield f"{each.metric.name} no number: {within_sentence(no_number(each.notices))}"
+        if analysis.estimate is None:
+            reason = within_sentence(no_number(analysis.notices))
+            yield f"{analysis.metric.name} no number: {reason}"
             continue
-        found, value = each.estimate, abs(each.estimate.value)
-        wanted = wanted_half_width(found, each.metric, options)
-        shown = f"{each.metric.name} {show_estimate(found, each.metric.unit)} of {counted(each.n)}"
+        found, value = analysis.estimate, abs(analysis.estimate.value)
+        wanted = wanted_half_width(found, analysis.metric, options)
+        interval = show_estimate(found, analysis.metric.unit)
+        shown = f"{analysis.metric.name} {interval} of {counted(analysis.n)}"
         if value > 0.0:
             shown += f", half-width {percent(found.relative_half_width)}"
             shown += f", wanted {percent(wanted / value)}" if math.isfinite(wanted) else ""
@@ -234,8 +236,8 @@ def _known(progress: Progress, options: Options) -> Iterator[str]:
 
 
 def _follows(progress: Progress) -> str:
-    """Tell the decision, and what it takes to reach the target."""
+    """Tell the decision, and the effort to reach the target."""
     if progress.decision is not None:
-        return f"stop: {ended(progress.decision)}"
+        return f"stop: {say_end(progress.decision)}"
     needed = progress.readings_needed
     return f"go on, about {counted(needed)} more" if needed else "go on"

@@ -7,12 +7,7 @@ import math
 import scipy
 
 from benchrigor.model import Analysis, Kind, Options
-from benchrigor.session.stop_rules import (
-    EARLY_ROUNDS,
-    EARLY_SHARE,
-    min_evidence,
-    wanted_half_width,
-)
+from benchrigor.session.stop_rules import EARLY_ROUNDS, EARLY_SHARE, min_evidence, wanted_half_width
 from benchrigor.stats.estimators.proportion import whole_of
 
 # Before it the pace of the readings is known too badly; one reading alone may be a cold one.
@@ -65,7 +60,7 @@ def out_of_reach(
 
 
 def _share(units: int, kind: Kind, options: Options) -> float:
-    """Return the share of the wanted half-width that is narrow enough for so many units."""
+    """Return the share of the wanted half-width that is narrow enough for that many units."""
     if kind is Kind.UNIT_READINGS:
         least = min_evidence(options, by_round=False)
         # From the first full look on only the second one can find enough.

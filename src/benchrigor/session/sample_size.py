@@ -101,7 +101,7 @@ def plan(
     least = max(evidence.second_check, math.ceil(effective * (1.0 - 1e-12)))
     if analysis.kind is Kind.PIECES:
         least = MIN_PIECES
-    return _priced(sized(pilot, least=least), known, analysis)
+    return _add_prices(sized(pilot, least=least), known, analysis)
 
 
 def _why_none(name: str, analysis: Analysis | None) -> Notice:
@@ -109,10 +109,10 @@ def _why_none(name: str, analysis: Analysis | None) -> Notice:
     notices = () if analysis is None else analysis.notices
     sentence = f"The run of {name} has no estimate to plan from."
     nothing = Notice.refusal(Code.NO_DATA, sentence)
-    return next((each for each in notices if each.severity is Severity.REFUSAL), nothing)
+    return next((notice for notice in notices if notice.severity is Severity.REFUSAL), nothing)
 
 
-def _priced(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
+def _add_prices(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
     """Add name and unit, wall times, and a warning of a single process."""
     # Each invocation pays for its own warm-up, a series only once.
     once = analysis.kind not in (Kind.INVOCATIONS, Kind.PIECES)
@@ -133,6 +133,6 @@ def _priced(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
         unit=analysis.metric.unit,
         seconds=seconds(sizes.n),
         pilot_seconds=spent,
-        prices=tuple(replace(each, seconds=seconds(each.n)) for each in sizes.prices),
+        prices=tuple(replace(price, seconds=seconds(price.n)) for price in sizes.prices),
         notices=notices,
     )

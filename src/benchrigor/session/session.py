@@ -49,13 +49,13 @@ from benchrigor.session.fitness.status_watch import watch_for
 from benchrigor.session.loop import (
     NAP_NS,
     Hooks,
-    called,
+    call_hook,
     drive,
     ended_by_errors,
     least_span_s,
     performer,
 )
-from benchrigor.session.outcomes import begun, decided, earlier_numbers
+from benchrigor.session.outcomes import earlier_numbers, say_begin, say_decision
 from benchrigor.session.schedule.work_schedule import NextWork
 from benchrigor.session.stored_runs import with_history
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
@@ -63,7 +63,7 @@ from benchrigor.stats.estimators.headline import quiet_of_runs
 from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal, as_store
 from benchrigor.storage.full_pace import (
-    believed,
+    believe,
     keep_full_pace,
     keep_quiet_run,
     kept_full_pace,
@@ -72,7 +72,7 @@ from benchrigor.storage.full_pace import (
 from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.processes import reference_command
-from benchrigor.workloads.processes.own_signals import stops_noted
+from benchrigor.workloads.processes.own_signals import note_stops
 from benchrigor.workloads.processes.worker import VERSION
 from benchrigor.workloads.timing import TimedWorkload
 
@@ -189,10 +189,10 @@ class Session(Engine):
         """
         self.check(finished)
         if self._store is not None:
-            self._store.append(self._begun(self._store), finished)
+            self._store.append(self._begin(self._store), finished)
         decision = self._take(finished)
         if self._progress is not None and _LOG.isEnabledFor(logging.INFO):
-            _LOG.info("%s", escaped(decided(finished, self._progress, self.options)))
+            _LOG.info("%s", escaped(say_decision(finished, self._progress, self.options)))
         if decision.stop:
             self._finish()
         return decision
@@ -340,12 +340,12 @@ class Session(Engine):
         if isinstance(self._store, Journal):  # what fails should fail before time is spent
             self._store.check()
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
-        _LOG.info("%s", escaped(begun(self.name, self.options, len(self._rounds))))
+        _LOG.info("%s", escaped(say_begin(self.name, self.options, len(self._rounds))))
         with (
-            ended_by_errors(self, self._rescued),
+            ended_by_errors(self, self._rescue),
             _set_up(adapted),
             closing(host) if host else nullcontext(),
-            stops_noted(),
+            note_stops(),
         ):
             if host is not None:
                 host.start()
@@ -381,7 +381,7 @@ class Session(Engine):
         """Sleep until a piece is due, unless the session is asked to stop; say for how long."""
         while not self._stop_requested and (left_ns := due_ns - self._clock.now_ns()) > 0:
             waiting = self.waiting(left_ns / 1e9)
-            if not called(self, "progress", self._hooks.progress, waiting):
+            if not call_hook(self, "progress", self._hooks.progress, waiting):
                 return
             self._clock.sleep_ns(min(left_ns, NAP_NS))
 
@@ -445,7 +445,7 @@ class Session(Engine):
             self._provenance = replace(known, function=getattr(workload, "function_hash", None))
         return self._provenance
 
-    def _begun(self, store: Store) -> str:
+    def _begin(self, store: Store) -> str:
         if self._run_id is None:
             self._describe()
             self._run_id = store.begin(replace(self._record(), rounds=(), analyses=()))
@@ -456,9 +456,7 @@ class Session(Engine):
         self._finished = True
         if self._provenance is not None:
             self._provenance = replace(
-                self._provenance,
-                load_after=machine.load_average(),
-                environment=environment(),
+                self._provenance, load_after=machine.load_average(), environment=environment()
             )
         self._keep_pace()
         record = self._record()
@@ -480,11 +478,11 @@ class Session(Engine):
         return f"{known.host}, {known.cpu}, {known.python}, {versions}"
 
     def _keep_pace(self) -> None:
-        """Keep full and quiet pace for later runs; note where that fails or is not believed."""
+        """Keep full and quiet pace for later runs; note if that fails or is not believed."""
         own = full_pace_of(self._rounds, {})
         if not own or not self._is_paced:
             return
-        kept, self.full_pace = self.full_pace, believed(self.full_pace, own)
+        kept, self.full_pace = self.full_pace, believe(self.full_pace, own)
         why = [
             f"the one kept before, {kept[kind]:g} s ({kind}), is less than a tenth of it"
             for kind in kept.keys() - self.full_pace.keys()
@@ -504,7 +502,7 @@ class Session(Engine):
             )
             self.note(Notice.note(Code.FULL_PACE_NEW, sentence))
 
-    def _rescued(self) -> RunRecord:
+    def _rescue(self) -> RunRecord:
         """Return the record after an error, even if the store fails too."""
         try:
             return self.result()
@@ -557,7 +555,7 @@ def meter_for(clock: Clock | None) -> DelayMeter | None:
 
 
 def _step_ns(options: Options, over_s: float | None) -> int:
-    """Return how far apart pieces begin that are spread over so many seconds; 0 for no pauses."""
+    """Return how far apart pieces begin that are spread over that many seconds; 0 for no pauses."""
     if over_s is None:
         return 0
     finite = is_number(over_s) and options.budget_s <= over_s < math.inf

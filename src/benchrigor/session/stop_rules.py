@@ -27,7 +27,7 @@ from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 # Factor from one look to the next. A session that looked after every reading would stop when the
 # variance is small by chance, and its intervals would not cover.
 GROWTH = 1.5
-HOPELESS = 1e6  # an interval that is so many times too wide takes "very many" readings
+HOPELESS = 1e6  # an interval that is that many times too wide takes "very many" readings
 # Readings of all metrics that a session keeps: about a gigabyte at the peak of its last analysis
 # (0.11 kB each, measured at 4 million), and at least 200 s of the fastest functions.
 MOST_READINGS = 10_000_000
@@ -66,7 +66,7 @@ class MinEvidence:
         return self._between(readings, EARLY_SHARE, 1.0)
 
     def effective_of(self, readings: int) -> float:
-        """Return the effective sample size needed of unit readings, likewise from 20 on."""
+        """Return the effective sample size needed of unit readings, the same from 20 on."""
         return self._between(readings, EFFECTIVE_ROUNDS, self.effective)
 
     def _between(self, readings: int, at_fewest: float, in_full: float) -> float:
@@ -93,7 +93,7 @@ _BY_ROUND = MinEvidence(first_check=10, effective=2.0, fewest=10)
 def min_evidence(options: Options, *, by_round: bool) -> MinEvidence:
     """Return the least evidence for a metric; ``by_round`` if each round gives one value.
 
-    Readings that cost a round each have their first look at 10, whatever the preset.
+    Readings that cost a round each have their first look at 10, regardless of the preset.
     """
     return _BY_ROUND if by_round else _MIN_EVIDENCE[options.preset or "normal"]
 
@@ -105,11 +105,11 @@ def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> f
         relative = options.target
     known = relative is not None and relative < math.inf
     widths = (relative * whole_of(estimate)[0] if known and relative else None, absolute)
-    return min((each for each in widths if each is not None), default=math.inf)
+    return min((width for width in widths if width is not None), default=math.inf)
 
 
 def needed_for_share(before: int) -> float:
-    """Return how many readings in all give the phase after so many the share it must hold."""
+    """Return how many readings in all give the phase after that many the share it must hold."""
     return before / (1.0 - STABLE_SHARE)
 
 
@@ -136,8 +136,8 @@ def early_size(excess: float, units: int, least: MinEvidence, kind: Kind) -> flo
 Criterion = Callable[[Progress], bool]
 
 
-def _required(progress: Progress) -> list[Analysis]:
-    return [each for each in progress.analyses if each.metric.must_satisfy]
+def _analyses_that_must(progress: Progress) -> list[Analysis]:
+    return [analysis for analysis in progress.analyses if analysis.metric.must_satisfy]
 
 
 def caution(analysis: Analysis, options: Options) -> float:
@@ -176,7 +176,9 @@ def narrow_enough(options: Options) -> Criterion:
 
     No interval is narrow relative to 0. Without a target, no early look is enough.
     """
-    return lambda progress: all(_is_narrow(each, options) for each in _required(progress))
+    return lambda progress: all(
+        _is_narrow(analysis, options) for analysis in _analyses_that_must(progress)
+    )
 
 
 def _is_narrow(analysis: Analysis, options: Options) -> bool:
@@ -196,7 +198,9 @@ def minimum_effective(effective: float, early: MinEvidence | None = None) -> Cri
     all be equal; from 30 on, 20 of them must be effective.
     """
     least = early or MinEvidence(first_check=0, effective=effective, fewest=0)
-    return lambda progress: all(_is_enough(each, least) for each in _required(progress))
+    return lambda progress: all(
+        _is_enough(analysis, least) for analysis in _analyses_that_must(progress)
+    )
 
 
 def _is_enough(analysis: Analysis, least: MinEvidence) -> bool:
@@ -210,9 +214,11 @@ def _is_enough(analysis: Analysis, least: MinEvidence) -> bool:
     return known.n_effective >= EFFECTIVE_ROUNDS
 
 
-def fully_looked(options: Options) -> Criterion:
+def after_full_look(options: Options) -> Criterion:
     """Require as many readings, or rounds, of each required metric as at the first full look."""
-    return lambda progress: not any(_looked_early(each, options) for each in _required(progress))
+    return lambda progress: (
+        not any(_looked_early(each, options) for each in _analyses_that_must(progress))
+    )
 
 
 def _looked_early(analysis: Analysis, options: Options) -> bool:
@@ -227,10 +233,10 @@ def mostly_stable(share: float) -> Criterion:
     covered in 0.3 of cases.
     """
     return lambda progress: all(
-        phase.stop == each.n and phase.n >= share * each.n
-        for each in _required(progress)
-        if each.kind is Kind.UNIT_READINGS
-        for phase in each.phases
+        phase.stop == analysis.n and phase.n >= share * analysis.n
+        for analysis in _analyses_that_must(progress)
+        if analysis.kind is Kind.UNIT_READINGS
+        for phase in analysis.phases
         if phase.reason is not PhaseReason.AS_ASKED
     )
 
@@ -240,7 +246,7 @@ def agrees(later: Estimate | None, earlier: Estimate | None) -> bool:
     return later is not None and earlier is not None and earlier.low <= later.value <= earlier.high
 
 
-def satisfied(*criteria: Criterion, reason: StopReason = StopReason.SATISFIED) -> StopRule:
+def when_satisfied(*criteria: Criterion, reason: StopReason = StopReason.SATISFIED) -> StopRule:
     """Stop when two looks in a row agree, and the last one, at enough readings, meets all criteria.
 
     A machine is in one of its paces for a moment: one look finds a narrow interval there by luck.
@@ -270,7 +276,7 @@ def limit(reason: StopReason, most: float) -> StopRule:
 
 
 def in_time(budget_s: float, *, calls: int = 1) -> StopRule:
-    """Stop when the next reading, of so many calls, would end too late by the pace of the others.
+    """Stop when the next reading, of that many calls, would end too late by the pace of the others.
 
     Of the first two readings, only the last call must begin in time.
     """
@@ -298,15 +304,12 @@ def default_rules(
     in place of the target whether enough is known, ``no_narrower`` whether more cannot be.
     """
     least = min_evidence(options, by_round=False)
-    criteria = [
-        lambda progress: progress.rounds >= options.min_rounds,
-        mostly_stable(STABLE_SHARE),
-    ]
+    criteria = [lambda progress: progress.rounds >= options.min_rounds, mostly_stable(STABLE_SHARE)]
     enough = minimum_effective(least.effective, least)
-    rules = [satisfied(*criteria, enough, narrow or narrow_enough(options))]
+    rules = [when_satisfied(*criteria, enough, narrow or narrow_enough(options))]
     if no_narrower is not None:
-        full = fully_looked(options)
-        rules.append(satisfied(*criteria, full, no_narrower, reason=StopReason.OUT_OF_REACH))
+        full = after_full_look(options)
+        rules.append(when_satisfied(*criteria, full, no_narrower, reason=StopReason.OUT_OF_REACH))
     limits = {
         StopReason.STOP_REQUESTED: 1,
         StopReason.TOO_MANY_REJECTED: options.max_rejected,

@@ -36,7 +36,7 @@ from benchrigor.stats.estimators.headline import (
 
 PAIR = "pair"  # in the subjects of both sides of a comparison the same, and of no other run
 BASELINE, CANDIDATE = "baseline", "candidate"  # what the subject of either side is compared as
-AGAIN = "command line"  # likewise in their subjects: measures both again
+AGAIN = "command line"  # the same in their subjects: measures both again
 PART_OF = "part of"  # in the subject of a run: the id of the one that it belongs to
 _MOST = 12  # runs of a name that are loaded, the newest first: they may hold many readings
 _LENGTH = {  # options that say how long a run lasts and what is told, not what its number is of
@@ -119,18 +119,18 @@ class StoredRuns:
         They have the same options but for those of their length, and the same machine,
         interpreter and version of the reference.
         """
-        works = [_work(each, pace, statistic) for each, pace in zip(runs, paces, strict=True)]
-        names = dict.fromkeys(each.name for each in runs)
+        works = [_work(run, pace, statistic) for run, pace in zip(runs, paces, strict=True)]
+        names = dict.fromkeys(run.name for run in runs)
         found = (each for name in names for each in self.apart(runs, name, metric))
-        others = [each for each in found if each.work in works]
+        others = [run for run in found if run.work in works]
         return LikeRuns(
-            versions=tuple((work, _version(each)) for work, each in zip(works, runs, strict=True)),
+            versions=tuple((work, _version(run)) for work, run in zip(works, runs, strict=True)),
             others=tuple(others),
         )
 
     def apart(self, runs: Sequence[RunRecord], name: str, metric: str) -> Iterator[_Run]:
         """Return other runs of a name, one of each ten minutes; few, for loading is slow."""
-        known = {each.run_id for each in runs}
+        known = {run.run_id for run in runs}
         listed = [
             run
             for run in self._store.runs(name)
@@ -143,7 +143,7 @@ class StoredRuns:
         for index in one_of_each_cluster(began)[:_MOST]:
             run_id = str(listed[index]["run_id"])
             if (run_id, metric) not in self._loaded:
-                self._loaded[run_id, metric] = _told(self._store.load(run_id), metric)
+                self._loaded[run_id, metric] = _read_run(self._store.load(run_id), metric)
             found = self._loaded[run_id, metric]
             if found is not None:
                 yield found
@@ -151,9 +151,9 @@ class StoredRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikeRuns:
-    """Runs beside two that are compared.
+    """Runs next to two that are compared.
 
-    ``versions`` are the work of these and the version of its code, None where nobody knows that.
+    ``versions`` are the work of these and the version of its code, None if that is not known.
     """
 
     versions: tuple[tuple[str, tuple[str, str] | None], ...]
@@ -162,19 +162,19 @@ class LikeRuns:
     @property
     def paces(self) -> list[Pace]:
         """The paces of the others: what they tell of the sensitivity."""
-        return [each.pace for each in self.others]
+        return [other.pace for other in self.others]
 
     def means(
         self, own: Sequence[Estimate], quiet: QuietPace, *, from_full: bool = False
     ) -> tuple[list[Estimate], tuple[Notice, ...]]:
         """Return the mean of each of two, by its headline, and of those like it.
 
-        Two that are alike stand alone: neither has the other's like runs for itself. The spread
+        Two that are the same stand alone: neither has the other's like runs for itself. The spread
         between runs is pooled over the versions of the work, and with what is assumed.
         """
         groups: dict[object, list[Told]] = defaultdict(list)
-        for each in self.others:
-            groups[each.work, each.version].append(each.told(quiet, from_full=from_full))
+        for other in self.others:
+            groups[other.work, other.version].append(other.told(quiet, from_full=from_full))
         spread = spread_of(groups.values())
         is_alone = self.versions[0] == self.versions[1]
         alike = [[] if is_alone else groups[key] for key in self.versions]
@@ -203,7 +203,7 @@ def _mean(own: Estimate, others: Sequence[Told], spread: tuple[float, float]) ->
     return with_spread(mean, spread)
 
 
-def _told(run: RunRecord, metric: str) -> _Run | None:
+def _read_run(run: RunRecord, metric: str) -> _Run | None:
     """Return a run of a known version with its headline, if it has one."""
     analysis = next((each for each in run.analyses if each.metric.name == metric), None)
     version = _version(run)
@@ -234,7 +234,7 @@ def _work(run: RunRecord, pace: Pace, statistic: str) -> str:
 
 
 def _version(run: RunRecord) -> tuple[str, str] | None:
-    """Return the version of what was measured; a commit alone does not tell it."""
+    """Return the version of the measured code; a commit alone does not tell it."""
     where = run.provenance
     return None if where is None or where.source is None else (str(where.commit), where.source)
 

@@ -27,27 +27,22 @@ from benchrigor.session.analysis_chain import (
     Material,
     as_detector,
     cut,
+    leave_out_disturbed,
     look,
     observed_of,
     report,
-    selected,
 )
 from benchrigor.session.schedule.metric_trace import Trace
 from benchrigor.session.schedule.series_of_pieces import by_piece, first_pieces, in_pieces
 from benchrigor.session.schedule.work_schedule import WorkSchedule
-from benchrigor.session.stop_rules import (
-    EARLY_LOOKS,
-    EARLY_ROUNDS,
-    agrees,
-    min_evidence,
-)
+from benchrigor.session.stop_rules import EARLY_LOOKS, EARLY_ROUNDS, agrees, min_evidence
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import MIN_PIECES
 from benchrigor.stats.estimators.rough_figure import latest, rough_figure
 from benchrigor.stats.phases.trend import may_move
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
-from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
+from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
 from benchrigor.units import Direction, Quantity
 
 _ROUNDS_SHOWN = 100  # of restarted rounds, in the figure that is shown before there is an estimate
@@ -97,7 +92,7 @@ class Traces:
         repeated = {name for name in names if names.count(name) > 1}
         if repeated:
             raise InvalidInput(f"metric {min(repeated)!r} is given twice, expected each name once")
-        speed = next((each for each in self.metrics if each.name == SPEED.name), None)
+        speed = next((metric for metric in self.metrics if metric.name == SPEED.name), None)
         by_work = self.schedule is not None
         if by_work and speed is not None and speed.direction is not Direction.HIGHER:
             raise InvalidInput(f"metric 'speed' is better {speed.direction}, expected 'higher'")
@@ -108,8 +103,8 @@ class Traces:
 
     def end_pieces(self, stop: int) -> None:
         """Take all pieces before this one for over."""
-        for each in self.by_name.values():
-            each.pieces_over = len({one for one in each.pieces if one < stop})
+        for trace in self.by_name.values():
+            trace.pieces_over = len({one for one in trace.pieces if one < stop})
 
     def check(self, finished: Round) -> None:
         """Collect all problems of a round, and raise InvalidInput once."""
@@ -155,7 +150,9 @@ class Traces:
             elif kind == Kind.INVOCATIONS and self._detector is not None:
                 # Before the readings are added, because a detector may fail.
                 policy = self._material(trace).policy
-                trace.phases += cut(self._counted(values, groups), policy, self._detector)
+                trace.phases += cut(
+                    self._readings_that_count(values, groups), policy, self._detector
+                )
                 usable |= trace.phases[-1].n >= MIN_FOR_VARIANCE
             else:
                 usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
@@ -171,9 +168,9 @@ class Traces:
         if usable or not finished.cut:  # one that was cut may have had no time to give anything
             self.rejected = 0 if usable else self.rejected + 1
 
-    def _counted(self, values: Floats, groups: Groups) -> Floats:
+    def _readings_that_count(self, values: Floats, groups: Groups) -> Floats:
         """Return the readings of a restarted round that count."""
-        chosen = None if self.options.disturbed == "keep" else undisturbed(groups)[0]
+        chosen = None if self.options.disturbed == "keep" else choose_undisturbed(groups)[0]
         return values if chosen is None else values[chosen.indices]
 
     def _readings(self, finished: Round) -> list[tuple[str, Kind, Floats]]:
@@ -256,7 +253,7 @@ class Traces:
         """Analyse a trace, once for the same readings."""
         if trace.analysis is None or trace.analysed < trace.n:
             trace.analysis, trace.analysed = look(self._material(trace)), trace.n
-            stable = any(each.n >= MIN_FOR_VARIANCE for each in trace.analysis.phases)
+            stable = any(phase.n >= MIN_FOR_VARIANCE for phase in trace.analysis.phases)
             are_enough = len(trace.chunks) >= trace.first_check
             if trace.analysis.kind is Kind.INVOCATIONS and are_enough and not stable:
                 self.rejected = max(self.rejected, len(trace.chunks))
@@ -274,9 +271,9 @@ class Traces:
 
     def reports(self) -> dict[str, Analysis]:
         """Return the full analysis of each metric, made once for the same readings."""
-        return {name: self._reported(trace) for name, trace in self.by_name.items() if trace.n}
+        return {name: self._report(trace) for name, trace in self.by_name.items() if trace.n}
 
-    def _reported(self, trace: Trace) -> Analysis:
+    def _report(self, trace: Trace) -> Analysis:
         """Analyse for the record, even if the detector fails."""
         if trace.report is None or trace.reported < trace.n:
             fresh, trace.reported = trace.analysed == trace.n, trace.n
@@ -284,10 +281,10 @@ class Traces:
                 trace.report = report(self._material(trace), trace.analysis if fresh else None)
             except DetectorFailed as error:
                 notice = Notice.refusal(Code.DETECTOR_FAILED, f"No phases: {error}.")
-                trace.report = self._unanalysed(trace, notice)
+                trace.report = self._describe(trace, notice)
         return trace.report
 
-    def _unanalysed(self, trace: Trace, why: Notice) -> Analysis:
+    def _describe(self, trace: Trace, why: Notice) -> Analysis:
         """Describe the readings of a trace that cannot be analysed."""
         observed = observed_of(self._material(trace))
         return Analysis(
@@ -296,15 +293,15 @@ class Traces:
 
     def refused(self, rounds: Sequence[Round], why: Notice) -> tuple[Analysis, ...]:
         """Describe rounds of which none counts."""
-        for each in rounds:
-            self.take(each)
-        analyses = (self._unanalysed(trace, why) for trace in self.by_name.values())
-        return tuple(replace(each, n=0) for each in analyses)
+        for round_ in rounds:
+            self.take(round_)
+        analyses = (self._describe(trace, why) for trace in self.by_name.values())
+        return tuple(replace(analysis, n=0) for analysis in analyses)
 
     @property
     def agreed(self) -> bool:
         """Whether the last two looks agree on each metric that must be satisfied."""
-        return all(each.agreed for each in self.by_name.values() if each.metric.must_satisfy)
+        return all(trace.agreed for trace in self.by_name.values() if trace.metric.must_satisfy)
 
     def rough_figure(self, most: int) -> Analysis | None:
         """Return a rough figure of the first metric that must be satisfied, of its last readings.
@@ -312,16 +309,16 @@ class Traces:
         Of restarted rounds that is one of their own figures. Various work has none: a line of few
         rounds is fitted after each.
         """
-        required = (each.name for each in self.metrics if each.must_satisfy)
+        required = (metric.name for metric in self.metrics if metric.must_satisfy)
         trace = self.by_name.get(next(required, ""))
         if trace is None or not trace.n or trace.kind is Kind.WORK:
             return None
         q, confidence = quantile_named(self.options.statistic), self.options.confidence
         values = latest(trace.chunks, most)
         if trace.kind is Kind.INVOCATIONS and not trace.is_single:
-            rounds = (each[-most:] for each in trace.chunks[-_ROUNDS_SHOWN:])
+            rounds = (chunk[-most:] for chunk in trace.chunks[-_ROUNDS_SHOWN:])
             values = np.array(
-                [each.mean() if q is None else np.quantile(each, q) for each in rounds]
+                [round_.mean() if q is None else np.quantile(round_, q) for round_ in rounds]
             )
             q = None
         return Analysis(
@@ -339,8 +336,8 @@ class Traces:
     @property
     def is_early(self) -> bool:
         """Whether a metric that must be satisfied has too few readings for a full look."""
-        required = (each for each in self.by_name.values() if each.metric.must_satisfy)
-        return any(each.kind in EARLY_LOOKS and not each.is_full for each in required)
+        required = (trace for trace in self.by_name.values() if trace.metric.must_satisfy)
+        return any(trace.kind in EARLY_LOOKS and not trace.is_full for trace in required)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -361,20 +358,23 @@ class Traces:
             series = tuple(np.array(trace.chunks).T)
             notices = trace.schedule.notices
             left_out = tuple(np.flatnonzero(~np.array(trace.schedule.counted)).tolist())
-            groups = [joined(trace.groups)]
+            groups = [join_groups(trace.groups)]
         elif trace.is_single:
-            series, groups = (np.concatenate(trace.chunks),), [joined(trace.groups)]
+            series, groups = (np.concatenate(trace.chunks),), [join_groups(trace.groups)]
         elif trace.kind == Kind.INVOCATIONS:
             series, groups = tuple(trace.chunks), trace.groups
         elif trace.kind is Kind.PIECES:
             trace.chunks = by_piece(trace.pieces, trace.chunks, np.concatenate)
-            trace.groups = by_piece(trace.pieces, trace.groups, joined)
+            trace.groups = by_piece(trace.pieces, trace.groups, join_groups)
             trace.pieces = [*dict.fromkeys(trace.pieces)]
             kind, series, notices = in_pieces(trace.chunks, self.options)
-            groups = trace.groups if kind is Kind.PIECES else [joined(trace.groups)]
+            groups = trace.groups if kind is Kind.PIECES else [join_groups(trace.groups)]
         else:
             if len(trace.chunks) > 1:
-                trace.chunks, trace.groups = [np.concatenate(trace.chunks)], [joined(trace.groups)]
+                trace.chunks, trace.groups = (
+                    [np.concatenate(trace.chunks)],
+                    [join_groups(trace.groups)],
+                )
             series, groups = (trace.chunks[0],), trace.groups
         material = Material(
             metric=trace.metric,
@@ -392,7 +392,7 @@ class Traces:
             beyond=() if trace.schedule is None else trace.schedule.beyond,
             notices=notices,
         )
-        return selected(material, groups)
+        return leave_out_disturbed(material, groups)
 
 
 def _agree(later: Analysis | None, earlier: Analysis | None) -> bool:
@@ -402,7 +402,7 @@ def _agree(later: Analysis | None, earlier: Analysis | None) -> bool:
 
 
 def _bad_pair(finished: Round, where: str) -> list[str]:
-    """Say what is wrong with the work amount or the duration of a round."""
+    """Name the problem with the work amount or the duration of a round."""
     problems = []
     if SPEED.name in finished.readings or SPEED.name in finished.unit_readings:
         problems.append(
@@ -430,7 +430,7 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
 
 
 def weights_of(finished: Round, metric: Metric) -> list[float]:
-    """Return what the one reading of a round counts in the mean; empty where all count alike."""
+    """Return what the one reading of a round counts in the mean; empty if all count equally."""
     if metric.name not in finished.readings or metric.averaging != "auto":
         return []
     weight = finished.weights.get(metric.name)

@@ -27,7 +27,7 @@ def checksum(*values: object) -> int:
 
 
 def wrong_in(columns: _Values, marks: _Values, record: _Values, *, kinds: str) -> str | None:
-    """Return what is wrong with a row; None if nothing is.
+    """Return the problem with a row, or None.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def wrong_in(columns: _Values, marks: _Values, record: _Values, *, kinds: str) -
     marks
         Checksum of record and floats, and that of the columns and it; both None in older rows.
     record
-        The record and its floats; empty where they were not read.
+        The record and its floats; empty if they were not read.
     kinds
         For each of the columns "t" (text), "n" (a whole number) or "o" (text or None).
     """

@@ -176,9 +176,9 @@ def open_to_write(path: Path, timeout_s: float) -> Connection:
     """Open a journal, or make one that only its owner can read, and bring it up to date."""
     make_private_folder(path.parent)
     # Only a new file: closing one that is there would take the locks of other connections away.
-    with suppress(OSError):  # SQLite says better what is wrong
+    with suppress(OSError):  # SQLite names the problem better
         os.close(os.open(os.path.realpath(path), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    connection = _connected(path, timeout_s)
+    connection = _connect(path, timeout_s)
     try:
         if _schema(connection, path) < len(MIGRATIONS):
             connection.execute("PRAGMA page_size = 16384")  # halves the cost of large rounds
@@ -198,21 +198,21 @@ def copy_of_outdated(path: Path, timeout_s: float) -> Connection | None:
     """
     with suppress(FileNotFoundError):
         if path.stat().st_size:
-            with closing(_connected(path, timeout_s)) as connection:
+            with closing(_connect(path, timeout_s)) as connection:
                 is_outdated = _schema(connection, path) < len(MIGRATIONS)
                 return _in_memory(connection, path) if is_outdated else None
-    with closing(_connected(":memory:", 0.0)) as empty:
+    with closing(_connect(":memory:", 0.0)) as empty:
         return _in_memory(empty, path)
 
 
 def open_to_read(path: Path, timeout_s: float) -> Connection:
-    """Open a journal that may not be written, or lies where nothing may be written beside it.
+    """Open a journal that may not be written, or lies where nothing may be written next to it.
 
     Where its schema is older, or SQLite cannot read it without writing, this is a copy in memory.
     """
     with suppress(sqlite3.OperationalError):
         uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro"
-        connection = _connected(uri, timeout_s)
+        connection = _connect(uri, timeout_s)
         try:
             if _schema(connection, path) < len(MIGRATIONS):
                 with closing(connection):
@@ -226,13 +226,13 @@ def open_to_read(path: Path, timeout_s: float) -> Connection:
         for suffix in ("", "-wal"):  # of a writer that was killed: commits that are not yet in it
             with suppress(FileNotFoundError):
                 shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
-        with closing(_connected(copy, timeout_s)) as copied:
+        with closing(_connect(copy, timeout_s)) as copied:
             return _in_memory(copied, path)
 
 
 def _in_memory(source: sqlite3.Connection, path: Path) -> Connection:
     """Copy a database into memory, and bring the copy up to date."""
-    memory = _connected(":memory:", 0.0)
+    memory = _connect(":memory:", 0.0)
     try:
         source.backup(memory)
         if _schema(memory, path) < len(MIGRATIONS):
@@ -243,7 +243,7 @@ def _in_memory(source: sqlite3.Connection, path: Path) -> Connection:
     return memory
 
 
-def _connected(place: Path | str, timeout_s: float) -> Connection:
+def _connect(place: Path | str, timeout_s: float) -> Connection:
     connection = sqlite3.connect(
         place,
         factory=Connection,

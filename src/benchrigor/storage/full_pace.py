@@ -14,9 +14,9 @@ from benchrigor.model.pace import COMMAND_REST
 
 _FILE, _QUIET_FILE = "full_pace.json", "quiet_pace.json"
 _MOST_QUIET_RUNS = 50  # of each kind, the newest
-# A run's fastest tenth differs by about so much from the next one's on an idle machine.
+# A run's fastest tenth differs by about that much from the next one's on an idle machine.
 _ALIKE = 0.01
-# No machine is so many times as fast as in the fastest tenth of a run: the file is wrong, or of a
+# No machine is that many times as fast as in the fastest tenth of a run: the file is wrong, or of a
 # run without the tracing that slows this one down.
 _FARTHEST = 10.0
 _LEAST_S, _MOST_S = 1e-9, 1e9
@@ -32,12 +32,12 @@ def full_pace_path() -> Path:
 def kept_full_pace(machine: str) -> dict[str, float]:
     """Return the best times of a machine's reference so far, in seconds by kind of work.
 
-    Empty where none are known, or the file holds something else.
+    Empty if none are known, or the file holds something else.
     """
-    return _kept(full_pace_path(), _is_time).get(machine, {})
+    return _read_values(full_pace_path(), _is_time).get(machine, {})
 
 
-def believed(kept: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
+def believe(kept: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
     """Return what is known of a machine, without what a run with its own best times contradicts.
 
     What a start waits for, besides processors, may be next to nothing in another run.
@@ -61,7 +61,7 @@ def keep_full_pace(machine: str, seconds: Mapping[str, float]) -> None:
         return
 
     def keep(paces: dict[str, dict[str, Any]]) -> None:
-        known = believed(paces.get(machine, {}), seconds)
+        known = believe(paces.get(machine, {}), seconds)
         paces[machine] = known | _better(machine, seconds)
 
     _change(full_pace_path(), _is_time, keep)
@@ -69,7 +69,7 @@ def keep_full_pace(machine: str, seconds: Mapping[str, float]) -> None:
 
 def kept_quiet_runs(machine: str) -> dict[str, list[float]]:
     """Return the median references of a machine's quiet runs, in seconds by kind of work."""
-    return _kept(_quiet_path(), _are_times).get(machine, {})
+    return _read_values(_quiet_path(), _are_times).get(machine, {})
 
 
 def keep_quiet_run(machine: str, medians: Mapping[str, float]) -> None:
@@ -96,15 +96,13 @@ def _quiet_path() -> Path:
 
 
 def _change(
-    path: Path,
-    fits: Callable[[object], bool],
-    change: Callable[[dict[str, dict[str, Any]]], None],
+    path: Path, fits: Callable[[object], bool], change: Callable[[dict[str, dict[str, Any]]], None]
 ) -> None:
-    """Change what a file holds, while no other process does."""
+    """Change the contents of a file, while no other process does."""
     try:
         make_private_folder(path.parent)
         with locked(path):
-            contents = _kept(path, fits)
+            contents = _read_values(path, fits)
             change(contents)
             write_whole(path, json.dumps(contents, indent=1, sort_keys=True), private=True)
     except OSError as error:
@@ -113,7 +111,7 @@ def _change(
 
 def _better(machine: str, seconds: Mapping[str, float]) -> dict[str, float]:
     """Return the times that are plainly better than those believed."""
-    known = believed(kept_full_pace(machine), seconds)
+    known = believe(kept_full_pace(machine), seconds)
     return {
         kind: value
         for kind, value in seconds.items()
@@ -121,8 +119,8 @@ def _better(machine: str, seconds: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-def _kept(path: Path, fits: Callable[[object], bool]) -> dict[str, dict[str, Any]]:
-    """Return what a file holds by machine and kind, without values that do not fit."""
+def _read_values(path: Path, fits: Callable[[object], bool]) -> dict[str, dict[str, Any]]:
+    """Return the contents of a file by machine and kind, without values that do not fit."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -21,12 +21,7 @@ from benchrigor.model import Round, RunRecord, codec
 from benchrigor.model.series import short
 from benchrigor.protocols import Store
 from benchrigor.storage.checksums import checksum, wrong_in
-from benchrigor.storage.database import (
-    Connection,
-    copy_of_outdated,
-    open_to_read,
-    open_to_write,
-)
+from benchrigor.storage.database import Connection, copy_of_outdated, open_to_read, open_to_write
 from benchrigor.storage.packing import pack, unpack
 
 _Connections = dict[tuple[int, int], Connection]
@@ -39,7 +34,7 @@ _BARRED = ("SQLITE_READONLY", "SQLITE_CANTOPEN")  # to who may only read
 # instead of id and name: it is shown whatever is asked for.
 _LISTED_RUNS = """SELECT run_id, name, started_at, content, checksum, record, floats FROM run
     WHERE ifnull(instr(run_id, :query) OR instr(name, :query), 1) ORDER BY sequence DESC"""
-_IN_TABLE = "SELECT run_id FROM run NOT INDEXED"  # the index may be whole where the rows are not
+_IN_TABLE = "SELECT run_id FROM run NOT INDEXED"  # the index may be whole if the rows are not
 _LISTED_RESULTS = """SELECT run_id, rounds, reason, headline, content, checksum
     FROM result NOT INDEXED ORDER BY rounds, sequence"""
 _LISTED_TALLIES = """SELECT tally.run_id, tally.rounds, tally.results, checksum, held.rounds
@@ -157,7 +152,7 @@ class Journal:
 
     def close(self) -> None:
         """Release the file, as a dropped journal does by itself; the next use opens it again."""
-        with self._explained():
+        with self._explain_failures():
             _close(self._connections, self._readers)
 
     def check(self) -> None:
@@ -219,7 +214,7 @@ class Journal:
         Returns
         -------
         list of dict
-            ``run_id``, ``name``, ``started_at`` (ISO 8601), ``commit`` (of what was measured, or
+            ``run_id``, ``name``, ``started_at`` (ISO 8601), ``commit`` (of the measured code, or
             None), ``rounds`` (how many are stored),
             ``finished`` (whether there is a result of all of them), ``reason`` (why the session
             stopped, or None) and ``headline`` (the result in one line, or empty). A run that is
@@ -233,7 +228,7 @@ class Journal:
             for row in connection.execute(_LISTED_RESULTS):
                 results.setdefault(row[0], []).append(row)
             ids = {row[0] for row in connection.execute(_IN_TABLE)}
-        lost = [(each, "", "", None, None, "{}", b"") for each in tallies if each not in ids]
+        lost = [(tally, "", "", None, None, "{}", b"") for tally in tallies if tally not in ids]
         return [
             _summary(row, tallies.get(row[0]), results.get(row[0], []), is_lost=row[0] not in ids)
             for row in [*runs, *(row for row in lost if query in str(row[0]))]
@@ -244,7 +239,7 @@ class Journal:
         with self._transaction("DEFERRED") as connection:
             full_id = self._resolve(connection, run_id)
             try:
-                record = self._loaded(connection, full_id)
+                record = self._load(connection, full_id)
             except sqlite3.DatabaseError as error:
                 raise StoreFailed(
                     f"journal {self.path}: run {full_id} cannot be read: {error}{_advice(error)}; "
@@ -252,51 +247,51 @@ class Journal:
                 ) from error
         return record
 
-    def _loaded(self, connection: sqlite3.Connection, full_id: str) -> RunRecord:
+    def _load(self, connection: sqlite3.Connection, full_id: str) -> RunRecord:
         header = connection.execute(_RUN, (full_id,)).fetchone()
-        record = self._checked("run", f"run {full_id}", header, RunRecord.from_dict)
+        record = self._check("run", f"run {full_id}", header, RunRecord.from_dict)
         n_rounds, n_results = self._tally(connection, full_id)
         (there,) = connection.execute(_N_RESULTS, {"run_id": full_id}).fetchone()
         if there != n_results:
-            raise self._damaged(f"run {full_id}", _missing(there, n_results, "results"))
+            raise self._damage(f"run {full_id}", _missing(there, n_results, "results"))
         if n_results:
             row = connection.execute(_RESULT, {"run_id": full_id}).fetchone()
             name = f"the result of run {full_id}"
-            result = self._checked("result", name, row, RunRecord.from_dict)
+            result = self._check("result", name, row, RunRecord.from_dict)
             # One of fewer rounds than are stored is out of date: the run was taken up again.
             record = result if row[1] == n_rounds else record
         rounds = tuple(
-            self._checked("round", f"round {row[1]!r} of run {full_id}", row, _round_of)
+            self._check("round", f"round {row[1]!r} of run {full_id}", row, _round_of)
             for row in connection.execute(_ROUNDS, (full_id,))
         )
         if len(rounds) != n_rounds:
-            raise self._damaged(f"run {full_id}", _missing(len(rounds), n_rounds, "rounds"))
+            raise self._damage(f"run {full_id}", _missing(len(rounds), n_rounds, "rounds"))
         return replace(record, rounds=rounds, run_id=full_id)
 
-    def _checked(
+    def _check(
         self, table: str, name: str, row: Sequence[Any], decode: Callable[[dict[str, Any]], _Part]
     ) -> _Part:
-        """Return what a row holds; StoreFailed when it is not as it was written."""
+        """Return the contents of a row; StoreFailed when it is not as it was written."""
         *columns, content, total, text, floats = row
         why = wrong_in(columns, (content, total), (text, floats), kinds=_KINDS[table])
         if why is not None:
-            raise self._damaged(name, why)
+            raise self._damage(name, why)
         try:
             return decode(unpack(text, floats))
         except InvalidInput as error:  # such as the record of a newer version
             raise StoreFailed(f"journal {self.path}: {name} cannot be read: {error}") from error
         except Exception as error:  # whatever it may be that an older row, without checksum, holds
-            raise self._damaged(name, f"{type(error).__name__}: {error}") from error
+            raise self._damage(name, f"{type(error).__name__}: {error}") from error
 
     def _tally(self, connection: sqlite3.Connection, full_id: str) -> tuple[int, int]:
         """Return the number of rounds and results that a run has by its tally."""
         row = connection.execute(_TALLY, (full_id,)).fetchone()
         why = _wrong_tally(row)
         if why is not None:
-            raise self._damaged(f"run {full_id}", why)
+            raise self._damage(f"run {full_id}", why)
         return row[1], row[2]
 
-    def _damaged(self, name: str, why: str) -> StoreFailed:
+    def _damage(self, name: str, why: str) -> StoreFailed:
         return StoreFailed(
             f"journal {self.path}: {name} is damaged: {why}. Other runs stay readable; look for an "
             "earlier copy of the file, or measure this run again"
@@ -305,11 +300,11 @@ class Journal:
     def _resolve(self, connection: sqlite3.Connection, run_id: str) -> str:
         """Complete a run id from its first characters."""
         first = _storable(run_id)
-        span = (first, f"{first}g")  # ids are hexadecimal: "g" sorts behind all their digits
+        span = (first, f"{first}g")  # ids are hexadecimal: "g" sorts after all their digits
         between = "SELECT run_id FROM {} WHERE run_id BETWEEN ? AND ? LIMIT 6"
         ids = [str(row[0]) for row in connection.execute(between.format("run"), span)]
         if not ids and (lost := connection.execute(between.format("tally"), span).fetchone()):
-            raise self._damaged(f"run {lost[0]}", _LOST)
+            raise self._damage(f"run {lost[0]}", _LOST)
         if not ids:
             raise StoreFailed(f"no run {run_id!r} in {self.path}, expected the id of a stored run")
         if len(ids) > 1:
@@ -322,7 +317,7 @@ class Journal:
     @contextmanager
     def _transaction(self, kind: str) -> Iterator[sqlite3.Connection]:
         """Run a block in one transaction: committed at its end, undone by any exception."""
-        with self._explained():
+        with self._explain_failures():
             connection = self._connection(is_reading=kind == "DEFERRED")
             try:
                 with connection:
@@ -333,7 +328,7 @@ class Journal:
                     connection.close()  # a copy of an outdated file
 
     def _connection(self, *, is_reading: bool) -> Connection:
-        """Return the connection of this thread; one that only reads where no other can be had."""
+        """Return the connection of this thread; one that only reads if no other can be had."""
         key = (os.getpid(), threading.get_ident())
         if key in self._connections:
             return self._connections[key]
@@ -351,7 +346,7 @@ class Journal:
         return opened
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_failures(self) -> Iterator[None]:
         """Turn every failure of the file into `StoreFailed` with advice."""
         try:
             yield
@@ -405,7 +400,7 @@ def _count(connection: sqlite3.Connection, run_id: str, *, rounds: int, results:
 
 
 def _wrong_tally(row: Sequence[Any] | None) -> str | None:
-    """Return what is wrong with the tally of a run; None if nothing is."""
+    """Return the problem with the tally of a run, or None."""
     if row is None:
         return "the count of its rounds is lost"
     *counts, total = row
@@ -419,7 +414,7 @@ def _missing(there: int, expected: int, what: str) -> str:
 def _summary(
     run: Sequence[Any], tally: Sequence[Any] | None, results: Sequence[Any], *, is_lost: bool
 ) -> dict[str, Any]:
-    """Return what a list shows of a run, with what is wrong with it, if anything is."""
+    """Return what a list shows of a run, with the problem of it, if there is one."""
     run_id, name, started_at, content, total, *record = run
     n_rounds = (tally[4] or 0) if tally else 0
     result = results[-1] if results else None

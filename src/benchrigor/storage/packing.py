@@ -47,7 +47,7 @@ def unpack(text: str, floats: bytes | memoryview) -> dict[str, Any]:
 def _without_arrays(item: object, arrays: list[Floats]) -> object:
     """Move the arrays of ``item`` to ``arrays`` and leave marks in their places."""
     if isinstance(item, np.ndarray) and item.ndim == 1 and item.dtype.name in _MARKS:
-        start = sum(each.size for each in arrays)
+        start = sum(array.size for array in arrays)
         arrays.append(item.view(np.float64))
         return {_MARKS[item.dtype.name]: [start, start + item.size]}
     if dataclasses.is_dataclass(item):

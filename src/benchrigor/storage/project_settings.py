@@ -25,7 +25,7 @@ def metric_named(
 ) -> Metric:
     """Make a metric by its description, or else as the project's pyproject.toml describes it.
 
-    The project is that of ``folder``, None for the current one; ``unit`` is that of metrics that
+    The project is the one of ``folder``, None for the current one; ``unit`` is that of metrics that
     are described without one.
     """
     description = description or described_metrics(folder or Path.cwd()).get(name, "")
@@ -56,7 +56,7 @@ def defaults(folder: Path | None = None) -> Mapping[str, str]:
     Raises
     ------
     InvalidInput
-        When the file is no TOML, benchrigor is no table in it, or a setting is not known.
+        When the file is no TOML, benchrigor is not a table in it, or a setting is not known.
     """
     path, settings = _settings(folder or Path.cwd())
     given = {name: value for name, value in settings.items() if name != "metrics"}
@@ -89,7 +89,7 @@ def described_metrics(folder: Path) -> Mapping[str, str]:
 def _settings(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
     """Return the nearest pyproject.toml and its table ``[tool.benchrigor]``."""
     places = (each / "pyproject.toml" for each in (folder, *folder.parents))
-    path = next((each for each in places if each.is_file()), None)
+    path = next((place for place in places if place.is_file()), None)
     if path is None:
         return None, {}
     try:

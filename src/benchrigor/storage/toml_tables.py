@@ -62,7 +62,7 @@ def _paths(item: Any) -> Iterator[Keys]:
 class TomlTables:
     """A TOML document that is read table by table; ``refuse`` raises all problems, by their lines.
 
-    ``text`` is that of the document, where it has lines.
+    ``text`` is that of the document, if it has lines.
     """
 
     def __init__(self, document: Mapping[str, Any], *, name: str, text: str = "") -> None:
@@ -116,7 +116,7 @@ class TomlTables:
         return {name: value for name, value in found.items() if value is not None}
 
     def attempt(self, keys: Keys, make: Callable[..., T], *values: Any, **named: Any) -> T | None:
-        """Make something of what stands there; note what is wrong with it."""
+        """Make something of what stands there; note the problem with it."""
         try:
             return make(*values, **named)
         except ValueError as error:  # InvalidInput is one
@@ -124,11 +124,11 @@ class TomlTables:
             return None
 
     def note(self, keys: Keys, *problems: str) -> None:
-        """Note what is wrong there; a problem that begins with the name of a key is on its line."""
-        for each in problems:
-            line = self._lines.get((*keys, each.partition(" ")[0]))
+        """Note the problem there; a problem that begins with the name of a key is on its line."""
+        for problem in problems:
+            line = self._lines.get((*keys, problem.partition(" ")[0]))
             line = line or next(self._lines_around(keys), 1)
-            self._problems.append((line, f"{self._name}:{line}: {each}"))
+            self._problems.append((line, f"{self._name}:{line}: {problem}"))
 
     def _lines_around(self, keys: Keys) -> Iterator[int]:
         """Yield lines of it, of what is in it, and of what it is in."""
@@ -210,6 +210,6 @@ def words_of(name: str, value: Any) -> list[str]:
         words = shlex.split(value) if isinstance(value, str) else value
     except ValueError as error:
         raise InvalidInput(f"{name}: {error}") from None
-    fits = isinstance(words, list) and words != [] and all(isinstance(each, str) for each in words)
+    fits = isinstance(words, list) and words != [] and all(isinstance(word, str) for word in words)
     refuse(wrong_values([(name, value, fits, "a program and its arguments")]))
     return list(words)

@@ -207,7 +207,7 @@ def cpu_hog(
     core
         Processor to pin them to, on Linux; without one they run wherever the caller may.
     bursts_s
-        Each is busy and asleep by turns, for times drawn anew between these two, in seconds; None
+        Each is busy and asleep by turns, for times drawn again between these two, in seconds; None
         for busy all the time.
 
     Yields

@@ -32,7 +32,7 @@ class FakeMeter:
         self._delay_ns = 0
 
     def lose(self, delay_ns: int) -> None:
-        """Wait for a processor for so long."""
+        """Wait for a processor for that long."""
         self._delay_ns += delay_ns
         self._clock.advance(delay_ns)
 

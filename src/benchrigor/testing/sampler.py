@@ -18,7 +18,7 @@ class FakeSampler:
     name
         What it describes itself as.
     clock, cost_s
-        Moves on by so many seconds whenever a sample is taken.
+        Moves on by that many seconds whenever a sample is taken.
 
     Examples
     --------

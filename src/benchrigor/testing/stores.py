@@ -40,7 +40,7 @@ class MemoryStore:
 
     def append(self, run_id: str, finished: Round) -> None:
         """Keep a finished round; StoreFailed if the run holds a round of that index."""
-        rounds = self._rounds[self._known(run_id)]
+        rounds = self._rounds[self._full_id(run_id)]
         index = finished.plan.index
         if index in rounds:
             raise StoreFailed(f"round {index} of run {run_id} is stored already")
@@ -48,7 +48,7 @@ class MemoryStore:
 
     def finish(self, run_id: str, record: RunRecord) -> None:
         """Keep the result of a run, as of the rounds appended so far."""
-        self._results[self._known(run_id)].append((len(self._rounds[run_id]), record))
+        self._results[self._full_id(run_id)].append((len(self._rounds[run_id]), record))
 
     def runs(self, query: str = "") -> list[dict[str, Any]]:
         """List the runs whose id or name holds ``query``, newest first."""
@@ -60,12 +60,12 @@ class MemoryStore:
 
     def load(self, run_id: str) -> RunRecord:
         """Return the record of a run, finished or not."""
-        rounds = self._rounds[self._known(run_id)]
+        rounds = self._rounds[self._full_id(run_id)]
         record = self._result(run_id) or self._headers[run_id]
         in_order = tuple(rounds[index] for index in sorted(rounds))
         return replace(record, rounds=in_order, run_id=run_id)
 
-    def _known(self, run_id: str) -> str:
+    def _full_id(self, run_id: str) -> str:
         if run_id not in self._headers:
             raise StoreFailed(f"no run {run_id!r}, expected one of {list(self._headers)}")
         return run_id

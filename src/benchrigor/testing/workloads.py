@@ -17,7 +17,7 @@ from benchrigor.protocols import Recorder
 
 _BETWEEN = 0.9  # share of a bimodal variance that lies between its modes
 _SIGMAS = 6.0  # a normal variable falls so many standard deviations short in one of 1e9 draws
-# How many standard deviations a series of each kind falls short; None where it stays above 0.
+# How many standard deviations a series of each kind falls short; None if it stays above 0.
 _REACH = {
     "normal": _SIGMAS,
     "bimodal": math.sqrt(_BETWEEN) + _SIGMAS * math.sqrt(1 - _BETWEEN),
@@ -209,7 +209,7 @@ class SyntheticJob(OneLine):
     speed
         Work per second, more than 0.
     overhead_s
-        Seconds that each round takes beside its work.
+        Seconds that each round takes next to its work.
     cv
         Standard deviation of a round's duration over its mean; Gaussian, at most 1/6.
     seed
@@ -217,7 +217,7 @@ class SyntheticJob(OneLine):
     clock
         Moved by the durations.
     growth
-        1 where duration is linear in work; 2 where it is quadratic.
+        1 if duration is linear in work; 2 if it is quadratic.
 
     Raises
     ------

@@ -26,7 +26,7 @@ class AmountWorkload(CallableWorkload):
     Parameters
     ----------
     func
-        Called with the work amount, whole where the plan's is; what it returns is dropped.
+        Called with the work amount, whole where the plan's is; its result is dropped.
     clock, setup, teardown, gc, metric, meter, timeout_s
         As of `CallableWorkload`; ``inner`` must be None.
 
@@ -68,7 +68,7 @@ class AmountWorkload(CallableWorkload):
             if self._delays is not None:
                 taken = self._delays.begin([], done=0, readings=1)
             is_first = self._before is None
-            with self._coroutine_refused() if is_first else nullcontext():
+            with self._refuse_coroutine() if is_first else nullcontext():
                 elapsed_ns = self._time_alone(1, (), plan.index, self._delays, amount)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
         if elapsed_ns is None:  # it hung, and was left

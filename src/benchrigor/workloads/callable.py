@@ -63,37 +63,36 @@ _MANY_CALLS = 2**20  # during so many calls even a clock of coarse steps makes o
 class CallableWorkload(TimedWorkload):
     """Times calls of a function; one reading is the mean duration of one call, in seconds.
 
-    The first call is timed apart. If it takes more than a thirtieth of the plan's time, it is a
-    reading like the others, since few calls fit. The calls per reading are then chosen: a reading
-    lasts at least a thousand clock resolutions and at least 20 µs. A round ends after its time.
-    Readings include the steps of the loop and the cost of the clock, which is reported.
-    Coroutine functions are awaited, in an event loop for each round. The facts of a round are
-    ``inner_loop``, ``clock_resolution_s``, ``clock_cost_s`` and ``gc``, and ``first_call_s`` in the
-    first round.
+    The first call is timed apart, unless it takes more than a thirtieth of the plan's time: then
+    few calls fit, and it is a reading. Enough calls make a reading that it lasts a thousand clock
+    resolutions and 20 µs. Readings include the steps of the loop and the cost of the clock, which
+    is reported. Coroutine functions are awaited, in one event loop per round. The facts of a round
+    are ``inner_loop``, ``clock_resolution_s``, ``clock_cost_s`` and ``gc``, and ``first_call_s`` in
+    the first round.
 
     Parameters
     ----------
     func
-        Called without arguments; what it returns is dropped.
+        Called without arguments; its result is dropped.
     clock
         The only source of time.
     setup, teardown
-        Called before and after each reading, never timed, with one call of ``func`` in between;
-        ``teardown`` also when ``func`` failed. A setup may return ``(args, kwargs)``, which the
-        call is given; without a teardown a reading may then hold several calls, each with its own
-        of as many setups, at most 10,000 and (on Linux) so many that they take 64 MB.
+        Called before and after each reading, untimed, with one call of ``func`` in between;
+        ``teardown`` also when ``func`` failed. A setup may return ``(args, kwargs)`` for the call.
+        Without a teardown a reading may then hold several calls, each with arguments of its own:
+        up to 10,000, or (on Linux) 64 MB of them.
     inner
         Calls per reading; None to choose it.
     loop_factory
         Makes the event loop of each round, for coroutine functions; None for asyncio's own.
     sync
-        Called at the end of each reading, within what is timed: waits for a device to finish.
+        Called at the end of each reading, and timed with it: waits for a device to finish.
     memory
-        Whether one further call, after the readings of the first round, is traced for the fact
-        ``peak_traced_memory``: the most bytes that Python had allocated in it (`tracemalloc`).
+        Whether one further call after the first round measures the fact ``peak_traced_memory``:
+        the most bytes that Python had allocated in it (`tracemalloc`).
     instructions
-        Reads a counter of the thread's instructions, for the metric "instructions": those of a
-        call, by one further reading in each round. A text instead says why there is none.
+        Reads a counter of the thread's instructions; one further reading per round gives the
+        metric "instructions" of a call. A text instead is the reason why there is no counter.
     gc
         "on" leaves the garbage collector as it is, since its pauses are paid for in production
         too; "off" keeps it from running within a round.
@@ -103,13 +102,13 @@ class CallableWorkload(TimedWorkload):
         Measures, between readings, how long the thread waited for a processor; None measures
         nothing.
     timeout_s
-        Seconds that a call may last, or with ``inner``, calls on average; one that lasts longer is
-        ended. None for no limit. `timing.TimeLimit` says what cannot be ended.
+        Seconds after which a call is ended (on average with ``inner``); None for no limit.
+        `timing.TimeLimit` says which calls cannot be ended.
     first_call_apart
-        Whether the first call is timed apart; otherwise, with ``inner``, there is no call that is
-        not of a reading.
+        Whether the first call is timed apart; otherwise, with ``inner``, every call is part of a
+        reading.
     take_first
-        Is given what the first call returned, and is no part of any later call.
+        Called with the result of the first call, outside of every later call.
 
     Raises
     ------
@@ -194,7 +193,7 @@ class CallableWorkload(TimedWorkload):
             self._record(recorder, self._metric, plan.readings, self._next_chunk, deadline=deadline)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
             if self._memory and self._is_first_round:
-                recorder.fact("peak_traced_memory", self._peak_traced())
+                recorder.fact("peak_traced_memory", self._trace_peak())
             if self._instructions is not None:
                 self._tell_instructions(recorder, self._instructions)
         recorder.fact("inner_loop", self.inner or 1)
@@ -202,7 +201,7 @@ class CallableWorkload(TimedWorkload):
 
     @contextmanager
     def awaiting(self) -> Iterator[None]:
-        """Have an event loop inside, where the function is a coroutine function."""
+        """Have an event loop inside, if the function is a coroutine function."""
         if not self._is_coroutine or self._carry_out is not None:
             yield
             return
@@ -230,14 +229,14 @@ class CallableWorkload(TimedWorkload):
                 self._time_first_call(seconds)
                 self._is_first_round = False
             if not self._kept_ns:
-                self.inner = self.inner or self._calibrated(0)
+                self.inner = self.inner or self._calibrate(0)
 
     def lasting_ns(self) -> int:
         """Return how long a reading lasts, from one that is still to be recorded if there is."""
         return self._kept_ns[0] if self._kept_ns else self.time_once(0)
 
     def put_together(self, calls: int) -> None:
-        """Let readings hold more calls than chosen; a single call is no reading then."""
+        """Let readings hold more calls than chosen; a single call is not a reading then."""
         if calls > max(self.inner, 1):
             self.inner = calls
             self._kept_ns.clear()
@@ -250,11 +249,11 @@ class CallableWorkload(TimedWorkload):
         """
         if self._kept_ns:
             return self._kept_ns.pop(0)
-        (elapsed_ns,) = self._timed(1, done, inner=self.inner or 1)
+        (elapsed_ns,) = self._time(1, done, inner=self.inner or 1)
         return elapsed_ns
 
     @contextmanager
-    def _coroutine_refused(self) -> Iterator[None]:
+    def _refuse_coroutine(self) -> Iterator[None]:
         """Raise InvalidInput after the call inside if it only made a coroutine."""
         if self._is_coroutine:
             yield
@@ -295,10 +294,10 @@ class CallableWorkload(TimedWorkload):
     def _time_first_call(self, seconds: float | None) -> int:
         """Time the first call, which pays for all that is done once.
 
-        It is a reading where few calls are to be had in so many seconds.
+        It is a reading if few calls are to be had in that many seconds.
         """
-        with self._coroutine_refused():
-            (first_call_ns,) = self._timed(1, None, delays=self._delays)
+        with self._refuse_coroutine():
+            (first_call_ns,) = self._time(1, None, delays=self._delays)
         if self.inner <= 1 and seconds is not None and first_call_ns > seconds * 1e9 / FEW_CALLS:
             self._kept_ns.append(first_call_ns)
         elif self._delays is not None:
@@ -309,13 +308,13 @@ class CallableWorkload(TimedWorkload):
     def _next_chunk(self, n: int, done: int, until_ns: int) -> Chunk:
         """Return up to ``n`` readings until then, after ``done`` others; kept ones first."""
         if not (self.inner or self._kept_ns):
-            self.inner = self._calibrated(done)
+            self.inner = self._calibrate(done)
         if self._kept_ns:
             return Chunk([self._kept_ns.pop(0)])
-        elapsed_ns = self._timed(n, done, inner=self.inner, delays=self._delays, until_ns=until_ns)
+        elapsed_ns = self._time(n, done, inner=self.inner, delays=self._delays, until_ns=until_ns)
         return Chunk(elapsed_ns, self.inner)
 
-    def _calibrated(self, done: int) -> int:
+    def _calibrate(self, done: int) -> int:
         """Return the calls that a reading needs to last long enough for the clock.
 
         A single call that is plainly long enough is kept, as a reading after ``done`` others.
@@ -323,7 +322,7 @@ class CallableWorkload(TimedWorkload):
         if self._setup is not None and not self._is_given:
             return 1
         enough_ns = HEADROOM * self._stopwatch.shortest_ns
-        (elapsed_ns,) = self._timed(1, done, delays=self._delays)
+        (elapsed_ns,) = self._time(1, done, delays=self._delays)
         if elapsed_ns >= NO_HICCUP * enough_ns:
             self._kept_ns.append(elapsed_ns)
             return 1
@@ -332,7 +331,7 @@ class CallableWorkload(TimedWorkload):
 
         def time_reading(inner: int) -> int:
             given = min(inner, self._most_given) if self._one_by_one else inner
-            (elapsed_ns,) = self._timed(1, None, inner=given)
+            (elapsed_ns,) = self._time(1, None, inner=given)
             elapsed_ns = elapsed_ns * inner // given
             in_seconds([elapsed_ns])  # raises where the clock went backwards
             # No call takes less than a nanosecond.
@@ -349,7 +348,7 @@ class CallableWorkload(TimedWorkload):
             self._delays.expect(elapsed_ns)
         return min(inner, self._most_given) if self._one_by_one else inner
 
-    def _timed(
+    def _time(
         self,
         n: int,
         done: int | None,
@@ -361,7 +360,7 @@ class CallableWorkload(TimedWorkload):
         """Return ``n`` readings of ``inner`` calls each, in nanoseconds; none begins after then."""
         if self._take_first is not None:
             with self._first_taken(self._take_first):
-                return self._timed(1, done, inner=inner, delays=delays, until_ns=until_ns)
+                return self._time(1, done, inner=inner, delays=delays, until_ns=until_ns)
         elapsed_ns: list[int] = []
         taken = elapsed_ns.append
         if delays is not None:
@@ -382,7 +381,7 @@ class CallableWorkload(TimedWorkload):
         with (
             self._left_if_late(elapsed_ns),
             failures_of(self.name, elapsed_ns, done, call),
-            self._watched(elapsed_ns, done),
+            self._watch(elapsed_ns, done),
         ):
             self._take_readings((self._clock.now_ns, taken, n, until_ns, loop))
         self._calls += len(elapsed_ns) * inner
@@ -408,7 +407,7 @@ class CallableWorkload(TimedWorkload):
         try:
             if delays is not None:
                 delays.resume()
-            with failures_of(name, elapsed_ns, done), self._watched(elapsed_ns, done):
+            with failures_of(name, elapsed_ns, done), self._watch(elapsed_ns, done):
                 calls = [((*amount, *args), kwargs) for args, kwargs in given]
                 reading = self._time_given(calls)
             if delays is not None:
@@ -474,12 +473,12 @@ class CallableWorkload(TimedWorkload):
             return
         clock, self._clock = self._clock, InstructionClock(counter)
         try:
-            (count,) = self._timed(1, None, inner=self.inner or 1)
+            (count,) = self._time(1, None, inner=self.inner or 1)
         finally:
             self._clock = clock
         recorder.reading("instructions", count / (self.inner or 1))
 
-    def _peak_traced(self) -> int:
+    def _trace_peak(self) -> int:
         """Return the most bytes that were allocated at once in a call, beyond those before it."""
         func = self._func
         with traced_memory(func, is_coroutine=self._is_coroutine) as (traced, peak):
@@ -492,7 +491,7 @@ class CallableWorkload(TimedWorkload):
 
 
 def _resident_bytes() -> int:
-    """Return the memory of this process; 0 where the system does not tell it."""
+    """Return the memory of this process; 0 if the system does not tell it."""
     try:
         pages = Path("/proc/self/statm").read_bytes().split()[1]
     except OSError:
@@ -501,7 +500,7 @@ def _resident_bytes() -> int:
 
 
 def _arguments(returned: object, name: str) -> Arguments | None:
-    """Return what a call is given, as its setup returned it; None where that is nothing."""
+    """Return the arguments of a call, as its setup returned them, or None."""
     match returned:
         case (tuple() | list() as args, dict() as kwargs):
             return args, kwargs
@@ -516,7 +515,7 @@ def _arguments(returned: object, name: str) -> Arguments | None:
 
 
 class _FirstResult:
-    """Calls a function and keeps what it returns, which tells how the function is to be timed."""
+    """Calls a function and keeps its result, which says how the function is to be timed."""
 
     def __init__(self, func: Callable[..., object]) -> None:
         self._func = func

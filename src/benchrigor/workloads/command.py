@@ -1,4 +1,4 @@
-"""A command as a workload: its wall time, and readings picked from what it prints."""
+"""A command as a workload: its wall time, and readings picked from its output."""
 
 from __future__ import annotations
 
@@ -23,12 +23,7 @@ from benchrigor.protocols import Clock, DelayMeter, Recorder
 from benchrigor.secret_texts import hide_values
 from benchrigor.workloads.processes import launcher
 from benchrigor.workloads.processes.command_hooks import CommandHooks, before_rounds
-from benchrigor.workloads.processes.command_line import (
-    GRACE_S,
-    CommandLine,
-    shown,
-    with_stderr,
-)
+from benchrigor.workloads.processes.command_line import GRACE_S, CommandLine, shown, with_stderr
 from benchrigor.workloads.processes.output_file import FLOODED, OutputFile
 from benchrigor.workloads.processes.picking import OutputSearch, Pick, read_picks
 from benchrigor.workloads.processes.process_delay import record_process
@@ -46,56 +41,54 @@ _MOST_FAILURES = 10  # in a row, of a command whose failures are ignored
 class CommandWorkload:
     """Runs a command once per round.
 
-    The command gets a session and a process group of its own. Its wall time is the round's reading
-    of "time", in seconds, unless a pick reads that metric from its output. Each round has two facts
-    about the command and the children it waited for: their processor time, "cpu_s", and how often
-    they gave up a processor by themselves, "voluntary_switches". The workload ends processes that
-    the command leaves behind in its group.
+    Its wall time in seconds is the reading of "time", unless a pick reads that metric from the
+    output. Two facts describe the command and the children it waited for: their processor time
+    ("cpu_s"), and how often they gave up a processor by themselves ("voluntary_switches").
 
-    When the seconds of a plan are up, the group gets SIGTERM, and SIGKILL after a grace period.
-    Such a round keeps only the unit readings in whole lines of output.
+    The command runs in a session and a process group of its own; the workload ends the processes
+    that it leaves in the group. When the seconds of a plan are up, the group gets SIGTERM, and
+    SIGKILL after a grace period. Such a round keeps only the unit readings in whole lines.
 
     Parameters
     ----------
     argv
-        The program and its arguments; no shell reads them. ``{work}`` in any of them is replaced
-        by the plan's work amount. At least one must hold it if plans have work amounts.
+        The program and its arguments, without a shell. ``{work}`` in them is replaced by the
+        plan's work amount; it must be there if plans have work amounts.
     picks
-        Where readings stand in its standard output, each for another metric.
+        Where its standard output has readings, each pick for another metric.
     accept_exit
-        Exit codes that are no failure; minus the number of a signal that may kill it.
+        Exit codes that count as success; -N for a signal N that may kill it.
     timeout_s
-        Kill it, with all processes of its group, when it runs longer; None waits for ever.
+        A command that runs longer is killed with its group; None for no limit.
     cwd
         Directory to run it in; None for that of this process.
     env
-        Variables added to the environment of this process. They are part of the description.
+        Variables added to this process's environment, and part of the description.
     hooks
-        Arguments of commands by when they run, untimed: "setup" and "cleanup" once around all
+        Commands that run untimed, as arguments by name: "setup" and "cleanup" once around all
         rounds, "prepare" and "conclude" around each run. When the seconds of a plan are up, a
-        "prepare" is killed, a "conclude" two seconds later, and nothing of the round counts. A
-        "setup" may take an hour, which counts for no round; a "cleanup" may take a minute.
+        "prepare" is killed, a "conclude" two seconds later, and the round does not count. A
+        "setup" may take an hour, a "cleanup" a minute; neither is part of a round.
     stdin, stdout
-        Files that it reads from and writes to, anew in each run; "inherit" lets its output go where
-        that of this process goes. None for nothing.
+        Files to read from and write to, opened in each run; "inherit" for the output of this
+        process, None for nothing.
     ignore_failure
-        Whether a run that fails is only counted, as the facts ``failed_runs`` and
-        ``failed_time_s``, and run again, up to ten times in a row.
+        Whether a failed run is counted (``failed_runs``, ``failed_time_s``) and repeated, up to
+        ten times in a row.
     cpu_times
         Whether its processor times are the readings of "user_time" and "system_time".
     memory
-        Whether its peak memory in bytes, of a run of its own, is the fact ``peak_memory``. The fact
-        ``peak_memory_floor`` is the least that such a run shows, whatever the command is.
+        Whether a further run measures the fact ``peak_memory``, in bytes;
+        ``peak_memory_floor`` is the least that any command shows.
     warm_up
-        How often it runs after the setup, before all rounds, without being recorded; this counts
-        for no round either.
+        Number of runs after the setup, before all rounds, that are not recorded.
     grace_s
         Seconds between SIGTERM, when the budget is spent, and SIGKILL.
     clock
         The only source of time.
     meter
-        Measures how long the command and its descendants waited for processors; None measures
-        nothing.
+        Measures how long the command and its descendants waited for processors; None for no
+        measurement.
 
     Raises
     ------
@@ -168,11 +161,7 @@ class CommandWorkload:
 
     @classmethod
     def from_description(
-        cls,
-        description: Mapping[str, Any],
-        *,
-        clock: Clock,
-        meter: DelayMeter | None = None,
+        cls, description: Mapping[str, Any], *, clock: Clock, meter: DelayMeter | None = None
     ) -> Self:
         """Make the workload that `describe` described."""
         given = CommandLine.described(description)
@@ -181,7 +170,7 @@ class CommandWorkload:
 
     def describe(self) -> dict[str, Any]:
         """Return all that `from_description` needs, ready for JSON."""
-        # What is not given is left out: runs from before it could be are alike.
+        # What is not given is left out: runs from before it could be are the same.
         added: dict[str, object] = {"hooks": self._hooks.argvs, **self._streams, **self._flags}
         added["warm_up"] = self._warm_up
         return {
@@ -205,7 +194,7 @@ class CommandWorkload:
         """Run the command once and record its wall time and what is picked from its output.
 
         WorkloadFailed when it cannot be started, runs too long, exits with a code that is not
-        accepted, or prints no number where one is picked.
+        accepted, or prints no number if one is picked.
         """
         argv = self._line.argv_for(plan)
         self.set_up()
@@ -278,7 +267,7 @@ class CommandWorkload:
                     f"the clock moved by {ended.elapsed_ns} ns while {shown(argv)} ran, "
                     "expected more than 0; use a monotonic clock"
                 )
-            picked = self._picked(ended, stdout)
+            picked = self._pick(ended, stdout)
             for notice in ended.left_behind(self.name):
                 sentence = hide_values(notice.sentence, argv)
                 recorder.notice(replace(notice, sentence=sentence))
@@ -291,7 +280,7 @@ class CommandWorkload:
             self._record_memory(argv, recorder)
         return True
 
-    def _picked(self, ended: Ended, stdout: OutputFile) -> OutputSearch:
+    def _pick(self, ended: Ended, stdout: OutputFile) -> OutputSearch:
         """Search the output, or what can be searched until soon after the time of the round."""
         now_ns, latest_ns = self._now_ns, math.inf
         if self._until_ns is not None:
@@ -306,18 +295,18 @@ class CommandWorkload:
 
     def _opened_stdin(self, stack: ExitStack) -> BinaryIO | int:
         file = self._streams["stdin"]
-        return subprocess.DEVNULL if file is None else stack.enter_context(_opened(file, "rb"))
+        return subprocess.DEVNULL if file is None else stack.enter_context(_open(file, "rb"))
 
     def _opened_stdout(self, stack: ExitStack) -> BinaryIO | int | None:
         file = self._streams["stdout"]
         if file is None or file == "inherit":
             return subprocess.DEVNULL if file is None else None
-        return stack.enter_context(_opened(file, "wb"))
+        return stack.enter_context(_open(file, "wb"))
 
     def _record_memory(self, argv: Sequence[str], recorder: Recorder) -> None:
         """Record the peak memory of a run that does not fail, and the least that would show."""
         for _ in range(_MOST_FAILURES if self._flags["ignore_failure"] else 1):
-            ended, report = self._launched(argv)
+            ended, report = self._launch(argv)
             if ended is None:
                 return
             *memory, code = [int(each) for each in report.split()] or [ended.code]
@@ -330,7 +319,7 @@ class CommandWorkload:
         why = failure or "cannot be started"
         raise WorkloadFailed(f"{shown(argv)} {why}, in the run for its peak memory")
 
-    def _launched(self, argv: Sequence[str]) -> tuple[Ended | None, bytes]:
+    def _launch(self, argv: Sequence[str]) -> tuple[Ended | None, bytes]:
         """Run the command by the launcher, and return what the launcher reports.
 
         Without an end if there is no time to prepare it, or to conclude.
@@ -365,7 +354,7 @@ class CommandWorkload:
             recorder.references(References(stops=[1], seconds=timed))
 
     def _failure(self, ended: Ended) -> str | None:
-        """Return what is wrong with how the process ended; None when nothing is."""
+        """Return the problem with how the process ended, or None."""
         if ended.flooded:
             return FLOODED
         if ended.overran:
@@ -447,7 +436,7 @@ def _record_delay(ended: Ended, recorder: Recorder) -> None:
         )
 
 
-def _opened(file: str, mode: Literal["rb", "wb"]) -> BinaryIO:
+def _open(file: str, mode: Literal["rb", "wb"]) -> BinaryIO:
     try:
         return Path(file).open(mode)
     except OSError as error:

@@ -33,11 +33,7 @@ from benchrigor.protocols import Recorder
 from benchrigor.workloads.processes import worker
 from benchrigor.workloads.processes.command_line import GRACE_S, with_stderr
 from benchrigor.workloads.processes.output_file import OutputFile
-from benchrigor.workloads.processes.process_group import (
-    Ended,
-    ProcessGroup,
-    missing_for_processes,
-)
+from benchrigor.workloads.processes.process_group import Ended, ProcessGroup, missing_for_processes
 from benchrigor.workloads.reading_delays import ReadingDelays
 from benchrigor.workloads.timing import NEVER, Stopwatch, hash_in
 
@@ -65,26 +61,26 @@ _PADDING = 4096  # bytes of environment at most, which move what is on the stack
 class InterpreterWorkload:
     """Times a function in a fresh interpreter for each round.
 
-    Layout of memory, hash seed and what is imported differ from one interpreter to the next, and
-    stay as they are within one: rounds are invocations. The program is one file of benchrigor's
-    that needs nothing but the standard library of CPython 3.9 or newer. Hash seed and size of the
-    environment are drawn from the seed of each plan. What the function prints to stdout is lost.
+    Memory layout, hash seed and imported modules differ between interpreters and are fixed within
+    one, so rounds are invocations. The program is a single file that needs only the standard
+    library of CPython 3.9 or newer. The seed of each plan gives the hash seed and the size of the
+    environment. Output of the function to stdout is lost.
 
-    Facts of a round, beside those of `CallableWorkload`, are ``startup_s``, until the program
-    began, ``import_s``, for the module of the function, ``peak_memory`` of the process in bytes,
-    ``peak_memory_floor``, that before the function was called, and ``python``.
+    Further facts than those of `CallableWorkload` are ``startup_s`` (until the program began),
+    ``import_s`` (of the function's module), ``peak_memory`` of the process in bytes,
+    ``peak_memory_floor`` (the same before the function was called) and ``python``.
 
     Parameters
     ----------
     target
-        "package.module:function", or such a function itself. Without arguments; the steps of a
-        generator function are timed.
+        "package.module:function", or the function itself. Of a generator function the steps are
+        timed.
     python
         The interpreter; None for the one that runs this.
     cwd
         Folder that it runs in and imports from first; None for the current one.
     env
-        Variables that it has beside those of `INHERITED`, the locale's and ``*_NUM_THREADS``.
+        Variables that it has next to those of `INHERITED`, the locale's and ``*_NUM_THREADS``.
     inherit_env
         Names of further variables of this process that it has.
     cpus
@@ -94,7 +90,7 @@ class InterpreterWorkload:
     timeout_s
         Seconds after which a round is ended, and has failed; None for no limit.
     args, kwargs
-        What it is called with, pickled, at most 64 kB of it.
+        What it is called with, pickled, up to 64 kB of it.
     inside
         Folder that the module of the function must come from; None for any.
     path
@@ -155,7 +151,7 @@ class InterpreterWorkload:
                 ]
             ),
         )
-        self._target = target if isinstance(target, str) else named(target)
+        self._target = target if isinstance(target, str) else import_name(target)
         self._folder = str(Path(cwd or ".").absolute())
         # A function at hand was found by the path of this process; a name is looked up afresh.
         own = [self._folder] if isinstance(target, str) else filter(None, sys.path)
@@ -168,7 +164,7 @@ class InterpreterWorkload:
             "gc": gc,
             "cpus": None if cpus is None else sorted(cpus),
             "inside": None if inside is None else str(Path(inside).absolute()),
-            "given": _pickled(args, kwargs) if args or kwargs else None,
+            "given": _pickle(args, kwargs) if args or kwargs else None,
         }
         self._timeout_s = timeout_s
         self._clock = WallClock()
@@ -203,7 +199,7 @@ class InterpreterWorkload:
     @cached_property
     def source_files(self) -> tuple[Path | str, ...]:
         """The file of the function's module, as far as that is known without importing it."""
-        file = located(self._target.partition(":")[0], [*self._path, *filter(None, sys.path)])
+        file = locate(self._target.partition(":")[0], [*self._path, *filter(None, sys.path)])
         return () if file is None else (file, self._target)
 
     @cached_property
@@ -223,7 +219,7 @@ class InterpreterWorkload:
         """Start an interpreter, take up to ``plan.readings`` readings, and record them.
 
         WorkloadFailed when it does not start, runs too long, or does not come to its end;
-        InvalidInput when the target is no function that can be timed.
+        InvalidInput when the target is not a function that can be timed.
         """
         enough_ns, began_ns = worker.HEADROOM * self._stopwatch.shortest_ns, self._clock.now_ns()
         self._whole_s = self._whole_s or plan.seconds
@@ -245,7 +241,7 @@ class InterpreterWorkload:
             printed = stderr.end()
         for notice in ended.left_behind(self.name):
             recorder.notice(notice)
-        told = _told(answer)
+        told = _decode(answer)
         if told is None and ended.cut:
             recorder.notice(_cut_off(plan))
             recorder.cut()
@@ -339,7 +335,7 @@ class InterpreterWorkload:
         raise WorkloadFailed(*with_stderr(failure, stderr))
 
     def _record(self, facts: dict[str, Any], arrays: dict[str, Floats], recorder: Recorder) -> None:
-        """Record the readings of a round, and what was measured beside them."""
+        """Record the readings of a round, and what was measured next to them."""
         readings_s = arrays["readings"]
         if not readings_s.size:
             raise WorkloadFailed(f"{self.name} ended before its first step")
@@ -370,7 +366,7 @@ def _unbound(
     return target, args, kwargs
 
 
-def named(function: Callable[..., object]) -> str:
+def import_name(function: Callable[..., object]) -> str:
     """Return the name by which a fresh interpreter imports a function; InvalidInput without one."""
     module = getattr(function, "__module__", None)
     path = getattr(function, "__qualname__", "")
@@ -380,7 +376,7 @@ def named(function: Callable[..., object]) -> str:
     if "<" in path:
         kind = "a lambda" if path.endswith("<lambda>") else "made inside of another function"
         raise InvalidInput(f"{path} is {kind}: a fresh interpreter cannot import it; {way_out}")
-    known = module in sys.builtin_module_names or located(module, sys.path) is not None
+    known = module in sys.builtin_module_names or locate(module, sys.path) is not None
     if module == "__main__" or not known:
         where = "this script or session" if module == "__main__" else repr(module)
         raise InvalidInput(
@@ -389,7 +385,7 @@ def named(function: Callable[..., object]) -> str:
     return f"{module}:{path}"
 
 
-def located(module: str, path: list[str]) -> Path | None:
+def locate(module: str, path: list[str]) -> Path | None:
     """Return the file of a module that would be imported by a path, without importing it."""
     spec, name = None, ""
     for part in module.split("."):
@@ -401,8 +397,8 @@ def located(module: str, path: list[str]) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.origin else None
 
 
-def _pickled(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
-    """Return what travels to a fresh interpreter; InvalidInput where it cannot."""
+def _pickle(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
+    """Return what travels to a fresh interpreter; InvalidInput if it cannot."""
     try:
         given = pickle.dumps((tuple(args), dict(kwargs)))
     except Exception as error:  # noqa: BLE001  # whatever objects raise that cannot be pickled
@@ -418,7 +414,7 @@ def _pickled(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
 
 
 def _program(python: str | os.PathLike[str] | None) -> str:
-    """Return the path of an interpreter; InvalidInput where there is none."""
+    """Return the path of an interpreter; InvalidInput if there is none."""
     if python is None:
         return sys.executable
     found = shutil.which(os.fspath(python))
@@ -440,7 +436,7 @@ def _are_free(cpus: Collection[int] | None) -> bool:
     return set(cpus) <= os.sched_getaffinity(0)
 
 
-def _told(answer: bytes) -> tuple[dict[str, Any], dict[str, Floats]] | None:
+def _decode(answer: bytes) -> tuple[dict[str, Any], dict[str, Floats]] | None:
     """Return facts and arrays of what an interpreter answered; None unless that is whole."""
     head, _, body = answer.partition(b"\n")
     try:

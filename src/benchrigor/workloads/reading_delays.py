@@ -136,7 +136,7 @@ class ReadingDelays(SegmentTimer):
         )
 
     def starts_ns(self, readings_s: Floats, done: int) -> Ints:
-        """Return when readings began that took so long, after so many others of the round.
+        """Return when readings began that took that long, after that many others of the round.
 
         Within a segment as if each began where the one before it ended.
         """

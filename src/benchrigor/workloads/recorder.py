@@ -9,16 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import (
-    Code,
-    Delays,
-    Floats,
-    Notice,
-    References,
-    Round,
-    RoundPlan,
-    as_series,
-)
+from benchrigor.model import Code, Delays, Floats, Notice, References, Round, RoundPlan, as_series
 from benchrigor.model.readings import as_clock_times
 from benchrigor.model.series import Ints
 
@@ -83,7 +74,7 @@ class RoundRecorder:
         """Keep what is given once, or a chunk of plain seconds."""
         if isinstance(values, Mapping):
             values = {
-                name: as_series(each, name=f"{what}[{name!r}]") for name, each in values.items()
+                name: as_series(value, name=f"{what}[{name!r}]") for name, value in values.items()
             }
         elif not isinstance(values, Delays | References):
             values = as_series(values, name=what)
@@ -116,7 +107,7 @@ class RoundRecorder:
         elapsed_ns
             Wall time of the whole round, in nanoseconds.
         ran_ns
-            Wall time of the workload alone; None where it is not known.
+            Wall time of the workload alone; None if it is not known.
         """
         measured: dict[str, Any] = {
             name: np.concatenate(parts) if len(parts) > 1 else parts[0]

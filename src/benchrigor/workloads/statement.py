@@ -78,7 +78,7 @@ class StatementWorkload(CallableWorkload):
         gc: str = "on",
         meter: DelayMeter | None = None,
     ) -> None:
-        self._loop = _started(_compiled(statement, setup))
+        self._loop = _start(_compile(statement, setup))
         super().__init__(_statement, clock=clock, inner=inner, gc=gc, meter=meter)
 
     def _take_readings(self, timing: Timing) -> None:
@@ -105,10 +105,10 @@ def _statement() -> None:
 _statement.__module__, _statement.__qualname__ = "__main__", "statement"
 
 
-def _compiled(statement: str, setup: str) -> Callable[[], _Loop]:
+def _compile(statement: str, setup: str) -> Callable[[], _Loop]:
     """Return the generator function that times a statement, see the template."""
     texts = {"setup": (setup, "--setup"), "statement": (statement, "the statement")}
-    bodies = {word: _parsed(text, name) for word, (text, name) in texts.items()}
+    bodies = {word: _parse(text, name) for word, (text, name) in texts.items()}
     program = _Template(bodies).visit(ast.parse(_TEMPLATE))
     names: dict[str, Any] = {"__name__": "statement"}
     try:
@@ -134,7 +134,7 @@ class _Template(ast.NodeTransformer):
         return self._bodies.get(word, node)
 
 
-def _parsed(text: str, name: str) -> list[ast.stmt]:
+def _parse(text: str, name: str) -> list[ast.stmt]:
     """Return the statements of a text; at least one."""
     try:
         compile(text, f"<{name}>", "exec")  # refuses return, yield, break and await, as timeit does
@@ -145,8 +145,8 @@ def _parsed(text: str, name: str) -> list[ast.stmt]:
         raise InvalidInput(f"{name} is not valid Python: {reason}{line}") from None
 
 
-def _started(generator: Callable[[], _Loop]) -> _Loop:
-    """Run the setup; what it prints goes to stderr."""
+def _start(generator: Callable[[], _Loop]) -> _Loop:
+    """Run the setup; its output goes to stderr."""
     loop = generator()
     try:
         with redirect_stdout(sys.stderr), measuring():

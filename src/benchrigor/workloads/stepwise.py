@@ -87,7 +87,7 @@ class StepwiseWorkload(TimedWorkload):
                 self._steps = iter(self._make(*amount))
         try:
             wanted = sys.maxsize if self.takes_amount else plan.readings
-            time_chunk = partial(self._timed, self._steps)
+            time_chunk = partial(self._time, self._steps)
             taken, cut = 0, True
             with self._limited(plan, recorder):
                 taken, cut = self._record(
@@ -109,7 +109,7 @@ class StepwiseWorkload(TimedWorkload):
                 )
             )
 
-    def _timed(self, steps: Iterator[object], n: int, done: int, until_ns: int) -> Chunk:
+    def _time(self, steps: Iterator[object], n: int, done: int, until_ns: int) -> Chunk:
         """Return the nanoseconds of ``n`` steps until then, fewer where the generator ends."""
         elapsed_ns: list[int] = []
         taking = elapsed_ns.append
@@ -118,7 +118,7 @@ class StepwiseWorkload(TimedWorkload):
         with (
             self._left_if_late(elapsed_ns),
             failures_of(self.name, elapsed_ns, done),
-            self._watched(elapsed_ns, done),
+            self._watch(elapsed_ns, done),
         ):
             time_steps(steps, (self._clock.now_ns, taking, n, until_ns, [repeat(None, 1)]))
         return Chunk(elapsed_ns)

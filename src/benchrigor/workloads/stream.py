@@ -31,9 +31,9 @@ class StreamWorkload:
 
     For a server's log, or a load generator that prints a line a second. The command is started
     with the first round, and ended when the session is over. A round takes the readings that its
-    plan asks for, or those of a second; no readings for a while is no failure. What it prints
+    plan asks for, or those of a second; no readings for a while is not a failure. Its output
     meanwhile is held by a pipe of up to 1 MiB: a command that prints faster than readings are
-    taken in waits, and nothing is lost.
+    taken in waits, and everything is kept.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class StreamWorkload:
     picks
         Where unit readings stand in its standard output, each for another metric; at least one.
     accept_exit
-        Exit codes that are no failure, when it ends by itself; then the session ends too.
+        Exit codes that are not failures, when it ends by itself; then the session ends too.
     cwd
         Directory to run it in; None for that of this process.
     env
@@ -120,7 +120,7 @@ class StreamWorkload:
         """Take in the readings that come, until there are as many as planned, or a second is over.
 
         StopIteration when the command has ended and none are left; WorkloadFailed if it exited with
-        a code that is not accepted, or printed no number where one is picked.
+        a code that is not accepted, or printed no number if one is picked.
         """
         if self._running is None:
             self._running = _Stream(self._line, plan, self._clock)
@@ -192,13 +192,13 @@ class _Stream:
         return self._search.printed
 
     def take_in(self, seconds: float) -> None:
-        """Wait for output, at most so long, and search it."""
+        """Wait for output, at most that long, and search it."""
         self._search.feed(self._read(seconds))
         if self.is_over and self._line.failure(self._process.returncode) is None:
             self._search.finish()
 
     def _read(self, seconds: float) -> bytes:
-        """Wait for output, at most so long; without any, for the end of the process."""
+        """Wait for output, at most that long; without any, for the end of the process."""
         if not self._prints:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(seconds)
@@ -219,7 +219,7 @@ class _Stream:
         return output
 
     def taken(self, most: int) -> Iterator[tuple[str, array[float]]]:
-        """Give up to so many readings of each metric away."""
+        """Give up to that many readings of each metric away."""
         for metric, numbers in self._search.found.items():
             if numbers:
                 self._has_given = True

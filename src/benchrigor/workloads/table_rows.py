@@ -1,4 +1,4 @@
-"""The rows of a table in what a program prints, told from other lines with a number in place."""
+"""The rows of a table in the output of a program, told from other lines with a number in place."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class TableRows:
     """Finds out which lines are the rows of a table: those of the most common shape.
 
     Numbers are held until there is a second line of their shape, and while another shape has more
-    lines: so a heading that holds a number does not count, and what was printed can be taken in as
-    it comes. Where no two lines are alike, there is no table, and all of them count.
+    lines: so a heading that holds a number does not count, and the output can be taken in as
+    it comes. If no two lines are the same, there is no table, and all of them count.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class TableRows:
         return numbers
 
     def rest(self) -> list[float]:
-        """Return the numbers of all lines, in order, where there is no table."""
+        """Return the numbers of all lines, in order, if there is no table."""
         if self._most >= _FEWEST:
             return []
         shapes = (shape for alike in self._shapes.values() for shape in alike)

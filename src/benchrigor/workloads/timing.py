@@ -41,7 +41,7 @@ _FUNCTION = "a function without arguments"
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
 NEVER = sys.maxsize  # no clock shows so many nanoseconds
-_TYPICAL = 1_000  # the median of so many last readings of a round is typical: past any warm-up
+_TYPICAL = 1_000  # the median of that many last readings of a round is typical: past any warm-up
 
 
 class TimedWorkload:
@@ -120,7 +120,7 @@ class TimedWorkload:
             recorder.cut()
             recorder.notice(self._patience.notice(self.name))
 
-    def _watched(self, elapsed_ns: Sequence[int], done: int | None) -> AbstractContextManager[None]:
+    def _watch(self, elapsed_ns: Sequence[int], done: int | None) -> AbstractContextManager[None]:
         """Have the time limit look after the calls inside, which add to ``elapsed_ns``."""
         if self._limit is not None:
             return self._limit.watching(elapsed_ns, done)
@@ -129,7 +129,7 @@ class TimedWorkload:
 
     @contextmanager
     def _left_if_late(self, is_any_taken: object) -> Iterator[None]:
-        """Leave a call that hangs, where there are readings before it; these count."""
+        """Leave a call that hangs, if there are readings before it; these count."""
         try:
             yield
         except CallOverran:
@@ -207,7 +207,7 @@ class Deadline(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Successive readings in nanoseconds, of so many calls each."""
+    """Successive readings in nanoseconds, of that many calls each."""
 
     elapsed_ns: list[int]
     inner: int = 1
@@ -224,7 +224,7 @@ def misfits(
     sync: object = None,
     inner_name: str = "inner",
 ) -> list[str]:
-    """Return what is wrong with parameters of a `CallableWorkload` other than its function.
+    """Return the problems with parameters of a `CallableWorkload` other than its function.
 
     ``inner_name`` is the caller's name of ``inner``.
     """
@@ -246,7 +246,7 @@ def misfits(
 
 
 def wrong_function(name: str, func: object, expected: str) -> list[str]:
-    """Return what is wrong with a function that is to be timed."""
+    """Return the problems with a function that is to be timed."""
     if not callable(func):
         return [f"{name} is {func!r}, expected {expected}"]
     if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
@@ -276,7 +276,7 @@ def collector_kept(policy: str) -> Iterator[None]:
 
 
 def wrong_time_limit(timeout_s: object) -> list[str]:
-    """Return what is wrong with a time limit for calls of a function, or why none can be kept."""
+    """Return the problems with a time limit for calls of a function, or why none can be kept."""
     if timeout_s is None:
         return []
     if not is_number(timeout_s) or not 0.0 < timeout_s <= threading.TIMEOUT_MAX:
@@ -323,8 +323,8 @@ class Stopwatch:
         if typical_ns < self.shortest_ns:
             yield Notice.warning(
                 Code.COARSE_CLOCK,
-                f"A reading typically lasts {_shown(typical_ns)}, but a clock with steps of "
-                f"{_shown(self.resolution_ns)} needs at least {_shown(self.shortest_ns)}: "
+                f"A reading typically lasts {_show(typical_ns)}, but a clock with steps of "
+                f"{_show(self.resolution_ns)} needs at least {_show(self.shortest_ns)}: "
                 "let a reading hold more work.",
                 resolution_s=self.resolution_ns / 1e9,
                 typical_s=typical_ns / 1e9,
@@ -333,8 +333,8 @@ class Stopwatch:
         elif self.cost_ns > _COST_ALLOWED * typical_ns and Code.COARSE_CLOCK not in self._reported:
             yield Notice.note(
                 Code.CLOCK_COST,
-                f"Reading the clock takes {_shown(self.cost_ns)} of a typical reading of "
-                f"{_shown(typical_ns)}, and is not subtracted.",
+                f"Reading the clock takes {_show(self.cost_ns)} of a typical reading of "
+                f"{_show(typical_ns)}, and is not subtracted.",
                 cost_s=self.cost_ns / 1e9,
                 typical_s=typical_ns / 1e9,
             )
@@ -358,10 +358,7 @@ def in_seconds(elapsed_ns: Sequence[int], *, done: int = 0, inner: int = 1) -> F
 
 @contextmanager
 def failures_of(
-    part: str,
-    elapsed_ns: Sequence[int],
-    done: int | None,
-    call: Callable[[], int] | None = None,
+    part: str, elapsed_ns: Sequence[int], done: int | None, call: Callable[[], int] | None = None
 ) -> Iterator[None]:
     """Raise `WorkloadFailed` from whatever the part of a workload run inside raises.
 
@@ -394,7 +391,7 @@ def name_of(function: Callable[..., object]) -> str:
 
 
 def hash_of_function(function: Callable[..., object]) -> str | None:
-    """Return a hash of what the source of a function says; None where it cannot be read."""
+    """Return a hash of what the source of a function says; None if it cannot be read."""
     inner: Any = inspect.unwrap(function)
     try:
         return hash_in(textwrap.dedent(inspect.getsource(inner)), inner.__code__.co_name)
@@ -403,7 +400,7 @@ def hash_of_function(function: Callable[..., object]) -> str | None:
 
 
 def hash_in(text: str, path: str) -> str | None:
-    """Return a hash of a function, by its place in a source; None where it is not defined there.
+    """Return a hash of a function, by its place in a source; None if it is not defined there.
 
     Comments and layout do not count. Lambdas of one line cannot be told apart: all count.
     """
@@ -412,23 +409,23 @@ def hash_in(text: str, path: str) -> str | None:
     except (SyntaxError, ValueError):
         return None  # a part of an expression, of which a lambda has been one line
     for name in path.split("."):
-        found = [each for scope in found for each in _defined(scope, name)]
+        found = [each for scope in found for each in _definitions(scope, name)]
     said = "\n".join(map(ast.unparse, found))
     return hashlib.sha256(said.encode()).hexdigest()[:16] if found else None
 
 
-def _defined(scope: ast.AST, name: str) -> Iterator[ast.AST]:
+def _definitions(scope: ast.AST, name: str) -> Iterator[ast.AST]:
     """Yield what a scope defines by a name, also under conditions."""
-    for each in ast.iter_child_nodes(scope):
-        if isinstance(each, ast.Lambda) and name == "<lambda>":
-            yield each
-        elif not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield from _defined(each, name)
-        elif each.name == name:
-            yield each
+    for node in ast.iter_child_nodes(scope):
+        if isinstance(node, ast.Lambda) and name == "<lambda>":
+            yield node
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from _definitions(node, name)
+        elif node.name == name:
+            yield node
 
 
-def _shown(duration_ns: float) -> str:
+def _show(duration_ns: float) -> str:
     return show_value(duration_ns / 1e9, "s")
 
 
@@ -451,7 +448,7 @@ def traced_memory(
     """Trace allocations inside, and give the function to call and what returns its peak in bytes.
 
     The peak is the most that was allocated at once during the last call, beyond what was before:
-    what is called around the function is no part of it.
+    what is called around the function is not a part of it.
     """
     import tracemalloc  # noqa: PLC0415  # only if memory is asked for
 

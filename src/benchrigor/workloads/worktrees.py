@@ -18,7 +18,7 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.workloads.processes.command_line import CommandLine, with_stderr
 from benchrigor.workloads.processes.output_file import OutputFile
-from benchrigor.workloads.processes.own_signals import not_interrupted
+from benchrigor.workloads.processes.own_signals import hold_interrupts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def _roots(module: str) -> list[str]:
 def worktrees(
     revisions: Sequence[str], *, folder: Path | None = None, build: str | None = None
 ) -> Iterator[list[Checkout]]:
-    """Check revisions out beside each other.
+    """Check revisions out next to each other.
 
     They are gone afterwards, also after a signal, and the tree at hand is left as it is. ``folder``
     lies in the repository, None for the current one. ``build`` is a command that is run in each
@@ -82,7 +82,7 @@ def worktrees(
     commits = [commit_of(revision, top) for revision in revisions]
     here = folder.relative_to(top)
     with ExitStack() as stack:
-        with not_interrupted():
+        with hold_interrupts():
             shelter = Path(mkdtemp(prefix="benchrigor-")).resolve()
             stack.callback(_git, "worktree", "prune", cwd=top)
             stack.callback(shutil.rmtree, shelter, ignore_errors=True)
@@ -131,7 +131,7 @@ class _GitFailed(InvalidInput):
 
 
 def _git(*words: str, cwd: Path | None = None) -> str:
-    """Return what a command of git prints; InvalidInput says why it failed."""
+    """Return the output of a command of git; InvalidInput says why it failed."""
     try:
         done = subprocess.run(  # noqa: S603  # git, without a shell
             ["git", *words],  # noqa: S607  # by its place in the path, as users run it
@@ -154,7 +154,7 @@ def _unlock(place: Path, top: Path) -> None:
 
 
 def _build(build: str, place: Path, revision: str) -> None:
-    """Run a command in a revision; the end of what it prints is in the error where it fails."""
+    """Run a command in a revision; the end of its output is in the error where it fails."""
     line = CommandLine(words_of(build), cwd=place)
     with OutputFile(keeps_end=True) as output:
         try:
@@ -168,7 +168,7 @@ def _build(build: str, place: Path, revision: str) -> None:
 
 
 def words_of(command: str) -> list[str]:
-    """Split a command as a shell would; InvalidInput where a quotation does not end."""
+    """Split a command as a shell would; InvalidInput if a quotation does not end."""
     try:
         return shlex.split(command)
     except ValueError as error:

@@ -3,7 +3,7 @@ import pytest
 from benchrigor.instrument import ProbeRegistry
 from benchrigor.instrument.data.probe_reading import ProbeReading
 from benchrigor.instrument.probing import probe_registry
-from benchrigor.instrument.probing.own_cost import calibrated, told_of
+from benchrigor.instrument.probing.own_cost import calibrate, told_of
 from benchrigor.model import Code
 
 
@@ -16,7 +16,7 @@ def reading(name: str, count: int, **figures: object) -> ProbeReading:
 
 @pytest.mark.parametrize("clock", ["wall", "cpu"])
 def test_each_form_has_a_cost(clock: str, registry: ProbeRegistry) -> None:
-    costs_s = calibrated(registry.probe("nothing", clock=clock))
+    costs_s = calibrate(registry.probe("nothing", clock=clock))
     assert set(costs_s) == {"token", "held", "again", "decorated"}
     assert all(1e-8 < each < 1e-4 for each in costs_s.values())
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchrigor.machine.kernel_files import Unavailable
-from benchrigor.machine.states.sampling import FIRST, Counters, GuardedSampler, sampled
+from benchrigor.machine.states.sampling import FIRST, Counters, GuardedSampler, sample_all
 from benchrigor.model import Sample
 from benchrigor.testing import FakeClock, FakeSampler
 
@@ -45,7 +45,7 @@ def test_each_sampler_states_what_it_cost(clock: FakeClock) -> None:
     slow = FakeSampler({"a": 1.0}, name="slow", clock=clock, cost_s=0.25)
     fast = FakeSampler({"b": 2.0}, name="fast", clock=clock)
     guarded = [GuardedSampler(each.describe(), each.sample) for each in (slow, fast)]
-    found = sampled(guarded, clock)
+    found = sample_all(guarded, clock)
     assert found["cost_s"] == {"slow": 0.25, "fast": 0.0}
     assert [each.name for each in found["samples"]] == ["a", "b"]
 

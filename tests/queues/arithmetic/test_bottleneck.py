@@ -224,7 +224,8 @@ def moments(process: ServiceProcess, variation: float) -> ServiceMoments:
 
 
 def test_a_stage_is_made_of_what_was_measured() -> None:
-    found = stage_of("hash", service(notices=(NOTICE,)), visits=0.5, replicas=2)
+    rate = service(notices=(NOTICE,), moments=moments(ServiceProcess.EXPONENTIAL, 1.0))
+    found = stage_of("hash", rate, visits=0.5, replicas=2)
     assert isinstance(found.rate, Estimate)
     assert found.rate.notices == (NOTICE,)
     assert (found.name, found.visits, found.replicas) == ("hash", 0.5, 2)
@@ -244,6 +245,15 @@ def test_the_moments_tell_what_service_times_look_like(process: ServiceProcess) 
     assert found.process is process
     assert found.variation == (pytest.approx(0.3) if process is ServiceProcess.OTHER else None)
     assert advise_pipeline([found], source_rate=70.0).stages[0].buffer.capacity is not None
+
+
+def test_a_stage_without_moments_says_that_service_is_taken_for_exponential() -> None:
+    found = stage_of("hash", service())
+    assert found.process is ServiceProcess.EXPONENTIAL
+    assert isinstance(found.rate, Estimate)
+    (notice,) = found.rate.notices
+    assert (notice.code, notice.evidence["stage"]) == (Code.EXPONENTIAL_ASSUMED, "hash")
+    assert "at least 30 counts" in notice.sentence
 
 
 def test_a_service_rate_without_an_estimate_makes_no_stage() -> None:

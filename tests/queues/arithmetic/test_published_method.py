@@ -13,10 +13,11 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Floats
 from benchrigor.queues.arithmetic.moments import Row
 from benchrigor.queues.arithmetic.published_method import (
-    WINDOW,
-    Settling,
-    joined,
-    settle,
+    QUANTILE_COUNTS,
+    STEADY_QUANTILES,
+    QuantileMean,
+    add_quantiles,
+    join_periods,
     unblocked_read_probability,
     unblocked_write_probability,
     widest,
@@ -33,9 +34,11 @@ def by_hand(counts: list[float], *, normalised: bool) -> list[float]:
     if normalised:
         weights = [each / sum(weights) for each in weights]
     found = []
-    for start in range(len(counts) - WINDOW + 1):
-        window = counts[start : start + WINDOW]
-        filtered = [sum(weights[k] * window[i + k] for k in range(5)) for i in range(WINDOW - 4)]
+    for start in range(len(counts) - QUANTILE_COUNTS + 1):
+        window = counts[start : start + QUANTILE_COUNTS]
+        filtered = [
+            sum(weights[k] * window[i + k] for k in range(5)) for i in range(QUANTILE_COUNTS - 4)
+        ]
         mean = sum(filtered) / len(filtered)
         deviation = math.sqrt(sum((x - mean) ** 2 for x in filtered) / (len(filtered) - 1))
         found.append(mean + 1.64485 * deviation)
@@ -67,12 +70,14 @@ def test_the_quantile_of_the_text_is_the_normal_one() -> None:
     st.lists(st.floats(10.0, 1000.0), min_size=2, max_size=200),
     st.lists(st.integers(1, 40), min_size=1, max_size=20),
 )
-def test_settling_by_parts_is_the_same_as_at_once(values: list[float], sizes: list[int]) -> None:
-    whole, stopped = settle(Settling(), np.array(values), relative=True)
-    state, at, start = Settling(), None, 0
+def test_quantiles_added_in_parts_converge_as_all_at_once(
+    values: list[float], sizes: list[int]
+) -> None:
+    whole, stopped = add_quantiles(QuantileMean(), np.array(values), relative=True)
+    state, at, start = QuantileMean(), None, 0
     while start < len(values) and at is None:
         size = sizes[start % len(sizes)]
-        state, at = settle(state, np.array(values[start : start + size]), relative=True)
+        state, at = add_quantiles(state, np.array(values[start : start + size]), relative=True)
         at = None if at is None else start + at
         start += size
     assert at == stopped
@@ -83,22 +88,25 @@ def test_settling_by_parts_is_the_same_as_at_once(values: list[float], sizes: li
 
 @given(st.lists(st.floats(10.0, 1000.0), min_size=3, max_size=100))
 def test_mean_and_deviation_are_those_of_all_quantiles(values: list[float]) -> None:
-    found, stopped = settle(Settling(), np.array(values), relative=True)
+    found, stopped = add_quantiles(QuantileMean(), np.array(values), relative=True)
     kept = values[: len(values) if stopped is None else stopped + 1]
     assert found.mean == pytest.approx(np.mean(kept))
     assert found.deviation == pytest.approx(np.std(kept, ddof=1), rel=1e-6, abs=1e-6)
 
 
-def test_quantiles_without_noise_settle_after_two_and_sixteen_looks() -> None:
-    _, stopped = settle(Settling(), np.full(40, 7.0), relative=False)
-    assert stopped == 2 + WINDOW - 1
+def test_quantiles_without_noise_converge_when_sixteen_after_two_are_steady() -> None:
+    _, stopped = add_quantiles(QuantileMean(), np.full(40, 7.0), relative=False)
+    assert stopped == 2 + STEADY_QUANTILES - 1
 
 
 def test_the_published_tolerance_depends_on_the_unit_and_the_relative_one_does_not() -> None:
     noise = np.random.default_rng(1).normal(0.0, 1e-3, 400)
     values = 100.0 + np.convolve(noise, np.ones(12) / 12.0, mode="same")
     stops = {
-        relative: [settle(Settling(), values * unit, relative=relative)[1] for unit in (1.0, 1e4)]
+        relative: [
+            add_quantiles(QuantileMean(), values * unit, relative=relative)[1]
+            for unit in (1.0, 1e4)
+        ]
         for relative in (False, True)
     }
     assert stops[True][0] == stops[True][1] is not None
@@ -115,7 +123,7 @@ def periods(free: object, items: float = 20.0) -> Floats:
 
 
 def test_a_joined_period_is_free_only_if_all_of_its_parts_are() -> None:
-    found = joined(periods([1, 1, 1, 0, 1]), 2)
+    found = join_periods(periods([1, 1, 1, 0, 1]), 2)
     assert found[Row.UNBLOCKED].tolist() == [1.0, 0.0]
     assert found[Row.ITEMS].tolist() == [40.0, 40.0]
     assert found[Row.PERIODS].tolist() == [1.0, 1.0]

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchrigor.model import Floats
-from benchrigor.queues.arithmetic.moments import Row, tallied
+from benchrigor.queues.arithmetic.moments import Row, batches_of
 from benchrigor.queues.arithmetic.rate_shift import find_shift
 
 
 def stretches(items: Floats, busy: float = 1.0) -> Floats:
     found = np.zeros((Row.COUNT, items.size))
     found[Row.ITEMS], found[Row.BUSY] = items, busy
-    return tallied(found)
+    return batches_of(found)
 
 
 def poisson(seed: int, *levels: tuple[float, int]) -> Floats:
@@ -82,7 +82,7 @@ def test_a_shift_beyond_noise_that_wanders_is_found(place: int, factor: float) -
         items[place:] *= factor
         at = find_shift(stretches(items))
         found += at is not None and abs(at - place) <= 8
-    assert found >= 45  # at one look, of many
+    assert found >= 45  # at one check, of many
 
 
 def test_a_short_warm_up_is_a_phase_of_its_own() -> None:

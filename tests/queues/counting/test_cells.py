@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchrigor.queues.counting.cells import Cell, undivided
+from benchrigor.queues.counting.cells import Cell, keep_whole
 
 WORD = 2**64
 BOOT_NS = 40 * 24 * 3600 * 10**9
@@ -214,11 +214,11 @@ class Tally:
 
 
 def test_where_threads_take_turns_the_method_is_what_it_was() -> None:
-    assert undivided(Tally.count, takes_turns=True) is Tally.count
+    assert keep_whole(Tally.count, takes_turns=True) is Tally.count
 
 
 def test_where_threads_run_at_once_they_are_kept_apart() -> None:
-    count, tally = undivided(Tally.count, takes_turns=False), Tally()
+    count, tally = keep_whole(Tally.count, takes_turns=False), Tally()
 
     def work() -> None:
         for _ in range(50):

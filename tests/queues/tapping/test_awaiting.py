@@ -14,7 +14,7 @@ import pytest
 
 from benchrigor.queues import Page
 from benchrigor.queues.counting.writers import Writer
-from benchrigor.queues.tapping.async_sources import timed
+from benchrigor.queues.tapping.async_sources import time_wait
 from benchrigor.testing import FakeClock
 
 
@@ -43,14 +43,14 @@ def test_what_does_not_give_way_is_not_timed(page: Page, head: Writer) -> None:
         return 7
 
     async def main() -> int:
-        return await timed(at_once(), head)
+        return await time_wait(at_once(), head)
 
     assert asyncio.run(main()) == 7
     assert page.cells() == ()
 
 
 def test_what_is_wanted_sent_and_thrown_passes_both_ways(page: Page, head: Writer) -> None:
-    work = timed(adding(), head)
+    work = time_wait(adding(), head)
     assert work.send(None) == "first"
     assert waiting(page) == 1
     assert work.throw(KeyError()) == "second"
@@ -62,7 +62,7 @@ def test_what_is_wanted_sent_and_thrown_passes_both_ways(page: Page, head: Write
 
 
 def test_an_error_passes_and_ends_the_wait(page: Page, head: Writer) -> None:
-    work = timed(adding(), head)
+    work = time_wait(adding(), head)
     work.send(None)
     with pytest.raises(ZeroDivisionError):
         work.throw(ZeroDivisionError())
@@ -74,7 +74,7 @@ def test_an_error_before_any_wait_passes(page: Page, head: Writer) -> None:
         raise KeyError
 
     async def main() -> None:
-        await timed(failing(), head)
+        await time_wait(failing(), head)
 
     with pytest.raises(KeyError):
         asyncio.run(main())
@@ -82,7 +82,7 @@ def test_an_error_before_any_wait_passes(page: Page, head: Writer) -> None:
 
 
 def test_a_coroutine_that_is_forgotten_waits_no_more(page: Page, head: Writer) -> None:
-    work = timed(adding(), head)
+    work = time_wait(adding(), head)
     work.send(None)
     work.close()
     assert waiting(page) == 0
@@ -99,7 +99,7 @@ def test_cancelling_reaches_the_coroutine_and_ends_the_wait(page: Page, head: Wr
             raise
 
     async def main() -> None:
-        task = asyncio.ensure_future(asyncio.wait_for(timed(patient(), head), None))
+        task = asyncio.ensure_future(asyncio.wait_for(time_wait(patient(), head), None))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert waiting(page) == 1
@@ -114,7 +114,7 @@ def test_cancelling_reaches_the_coroutine_and_ends_the_wait(page: Page, head: Wr
 
 def test_the_wait_lasts_from_giving_way_to_the_end(page: Page) -> None:
     clock = FakeClock()
-    work = timed(adding(), Writer(page, "work.head", clock.now_ns))
+    work = time_wait(adding(), Writer(page, "work.head", clock.now_ns))
     clock.advance(1_000)
     work.send(None)
     clock.advance(30)
@@ -131,7 +131,7 @@ def test_an_error_that_was_thrown_in_is_not_kept(head: Writer) -> None:
         pass
 
     def throw() -> weakref.ref[Thrown]:
-        work, errors = timed(adding(), head), [Thrown()]
+        work, errors = time_wait(adding(), head), [Thrown()]
         found = weakref.ref(errors[0])
         work.send(None)
         with suppress(Thrown):

@@ -37,9 +37,9 @@ def full() -> Iterator[Tap]:
     tap.close()
 
 
-def look(watch: GrowthWatch, times: int) -> None:
+def grow(watch: GrowthWatch, times: int) -> None:
     for _ in range(times):
-        watch.look(time.perf_counter_ns())
+        watch.grow(time.perf_counter_ns())
         time.sleep(0.002)
 
 
@@ -47,24 +47,24 @@ def look(watch: GrowthWatch, times: int) -> None:
 def test_a_full_queue_is_doubled_up_to_a_limit_until_its_tap_is_closed(full: Tap, end: str) -> None:
     side = {"reads": [full]} if end == "head" else {"writes": [full]}
     watch = GrowthWatch([Stage("serve", **side)], period_s=0.02)
-    look(watch, 4)
+    grow(watch, 4)
     assert full.queue.maxsize == 4
-    look(watch, 60)
+    grow(watch, 60)
     assert full.queue.maxsize == 128  # 64 times its own
     bounds = [(each.name, each.before, each.after) for each in watch.growths]
     assert bounds == [("work", 2**n, 2 ** (n + 1)) for n in range(1, 7)]
     assert sorted(each.at_s for each in watch.growths) == [each.at_s for each in watch.growths]
     full.close()
     assert full.queue.maxsize == 2
-    look(watch, 10)
+    grow(watch, 10)
     assert full.queue.maxsize == 2
 
 
 def test_a_bound_that_the_program_sets_is_its_own(full: Tap) -> None:
     watch = GrowthWatch([Stage("serve", reads=[full])], period_s=0.02)
-    look(watch, 4)
+    grow(watch, 4)
     full.queue.maxsize = 3
-    look(watch, 4)
+    grow(watch, 4)
     assert full.queue.maxsize == 6
     full.close()
     assert full.queue.maxsize == 3
@@ -73,7 +73,7 @@ def test_a_bound_that_the_program_sets_is_its_own(full: Tap) -> None:
 def test_what_has_no_bound_of_this_process_is_named_and_left_alone() -> None:
     with Tap(queue.SimpleQueue(), name="simple") as tap, Tap(queue.Queue(), name="any") as other:
         watch = GrowthWatch([Stage("serve", reads=[tap], writes=[other])], period_s=0.02)
-        look(watch, 4)
+        grow(watch, 4)
         shown = str(Monitor(tap, grow=True))
     assert "cannot grow, being no queues of queue or asyncio: simple" in shown
     assert watch.fixed == ("simple",)

@@ -15,7 +15,7 @@ from benchrigor.queues import End, MonitorReport, Page, Stage
 from benchrigor.queues.counting.owners import Owners
 from benchrigor.queues.recording.recordings import Recording
 from benchrigor.queues.stages.stage_figures import Watching
-from benchrigor.queues.watching.process_watch import Order, published, watch
+from benchrigor.queues.watching.process_watch import Order, read_published, watch
 
 MAIN = "from benchrigor.queues.watching.process_watch import main; main()"
 COMMAND = (sys.executable, "-P", "-c", MAIN)
@@ -62,7 +62,7 @@ def until(true: Callable[[], object]) -> None:
 
 def rates_in(path: Path) -> int:
     """Return how many periods the last rate in a state file is made of."""
-    report = published(path)
+    report = read_published(path)
     rate = report.stages[0].rate if report and report.stages else None
     return 0 if rate is None else rate.periods
 
@@ -89,7 +89,7 @@ def test_it_watches_until_told_and_leaves_all_it_knows(page: Page, tmp_path: Pat
     report = watch(order, wait)
     assert report.failure is None
     assert report.stages[0].rate is not None
-    assert published(order.state) == report
+    assert read_published(order.state) == report
     with Recording.open(str(order.record)) as recording:
         ((name, periods),) = recording.periods()
     assert (name, periods.n) == ("hash", report.stages[0].rate.periods)
@@ -152,7 +152,7 @@ def test_what_is_no_report_tells_nothing(tmp_path: Path, text: str | None) -> No
     path = tmp_path / "state.rates"
     if text is not None:
         path.write_text(text, encoding="utf-8")
-    assert published(path) is None
+    assert read_published(path) is None
 
 
 @pytest.mark.slow
@@ -195,7 +195,7 @@ def test_when_the_program_is_killed_nothing_is_lost(
         launcher.kill()
     until(lambda: owners.gone([watcher]))
     owners.close()
-    report = published(state)
+    report = read_published(state)
     assert isinstance(report, MonitorReport)
     assert report.failure is None
     assert rates_in(state) >= before

@@ -16,7 +16,7 @@ import benchrigor as br
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Metric, Options, Round, RunRecord
 from benchrigor.model.readings import WARM_UP
-from benchrigor.report.writers.formats import format_of, written
+from benchrigor.report.writers.formats import format_of, write_records
 from benchrigor.session import Engine
 
 DATA = Path(__file__).parents[2] / "formats" / "data"
@@ -45,12 +45,12 @@ def processes(n: int = 8, *, seed: int = 1, **others: Any) -> RunRecord:
 
 
 def as_suite(records: list[RunRecord]) -> Any:
-    return pyperf.BenchmarkSuite.loads(written(records, "pyperf").text)
+    return pyperf.BenchmarkSuite.loads(write_records(records, "pyperf").text)
 
 
 def kept_of(record: RunRecord) -> list[float]:
     """Return the readings that count, by the table of all readings."""
-    head, *rows = csv.reader(io.StringIO(written([record], "csv").text))
+    head, *rows = csv.reader(io.StringIO(write_records([record], "csv").text))
     table = [dict(zip(head, row, strict=True)) for row in rows]
     main = table[0]["metric"]
     return [float(r["value"]) for r in table if r["kept"] == "yes" and r["metric"] == main]
@@ -110,7 +110,7 @@ def test_one_series_is_one_run_whose_warm_up_does_not_count() -> None:
 
 def test_what_is_read_again_is_the_same_benchmark(tmp_path: Path) -> None:
     record, path = processes(), tmp_path / "again.json"
-    path.write_text(written([record], "pyperf").text)
+    path.write_text(write_records([record], "pyperf").text)
     (again,) = br.read_results(path)
     assert again.name == record.name
     assert again.estimate().value == pytest.approx(record.estimate().value, rel=1e-12)
@@ -121,7 +121,7 @@ def test_without_a_number_all_readings_are_values_and_it_is_said() -> None:
     drift = np.linspace(1.0, 2.0, 400)
     record = told({"unit_readings": {"time": drift}})
     assert record.estimate() is None
-    document = written([record], "pyperf")
+    document = write_records([record], "pyperf")
     (benchmark,) = pyperf.BenchmarkSuite.loads(document.text)
     assert benchmark.get_values() == tuple(drift)
     assert "has no number" in document.remarks[0]
@@ -132,12 +132,12 @@ def test_hostile_names_are_taken_by_pyperf_and_by_readers_of_json(name: str, str
     record = processes(name=name)
     assert len(as_suite([record])) == 1
     for to in ("bencher", "github"):
-        assert strict(written([record], to).text)
+        assert strict(write_records([record], to).text)
 
 
 def test_names_that_are_one_to_pyperf_are_an_error() -> None:
     with pytest.raises(InvalidInput, match=r"the suite is refused by pyperf: .* called 'a'"):
-        written([processes(name="a"), processes(name=" a")], "pyperf")
+        write_records([processes(name="a"), processes(name=" a")], "pyperf")
 
 
 def test_facts_that_pyperf_would_refuse_are_left_out() -> None:
@@ -179,12 +179,12 @@ def test_what_pyperf_cannot_hold_is_refused(metric: Metric, values: Any, said: s
     rounds = [{"unit_readings": {metric.name: values}} for _ in range(6)]
     record = told(*rounds, rounds="restarted", metrics=[metric])
     with pytest.raises(InvalidInput, match=said):
-        written([record], "pyperf")
+        write_records([record], "pyperf")
 
 
 def test_all_readings_are_in_the_table_with_what_the_tool_took_as_warm_up() -> None:
     records = br.read_results(DATA / "pyperf-2.11.0.json")
-    head, *rows = csv.reader(io.StringIO(written(records, "csv").text))
+    head, *rows = csv.reader(io.StringIO(write_records(records, "csv").text))
     assert head[:5] == ["benchmark", "metric", "unit", "round", "index"]
     before = [row for row in rows if row[4].startswith("-")]
     assert {(row[6], row[7]) for row in before} == {("warm-up", "no")}
@@ -193,7 +193,7 @@ def test_all_readings_are_in_the_table_with_what_the_tool_took_as_warm_up() -> N
 
 
 def test_bencher_gets_intervals_in_its_own_units() -> None:
-    document = json.loads(written(br.read_results(DATA / "hyperfine.json"), "bencher").text)
+    document = json.loads(write_records(br.read_results(DATA / "hyperfine.json"), "bencher").text)
     record = br.read_results(DATA / "hyperfine.json")[0]
     latency = document[record.name]["latency"]
     assert latency["value"] == pytest.approx(1e9 * record.headline().value)
@@ -202,14 +202,14 @@ def test_bencher_gets_intervals_in_its_own_units() -> None:
 
 
 def test_the_list_for_github_has_one_direction_and_says_which() -> None:
-    document = written([processes()], "github")
+    document = write_records([processes()], "github")
     (entry,) = json.loads(document.text)
     assert entry.keys() >= {"name", "unit", "value", "range"}
     assert "customSmallerIsBetter" in document.remarks[-1]
     rate = told({"unit_readings": {"r": np.arange(1, 13.0)}}, name="b", metrics=RATE, trim="none")
-    assert "customBiggerIsBetter" in written([rate], "github").remarks[-1]
+    assert "customBiggerIsBetter" in write_records([rate], "github").remarks[-1]
     with pytest.raises(InvalidInput, match="lower is better for 'a' and higher for 'b'"):
-        written([processes(), rate], "github")
+        write_records([processes(), rate], "github")
 
 
 RATE = [Metric(name="r", unit="req/s")]
@@ -219,16 +219,16 @@ RATE = [Metric(name="r", unit="req/s")]
 def test_what_has_no_readings_is_left_out_and_alone_it_is_an_error(to: str) -> None:
     records = br.read_results(DATA / "google-benchmark.json")
     if to in ("csv", "bencher"):
-        document = written(records, to)
+        document = write_records(records, to)
         assert document.size == 2
         assert "BM_Broken is left out: It failed" in document.remarks[0]
     with pytest.raises(NotEstimable, match=r"no raw readings.*--export-json"):
-        written(br.read_results(DATA / "hyperfine.csv"), to)
+        write_records(br.read_results(DATA / "hyperfine.csv"), to)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
     with pytest.raises(InvalidInput) as caught:
-        written([processes(), processes()], "pyperf", "speed")
+        write_records([processes(), processes()], "pyperf", "speed")
     assert len(caught.value.problems) == 3
     assert "there are two benchmarks named 'a'" in caught.value.problems[0]
 

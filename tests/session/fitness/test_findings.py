@@ -8,7 +8,7 @@ import pytest
 from benchrigor.machine import read_thresholds
 from benchrigor.model import Capability, Code, Finding, Fitness, Sample
 from benchrigor.model.finding import verdict_of
-from benchrigor.session.fitness.findings import Examined, judged
+from benchrigor.session.fitness.findings import Examined, judge
 
 SETTINGS = {
     "cpu governor": "performance",
@@ -71,11 +71,11 @@ def at(**values: float | None) -> Examined:
 
 
 def finding(name: str, found: Examined) -> Finding:
-    return next(each for each in judged(found) if each.name == name)
+    return next(each for each in judge(found) if each.name == name)
 
 
 def test_a_quiet_machine_is_fit_and_has_nothing_to_be_told() -> None:
-    findings = judged(FIT)
+    findings = judge(FIT)
     assert {each.verdict for each in findings} == {Fitness.OK}
     assert not any(each.advice or each.code for each in findings)
     assert len({each.name for each in findings}) == len(findings)
@@ -175,10 +175,10 @@ def test_the_state_is_judged(
 
 def test_a_machine_that_tells_nothing_is_judged_by_what_is_measured() -> None:
     silent = replace(FIT, samples=(), capabilities=(), busy=None)
-    by_verdict = {each.name: each.verdict for each in judged(silent)}
+    by_verdict = {each.name: each.verdict for each in judge(silent)}
     assert by_verdict["clock"] == by_verdict["noise"] == by_verdict["others"] == "ok"
     assert {by_verdict[name] for name in ("load", "pressure", "waiting", "hot")} == {"unknown"}
-    assert verdict_of(judged(silent)) is Fitness.OK
+    assert verdict_of(judge(silent)) is Fitness.OK
 
 
 def test_who_else_runs_is_named_the_busiest_first() -> None:
@@ -188,8 +188,8 @@ def test_who_else_runs_is_named_the_busiest_first() -> None:
 
 
 def test_the_worst_finding_is_the_verdict() -> None:
-    assert verdict_of(judged(set_to("turbo", "on"))) is Fitness.DOUBTFUL
-    assert verdict_of(judged(at(steal=20.0))) is Fitness.UNFIT
+    assert verdict_of(judge(set_to("turbo", "on"))) is Fitness.DOUBTFUL
+    assert verdict_of(judge(at(steal=20.0))) is Fitness.UNFIT
     assert verdict_of([]) is Fitness.OK
 
 

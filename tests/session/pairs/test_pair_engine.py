@@ -8,7 +8,7 @@ import pytest
 
 from benchrigor.errors import InvalidInput, PlanMismatch
 from benchrigor.model import Code, Comparison, Decision, Floats, Severity, StopReason, Verdict
-from benchrigor.model.text import ended
+from benchrigor.model.text import say_end
 from benchrigor.session.pairs.pair_engine import (
     BASELINE,
     CANDIDATE,
@@ -404,7 +404,7 @@ def test_a_line_with_its_reason_never_grows_beyond_a_hundred_columns() -> None:
             ratio = replace(found.ratio, value=value, low=0.5 * value, high=1.7 * value, n=n)
             shown = replace(found, reason=reason, ratio=ratio, elapsed_s=12_345.6)
             assert len(str(shown)) <= 100
-            ending = ended(Decision(stop=True, reason=reason))
+            ending = say_end(Decision(stop=True, reason=reason))
             short = ending.partition(": ")[2] or ending
             assert (f"{short})" in str(shown)) == ending.startswith("not")
 

@@ -8,7 +8,7 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.formats.recognition import results_in
 from benchrigor.model import codec
 from benchrigor.session.pairs.run_comparison import compare_named
-from benchrigor.session.replays.file_results import analysed, arranged
+from benchrigor.session.replays.file_results import analyse_file, arrange_file
 
 DATA = Path(__file__).parents[2] / "formats" / "data"
 FILES = [*sorted(path for path in DATA.iterdir() if path.is_file()), DATA / "criterion"]
@@ -19,7 +19,7 @@ def test_what_is_not_analysed_first_compares_alike(path: Path) -> None:
     found = results_in(path)
     assert found
     for first, second in zip(
-        analysed(found, str(path), None), arranged(found, str(path)), strict=True
+        analyse_file(found, str(path), None), arrange_file(found, str(path)), strict=True
     ):
         assert (first.name, first.metrics, first.subject) == (
             second.name,

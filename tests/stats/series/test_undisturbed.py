@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from benchrigor.model import Code, Delays, Floats
 from benchrigor.stats.series.undisturbed import (
     Groups,
+    choose_undisturbed,
     groups_of,
     hardly_any,
     hardly_any_of,
-    joined,
+    join_groups,
     stops_in,
     together,
-    undisturbed,
 )
 
 
@@ -32,13 +32,13 @@ def hit(n: int, seed: int, *, cv: float = 0.3, hits: float = 0.5) -> tuple[Float
 
 
 def test_without_delay_all_readings_count() -> None:
-    assert undisturbed(groups(np.zeros(50), np.ones(50))) == (None, ())
+    assert choose_undisturbed(groups(np.zeros(50), np.ones(50))) == (None, ())
 
 
 def test_a_thousandth_of_delay_does_not_matter_and_more_does() -> None:
     delay = np.zeros(50)
     delay[7], delay[9] = 0.9e-3, 1.1e-3
-    chosen, notices = undisturbed(groups(delay, np.ones(50), size=3))
+    chosen, notices = choose_undisturbed(groups(delay, np.ones(50), size=3))
     assert chosen is not None
     assert notices == ()
     assert chosen.indices.tolist() == [*range(27), *range(30, 150)]
@@ -55,14 +55,14 @@ def test_where_hardly_any_reading_is_undisturbed_all_count_and_that_is_said(
 ) -> None:
     delay = np.ones(n)
     delay[:left] = 0.0
-    chosen, notices = undisturbed(groups(delay, np.ones(n)))
+    chosen, notices = choose_undisturbed(groups(delay, np.ones(n)))
     assert (chosen is not None) == counts
     assert [each.code for each in notices] == ([] if counts else [Code.HARDLY_UNDISTURBED])
 
 
 def test_long_readings_keep_their_share() -> None:
     delay, own = hit(20_000, 1, cv=0.5, hits=1.0)
-    chosen, _ = undisturbed(groups(delay, own))
+    chosen, _ = choose_undisturbed(groups(delay, own))
     assert chosen is not None
     counted, alone = own[chosen.indices], own[delay == 0.0]
     assert (delay[chosen.indices] == 0.0).all()
@@ -76,7 +76,7 @@ def test_long_readings_keep_their_share() -> None:
 def test_readings_of_equal_work_are_not_corrected_for_what_a_hit_adds() -> None:
     delay, own = hit(5_000, 2, cv=0.01)
     own = np.where(delay > 0.0, 1.01 * own, own)  # cold caches after it
-    chosen, _ = undisturbed(groups(delay, own))
+    chosen, _ = choose_undisturbed(groups(delay, own))
     assert chosen is not None
     assert chosen.indices.tolist() == np.flatnonzero(delay == 0.0).tolist()
 
@@ -87,7 +87,7 @@ def test_a_coarse_clock_may_make_the_undisturbed_readings_of_a_length_equal(tick
     own = 1e-7 * np.repeat([ticks, 3.0 * ticks, 5.0 * ticks], 50)
     delay = np.where(np.arange(own.size) % 3 > 0, 0.004, 0.0)
     own[delay > 0.0] *= 1.2
-    chosen, _ = undisturbed(groups(delay, own))
+    chosen, _ = choose_undisturbed(groups(delay, own))
     assert chosen is not None
     assert (delay[chosen.indices] == 0.0).all()
     assert chosen.indices.size == pytest.approx((delay == 0.0).sum(), abs=1)
@@ -95,7 +95,7 @@ def test_a_coarse_clock_may_make_the_undisturbed_readings_of_a_length_equal(tick
 
 def test_longest_readings_that_were_hardly_ever_undisturbed_are_told() -> None:
     delay, own = hit(2_000, 3, cv=1.0, hits=1.5)
-    _, (notice,) = undisturbed(groups(delay, own))
+    _, (notice,) = choose_undisturbed(groups(delay, own))
     assert notice.code is Code.LONGEST_DISTURBED
 
 
@@ -118,11 +118,11 @@ def test_series_together_say_where_their_readings_are() -> None:
     delay = np.zeros(40)
     delay[3] = 1.0
     parts = [groups(delay, np.ones(40)), groups(np.zeros(40), np.ones(40))]
-    whole = together([undisturbed(each)[0] for each in parts], parts)
+    whole = together([choose_undisturbed(each)[0] for each in parts], parts)
     assert whole is not None
     assert whole.indices.tolist() == [index for index in range(80) if index != 3]
     assert whole.sizes([40, 40]) == [39, 40]
-    assert whole.lost == joined(parts).lost
+    assert whole.lost == join_groups(parts).lost
 
 
 cases = st.tuples(
@@ -136,8 +136,8 @@ def test_the_unit_of_time_does_not_matter(
 ) -> None:
     n, seed, hits = case
     delay, own = hit(n, seed, hits=hits)
-    one, _ = undisturbed(groups(delay, own, size))
-    other, _ = undisturbed(groups(scale * delay, scale * own, size))
+    one, _ = choose_undisturbed(groups(delay, own, size))
+    other, _ = choose_undisturbed(groups(scale * delay, scale * own, size))
     assert (one is None) == (other is None)
     if one is not None and other is not None:
         assert other.left_out == one.left_out
@@ -152,7 +152,7 @@ def test_only_undisturbed_readings_count_in_order_about_as_often_as_there_are(
 ) -> None:
     n, seed, hits = case
     delay, own = hit(n, seed, hits=hits)
-    chosen, notices = undisturbed(groups(delay, own, size))
+    chosen, notices = choose_undisturbed(groups(delay, own, size))
     if chosen is None:
         assert not (delay > 0.0).any() or notices[0].code is Code.HARDLY_UNDISTURBED
         return
@@ -212,7 +212,7 @@ def test_a_stop_does_not_count_even_where_all_others_do() -> None:
         duration_s=own + delay + rest,
         rest_s=rest,
     )
-    chosen, notices = undisturbed(given_groups)
+    chosen, notices = choose_undisturbed(given_groups)
     assert chosen is not None
     assert chosen.indices.tolist() == [*range(7), *range(8, 40)]
     assert (chosen.left_out, chosen.stopped) == (1, pytest.approx(30.0 / 110.0))

@@ -31,7 +31,7 @@ class Kernel(OneLine):
     instances
         How often it was dispatched.
     dispatch_s, work_s
-        Seconds per instance: what it takes to get it going, and what it then does. A number is
+        Seconds per instance: the effort to get it going, and what it then does. A number is
         known exactly.
 
     Examples
@@ -73,7 +73,7 @@ class BatchAdvice(OneLine):
         of the times.
     batch
         The fewest that bring the share within the bound, wherever in their intervals the times lie,
-        or all where even they do not; 1 leaves the kernel as it is. None where no number would do.
+        or all where even they do not; 1 leaves the kernel as it is. None if no number would do.
     saving_s
         Seconds of dispatch that batches save, over all instances; None without a batch.
     reason

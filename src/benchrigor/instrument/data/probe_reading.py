@@ -26,7 +26,7 @@ class ProbeReading(OneLine):
     variance_s2
         Sample variance of the durations, with n - 1; None below two.
     p50_s, p99_s
-        Quantiles of the raw samples, within 1% of the value; None where none are kept.
+        Quantiles of the raw samples, within 1% of the value; None if none are kept.
     samples, samples_lost
         Durations that the quantiles are of, a random sample of all, and those not in it.
     rejected

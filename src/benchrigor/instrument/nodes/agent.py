@@ -46,7 +46,7 @@ except ImportError:
 
 _STATUS_EVERY_S, _HEALTH_EVERY_S = 1.0, 60.0
 _LOGGER = logging.getLogger("benchrigor.agent")
-_LOGGER.addHandler(logging.NullHandler())  # silent where the program does not log itself
+_LOGGER.addHandler(logging.NullHandler())  # silent if the program does not log itself
 _PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -153,7 +153,7 @@ class Agent:
 
     async def _start(self, host: str, port: int, context: ssl.SSLContext | None) -> int:
         """Listen, and begin to read; return the port."""
-        application = web.Application(middlewares=[self._guarded], client_max_size=MOST_BODY_BYTES)
+        application = web.Application(middlewares=[self._guard], client_max_size=MOST_BODY_BYTES)
         get: dict[str, Callable[[web.Request], object]] = {
             "/capabilities": lambda _: self.service.capabilities(),
             "/status": lambda _: {
@@ -169,9 +169,9 @@ class Agent:
             "/config": lambda _: self.service.configuration(),
             "/report": self._report,
         }
-        application.add_routes([web.get(path, _told(answer)) for path, answer in get.items()])
+        application.add_routes([web.get(path, _handler_of(answer)) for path, answer in get.items()])
         application.add_routes(
-            [web.put("/config", self._configured), web.get("/metrics", self._metrics)]
+            [web.put("/config", self._configure), web.get("/metrics", self._metrics)]
         )
         runner = web.AppRunner(
             application,
@@ -196,8 +196,8 @@ class Agent:
             ssl_handshake_timeout=None if context is None else SLOWEST_S,
         )
         self._reading = [
-            asyncio.create_task(_repeated(self.service.read, _STATUS_EVERY_S)),
-            asyncio.create_task(_repeated(self.service.check, _HEALTH_EVERY_S)),
+            asyncio.create_task(_read_again_and_again(self.service.read, _STATUS_EVERY_S)),
+            asyncio.create_task(_read_again_and_again(self.service.check, _HEALTH_EVERY_S)),
         ]
         return int(self.listening.getsockname()[1])
 
@@ -211,7 +211,7 @@ class Agent:
             await runner.cleanup()
 
     @web.middleware
-    async def _guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+    async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         """Let a request pass that may; turn what goes wrong into an answer in JSON."""
         self._connections.has_asked(request.protocol)
         try:
@@ -223,19 +223,19 @@ class Agent:
                 for name, value in error.headers.items()
                 if name in ("Allow", "Retry-After", "WWW-Authenticate")
             }
-            answer = _failed(error.status, error.reason, headers)
+            answer = _failure(error.status, error.reason, headers)
             if error.status in (401, 403, 429):
                 answer.force_close()  # its place is free again
             return answer
         except InvalidInput as error:
-            return _failed(400, str(error))
+            return _failure(400, str(error))
         except web.RequestPayloadError as error:
-            return _failed(400, f"the body cannot be read: {error}")
+            return _failure(400, f"the body cannot be read: {error}")
         except TimeoutError:
-            return _failed(408, f"the request took more than {SLOWEST_S:g} s")
+            return _failure(408, f"the request took more than {SLOWEST_S:g} s")
         except Exception as error:  # noqa: BLE001 - an answer, whatever goes wrong here
             known = isinstance(error, BenchrigorError)
-            return _failed(500, str(error) if known else f"{type(error).__name__} in the agent")
+            return _failure(500, str(error) if known else f"{type(error).__name__} in the agent")
 
     def _admit(self, request: web.Request) -> None:
         """Raise where a request may not pass; strangers use up no allowance but their own."""
@@ -257,7 +257,7 @@ class Agent:
         cursor, echo = (request.query.get(name, "") for name in ("cursor", "echo"))
         return encode(self.service.report(echo, place_of(found[0], found[1]), cursor))
 
-    async def _configured(self, request: web.Request) -> web.Response:
+    async def _configure(self, request: web.Request) -> web.Response:
         try:
             given = json.loads(await request.text())
         except (ValueError, RecursionError, LookupError) as error:
@@ -275,15 +275,15 @@ _AGENTS: weakref.WeakSet[Agent] = weakref.WeakSet()
 
 
 def _let_go() -> None:
-    for each in list(_AGENTS):
-        each.listening.close()
+    for agent in list(_AGENTS):
+        agent.listening.close()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_let_go)
 
 
-async def _repeated(read: Callable[[], None], every_s: float) -> None:
+async def _read_again_and_again(read: Callable[[], None], every_s: float) -> None:
     """Read now and then, in a thread; a reading that fails is tried again."""
     while True:
         began_s = time.monotonic()
@@ -293,7 +293,7 @@ async def _repeated(read: Callable[[], None], every_s: float) -> None:
 
 
 def _wrong_access(host: object, token: object) -> list[str]:
-    """Return what is wrong with a host, with a token, or with having none."""
+    """Return the problems with a host, with a token, or with having none."""
     if not isinstance(host, str):
         return [f"host is {host!r}, expected a name or an address"]
     if token is None and not _is_here(host):
@@ -330,7 +330,7 @@ def _context(certificate: Path, key: Path) -> ssl.SSLContext:
     return context
 
 
-def _told(answer: Callable[[web.Request], Any]) -> _Handler:
+def _handler_of(answer: Callable[[web.Request], Any]) -> _Handler:
     """Return a handler; what may take time does so in a thread."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -339,5 +339,5 @@ def _told(answer: Callable[[web.Request], Any]) -> _Handler:
     return handle
 
 
-def _failed(status: int, reason: str, headers: dict[str, str] | None = None) -> web.Response:
+def _failure(status: int, reason: str, headers: dict[str, str] | None = None) -> web.Response:
     return web.json_response({"error": reason}, status=status, headers=headers)

@@ -45,7 +45,7 @@ class NodeCollector:
         )
         alarms = GaugeMetricFamily("benchrigor_alarm", "Whether an alarm stands.", labels=["code"])
         standing = {each.code for each in service.alarms.standing()}
-        known = {each.code for each in service.alarms.thresholds if each.enabled}
+        known = {threshold.code for threshold in service.alarms.thresholds if threshold.enabled}
         for code in sorted(standing | known):
             alarms.add_metric([code], float(code in standing))
         yield alarms

@@ -76,11 +76,13 @@ class Hub:
             raise InvalidInput(f"{authority} holds no certificates in PEM: {error}") from error
         self._thread = LoopThread("benchrigor hub")
         self._session: aiohttp.ClientSession | None = self._thread.run(
-            self._opened(headers, context)
+            self._open_session(headers, context)
         )
 
     @staticmethod
-    async def _opened(headers: dict[str, str], context: ssl.SSLContext) -> aiohttp.ClientSession:
+    async def _open_session(
+        headers: dict[str, str], context: ssl.SSLContext
+    ) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=context),
             headers=headers,
@@ -93,14 +95,14 @@ class Hub:
         That is after `timeout_s` and the time to read the answers at the latest.
         """
         self._refuse_closed()
-        self._thread.run(self._pulled())
+        self._thread.run(self._pull())
         return self._board.views(time.monotonic())
 
     def configure(self, thresholds: Iterable[Threshold]) -> dict[str, str]:
         """Put thresholds in force on each node; return what went wrong by address, or "" ."""
         self._refuse_closed()
         tables = {"thresholds": tables_of(thresholds)}
-        return self._thread.run(self._configured(tables))
+        return self._thread.run(self._configure(tables))
 
     def close(self) -> None:
         """Close all connections; may be called twice."""
@@ -120,15 +122,15 @@ class Hub:
             raise InvalidInput("this hub is closed, expected one that is open")
         return self._session
 
-    async def _pulled(self) -> None:
-        for finished in asyncio.as_completed([self._asked(each) for each in self._board.ask()]):
+    async def _pull(self) -> None:
+        for finished in asyncio.as_completed([self._ask(each) for each in self._board.ask()]):
             self._board.tell(await finished)
 
-    async def _asked(self, question: Question) -> Answer:
-        """Ask a node, whatever happens."""
+    async def _ask(self, question: Question) -> Answer:
+        """Ask a node, in any case."""
         sent_s = time.monotonic()
         query = {"echo": question.echo, "cursor": question.cursor}
-        status, body = await self._exchanged("GET", f"{question.address}/report", params=query)
+        status, body = await self._exchange("GET", f"{question.address}/report", params=query)
         if status != 200:
             reason = body.decode(errors="replace")[:200]
             return Answer(asked=question, failed=reason, condition=_condition(status))
@@ -140,23 +142,23 @@ class Hub:
             wall_s=time.time(),
         )
 
-    async def _configured(self, tables: dict[str, Any]) -> dict[str, str]:
-        addresses = [each.address for each in self._board.views(0.0)]
+    async def _configure(self, tables: dict[str, Any]) -> dict[str, str]:
+        addresses = [view.address for view in self._board.views(0.0)]
         answers = await asyncio.gather(
-            *(self._exchanged("PUT", f"{each}/config", json=tables) for each in addresses)
+            *(self._exchange("PUT", f"{address}/config", json=tables) for address in addresses)
         )
         return {
             address: "" if status == 200 else body.decode(errors="replace")[:2000]
             for address, (status, body) in zip(addresses, answers, strict=True)
         }
 
-    async def _exchanged(self, method: str, url: str, **what: Any) -> tuple[int, bytes]:
+    async def _exchange(self, method: str, url: str, **what: Any) -> tuple[int, bytes]:
         """Return status and body of an answer, or none of HTTP and the reason."""
         session = self._refuse_closed()
         try:
             async with asyncio.timeout(self._timeout_s):
                 async with session.request(method, url, allow_redirects=False, **what) as answer:
-                    body = await _limited(answer)
+                    body = await _read_body(answer)
                     is_told = body and answer.status in (200, 400, 401, 403, 429)
                     return answer.status, body if is_told else f"status {answer.status}".encode()
         except TimeoutError:
@@ -175,7 +177,7 @@ def _condition(status: int) -> NodeCondition:
     return NodeCondition.SILENT if status == _SILENCE else NodeCondition.WRONG
 
 
-async def _limited(answer: aiohttp.ClientResponse) -> bytes:
+async def _read_body(answer: aiohttp.ClientResponse) -> bytes:
     """Return a body that is not too large."""
     parts, size = [], 0
     async for part in answer.content.iter_chunked(64 * 1024):

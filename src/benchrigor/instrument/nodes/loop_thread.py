@@ -48,7 +48,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine there, and return what it returns; InvalidInput in a forked child."""
+        """Run a coroutine there, and return its result; InvalidInput in a forked child."""
         if os.getpid() != self._pid:
             coroutine.close()
             raise InvalidInput(
@@ -59,14 +59,14 @@ class LoopThread:
     def end(self) -> None:
         """Cancel what still runs, and wait until the thread has ended; nothing in a child."""
         if os.getpid() == self._pid and self._thread.is_alive():
-            self.run(self._cancelled())
+            self.run(self._cancel_tasks())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
 
-    async def _cancelled(self) -> None:
+    async def _cancel_tasks(self) -> None:
         others = asyncio.all_tasks() - {asyncio.current_task()}
-        for each in others:
-            each.cancel()
+        for other in others:
+            other.cancel()
         await asyncio.gather(*others, return_exceptions=True)
 
     def _run(self) -> None:

@@ -54,10 +54,10 @@ class _Node:
 class NodeBoard:
     """Asked whom to ask what, told what came back; says how each node is.
 
-    An answer counts where it is asked for: by the address that was asked, with the echo of the open
+    An answer counts if it is asked for: by the address that was asked, with the echo of the open
     question, a sequence that rises, and an identity that no other address has. Of two addresses
     with one identity that counts which the node itself says it was reached at, else the first. All
-    else is told, and changes nothing of what is known.
+    else is told, and leaves the rest as it was.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ class NodeBoard:
     """
 
     def __init__(self, addresses: Iterable[str], *, salt: str) -> None:
-        given = [checked_address(each) for each in addresses]
-        twice = sorted({each for each in given if given.count(each) > 1})
+        given = [checked_address(address) for address in addresses]
+        twice = sorted({address for address in given if given.count(address) > 1})
         if twice or not given:
             raise InvalidInput(
                 f"nodes given twice: {', '.join(twice)}, expected each once"
@@ -146,10 +146,7 @@ class NodeBoard:
         if before is None:
             return None
         if report.name != before.name:
-            return (
-                NodeCondition.WRONG,
-                f"it says it is {report.name!r}, expected {before.name!r}",
-            )
+            return (NodeCondition.WRONG, f"it says it is {report.name!r}, expected {before.name!r}")
         if report.node == before.node and report.sequence <= before.sequence:
             return NodeCondition.WRONG, "it repeats an earlier answer"
         if report.node != before.node and report.node in node.starts:
@@ -227,7 +224,7 @@ def place_of(host: str, port: int) -> str:
 def _directness(address: str, place: str) -> int:
     """Return how surely a question to an address reached a place directly.
 
-    2 for the same host and port; 1 for the same port where the host is a name; 0 where somebody may
+    2 for the same host and port; 1 for the same port if the host is a name; 0 if somebody may
     have passed it on.
     """
     asked = address.partition("://")[2]
@@ -239,7 +236,7 @@ def _directness(address: str, place: str) -> int:
 
 
 def _read(body: bytes) -> NodeReport:
-    """Return the report in a body, or say what is wrong with it."""
+    """Return the report in a body, or name the problem with it."""
 
     def refused(text: str) -> None:
         raise InvalidInput(f"{text} is no number")

@@ -109,7 +109,7 @@ class NodeService:
     def report(self, echo: str, place: str, cursor: str) -> NodeReport:
         """Return what a hub asks for in one answer."""
         part = self._cursors.next_part(cursor)
-        probes, left_out = _told(part.probes)
+        probes, left_out = _read_probes(part.probes)
         with self._lock:
             self._sequence += 1
             return NodeReport(
@@ -141,7 +141,7 @@ class NodeService:
         InvalidInput
             With all that is wrong in them; those before stay in force.
         StoreFailed
-            When they cannot be kept; likewise.
+            When they cannot be kept; the same.
         """
         thresholds = _thresholds(given)
         with self._lock:
@@ -171,9 +171,9 @@ class NodeService:
             ) from error
 
 
-def _told(probes: ProbeReadings) -> tuple[ProbeReadings, int]:
+def _read_probes(probes: ProbeReadings) -> tuple[ProbeReadings, int]:
     """Return what a report tells of probes: those with events; and how many it leaves out."""
-    used = [each for each in probes.values() if each.count or each.rejected]
+    used = [probe for probe in probes.values() if probe.count or probe.rejected]
     used.sort(key=lambda each: -each.total_s)
     told = {each.name: each for each in used[:_MOST_PROBES]}
     return replace(probes, readings=told), len(used) - len(told)

@@ -72,9 +72,9 @@ class GuardedConnections:
     def _look(self) -> None:
         """Cut off who has read nothing of an answer since the last look."""
         unsent = {
-            each: each.transport.get_write_buffer_size()
-            for each in self._server.connections
-            if isinstance(each.transport, asyncio.Transport)
+            connection: connection.transport.get_write_buffer_size()
+            for connection in self._server.connections
+            if isinstance(connection.transport, asyncio.Transport)
         }
         for handler, size in unsent.items():
             if 0 < self._unsent.get(handler, 0) <= size and handler.transport is not None:

@@ -1,4 +1,4 @@
-"""What an agent and its hubs share, so that no one else is answered."""
+"""What an agent and its hubs share, so that only they are answered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ SHORTEST_TOKEN = 16
 
 
 def wrong_token(token: object) -> list[str]:
-    """Return what is wrong with a token, without showing it; None is none, which is not wrong."""
+    """Return the problems with a token, without showing it; None is none, which is not wrong."""
     fits = token is None or (
         isinstance(token, str)
         and len(token) >= SHORTEST_TOKEN

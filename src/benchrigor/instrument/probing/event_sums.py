@@ -12,7 +12,7 @@ Sums: TypeAlias = tuple[int, int, float, float, float]
 NOTHING: Sums = (0, 0, math.inf, -math.inf, 0.0)
 
 
-def added(sums: Sums, values: Sequence[int]) -> Sums:
+def add_events(sums: Sums, values: Sequence[int]) -> Sums:
     """Add durations, at least one; functions written in C do most of it."""
     count, total = len(values), sum(values)
     mean = total / count
@@ -23,10 +23,10 @@ def added(sums: Sums, values: Sequence[int]) -> Sums:
         least = min(values)
     if mean + spread > greatest:
         greatest = max(values)
-    return merged(sums, (count, total, least, greatest, spread * spread))
+    return merge_sums(sums, (count, total, least, greatest, spread * spread))
 
 
-def merged(one: Sums, other: Sums) -> Sums:
+def merge_sums(one: Sums, other: Sums) -> Sums:
     """Merge two sets' sums (Chan, Golub and LeVeque, 1979: no digits are lost)."""
     n, total, least, greatest, squares = one
     m, other_total, other_least, other_greatest, other_squares = other

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any, Self
 
 from benchrigor.errors import InvalidInput
@@ -34,12 +34,7 @@ class ModuleProbes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.undo()
 
 
@@ -71,7 +66,7 @@ def probe_module(
     Raises
     ------
     InvalidInput
-        For what is no module, where no function fits, and where one cannot be timed: then none is
+        For what is not a module, if no function fits, and where one cannot be timed: then none is
         replaced.
 
     Examples

@@ -46,7 +46,7 @@ class Clock:
     now
         Returns its nanoseconds.
     times
-        An iterator over what `now` returns, without end: nothing equals what is no number.
+        An iterator over what `now` returns, without end: nothing equals what is not a number.
     local
         Holds the nest of the calling thread.
     """

@@ -14,7 +14,7 @@ _BATCHES, _EVENTS = 21, 50
 _MUCH = 0.01  # of the run time
 
 
-def calibrated(probe: Probe) -> dict[str, float]:
+def calibrate(probe: Probe) -> dict[str, float]:
     """Return the median cost of an event in seconds, by its form; a few milliseconds for all.
 
     The cost of the loop around the events, and of the call that is decorated, is taken off.
@@ -52,7 +52,7 @@ def _median_s(event: Callable[[], object]) -> float:
 def told_of(readings: Iterable[ProbeReading], elapsed_s: float) -> tuple[Notice, ...]:
     """Return what the reader of some readings must know."""
     given = tuple(readings)
-    cost_s = sum(each.count * each.own_cost_s for each in given)
+    cost_s = sum(probe.count * probe.own_cost_s for probe in given)
     if cost_s <= _MUCH * elapsed_s:
         return ()
     from benchrigor.model.text import counted, percent  # noqa: PLC0415  # takes 30 ms

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchrigor.errors import MissingExtra
 from benchrigor.instrument.data.probe_reading import ProbeReading
-from benchrigor.instrument.probing.event_sums import NOTHING, merged
+from benchrigor.instrument.probing.event_sums import NOTHING, merge_sums
 from benchrigor.instrument.probing.probe_cell import Taken
 from benchrigor.instrument.probing.reservoir import Entry
 
@@ -29,7 +29,7 @@ class Book:
 
     def add(self, taken: Taken, sketch: DDSketch | None) -> None:
         """Add what was taken out of a cell, and the sketch of its samples."""
-        self._sums = merged(self._sums, taken.sums)
+        self._sums = merge_sums(self._sums, taken.sums)
         self._nested_ns += taken.nested_ns
         self._rejected += taken.rejected
         self._kept += len(taken.samples)
@@ -72,7 +72,7 @@ class Book:
 
 
 def new_sketch(samples: Sequence[Entry] = (), lost: int = 0) -> DDSketch:
-    """Return a sketch of the quantiles of a sample; MissingExtra where none can be made.
+    """Return a sketch of the quantiles of a sample; MissingExtra if none can be made.
 
     The sample stands for the events that are not in it as well.
     """

@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from numbers import Integral
 from typing import NamedTuple, cast
 
-from benchrigor.instrument.probing.event_sums import NOTHING, Sums, added
+from benchrigor.instrument.probing.event_sums import NOTHING, Sums, add_events
 from benchrigor.instrument.probing.reservoir import Entry, Reservoir
 
 # Durations that a list holds: few at first, since most probes are hardly ever used, and one more
-# for so many events since the last reading.
+# for that many events since the last reading.
 _COLD, _HOT, _MORE = 4, 128, 64
-# For a longer list its thread waits, for so long: another one was stopped while adding it up.
+# For a longer list its thread waits, for that long: another one was stopped while adding it up.
 _CROWDED, _WAIT_S = 256, 0.01
 _LOCKS = 64
 
@@ -57,7 +57,7 @@ class Bounds:
         self.renew()
 
     def renew(self) -> None:
-        """Take locks that nobody holds, in a process where no other thread is there."""
+        """Take locks that are free, in a process if no other thread is there."""
         self.locks = tuple(threading.Lock() for _ in range(_LOCKS))
 
 
@@ -130,7 +130,7 @@ class Cell(list[int]):
             parent.fold()
 
     def take(self, until_ns: int = 0) -> Taken | None:
-        """Return what came since the last time; None where nothing did.
+        """Return what came since the last time; None if there is no news.
 
         What cannot be had until then is left for the next time.
         """
@@ -159,7 +159,7 @@ class Cell(list[int]):
             count = len(values)
             try:
                 before = self._sums
-                sums = added(before, values)
+                sums = add_events(before, values)
                 counted, total_ns, least_ns, greatest_ns, _ = sums
                 fits = (
                     total_ns.__class__ is int
@@ -172,7 +172,7 @@ class Cell(list[int]):
                 self.room = min(_COLD + counted // _MORE, _HOT)
             else:
                 values = self._possible(values)
-                sums = added(self._sums, values) if values else self._sums
+                sums = add_events(self._sums, values) if values else self._sums
                 self._rejected += count - len(values)
             if self.most_samples:
                 reservoir = self._reservoir = self._reservoir or Reservoir()
@@ -187,8 +187,8 @@ class Cell(list[int]):
     def _possible(self, values: list[int]) -> list[int]:
         """Leave out what is no whole number, below 0, or longer than the registry exists."""
         longest_ns = self._age_ns()
-        whole = (int(each) for each in values if isinstance(each, Integral))
-        return [each for each in whole if 0 <= each <= longest_ns]
+        whole = (int(value) for value in values if isinstance(value, Integral))
+        return [duration_ns for duration_ns in whole if 0 <= duration_ns <= longest_ns]
 
     def _age_ns(self) -> int:
         return time.perf_counter_ns() - self._bounds.born_ns

@@ -17,7 +17,7 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.data.probe_reading import ProbeReading, ProbeReadings
 from benchrigor.instrument.probing.nesting import CLOCKS
-from benchrigor.instrument.probing.own_cost import calibrated, told_of
+from benchrigor.instrument.probing.own_cost import calibrate, told_of
 from benchrigor.instrument.probing.probe_books import Book, new_sketch
 from benchrigor.instrument.probing.probe_cell import Bounds
 from benchrigor.instrument.probing.probes import Probe, ThreadsProbe
@@ -40,7 +40,7 @@ class ProbeRegistry:
     on
         Whether its probes count from the start.
     per_thread
-        Whether each thread adds up for itself; None: where the interpreter has no global lock.
+        Whether each thread adds up for itself; None: if the interpreter has no global lock.
 
     Notes
     -----
@@ -71,7 +71,7 @@ class ProbeRegistry:
         _REGISTRIES.add(self)
 
     def restart(self) -> None:
-        """Begin from zero, in a process where no other thread is there."""
+        """Begin from zero, in a process if no other thread is there."""
         self._lock = threading.RLock()
         self._bounds.renew()
         for each in self._probes.values():
@@ -154,8 +154,8 @@ class ProbeRegistry:
                 if taken := cell.take(until_ns):
                     samples, lost = taken.samples, taken.samples_lost
                     sketch = new_sketch(samples, lost) if samples else None
-                    for each in readers:
-                        each.book(probe.name).add(taken, sketch)
+                    for reader in readers:
+                        reader.book(probe.name).add(taken, sketch)
                     probe.latest = nsmallest(probe.most, probe.latest + samples)
 
     def readings(self, books: Mapping[str, Book], since_ns: int) -> ProbeReadings:
@@ -185,7 +185,7 @@ class ProbeRegistry:
         with self._lock:
             self.collect([probe])
             latest, probe.latest = probe.latest, []
-            return [each * _NS for each in durations_of(latest)]
+            return [duration * _NS for duration in durations_of(latest)]
 
     def work_of(self, probe: Probe) -> Probe:
         """Return the probe of a kernel's work; its name may be too long for others."""
@@ -248,7 +248,7 @@ class ProbeReader:
     def copy(self) -> ProbeReader:
         """Return another one that has read the same."""
         reader = ProbeReader(self._registry)
-        reader._books = {name: each.copy() for name, each in self._books.items()}
+        reader._books = {name: book.copy() for name, book in self._books.items()}
         reader._since_ns = self._since_ns
         return reader
 
@@ -311,7 +311,7 @@ def probe(
 @cache
 def _own_costs_s(clock: str, per_thread: bool) -> dict[str, float]:
     """Return what an event costs by its form, measured when it is first asked for."""
-    return calibrated(ProbeRegistry(per_thread=per_thread).probe("own cost", clock=clock))
+    return calibrate(ProbeRegistry(per_thread=per_thread).probe("own cost", clock=clock))
 
 
 def _wrong_name(name: object) -> Iterator[str]:
@@ -349,8 +349,8 @@ _REGISTRIES: weakref.WeakSet[ProbeRegistry] = weakref.WeakSet()
 
 
 def _restart_all() -> None:
-    for each in list(_REGISTRIES):
-        each.restart()
+    for registry in list(_REGISTRIES):
+        registry.restart()
 
 
 if hasattr(os, "register_at_fork"):

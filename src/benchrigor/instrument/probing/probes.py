@@ -21,7 +21,7 @@ from benchrigor.instrument.probing.nesting import CLOCKS, nest_of_caller, new_ne
 from benchrigor.instrument.probing.probe_books import new_sketch
 from benchrigor.instrument.probing.probe_cell import Bounds, Cell, ThreadCells
 from benchrigor.instrument.probing.reservoir import Entry
-from benchrigor.instrument.probing.timed_functions import timed
+from benchrigor.instrument.probing.timed_functions import time_function
 
 if TYPE_CHECKING:
     from benchrigor.instrument.data.probe_reading import ProbeReading
@@ -43,7 +43,7 @@ class Keeper(Protocol):
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 _nothing = [].clear  # of a list that nobody has: no function does nothing faster
-_nothing_at_exit = "".format  # takes any arguments, and what it returns is false
+_nothing_at_exit = "".format  # takes any arguments, and its result is false
 # What ``with`` calls at the end must know when it began, so that neither other threads nor other
 # tasks can be taken for it. A probe is an iterator over methods that are each bound to the time at
 # which it was asked for: so C functions alone make one (`_Timing.__exit__`).
@@ -58,7 +58,7 @@ class Probe(_Methods):  # type: ignore[misc]
     - ``token = p.start()``, then ``p.stop(token)``, also in another thread (not by the clock of
       the processor);
     - ``with p:``, also inside of itself, and by several threads and tasks at once;
-    - ``with p.again():``, likewise, and for self times: of two such events in the same thread or
+    - ``with p.again():``, the same, and for self times: of two such events in the same thread or
       task, the time of the inner one is no self time of the outer one. Each statement ``with``
       takes an ``again()`` of its own, at which the event begins;
     - ``@p`` before a function, a coroutine function, a generator or an asynchronous one: likewise.
@@ -136,7 +136,7 @@ class Probe(_Methods):  # type: ignore[misc]
     def __repr__(self) -> str:
         return f"<probe {self.name!r}, {self.clock} clock, {'on' if self.on else 'off'}>"
 
-    __iter__ = None  # nobody else is to iterate
+    __iter__ = None  # no other code is to iterate
 
     def __copy__(self) -> Self:
         return self  # what holds a probe may be copied; the events are the same ones
@@ -153,7 +153,7 @@ class Probe(_Methods):  # type: ignore[misc]
             """Return the token of an event that begins; None if the probe is off."""
 
         def stop(self, token: int | None) -> object:
-            """End an event; InvalidInput if the token is no number. None does nothing."""
+            """End an event; InvalidInput if the token is not a number. None does nothing."""
 
         def __enter__(self) -> object: ...
 
@@ -176,7 +176,7 @@ class Probe(_Methods):  # type: ignore[misc]
 
         The time of a generator is that inside of it. InvalidInput for a class, or no function.
         """
-        wrapper: _F = timed(self, func)
+        wrapper: _F = time_function(self, func)
         self.cost_form = "decorated"
         return wrapper
 
@@ -211,15 +211,15 @@ class Probe(_Methods):  # type: ignore[misc]
 
     def forms(self) -> Iterable[str]:
         """Return what it was used in, but for forms that cost less."""
-        return (self.cost_form, "again" if any(each.nests for each in self.cells) else "held")
+        return (self.cost_form, "again" if any(cell.nests for cell in self.cells) else "held")
 
     def keep(self, most: int, decay: float = 0.0) -> None:
         """Keep so many raw samples in each cell until they are read; see `Cell`."""
         if most:
             new_sketch()  # says so if it is not installed
         self.most, self.decay, self.latest = most, decay, nsmallest(most, self.latest)
-        for each in self.cells:
-            each.most_samples, each.decay = most, decay
+        for cell in self.cells:
+            cell.most_samples, cell.decay = most, decay
 
 
 class ThreadsProbe(Probe):

@@ -23,14 +23,14 @@ class Probe(Protocol):
     cell: Cell
 
 
-def timed(probe: Probe, func: Any) -> Any:
+def time_function(probe: Probe, func: Any) -> Any:
     """Return a callable of the same kind as ``func`` that is timed by the probe.
 
     The time of a generator is that inside of it, not what its consumer does between two items. That
     of a coroutine includes its waiting, unless the clock is that of the processor.
     """
     if isinstance(func, staticmethod | classmethod):
-        return type(func)(timed(probe, func.__func__))
+        return type(func)(time_function(probe, func.__func__))
     if inspect.isclass(func) or not callable(func):
         raise InvalidInput(f"func is {func!r}, expected a function: decorate methods one by one")
     kinds = {

@@ -83,7 +83,7 @@ def traced(comm: Any, segments: Segments) -> Any:
 
     That is at the exit of each blocking all-to-all collective (``Allreduce``, ``Alltoall``,
     ``Allgather``, ``Reduce_scatter``, ``Barrier``, their variants, and those that pickle): a late
-    process delays all up to there, but nothing behind it. The label of the segment is the call.
+    process delays all up to there, but nothing after it. The label of the segment is the call.
 
     Nominal features count what the segment communicates: sends and receives by whether they block,
     collectives by senders and receivers (1 to n, n to 1, n to n), and bytes. Inside of calls
@@ -148,15 +148,15 @@ class _Traced:
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._comm, name)
         if name in CALLS:
-            attribute = self._counted(name, attribute)
+            attribute = self._count(name, attribute)
         elif name.startswith(_MAKERS):
-            attribute = self._traced(attribute)
+            attribute = self._trace(attribute)
         else:
             return attribute
         self.__dict__[name] = attribute  # the next time without this detour
         return attribute
 
-    def _counted(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _count(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         segments, call = self._segments, CALLS[name]
 
         def counted(*args: Any, **named: Any) -> Any:
@@ -164,8 +164,8 @@ class _Traced:
                 return method(*args, **named)
             with segments.paused():
                 result = method(*args, **named)
-                for each in call.counts:
-                    segments.count(each)
+                for count in call.counts:
+                    segments.count(count)
                 for volume, (index, keyword) in call.buffers.items():
                     buffer = args[index] if index < len(args) else named.get(keyword)
                     segments.count(volume, _size_of(buffer))
@@ -175,7 +175,7 @@ class _Traced:
 
         return counted
 
-    def _traced(self, method: Callable[..., Any]) -> Callable[..., Any]:
+    def _trace(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def traced_maker(*args: Any, **named: Any) -> Any:
             made = method(*args, **named)
             # A process outside of the new communicator gets a false one.

@@ -153,6 +153,6 @@ def _seconds(nanoseconds: array[int]) -> npt.NDArray[np.float64]:
 
 
 def _as_whole(values: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
-    """Return counts as integers, which are faster to group, where all of them are."""
+    """Return counts as integers, which are faster to group, if all of them are."""
     whole = (values == np.rint(values)).all() and (np.abs(values) < _WHOLE).all()
     return values.astype(np.int64) if whole else values

@@ -19,7 +19,7 @@ from benchrigor.machine.kernel_files import ROOT, Unavailable
 # A boundary takes some 10 microseconds; one that took longer was itself disturbed.
 _HELD_UP_NS = 50_000
 # The host is read at most once in 10 ms, and for at most a 500th of the time: it takes 20
-# microseconds where all is in the caches, 200 where nothing is, more where processors are many.
+# microseconds if all is in the caches, 200 if nothing is, more where processors are many.
 _HOST_NS, _HOST_MOST_NS, _HOST_SHARE = 10_000_000, 250_000_000, 500
 
 
@@ -95,7 +95,7 @@ class Recording:
             self._facts[name] = round(after[name] - self._pressure[name], 6)
 
     def check_place(self) -> None:
-        """Raise where no segment can begin or end."""
+        """Raise if no segment can begin or end."""
         thread = threading.get_native_id()
         if thread == self._thread and not self._open and not self._pauses:
             return
@@ -167,7 +167,7 @@ class Recording:
         return {**columns, "facts": facts}
 
     def _close(self) -> None:
-        """Release the thread, whatever happens."""
+        """Release the thread, in any case."""
         self._thread = None
         try:
             self._counters.close()
@@ -179,7 +179,7 @@ class Recording:
         self._counters.exclude_own()
         began_ns = self.now_ns()
         if again or began_ns - came_ns > _HELD_UP_NS:
-            # A disturbed boundary is no part of the next segment.
+            # A disturbed boundary is not a part of the next segment.
             self._base = self._read()
             self._counters.exclude_own()
             began_ns = self.now_ns()

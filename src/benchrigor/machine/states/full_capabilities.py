@@ -17,7 +17,7 @@ from benchrigor.machine.states.status_readers import devices, swap_space
 from benchrigor.model import Capability, Sample
 
 _CPUS = "sys/devices/system/cpu"
-_SECTOR = 512  # Bytes: the unit in which Linux tells the size of a disk, whatever its own
+_SECTOR = 512  # Bytes: the unit in which Linux shows the size of a disk, regardless of its own
 _UNLIMITED = 1 << 60  # Version 1 of control groups writes a number near 2**63 for "no limit"
 _CPUINFO = {
     "cpu model": r"model name|Model",

@@ -13,7 +13,7 @@ import psutil  # type: ignore[import-untyped]
 
 from benchrigor.clocks import WallClock
 from benchrigor.machine.kernel_files import ROOT, Unavailable, read_text
-from benchrigor.machine.states.sampling import GuardedSampler, sampled
+from benchrigor.machine.states.sampling import GuardedSampler, sample_all
 from benchrigor.machine.states.smart_disks import read_disks
 from benchrigor.model import Health, Sample
 from benchrigor.model.checks import refuse, wrong_number
@@ -38,7 +38,7 @@ def health(*, root: Path = ROOT, timeout_s: float = 3.0) -> Health:
     Raises
     ------
     InvalidInput
-        When the timeout is no number of seconds above 0.
+        When the timeout is not a number of seconds above 0.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def health(*, root: Path = ROOT, timeout_s: float = 3.0) -> Health:
         "clock": (partial(_synchronisation, root), "clock synchronised, clock error"),
     }
     samplers = [GuardedSampler(name, *source) for name, source in sources.items()]
-    return Health(**sampled(samplers, WallClock()))
+    return Health(**sample_all(samplers, WallClock()))
 
 
 def _temperatures() -> Iterator[Sample]:
@@ -72,10 +72,10 @@ def _temperatures() -> Iterator[Sample]:
         raise Unavailable("psutil reads no temperatures on this system")
     hottest: dict[str, tuple[str, Any]] = {}
     for chip, sensors in psutil.sensors_temperatures().items():
-        for each in sensors:
-            name = f"temperature {chip} {each.label}".rstrip()
-            if name not in hottest or each.current > hottest[name][1].current:
-                hottest[name] = chip, each
+        for sensor in sensors:
+            name = f"temperature {chip} {sensor.label}".rstrip()
+            if name not in hottest or sensor.current > hottest[name][1].current:
+                hottest[name] = chip, sensor
     if not hottest:
         raise Unavailable("no sensor is there; a virtual machine has none")
     margins = {}

@@ -72,14 +72,14 @@ class GuardedSampler:
         ]
 
 
-def sampled(samplers: Iterable[Sampler], clock: Clock) -> dict[str, Any]:
+def sample_all(samplers: Iterable[Sampler], clock: Clock) -> dict[str, Any]:
     """Ask all samplers, and return the fields that every state has: samples, at, cost_s."""
     samples: list[Sample] = []
     cost_s = {}
-    for each in samplers:
+    for sampler in samplers:
         began_ns = clock.now_ns()
-        samples += each.sample()
-        cost_s[each.describe()] = (clock.now_ns() - began_ns) / 1e9
+        samples += sampler.sample()
+        cost_s[sampler.describe()] = (clock.now_ns() - began_ns) / 1e9
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
     return {"samples": tuple(samples), "at": at, "cost_s": cost_s}
 

@@ -40,8 +40,8 @@ def read_disks(timeout_s: float) -> Iterator[Sample]:
     verdicts = []
     for name, answer in zip(disks, answers, strict=True):
         disk = f"smart {name}"
-        samples = GuardedSampler(disk, partial(_told, disk, answer), disk).sample()
-        verdicts += [each.value for each in samples if each.name == disk and each.value]
+        samples = GuardedSampler(disk, partial(_read_answer, disk, answer), disk).sample()
+        verdicts += [sample.value for sample in samples if sample.name == disk and sample.value]
         yield from samples
     if not verdicts:
         raise Unavailable("no disk tells whether it is failing")
@@ -105,7 +105,7 @@ def _report(answer: str | Unavailable) -> dict[str, Any]:
     return dict(report)
 
 
-def _told(disk: str, answer: str | Unavailable) -> Iterator[Sample]:
+def _read_answer(disk: str, answer: str | Unavailable) -> Iterator[Sample]:
     """Yield what one disk tells."""
     report = _report(answer)
     passed = report.get("smart_status", {}).get("passed")

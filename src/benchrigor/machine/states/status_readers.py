@@ -20,7 +20,7 @@ from benchrigor.machine.host_delays import Throttling, read_pressure
 from benchrigor.machine.kernel_files import ROOT, Unavailable, read_text
 from benchrigor.machine.run_delay import RunDelay
 from benchrigor.machine.states.gpus import Gpus
-from benchrigor.machine.states.sampling import Counters, GuardedSampler, sampled
+from benchrigor.machine.states.sampling import Counters, GuardedSampler, sample_all
 from benchrigor.model import Sample, Status
 from benchrigor.model.checks import refuse, wrong_number
 from benchrigor.protocols import Clock, Sampler
@@ -79,7 +79,7 @@ class StatusReader:
         with self._lock:
             last_ns, self._last_ns = self._last_ns, self._clock.now_ns()
             span_s = None if last_ns is None else (self._last_ns - last_ns) / 1e9
-            return Status(span_s=span_s, **sampled(self._samplers, self._clock))
+            return Status(span_s=span_s, **sample_all(self._samplers, self._clock))
 
 
 def status(*, interval_s: float = 0.1, root: Path = ROOT) -> Status:
@@ -95,7 +95,7 @@ def status(*, interval_s: float = 0.1, root: Path = ROOT) -> Status:
     Raises
     ------
     InvalidInput
-        When the interval is no number of seconds.
+        When the interval is not a number of seconds.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def _run_delay(counters: Counters, root: Path) -> Iterator[Sample]:
     yield Sample("run delay", 100.0 * sum(rises.values()) / span_s, "%")
 
 
-def _throttled(counters: Counters, root: Path) -> Iterator[Sample]:
+def _read_throttling(counters: Counters, root: Path) -> Iterator[Sample]:
     yield from counters.rates({"throttled": Throttling(root=root).delay_ns() / 1e7}, "%")
 
 
@@ -251,10 +251,10 @@ def _network(counters: Counters, root: Path) -> Iterator[Sample]:
 def devices(root: Path, folder: str, names: Iterable[str]) -> list[str]:
     """Return the devices that are no part of another and stand on no other, as bridges do.
 
-    All but the loopback where the system does not tell.
+    All but the loopback if the system does not tell.
     """
-    known = sorted(each for each in names if not _LOOPBACK.fullmatch(each))
-    return [each for each in known if (root / f"sys/{folder}/{each}/device").exists()] or known
+    known = sorted(name for name in names if not _LOOPBACK.fullmatch(name))
+    return [name for name in known if (root / f"sys/{folder}/{name}/device").exists()] or known
 
 
 def _in_all(
@@ -291,7 +291,7 @@ _SOURCES: _Sources = {
     "swap": (_swap, "swap used, swap free, swap in, swap out"),
     "pressure": (_pressure, ", ".join(_PRESSURE)),
     "run delay": (_run_delay, "run delay"),
-    "throttled": (_throttled, "throttled"),
+    "throttled": (_read_throttling, "throttled"),
     "storage": (_storage, "storage used, storage free, storage fullest"),
     "disk": (_disks, "disk read, disk written"),
     "network": (_network, "network received, network sent"),
@@ -303,6 +303,6 @@ _SHORT: _Sources = {
     "swap": (_swap, "swap in, swap out"),
     "pressure": (_pressure, ", ".join(_PRESSURE)),
     "run delay": (_run_delay, "run delay"),
-    "throttled": (_throttled, "throttled"),
+    "throttled": (_read_throttling, "throttled"),
 }
 SHORT_NAMES = tuple(", ".join(names for _, names in _SHORT.values()).split(", "))

@@ -20,12 +20,8 @@ from benchrigor.model.estimate import Quantity
 from benchrigor.model.series import short
 from benchrigor.model.text import show_estimate
 from benchrigor.queues.arithmetic.capacity import model_notice, suggest_buffer, suggest_replicas
-from benchrigor.queues.arithmetic.rate_arithmetic import (
-    MOVER,
-    joined_notices,
-    quotient,
-    rounded_up,
-)
+from benchrigor.queues.arithmetic.moments import FEWEST_COUNTS
+from benchrigor.queues.arithmetic.rate_arithmetic import MOVER, joined_notices, quotient, rounded_up
 from benchrigor.queues.arithmetic.service_rate import DISTURBED
 from benchrigor.queues.data.pipeline import (
     MOST_VARIATION,
@@ -37,7 +33,7 @@ from benchrigor.queues.data.pipeline import (
 )
 from benchrigor.queues.data.service import ServiceProcess, ServiceRate
 from benchrigor.stats.comparison.fieller_mover import uncertain_value
-from benchrigor.stats.series.interval import scaled, student_t
+from benchrigor.stats.series.interval import scale, student_t
 
 _MOST_REPLICAS = 1_000  # on one processor
 
@@ -52,9 +48,10 @@ def stage_of(
     name, visits, replicas
         Those of `PipelineStage`.
     rate
-        Service rate of one replica. Its moments give the process, which is exponential without
-        them. A variation above 100 counts as 100, with a Notice. Its processor time
-        gives the processors that it keeps busy: 1 where that, or its delay, is not known, and where
+        Service rate of one replica. Its moments give the process; without them it is taken for
+        exponential, with a Notice. A variation above 100 counts as 100, with a Notice. Its
+        processor time
+        gives the processors that it keeps busy: 1 if that, or its delay, is not known, and where
         it waited for a processor in more than 5% of its busy time.
 
     Raises
@@ -83,7 +80,9 @@ def stage_of(
     if rate.cpu_rate is not None and rate.cpu_rate.value > 0.0 and undisturbed:
         processors = rate.estimate.value / rate.cpu_rate.value
     notices = list(rate.estimate.notices)
-    notices += [each for each in rate.notices if each not in notices]
+    notices += [notice for notice in rate.notices if notice not in notices]
+    if moments is None:
+        notices.append(_say_what_is_assumed(name))
     if moments is not None and process is ServiceProcess.OTHER:
         variation = min(moments.variation, MOST_VARIATION)
         notices.extend(_beyond_models(moments.variation))
@@ -138,7 +137,7 @@ def find_bottleneck(
     >>> print(find_bottleneck(stages))
     hash is the bottleneck: 1.2 k items/s [1.2, 1.2] 95%
     """
-    loads = tuple(_load(stage, source_rate) for stage in _checked(stages, source_rate))
+    loads = tuple(_load(stage, source_rate) for stage in _check(stages, source_rate))
     lowest = min(loads, key=lambda load: load.capacity.value)
     near = [load for load in loads if load is lowest or load.capacity.low <= lowest.capacity.high]
     rivals = tuple(load.stage.name for load in near if load is not lowest)
@@ -239,7 +238,16 @@ def _beyond_models(variation: float) -> Iterator[Notice]:
         )
 
 
-def _checked(stages: object, source_rate: Quantity | None) -> list[PipelineStage]:
+def _say_what_is_assumed(stage: str) -> Notice:
+    return Notice.note(
+        Code.EXPONENTIAL_ASSUMED,
+        f"The variance of the service times of {stage!r} is not known, since that needs at least "
+        f"{FEWEST_COUNTS} counts: sizes are those for exponential ones. Measure longer.",
+        stage=stage,
+    )
+
+
+def _check(stages: object, source_rate: Quantity | None) -> list[PipelineStage]:
     """Return stages as a list; raise naming all that does not fit."""
     given = listed(stages, "stages", "PipelineStage")
     refuse(
@@ -266,7 +274,7 @@ def _checked(stages: object, source_rate: Quantity | None) -> list[PipelineStage
 
 
 def _load(stage: PipelineStage, source_rate: Quantity | None) -> StageLoad:
-    capacity = scaled(_replica_capacity(stage), stage.replicas)
+    capacity = scale(_replica_capacity(stage), stage.replicas)
     used = None
     if source_rate is not None:
         with suppress(NotEstimable):  # the capacity may be 0, as the suggested size says
@@ -286,8 +294,8 @@ def _least(near: Sequence[Estimate], lowest: Estimate) -> Estimate:
     # Bonferroni: all upper ends hold at once.
     confidence = 1.0 - (1.0 - lowest.confidence) / len(near)
     highs = []
-    for each in near:
-        side = uncertain_value(each, symmetric=False)
+    for capacity in near:
+        side = uncertain_value(capacity, symmetric=False)
         highs.append(side.value + student_t(side.degrees_of_freedom, confidence) * side.above)
     return replace(
         lowest,
@@ -313,7 +321,7 @@ def _several(lowest: StageLoad, rivals: Sequence[str]) -> Notice:
 def _most_replicas(
     loads: Sequence[StageLoad], source_rate: Quantity, processors: int | None
 ) -> list[int | None]:
-    """Return how many replicas of each stage the processors run beside what the others take."""
+    """Return how many replicas of each stage the processors run next to what the others take."""
     if processors is None:
         return [None] * len(loads)
     source = source_rate.value if isinstance(source_rate, Estimate) else source_rate

@@ -66,7 +66,7 @@ def suggest_buffer(
     -------
     BufferSize
         The smallest that is enough, for arrivals as fast and service as slow as their intervals
-        allow, and at the estimated rates. None at a utilisation of 1 or more, where no size is
+        allow, and at the estimated rates. None at a utilisation of 1 or more, if no size is
         enough, and beyond a million items; a Notice says why.
 
     Raises
@@ -145,7 +145,7 @@ def suggest_replicas(
     utilisation
         The most that each replica may have, in (0, 1).
     most
-        How many the processors can run; None where that is not known.
+        How many the processors can run; None if that is not known.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def suggest_replicas(
 
 def model_notice(variations: Iterable[float], when_full: str = _WAIT) -> Notice:
     """Return the Notice about what one size, or the sizes of several stages, assume."""
-    models = ", ".join(dict.fromkeys(_MODELS.get(each, _GENERAL) for each in variations))
+    models = ", ".join(dict.fromkeys(_MODELS.get(variation, _GENERAL) for variation in variations))
     full = "a sender that finds it full waits"
     if when_full == _LOSE:
         full = "an item that finds it full is lost"

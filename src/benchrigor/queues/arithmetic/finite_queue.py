@@ -35,7 +35,7 @@ _TINY = 1e-290
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FiniteQueue:
-    """Chances that a departure leaves so many items behind where there is no limit.
+    """Chances that a departure leaves so many items behind if there is no limit.
 
     ``chances`` lists the first of them, ``below`` and ``beyond`` the sums of those before each, and
     of all from each on. Behind the last one each is ``decay`` times the one before.

@@ -20,9 +20,9 @@ from benchrigor.queues.data.service import ServiceMoments, ServiceProcess
 BORDERS = 1.0 / 6.0
 RIPE = 64.0  # items of a batch whose count reveals the variance of service times, and long ones
 
-_FEWEST = 30  # observations below which there are no moments
+FEWEST_COUNTS = 30  # observations below which there are no moments
 _DETERMINISTIC = 0.1  # squared coefficient of variation below which service is deterministic
-# Service is exponential where it is within 15 %, or two standard errors, of 1.
+# Service is exponential if it is within 15 %, or two standard errors, of 1.
 _EXPONENTIAL, _ERRORS = 0.15, 2.0
 _WAIT_S = 0.004
 
@@ -32,7 +32,7 @@ class Row(enum.IntEnum):
 
     Processor time and delay are of those periods where they are known, and ``CPU_ITEMS`` and
     ``DELAY_BUSY`` are the items and the busy time of the same periods. ``COUNT`` is the number of
-    observations, each a pair (items, busy time); the rows behind it are their central moments, as
+    observations, each a pair (items, busy time); the rows after it are their central moments, as
     sums.
     """
 
@@ -59,13 +59,13 @@ class Row(enum.IntEnum):
 _PAIR = slice(Row.ITEMS, Row.BUSY + 1)
 
 
-def tallied(columns: npt.ArrayLike) -> Floats:
+def batches_of(columns: npt.ArrayLike) -> Floats:
     """Return batches of single periods from their first rows, shape (Row.COUNT, n)."""
     sums = np.asarray(columns, dtype=np.float64)
     return np.vstack([sums, np.zeros((len(Row) - Row.COUNT, sums.shape[1]))])
 
 
-def observed(batches: Floats) -> Floats:
+def as_observations(batches: Floats) -> Floats:
     """Return the same with each batch as one observation of items and busy time."""
     found = batches.copy()
     found[Row.COUNT] = batches[Row.USED] > 0.0
@@ -73,7 +73,7 @@ def observed(batches: Floats) -> Floats:
     return found
 
 
-def pooled(batches: Floats, starts: npt.NDArray[np.int64]) -> Floats:
+def pool(batches: Floats, starts: npt.NDArray[np.int64]) -> Floats:
     """Pool adjacent batches; ``starts`` are the first ones of each group, ascending from 0.
 
     With the number n_i of observations of a batch, and the distance d_i of their mean from the
@@ -100,7 +100,7 @@ def pooled(batches: Floats, starts: npt.NDArray[np.int64]) -> Floats:
 
 
 def rates_of(batches: Floats) -> Floats:
-    """Return items per busy second of each batch; 0 where it was never busy."""
+    """Return items per busy second of each batch; 0 if it was never busy."""
     return _share(batches[Row.ITEMS], batches[Row.BUSY])
 
 
@@ -109,7 +109,7 @@ def _share(parts: Floats, wholes: Floats) -> Floats:
     return found
 
 
-def matured(batches: Floats, *, items: float = 16.0) -> tuple[Floats, npt.NDArray[np.int64]]:
+def ripen(batches: Floats, *, items: float = 16.0) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Pool adjacent batches until they hold so many items on average; return the first of each."""
     size = batches.shape[1]
     served = float(batches[Row.ITEMS].sum())
@@ -120,13 +120,13 @@ def matured(batches: Floats, *, items: float = 16.0) -> tuple[Floats, npt.NDArra
     starts = np.arange(0, max(size - group, 0) + 1, group, dtype=np.int64)
     if group == 1:
         return batches, starts
-    return observed(pooled(batches, starts)), starts
+    return as_observations(pool(batches, starts)), starts
 
 
 def service_moments(batches: Floats) -> ServiceMoments | None:
     """Return the moments of the service time from how counts vary with busy time.
 
-    None with fewer than 30 observations, or without any item. Batches must have `matured`.
+    None with fewer than 30 observations, or without any item. Batches must have `ripen`.
 
     Counts of a renewal process over a long busy time t have the cumulants t a, t b, t c with
     a = 1/m, b = s^2/m^3, c = 3 s^4/m^5 - k/m^4, for service times of mean m, variance s^2 and third
@@ -139,15 +139,15 @@ def service_moments(batches: Floats) -> ServiceMoments | None:
     >>> periods = np.zeros((Row.COUNT, 5000))
     >>> periods[Row.ITEMS], periods[Row.BUSY] = rng.poisson(100.0, 5000), 0.1
     >>> periods[Row.USED] = 1.0
-    >>> moments = service_moments(observed(tallied(periods)))
+    >>> moments = service_moments(as_observations(batches_of(periods)))
     >>> str(moments.process), round(moments.mean_s * 1e3, 2)
     ('exponential', 1.0)
     """
     whole = batches[:, 0]
     if batches.shape[1] > 1:
-        whole = pooled(batches, np.zeros(1, dtype=np.int64))[:, 0]
+        whole = pool(batches, np.zeros(1, dtype=np.int64))[:, 0]
     count, items, busy = (float(whole[each]) for each in (Row.COUNT, Row.ITEMS, Row.BUSY))
-    if count < _FEWEST or items <= 0.0:
+    if count < FEWEST_COUNTS or items <= 0.0:
         return None
     rate, mean_s = items / busy, busy / items
     _, cb, bb, ccc, ccb, cbb, bbb = whole[Row.ITEMS_2 :].tolist()
@@ -186,7 +186,7 @@ def share_of_waits(moments: ServiceMoments, delay_share: float) -> float:
 
 def _resembling(variation: float, count: float) -> ServiceProcess:
     """Name the process of a squared coefficient of variation."""
-    # The variance of so many counts has a relative standard error of sqrt(2 / n).
+    # The variance of that many counts has a relative standard error of sqrt(2 / n).
     reach = max(_EXPONENTIAL, _ERRORS * math.sqrt(2.0 / count))
     if variation < _DETERMINISTIC:
         return ServiceProcess.DETERMINISTIC

@@ -28,13 +28,13 @@ _GOOD_SHARE = 0.20
 _IN_A_ROW = 5
 _FEWEST_PERIODS = 25
 
-WINDOW = 16  # counts behind one quantile
-_STEADY = 16  # quantiles in a row whose error hardly bends, at convergence
+QUANTILE_COUNTS = 16  # counts behind one quantile
+STEADY_QUANTILES = 16  # quantiles in a row whose error hardly bends, at convergence
 _CONVERGED = 5e-7  # change of the error, in items, below which the published method has converged
 # The same in terms of the running mean, so that the length of a period does not matter.
 _RELATIVE = 1e-5
 _RADIUS = 2
-_FILTERED = WINDOW - 2 * _RADIUS  # counts of a window that the filter leaves
+_FILTERED = QUANTILE_COUNTS - 2 * _RADIUS  # counts of a window that the filter leaves
 _QUANTILE = 1.64485  # 0.95 quantile of a normal distribution (equation 3)
 # Equation 2. Its sum is 0.990866, which makes every rate 0.9 % too low.
 _KERNEL = np.exp(-(np.arange(-_RADIUS, _RADIUS + 1.0) ** 2) / 2.0) / math.sqrt(2.0 * math.pi)
@@ -97,7 +97,7 @@ def unblocked_write_probability(
     -----
     Beard & Chamberlain (2015), equations 1a, 1c and 1d: 1 - utilisation^(capacity - k + 1) with
     k = ceil(service_rate * period_s), the chance that an M/M/1 queue holds capacity - k items or
-    fewer; 0 where k exceeds the capacity.
+    fewer; 0 if k exceeds the capacity.
 
     Examples
     --------
@@ -108,11 +108,11 @@ def unblocked_write_probability(
     room = int(capacity) - rounded_up(service_rate * period_s) + 1
     if room <= 0 or utilisation >= 1.0:
         return 0.0
-    # In this form nothing cancels where the utilisation is near 1.
+    # In this form nothing cancels if the utilisation is near 1.
     return -math.expm1(room * math.log(utilisation)) if utilisation else 1.0
 
 
-def joined(periods: Floats, number: int) -> Floats:
+def join_periods(periods: Floats, number: int) -> Floats:
     """Join each ``number`` of successive periods; one is unblocked, or counts, if all parts do."""
     if number == 1:
         return periods
@@ -130,14 +130,14 @@ def widest(periods: Floats) -> int | RateReason:
 
     Wide ones have less noise, narrow ones less waiting (section IV-A): the widest, of doubling
     ones, with five in a row free of waiting. So that this is not by chance, periods free of waiting
-    must hold 16 items, and a fifth of all be free (a twentieth where none has a fifth). Single
+    must hold 16 items, and a fifth of all be free (a twentieth if none has a fifth). Single
     periods cannot be narrower and need no five in a row.
     """
     few = periods.shape[1] < _FEWEST_PERIODS and periods[Row.UNBLOCKED].any()
     reason = RateReason.NOT_CONVERGED if few else RateReason.NO_NONBLOCKING
     best, number = 0, 1
     while periods.shape[1] // number >= _FEWEST_PERIODS:
-        wide = joined(periods, number)
+        wide = join_periods(periods, number)
         unblocked = wide[Row.UNBLOCKED]
         share = float(unblocked.mean())
         if _longest_run(unblocked) < (_IN_A_ROW if number > 1 else 1):
@@ -153,7 +153,7 @@ def widest(periods: Floats) -> int | RateReason:
     return best or reason
 
 
-class Settling(NamedTuple):
+class QuantileMean(NamedTuple):
     """The running mean of quantiles.
 
     Of ``n`` quantiles the ``mean`` and the sum of squared deviations ``second``; the last two
@@ -182,12 +182,12 @@ def window_quantiles(counts: Floats, *, normalised: bool) -> Floats:
     >>> window_quantiles(np.full(17, 100.0), normalised=False).round(4)
     array([99.0866, 99.0866])
     """
-    if counts.size < WINDOW:
+    if counts.size < QUANTILE_COUNTS:
         return np.zeros(0)
     kernel = _KERNEL / _KERNEL.sum() if normalised else _KERNEL
     filtered = np.convolve(counts, kernel, mode="valid")
     # A column for each window, one count on from the last: a view, for chunks are many.
-    shape = _FILTERED, counts.size - WINDOW + 1
+    shape = _FILTERED, counts.size - QUANTILE_COUNTS + 1
     windows = np.ndarray(shape, buffer=filtered, strides=2 * filtered.strides)
     means = windows.sum(axis=0) / _FILTERED
     off = windows - means
@@ -195,9 +195,9 @@ def window_quantiles(counts: Floats, *, normalised: bool) -> Floats:
     return quantiles
 
 
-def settle(
-    before: Settling, quantiles: Sequence[float], *, relative: bool, start: int = 0
-) -> tuple[Settling, int | None]:
+def add_quantiles(
+    before: QuantileMean, quantiles: Sequence[float], *, relative: bool, start: int = 0
+) -> tuple[QuantileMean, int | None]:
     """Add quantiles to the running mean; return it, and the index of the one it converged with.
 
     Converged: the curvature (equation 4) of the standard error of the mean was within the tolerance
@@ -221,11 +221,11 @@ def settle(
         limit = fixed + share * mean
         if -limit <= bend <= limit:
             steady += 1
-            if steady >= _STEADY:
-                return Settling(n, mean, second, (older, old), steady), place
+            if steady >= STEADY_QUANTILES:
+                return QuantileMean(n, mean, second, (older, old), steady), place
         else:
             steady = 0
-    return Settling(n, mean, second, (older, old)[-n:] if n else (), steady), None
+    return QuantileMean(n, mean, second, (older, old)[-n:] if n else (), steady), None
 
 
 def _longest_run(flags: Floats) -> int:

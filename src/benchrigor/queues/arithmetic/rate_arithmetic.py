@@ -16,13 +16,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, as_series
-from benchrigor.model.checks import (
-    listed,
-    refuse,
-    wrong_confidences,
-    wrong_quantity,
-    wrong_whole,
-)
+from benchrigor.model.checks import listed, refuse, wrong_confidences, wrong_quantity, wrong_whole
 from benchrigor.model.estimate import Quantity, ends
 from benchrigor.model.text import many
 from benchrigor.stats.comparison.fieller_mover import (
@@ -38,7 +32,7 @@ from benchrigor.stats.series.interval import (
     StandardError,
     check_confidence,
     satterthwaite,
-    scaled,
+    scale,
     t_interval,
 )
 
@@ -125,7 +119,7 @@ def utilisation_of(arrival: Quantity, service: Quantity, *, servers: int = 1) ->
     Returns
     -------
     Estimate
-        Above 1 where more arrive than the stage can serve.
+        Above 1 if more arrive than the stage can serve.
 
     Raises
     ------
@@ -145,7 +139,7 @@ def utilisation_of(arrival: Quantity, service: Quantity, *, servers: int = 1) ->
         wrong_whole("servers", servers),
         wrong_confidences("arrival and service", (arrival, service)),
     )
-    capacity = scaled(service, servers) if isinstance(service, Estimate) else servers * service
+    capacity = scale(service, servers) if isinstance(service, Estimate) else servers * service
     return quotient(arrival, capacity, name="service")
 
 
@@ -172,7 +166,7 @@ def filter_ratio(
     Raises
     ------
     InvalidInput
-        When the counts are no series, not equally long, or one is below 0.
+        When the counts are not series, not equally long, or one is below 0.
     NotEstimable
         When items came out in fewer than two periods.
 
@@ -241,19 +235,19 @@ def rounded_up(number: float) -> int:
 def joined_notices(quantities: Iterable[Quantity]) -> tuple[Notice, ...]:
     """Return the notices of all estimates, each once."""
     found: list[Notice] = []
-    for each in _estimates(quantities):
-        found.extend(notice for notice in each.notices if notice not in found)
+    for estimate in _estimates(quantities):
+        found.extend(notice for notice in estimate.notices if notice not in found)
     return tuple(found)
 
 
 def _estimates(quantities: Iterable[Quantity]) -> list[Estimate]:
     """Return those quantities that are not known exactly."""
-    return [each for each in quantities if isinstance(each, Estimate)]
+    return [quantity for quantity in quantities if isinstance(quantity, Estimate)]
 
 
 def _size(estimates: Sequence[Estimate]) -> tuple[int, float]:
     """Return ``n`` and ``n_effective`` of all together."""
-    return sum(each.n for each in estimates), sum(each.n_effective for each in estimates)
+    return sum(estimate.n for estimate in estimates), sum(each.n_effective for each in estimates)
 
 
 def _side(quantity: Quantity) -> UncertainValue:

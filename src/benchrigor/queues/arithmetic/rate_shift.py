@@ -20,7 +20,7 @@ _CLIPPED = 3.0
 _SCALES = (1, 2, 4, 8)
 _FEWEST_STEPS = 12
 _BLOCKS = 12  # blocks of a phase; Schmeiser (1982) found 10 to 30 to be enough
-# Blocks a quarter as long count where the longer ones have at most 1.5 times their variance: noise
+# Blocks a quarter as long count if the longer ones have up to 1.5 times their variance: noise
 # then decorrelates within them. Of a random walk the longer ones have four times the variance.
 _FINER, _ALIKE = 4, 1.5
 _CONFIDENCE = 1.0 - 5.7e-7  # of five standard errors of a normal variable
@@ -63,7 +63,7 @@ def find_shift(batches: Floats) -> int | None:
 
 
 def _stands_out(pairs: Floats, place: int) -> bool:
-    """Tell whether the means before and after a place differ by more than those of blocks do."""
+    """Return whether the means before and after a place differ by more than those of blocks do."""
     if _drifts(pairs):
         return True
     n = pairs.shape[1]
@@ -102,7 +102,7 @@ def _scatter(pairs: Floats, place: int, size: int) -> tuple[float, int]:
 
 
 def _median(values: Floats) -> float:
-    """Return the upper median; of so few values five times as fast as numpy's."""
+    """Return the upper median; of that few values five times as fast as numpy's."""
     return float(np.sort(values)[values.size // 2])
 
 
@@ -125,6 +125,6 @@ def _noise(pairs: Floats) -> float:
 
 
 def _blocks(pairs: Floats, size: int) -> Floats:
-    """Return items and busy time of blocks of so many batches each, shape (2, blocks)."""
+    """Return items and busy time of blocks of that many batches each, shape (2, blocks)."""
     found: Floats = pairs.reshape(2, -1, size).sum(axis=2) if size > 1 else pairs
     return found

@@ -14,13 +14,13 @@ from benchrigor.queues.arithmetic.moments import (
     RIPE,
     Row,
     dispersion,
-    matured,
+    ripen,
     service_moments,
 )
-from benchrigor.queues.arithmetic.published_method import WINDOW, Settling
+from benchrigor.queues.arithmetic.published_method import QUANTILE_COUNTS, QuantileMean
 from benchrigor.queues.data.service import RateReason, ServiceMoments, ServiceRate
 from benchrigor.stats.estimators.rate import estimate_rate
-from benchrigor.stats.series.interval import scaled, student_t
+from benchrigor.stats.series.interval import scale, student_t
 
 BUSY_TIME = "busy-time"
 _QUANTILE = "quantile"
@@ -44,7 +44,7 @@ def busy_rate(
     """
     total = batches.sum(axis=1)
     busy = batches[:, batches[Row.BUSY] > 0.0]
-    ripe = matured(busy)[0] if busy.shape[1] else busy
+    ripe = ripen(busy)[0] if busy.shape[1] else busy
     estimate = _per_time(ripe, Row.ITEMS, Row.BUSY, servers, confidence)
     converged = (
         estimate is not None and ripe.shape[1] >= _FEWEST and estimate.relative_half_width <= target
@@ -57,17 +57,17 @@ def busy_rate(
         method=BUSY_TIME,
         began_s=began_s,
         servers=servers,
-        moments=service_moments(matured(busy, items=RIPE)[0]) if busy.shape[1] else None,
+        moments=service_moments(ripen(busy, items=RIPE)[0]) if busy.shape[1] else None,
     )
     return replace(
         rate,
         cpu_rate=_per_time(ripe, Row.CPU_ITEMS, Row.CPU, servers, confidence),
-        notices=(*rate.notices, *_dropped(total)),
+        notices=(*rate.notices, *_warn_of_dropped(total)),
     )
 
 
 def quantile_rate(
-    settling: Settling,
+    quantiles: QuantileMean,
     seen: Floats,
     kept: Floats,
     *,
@@ -86,7 +86,7 @@ def quantile_rate(
     return _service_rate(
         seen,
         counted,
-        estimate=_of_quantiles(settling, counted, guards, confidence) if settling.n else None,
+        estimate=_of_quantiles(quantiles, counted, guards, confidence) if quantiles.n else None,
         reason=reason,
         method=_QUANTILE,
         began_s=began_s,
@@ -95,13 +95,13 @@ def quantile_rate(
     )
 
 
-def apart(settling: Settling, mean: float) -> bool:
-    """Tell whether the quantile lies so far above the mean that neither is reliable."""
-    return settling.mean > (1.0 + _APART) * mean
+def apart(quantiles: QuantileMean, mean: float) -> bool:
+    """Return whether the quantile lies so far above the mean that neither is reliable."""
+    return quantiles.mean > (1.0 + _APART) * mean
 
 
-def moved(former: ServiceRate, latter: ServiceRate) -> bool:
-    """Tell whether a rate differs from a former one by a fifth, and by three standard errors."""
+def has_moved(former: ServiceRate, latter: ServiceRate) -> bool:
+    """Return whether a rate differs from a former one by a fifth, and by three standard errors."""
     if former.estimate is None or latter.estimate is None:
         return False
     gap = abs(latter.estimate.value - former.estimate.value)
@@ -138,14 +138,14 @@ def _service_rate(
         servers=servers,
         delay_share=delay_share,
         moments=moments,
-        notices=tuple(_disturbed(delay_share)),
+        notices=tuple(_warn_of_delay(delay_share)),
     )
 
 
 def _per_time(
     batches: Floats, served: Row, spent: Row, servers: int, confidence: float
 ) -> Estimate | None:
-    """Estimate items per second spent, by so many servers; None where none is known."""
+    """Estimate items per second spent, by that many servers; None if none is known."""
     known = batches[:, batches[spent] > 0.0]
     items, seconds = known[served], known[spent]
     if not items.any():
@@ -154,7 +154,7 @@ def _per_time(
         rate = estimate_rate(items / seconds, weights=seconds, confidence=confidence)
     except NotEstimable:
         return None
-    rate = scaled(rate, servers)
+    rate = scale(rate, servers)
     return replace(rate, low=max(0.0, rate.low), method=BUSY_TIME)
 
 
@@ -166,7 +166,9 @@ def _reason(total: Floats) -> RateReason:
     return RateReason.NOT_CONVERGED if total[Row.ITEMS] else RateReason.NO_ITEMS
 
 
-def _of_quantiles(settling: Settling, kept: Floats, guards: bool, confidence: float) -> Estimate:
+def _of_quantiles(
+    quantiles: QuantileMean, kept: Floats, guards: bool, confidence: float
+) -> Estimate:
     """Turn the mean quantile into a rate; with guards, the middle between it and the plain mean.
 
     The mean of unblocked counts errs low, since slow service chose these periods; the quantile errs
@@ -174,11 +176,11 @@ def _of_quantiles(settling: Settling, kept: Floats, guards: bool, confidence: fl
     and beyond each by its own error, which includes where borders of periods fall between items.
     """
     period_s = float(kept[Row.WALL] / kept[Row.USED])
-    freedom = max(settling.n / WINDOW, 1.0)  # windows overlap
+    freedom = max(quantiles.n / QUANTILE_COUNTS, 1.0)  # windows overlap
     reach = student_t(freedom, confidence)
-    high = settling.mean / period_s
+    high = quantiles.mean / period_s
     borders = BORDERS / float(kept[Row.USED])
-    above = reach * math.sqrt(settling.deviation**2 / freedom + borders) / period_s
+    above = reach * math.sqrt(quantiles.deviation**2 / freedom + borders) / period_s
     low, below = high, above
     if guards:
         low = float(kept[Row.ITEMS] / kept[Row.WALL])
@@ -195,7 +197,7 @@ def _of_quantiles(settling: Settling, kept: Floats, guards: bool, confidence: fl
     )
 
 
-def _disturbed(delay_share: float | None) -> Iterator[Notice]:
+def _warn_of_delay(delay_share: float | None) -> Iterator[Notice]:
     if delay_share is not None and delay_share > DISTURBED:
         yield Notice.warning(
             Code.DISTURBED_RATE,
@@ -206,7 +208,7 @@ def _disturbed(delay_share: float | None) -> Iterator[Notice]:
         )
 
 
-def _dropped(total: Floats) -> Iterator[Notice]:
+def _warn_of_dropped(total: Floats) -> Iterator[Notice]:
     """Warn where periods do not count because their blocked time is not known."""
     dropped = 1.0 - float(total[Row.USED] / total[Row.PERIODS])
     if dropped:

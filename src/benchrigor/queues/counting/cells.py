@@ -25,13 +25,13 @@ Cell k takes the 128 bytes from 64 + 128 k on, 8 words and a name:
 word  name            meaning
 ====  ==============  ============================================================
 0     items           that passed
-1     bytes           that passed; 0 where nobody counts them
+1     bytes           that passed; 0 if they are not counted
 2     blocked_events  waits begun
 3     blocked_ns      of the waits ended, and what the rule below makes of the others
 4     waiting         waits begun and not ended
 5     owner           process id << 32, plus the native thread id; 0 for the thread
                       where several write, or where it is unknown
-6     closed          1 when nothing will be counted any more
+6     closed          1 once counting has ended
 7     check           blocked_ns XOR waiting
 ====  ==============  ============================================================
 
@@ -42,7 +42,7 @@ producer's). There are as many cells of a name as processes that use the end.
 **To claim a cell**: open the file anew and take an exclusive ``flock``. When claimed = cells, add 1
 to refused and give up; else write name and owner into cell number claimed, and add 1 to claimed.
 Unlock. A cell has one writer at a time (a process, or whatever holds the lock that its threads
-count under), and its counters never go back. Nobody else ever writes into it.
+count under), and its counters never go back. Only that writer writes into it.
 
 **To begin a wait** at time t: blocked_events + 1, waiting + 1, blocked_ns - t. To **end** it:
 waiting - 1, blocked_ns + t. All modulo 2^64, then check. So the time blocked until now, waits under
@@ -50,7 +50,7 @@ way included, is (blocked_ns + waiting * now) modulo 2^64 for any number of wait
 right without the writer's help while it waits, even if it is killed.
 
 **To read**: copy the words; when check does not fit, the writer is between two stores: copy again.
-A result of 2^63 or more means that a wait has begun since the reader looked at its clock.
+A result of 2^63 or more means that a wait has begun since the reader read its clock.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _TAKES_TURNS = getattr(sys, "_is_gil_enabled", lambda: True)()
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def undivided(method: _Method, *, takes_turns: bool = _TAKES_TURNS) -> _Method:
+def keep_whole(method: _Method, *, takes_turns: bool = _TAKES_TURNS) -> _Method:
     """Keep other threads out of a method, by the object's ``lock`` where that is needed.
 
     Where threads take turns, they change only at calls and in loops: the method has neither.
@@ -107,8 +107,8 @@ class Counts(OneLine):
     blocked_ns: int  # nanoseconds waited, waits under way included; the sum over all who wait
     waiting: int  # waits under way
     pid: int
-    tid: int | None  # native id of the thread that counts; None where several do, or it is unknown
-    closed: bool  # whether nothing will be counted any more
+    tid: int | None  # native id of the thread that counts; None if several do, or it is unknown
+    closed: bool  # whether counting has ended
 
 
 class Cell:
@@ -140,21 +140,21 @@ class Cell:
         """Return a cell that no other process sees."""
         return cls(memoryview(bytearray(_BYTES)).cast("Q"), name)
 
-    @undivided
+    @keep_whole
     def count(self) -> None:
         """Count an item."""
         self._items = items = self._items + 1
         self.words[0] = items
 
-    @undivided
+    @keep_whole
     def count_bytes(self, size: float) -> None:
-        """Count an item of so many bytes."""
+        """Count an item of that many bytes."""
         self._items = items = self._items + 1
         self._bytes = total = self._bytes + size
         self.words[0] = items
         self.words[1] = int(total) & _MASK
 
-    @undivided
+    @keep_whole
     def begin_wait(self, at_ns: int) -> None:
         """Begin a wait; any number may be under way."""
         words = self.words
@@ -166,7 +166,7 @@ class Cell:
         words[4] = waiting
         words[7] = blocked_ns ^ waiting
 
-    @undivided
+    @keep_whole
     def end_wait(self, at_ns: int) -> None:
         """End a wait, if there is one."""
         if self._waiting:
@@ -183,7 +183,7 @@ class Cell:
         self.words[5] = os.getpid() << 32 | (thread or 0 if known else 0)
 
     def close(self, at_ns: int) -> None:
-        """End all waits, and mark that nothing will be counted any more."""
+        """End all waits, and mark that counting has ended."""
         while self._waiting:
             self.end_wait(at_ns)
         self.words[6] = 1
@@ -199,7 +199,7 @@ class Cell:
             if blocked_ns ^ waiting == check:
                 now = time.perf_counter_ns() if now_ns is None else now_ns
                 gained_ns = (blocked_until(blocked_ns, waiting, now) - last_ns) & _MASK
-                # Less than before: a wait began or ended after the look at the clock.
+                # Less than before: a wait began or ended after the clock was read.
                 last_ns += gained_ns if gained_ns < _HALF else 0
                 break
         self._seen_ns = last_ns

@@ -105,7 +105,7 @@ class Sample:
 
     at_ns: int  # what the clock showed just before they were copied
     copies: Copies
-    used: Mapping[Owner, Used | None]  # what threads had used just after that, where it is known
+    used: Mapping[Owner, Used | None]  # what threads had used just after that, if it is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -135,7 +135,7 @@ def spans_of(
     """Yield what successive samples hold, by the words of their cells, shape (samples, cells, 8).
 
     ``gone`` are processes that have ended, ``before`` the blocked time of each cell in the last
-    sample before. A wait that began behind the look at the clock, and a cell whose writer was
+    sample before. A wait that began after the clock was read, and a cell whose writer was
     killed between two stores, stay where they were.
     """
     at_ns = np.array([sample.at_ns for sample in samples], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""One end of a queue, as whoever looks on reads it."""
+"""One end of a queue, as a reader in any process sees it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchrigor.queues.counting.cells import Cell, Counts
 from benchrigor.queues.counting.pages import Page, reopen
 
 # Doubles the bound of a queue, up to so many times the program's own; returns the bound before and
-# after, None where it is not raised.
+# after, None if it is not raised.
 Double = Callable[[int], tuple[int, int] | None]
 
 
@@ -22,7 +22,7 @@ class EndKey(NamedTuple):
 
 
 class End:
-    """One end of a queue, as whoever looks on reads it; other processes may receive it.
+    """One end of a queue, as a reader in any process sees it; other processes may receive it.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class End:
         self.page = page
         self.name = name
         self.servers = servers
-        self.double: Double | None = None  # known where the queue was tapped, if it can grow
+        self.double: Double | None = None  # known if the queue was tapped, if it can grow
         self._cells: tuple[Cell, ...] = ()
 
     @property
@@ -60,12 +60,12 @@ class End:
             Up to when waits under way are counted; now by default.
         """
         if not self.page.closed:  # what was counted can be read after that
-            self._cells = tuple(each for each in self.page.cells() if each.name == self.name)
-        return tuple(each.read(now_ns) for each in self._cells)
+            self._cells = tuple(cell for cell in self.page.cells() if cell.name == self.name)
+        return tuple(cell.read(now_ns) for cell in self._cells)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _received, (self.page.path, self.name, self.servers)
+        return _receive, (self.page.path, self.name, self.servers)
 
 
-def _received(path: Path, name: str, servers: int) -> End:
+def _receive(path: Path, name: str, servers: int) -> End:
     return End(reopen(path, writable=False), name, servers=servers)

@@ -44,7 +44,7 @@ class Owners:
         known = self._processes
         for pid in pids:
             if pid not in known and pid not in (0, os.getpid()):
-                known[pid] = self._opened(pid)
+                known[pid] = self._open(pid)
             if known.get(pid, 0) is None and not _is_there(pid):
                 self._gone.add(pid)
         # Without anything open nothing is asked: any question lets other threads run.
@@ -54,7 +54,7 @@ class Owners:
         return frozenset(self._gone)
 
     def used(self, owner: Owner) -> Used | None:
-        """Return what a thread has used; None where that is not known, or it has ended."""
+        """Return what a thread has used; None if that is not known, or it has ended."""
         if owner not in self._threads:
             self._threads[owner] = self._schedstat(owner)
         descriptor = self._threads[owner]
@@ -78,7 +78,7 @@ class Owners:
         self._processes.clear()
         self._threads.clear()
 
-    def _opened(self, pid: int) -> int | None:
+    def _open(self, pid: int) -> int | None:
         """Return a descriptor of a process, which is ready when that ends; None if none is had."""
         if self._poll is None:
             return None

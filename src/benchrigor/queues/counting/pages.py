@@ -78,7 +78,7 @@ class Page:
         Parameters
         ----------
         cells
-            Room for so many, at 128 bytes each: one for each process at each end.
+            Room for that many, at 128 bytes each: one for each process at each end.
         path
             Where to put it; chosen by default.
 
@@ -120,7 +120,7 @@ class Page:
             raise InvalidInput(f"{self.path} is open for reading, expected writable=True")
         words = self._mapping()
         try:
-            with _locked(self.path):
+            with _lock(self.path):
                 index = words[_CLAIMED]
                 if index >= words[_CELLS]:
                     words[_REFUSED] += 1
@@ -136,7 +136,7 @@ class Page:
         return cell
 
     def cells(self) -> tuple[Cell, ...]:
-        """Return the cells in use, the same objects each time; InvalidInput where it is closed."""
+        """Return the cells in use, the same objects each time; InvalidInput if it is closed."""
         words, known = self._mapping(), self._cells
         for index in range(len(known), min(words[_CLAIMED], words[_CELLS])):
             name = bytes(self._name(index)).rstrip(b"\0").decode("utf-8", "replace")
@@ -278,9 +278,9 @@ def _remove(path: Path, creator: int | None) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     """Keep other threads and processes that claim cells of the same file out."""
-    # Opened anew: a lock belongs to the open file, which forked processes share.
+    # Opened again: a lock belongs to the open file, which forked processes share.
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -22,11 +22,11 @@ ItemBytes: TypeAlias = float | Callable[[Any], float] | None
 class Writer:
     """Counts at one end of a queue, in a cell of this process that it claims at the first event.
 
-    A forked process claims another one. Where none is left the program goes on uncounted.
+    A forked process claims another one. If none is left the program goes on uncounted.
     """
 
     cell: Cell | None  # what is counted in; None before the first event
-    failure: str | None  # why nothing is counted; None where something is, or will be
+    failure: str | None  # why nothing is counted; None if something is, or will be
     _thread: int | None
     # Called in a forked process, in which the cell is another process's.
     on_forget: Callable[[], None] | None = None
@@ -55,7 +55,7 @@ class Writer:
             cell.count_bytes(self._bytes_of(item))
 
     def count_bytes(self, size: int) -> None:
-        """Count an item of so many bytes; nothing where there are none."""
+        """Count an item of that many bytes; nothing if there are none."""
         if size:
             (self.cell or self.claim()).count_bytes(size)
 
@@ -98,7 +98,7 @@ class Writer:
             return self.cell
 
     def forget(self) -> None:
-        """Begin anew, in a forked process."""
+        """Begin again, in a forked process."""
         self._begin_anew()
         if self.on_forget is not None and not self._closed:
             self.on_forget()

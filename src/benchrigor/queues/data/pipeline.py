@@ -38,8 +38,8 @@ class PipelineStage(OneLine):
     variation
         Squared coefficient of variation of the service times, 0 to 100; with process "other" only.
     processors
-        How many processors a replica keeps busy while it serves: 1 where it computes all the time,
-        near 0 where it waits for a device.
+        How many processors a replica keeps busy while it serves: 1 if it computes all the time,
+        near 0 if it waits for a device.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class PipelineStage(OneLine):
 
 
 def wrong_process(process: Any, variation: Any, of: str = "") -> list[str]:
-    """Return what is wrong with a service process, or with the variation that goes with it."""
+    """Return the problems with a service process, or with the variation that goes with it."""
     if not isinstance(process, str) or process not in list(ServiceProcess):
         known = ", ".join(repr(str(each)) for each in ServiceProcess)
         return [f"process{of} is {short(process)}, expected one of {known}"]
@@ -96,7 +96,7 @@ class StageLoad(OneLine):
     capacity
         What all of its replicas serve together, in items of the source per second.
     utilisation
-        Rate of the source over the capacity; None where the rate of the source is not known, or
+        Rate of the source over the capacity; None if the rate of the source is not known, or
         the interval of the capacity reaches 0.
     """
 
@@ -154,7 +154,7 @@ class BufferSize(OneLine):
     ----------
     capacity
         Items that the queue holds, besides the one in service, if arrivals are as fast and service
-        is as slow as their intervals allow; None where no size is enough.
+        is as slow as their intervals allow; None if no size is enough.
     capacity_at_value
         The same at the estimated rates.
     blocked_share
@@ -202,7 +202,7 @@ class ReplicaCount(OneLine):
     utilisation
         The most that each replica may have.
     most
-        How many the processors can run, where that is known: neither number exceeds it, and a
+        How many the processors can run, if that is known: neither number exceeds it, and a
         Notice says where more would be needed.
     """
 

@@ -73,12 +73,12 @@ class ServiceRate(OneLine):
     Parameters
     ----------
     estimate
-        Items per second of wall time; None where nothing can be estimated. With "busy-time" its n
+        Items per second of wall time; None if nothing can be estimated. With "busy-time" its n
         counts the parts that the window is kept in, 256 at most.
     converged
         Whether the rate is as precise as was asked for.
     reason
-        Why it is not; None where it is.
+        Why it is not; None if it is.
     method
         "busy-time" or "quantile".
     start_s, stop_s
@@ -97,7 +97,7 @@ class ServiceRate(OneLine):
         Share of the busy time that the stage waited for a processor, in those periods where it is
         known; else None.
     moments
-        Of the service time; None with too little data.
+        Of the service time; None with fewer than 30 counts, of periods or of some 64 items.
     item_bytes, byte_rate
         Mean bytes of an item, and the rate in bytes per second with an item of so many; None where
         bytes are not counted.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchrigor.model import Floats
-from benchrigor.queues.periods import Periods, PooledPeriods, summed
+from benchrigor.queues.periods import Periods, PooledPeriods, sum_up
 
 _MOST = 4096  # stretches that are kept at most, and half of them at least
 _START, _WALL, _ITEMS, _BYTES, _CAPACITY, _WAITED, _COUNTED = range(7)
@@ -21,7 +21,7 @@ class Stretches:
 
     start_s: Floats  # seconds since the first period
     stop_s: Floats
-    # Items per second of the time in which the end did not wait; NaN where it always did.
+    # Items per second of the time in which the end did not wait; NaN if it always did.
     rates: Floats
     # Share of the time in which it waited, or of the periods where only these are known.
     waiting: Floats
@@ -56,11 +56,11 @@ class Outline:
         self._stop_s = float(stop_s[-1]) if periods.n else self._stop_s
 
     def stretches(self, most: int = 400) -> Stretches:
-        """Return what happened, in so many stretches at most."""
+        """Return what happened, in that many stretches at most."""
         sums = self._pooled.all()
         group = max(1, -(-sums.shape[1] // most))
         if group > 1:
-            sums = summed(sums, np.arange(0, sums.shape[1], group))
+            sums = sum_up(sums, np.arange(0, sums.shape[1], group))
         busy = sums[_CAPACITY] - sums[_WAITED]
         is_busy = busy > _ROUNDING * sums[_CAPACITY]
         # Of one server: as many side by side serve as much faster.

@@ -25,7 +25,7 @@ class RecordedEnd(OneLine):
     Parameters
     ----------
     name
-        Of the end; empty where the recording names none.
+        Of the end; empty if the recording names none.
     rates
         In order; none where there was no period.
     outline

@@ -36,9 +36,9 @@ class RecordingHead:
     """What the beginning of a recording says of its rows."""
 
     columns: tuple[str, ...]
-    # Of `COUNTERS`; None where the recording does not say, which counts as "delta".
+    # Of `COUNTERS`; None if the recording does not say, which counts as "delta".
     counters: str | None = None
-    servers: int = 1  # threads or processes that serve side by side, where no column says so
+    servers: int = 1  # threads or processes that serve side by side, if no column says so
     unit: str = ""  # what an item is called
     period_s: float | None = None  # sampling period wanted, in seconds
 
@@ -81,13 +81,13 @@ class RecordingHead:
         return self.column("blocked_s") is not None
 
     def column(self, role: str) -> str | None:
-        """Return the column of a role, such as "blocked_s"; None where there is none."""
+        """Return the column of a role, such as "blocked_s", or None."""
         return next((each for each in self.columns if role_of(each) == role), None)
 
     @property
     def counted(self) -> tuple[str, ...]:
         """The columns that hold numbers."""
-        return tuple(each for each in self.columns if each != "end")
+        return tuple(column for column in self.columns if column != "end")
 
     def kinds(self) -> dict[str, Numbers | Labels]:
         """Return what each column may hold."""
@@ -106,7 +106,7 @@ def unit_of(column: str) -> float:
 
 def check_columns(columns: Sequence[str], *, where: str) -> None:
     """Refuse columns that are not known, not enough, or contradict each other."""
-    unknown = [each for each in columns if each not in _KNOWN]
+    unknown = [column for column in columns if column not in _KNOWN]
     if len(unknown) == len(columns):
         raise InvalidInput(
             f"{where}: {short(','.join(columns))} names no column that is known, expected a "
@@ -115,7 +115,7 @@ def check_columns(columns: Sequence[str], *, where: str) -> None:
     known = ", ".join(_KNOWN)
     problems = [f"{where}: column {short(each)}, expected one of {known}" for each in unknown]
     for names in (*_REQUIRED, *_OPTIONAL):
-        present = [each for each in columns if each in names]
+        present = [column for column in columns if column in names]
         if len(present) > 1:
             problems.append(f"{where}: columns {' and '.join(present)}, expected one of them")
         elif not present and names in _REQUIRED and not unknown:
@@ -135,7 +135,7 @@ def _kind(column: str) -> Numbers | Labels:
 
 
 def _number(table: CommentedCsv, key: str, *, whole: bool) -> float | None:
-    """Return the number that a comment gives, above 0; None where there is no such comment."""
+    """Return the number that a comment gives, above 0; None if there is no such comment."""
     text = table.comments.get(key)
     if text is None:
         return None

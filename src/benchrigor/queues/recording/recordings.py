@@ -17,10 +17,10 @@ column                            meaning
 ``items``                         items served
 ``blocked_ns`` or ``blocked_s``   time spent waiting, for input or for room
 ``blocked``                       where that is unknown: how often it waited; 0 or 1 will do
-``end``                           name of the end, or of the stage, where there are several
+``end``                           name of the end, or of the stage, if there are several
 ``bytes`` or ``item_bytes``       bytes served, or the size of one item
 ``cpu_ns`` or ``cpu_s``           processor time used; ``nan`` where it is unknown
-``delay_ns`` or ``delay_s``       time spent waiting for a processor; likewise
+``delay_ns`` or ``delay_s``       time spent waiting for a processor; the same
 ``servers``                       threads or processes that serve side by side at this end
 ================================  ==================================================================
 
@@ -32,7 +32,7 @@ Time, items and one of the blocked columns must be there. Comments with a meanin
     All but times, ``period_*``, ``item_bytes`` and ``servers`` count from some beginning on, and
     never go back. The first row of an end is its baseline.
 ``servers: 4``
-    For all ends, where there is no such column. Blocked time is the sum of theirs.
+    For all ends, if there is no such column. Blocked time is the sum of theirs.
 ``unit: requests``
     What an item is called.
 ``period_s: 0.05``
@@ -113,7 +113,7 @@ class Recording:
     @classmethod
     @contextmanager
     def open(cls, path: str | Path) -> Iterator[Self]:
-        """Open a file until the context ends; InvalidInput where it is no recording."""
+        """Open a file until the context ends; InvalidInput if it is no recording."""
         try:
             file = readable(path).open(encoding="utf-8-sig")  # closed below
         except OSError as error:
@@ -190,18 +190,18 @@ class _EndReader:
         self._servers: int | None = None
 
     def periods(self, part: Part, rows: Ints) -> Periods | None:
-        """Return the periods of these rows; None where the only row is the baseline."""
+        """Return the periods of these rows; None if the only row is the baseline."""
         if self._servers is None:
             self._check_counters(part, rows)
         servers = self._servers_of(part, rows)
         skipped = int(self._head.has_baseline and not self._last)
-        gained, rows = self._gained(part, rows, skipped), rows[skipped:]
+        gained, rows = self._differences(part, rows, skipped), rows[skipped:]
         if not rows.size:
             return None
         period_s = gained["t_s" if "t_s" in gained else "period_s"]
         if "blocked_s" in gained:
             gained["blocked"] = gained["blocked_s"]
-            gained["blocked_s"] = self._fitted(part, rows, gained, servers * period_s)
+            gained["blocked_s"] = self._fit_waiting(part, rows, gained, servers * period_s)
         return Periods(
             period_s=period_s,
             items=gained["items"],
@@ -225,7 +225,7 @@ class _EndReader:
         _refuse(part, rows, "servers", misfits, expected)
         return self._servers
 
-    def _gained(self, part: Part, rows: Ints, skipped: int) -> dict[str, Any]:
+    def _differences(self, part: Part, rows: Ints, skipped: int) -> dict[str, Any]:
         """Return what each period brought, in seconds, items or bytes, by the column's role."""
         gained = {}
         for column in self._head.counted:
@@ -242,7 +242,9 @@ class _EndReader:
             gained[role] = values / unit_of(column)
         return gained
 
-    def _fitted(self, part: Part, rows: Ints, gained: dict[str, Any], capacity_s: Floats) -> Floats:
+    def _fit_waiting(
+        self, part: Part, rows: Ints, gained: dict[str, Any], capacity_s: Floats
+    ) -> Floats:
         """Return how long it waited in each period, at most all the time of its servers."""
         blocked_s = gained["blocked_s"]
         misfits = blocked_s > capacity_s * (1.0 + _INEXACT)

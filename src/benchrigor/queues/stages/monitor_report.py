@@ -14,7 +14,7 @@ from benchrigor.model.text import many
 from benchrigor.queues.arithmetic.bottleneck import advise_pipeline, find_bottleneck, stage_of
 from benchrigor.queues.data.pipeline import Bottleneck, PipelineAdvice, PipelineStage
 from benchrigor.queues.stages.stage_figures import WatchedStage
-from benchrigor.stats.series.interval import scaled
+from benchrigor.stats.series.interval import scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +48,11 @@ class MonitorReport(Reported):
     cost_s
         Processor time that watching took, in seconds; the start of a process counts as well.
     period_s
-        Sampling period, in seconds; None where none could be kept to.
+        Sampling period, in seconds; None if none could be kept to.
     failure
         Why the monitor watches no more although it was not stopped; None while all is well.
     seeking
-        Whether it still seeks a period, and tries ``period_s``; minutes where nothing passes.
+        Whether it still seeks a period, and tries ``period_s``; minutes if nothing passes.
     growths
         Queues that were grown because they were full, in order of time.
     fixed
@@ -159,5 +159,5 @@ def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:
     if rate is None or rate.estimate is None or visits is None:
         why = "" if rate is None or rate.converged else f" ({rate.standing})"
         raise _not_known(f"Too little is known of {stage.name!r} yet{why}: watch longer")
-    each = replace(rate, estimate=scaled(rate.estimate, 1.0 / rate.servers))
+    each = replace(rate, estimate=scale(rate.estimate, 1.0 / rate.servers))
     return stage_of(stage.name, each, visits=visits, replicas=rate.servers)

@@ -100,7 +100,7 @@ _SIDES = {"reads": (HEAD, TAIL), "writes": (TAIL, HEAD)}
 
 
 def _ends(given: object, what: str, problems: list[str]) -> tuple[End, ...]:
-    """Return the ends of a stage; add what is wrong with them."""
+    """Return the ends of a stage; add the problem with them."""
     if isinstance(given, str | Tap) or not isinstance(given, Iterable):
         problems.append(f"{what} is {short(given)}, expected a list of taps, or of their ends")
         return ()

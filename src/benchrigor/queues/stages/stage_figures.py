@@ -40,7 +40,7 @@ class Watching:
     target: float = 0.05
 
     def estimator(self, servers: int = 1) -> ServiceRateEstimator:
-        """Return an estimator for so many servers, or raise InvalidInput naming what is wrong."""
+        """Return an estimator for that many servers, or raise InvalidInput naming the problem."""
         # With guards the quantile method joins periods itself, as the waiting of a stage allows.
         as_published = self.method == "quantile" and not self.guards
         return ServiceRateEstimator(
@@ -62,15 +62,15 @@ class WatchedStage(OneLine):
     reads, writes
         Names of its queues; a source reads none.
     servers
-        How many threads or processes serve; 0 as long as nothing is known.
+        How many threads or processes serve; 0 as long as it is unknown.
     rates
         What all of them serve together while they do not wait, phase by phase; another number of
         them is a new phase.
     inputs
-        Items per second that enter each queue which it reads, where they are counted, since the
+        Items per second that enter each queue which it reads, if they are counted, since the
         window of ``rate`` began.
     arrivals
-        Their sum; None, as all that follows, where it is unknown.
+        Their sum; None, as all that follows, if it is unknown.
     last_arrivals
         The same of the last phase in which anything arrived, without the silence at its end.
     silent_s
@@ -101,7 +101,7 @@ class WatchedStage(OneLine):
 
     @property
     def rate(self) -> ServiceRate | None:
-        """The present rate; None where nothing is known.
+        """The present rate; None if it is unknown.
 
         The last one, unless it has not converged, or is of fewer servers, and has not lasted as
         long as the one before: when a stream ends, servers leave one by one.
@@ -155,13 +155,13 @@ class StageFigures:
         if served.size:
             last = int(served[-1])
             parts = map(_whole, (*self._held, periods.part(slice(last))))
-            counted = [each for each in parts if each.n]
+            counted = [part for part in parts if part.n]
             self._held, periods = [], periods.part(slice(last, None))
         self._held.append(periods)
         if sum(each.n for each in self._held) > _HELD:
             groups = groupby(map(_whole, self._held), key=lambda each: each.servers)
             blocks = [Periods.end_to_end(list(group)) for _, group in groups]
-            self._held = [each.joined() for each in blocks if each.n]
+            self._held = [block.joined() for block in blocks if block.n]
         for each in counted:
             self._count(each)
         return counted
@@ -174,7 +174,7 @@ class StageFigures:
         since_s = 0.0 if now is None else now.start_s
         inputs = self._inputs(flows[:, flows[_START] >= since_s - _ROUNDING_S])
         arrivals, utilisation = self._sum(inputs), None
-        last, silent_s = _last_with_arrivals(flows, [each.start_s for each in rates])
+        last, silent_s = _last_with_arrivals(flows, [rate.start_s for rate in rates])
         if arrivals is not None and now is not None and now.estimate is not None:
             with suppress(NotEstimable):
                 utilisation = utilisation_of(arrivals, now.estimate)
@@ -208,22 +208,22 @@ class StageFigures:
             return []
         flows = self._flows.all()
         rates = []
-        for each in self._rate.rates:
-            start_s, stop_s = each.start_s + self._began_s, each.stop_s + self._began_s
+        for rate in self._rate.rates:
+            start_s, stop_s = rate.start_s + self._began_s, rate.stop_s + self._began_s
             window = flows[:, np.searchsorted(flows[_START], start_s - _ROUNDING_S) :]
             window = window[:, window[_START] < stop_s]
             size = window[_BYTES].sum() / max(window[_TAKEN].sum(), 1.0)
             item_bytes = float(size) if size > 0.0 else None  # unknown is not greater
-            rates.append(in_bytes(replace(each, start_s=start_s, stop_s=stop_s), item_bytes))
+            rates.append(in_bytes(replace(rate, start_s=start_s, stop_s=stop_s), item_bytes))
         return rates
 
     def _sum(self, inputs: Mapping[str, Estimate]) -> Estimate | None:
-        """Return what enters all queues; None where one of them is not known."""
+        """Return what enters all queues; None if one of them is not known."""
         whole = inputs and len(inputs) == len(self._stage.reads)
         return sum_rates(inputs.values()) if whole else None
 
     def _inputs(self, flows: Floats) -> dict[str, Estimate]:
-        """Estimate items per second that enter each queue, where they are known."""
+        """Estimate items per second that enter each queue, if they are known."""
         inputs = {}
         for end, arrived in zip(self._stage.reads, flows[_ARRIVED:], strict=True):
             if arrived.size and not np.isnan(arrived).any():
@@ -237,7 +237,7 @@ class StageFigures:
         return inputs
 
     def _filter_ratio(self) -> Estimate | None:
-        """Estimate items in over items out; None where it is not known."""
+        """Estimate items in over items out; None if it is not known."""
         taken, given = self._flows.full[[_TAKEN, _GIVEN]]
         if given.size and not np.isnan(given).any():
             with suppress(NotEstimable):
@@ -265,7 +265,7 @@ def _last_with_arrivals(flows: Floats, phases: Sequence[float]) -> tuple[Floats,
 
 
 def _present(rates: Sequence[ServiceRate]) -> ServiceRate | None:
-    """Return the present rate; None where there is none."""
+    """Return the present rate, or None."""
     if not rates:
         return None
     now = rates[-1]

@@ -20,21 +20,21 @@ from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 _NANO = 1e-9
 _UNKNOWN = (math.nan, math.nan)
 # Waiting that may be counted in a later period than it was in: a writer may have been switched out
-# between its look at the clock and what it stores.
+# between reading the clock and what it stores.
 _LATE_PERIODS, _LATE_NS = 16, 1_000_000_000
 # Samples, and share of them, that may show more waits at once than there are servers: a server may
 # end a wait at one end and begin another while cells are copied one after the other.
 _CROWDED, _CROWDED_SHARE = 8, 0.05
 
 
-class _Looks(NamedTuple):
+class _Totals(NamedTuple):
     """A stage at successive times, its cells summed up."""
 
     # Time, items served, their bytes, items given, time waited, in nanoseconds, shape (5, n).
     counts: Integers
-    # Items that entered each queue that is read, shape (queues, n); NaN where it is unknown.
+    # Items that entered each queue that is read, shape (queues, n); NaN if it is unknown.
     arrived: Floats
-    used_ns: Floats  # what its threads had used, shape (2, n); NaN where it is unknown
+    used_ns: Floats  # what its threads had used, shape (2, n); NaN if it is unknown
 
 
 class StageReader:
@@ -48,7 +48,7 @@ class StageReader:
         self.ends = (*self._own, *(end for end in self._arrivals if end is not None))
         self.threads: frozenset[Owner] = frozenset()  # who served last, as far as it is known
         self._first_ns: int | None = None
-        self._last: _Looks | None = None
+        self._last: _Totals | None = None
         self._live: frozenset[int] = frozenset()
         self._owed_ns = 0
         self._crowded = self._sampled = 0
@@ -59,10 +59,10 @@ class StageReader:
         whole, self._live = last is None or live == self._live, live
         servers = self._servers(span)
         self.threads = frozenset(span.owners[cell] for cell in live if span.owners[cell].tid)
-        self._last = looks = self._looks(span, servers)
+        self._last = totals = self._totals(span, servers)
         if self._first_ns is None:
             self._first_ns = int(span.at_ns[0])
-        return self._between(looks if last is None else _joined(last, looks), servers, whole=whole)
+        return self._between(totals if last is None else _join(last, totals), servers, whole=whole)
 
     def _leading(self, span: Span) -> list[int]:
         """Return the cells at which the stage serves."""
@@ -100,7 +100,7 @@ class StageReader:
         if self._crowded >= max(_CROWDED, _CROWDED_SHARE * self._sampled):
             raise InvalidInput(self._too_many(f"{waiting.max()} wait at once", most))
 
-    def _looks(self, span: Span, servers: int) -> _Looks:
+    def _totals(self, span: Span, servers: int) -> _Totals:
         leading = self._leading(span)
         ours = {span.owners[cell].pid for cell in leading}
         giving = [
@@ -116,38 +116,38 @@ class StageReader:
             span.items[:, giving].sum(axis=1),
             span.blocked_ns[:, sorted(self._live)].sum(axis=1),
         ]
-        arrived = [_arrived(span, end) for end in self._arrivals]
+        arrived = [_count_arrivals(span, end) for end in self._arrivals]
         unknown = np.full((2, span.at_ns.size), np.nan)
-        return _Looks(
+        return _Totals(
             counts=np.vstack(counts),
             arrived=np.array(arrived).reshape(len(arrived), span.at_ns.size),
             used_ns=np.array(used, dtype=np.float64).sum(axis=1).T if threads else unknown,
         )
 
-    def _between(self, looks: _Looks, servers: int, *, whole: bool) -> Periods:
-        wall_ns, items, size, given, waited_ns = np.diff(looks.counts)
-        _, served, counted, *_ = looks.counts[:, -1]
-        used_ns = np.diff(looks.used_ns)
+    def _between(self, totals: _Totals, servers: int, *, whole: bool) -> Periods:
+        wall_ns, items, size, given, waited_ns = np.diff(totals.counts)
+        _, served, counted, *_ = totals.counts[:, -1]
+        used_ns = np.diff(totals.used_ns)
         if not whole:
             waited_ns[:1], used_ns[:, :1], self._owed_ns = 0, np.nan, 0
         return Periods(
             servers=servers,
-            start_s=(looks.counts[0, :-1] - (self._first_ns or 0)) * _NANO,
+            start_s=(totals.counts[0, :-1] - (self._first_ns or 0)) * _NANO,
             period_s=wall_ns * _NANO,
             items=items,
             bytes=size if counted or not served else np.nan,
             given=given if self._stage.reads and self._stage.writes else np.nan,
-            arrived=np.diff(looks.arrived),
-            blocked_s=self._fitted(waited_ns, wall_ns * servers, servers) * _NANO,
+            arrived=np.diff(totals.arrived),
+            blocked_s=self._fit_waiting(waited_ns, wall_ns * servers, servers) * _NANO,
             cpu_s=used_ns[0] * _NANO,
             delay_s=used_ns[1] * _NANO,
             whole=np.arange(wall_ns.size) >= (not whole),
         )
 
-    def _fitted(self, waited_ns: Integers, most_ns: Integers, servers: int) -> Integers:
+    def _fit_waiting(self, waited_ns: Integers, most_ns: Integers, servers: int) -> Integers:
         """Return how much of the waiting was in each period; what is too much is the next one's.
 
-        A wait that ends between the look at the clock and the copying of its cell shows whole, and
+        A wait that ends between reading the clock and copying of its cell shows whole, and
         one that a writer was late to store shows in the next period.
         """
         excess = self._owed_ns + np.cumsum(waited_ns - most_ns)
@@ -169,7 +169,7 @@ class StageReader:
 
 
 def _tail_of(end: End) -> End | None:
-    """Return the other end of a queue that is read; None where its name is unusual."""
+    """Return the other end of a queue that is read; None if its name is unusual."""
     if not end.name.endswith(HEAD):
         return None
     return End(end.page, end.name.removesuffix(HEAD) + TAIL)
@@ -179,8 +179,8 @@ def _cells(span: Span, ends: Iterable[End]) -> list[int]:
     return [cell for end in ends for cell in span.places[end.key]]
 
 
-def _arrived(span: Span, end: End | None) -> Floats:
-    """Return what had arrived at each time; unknown where nobody counts, or no more."""
+def _count_arrivals(span: Span, end: End | None) -> Floats:
+    """Return what had arrived at each time; unknown if it is not counted, or no longer."""
     cells = [] if end is None else _cells(span, [end])
     if all(span.closed[cell] for cell in cells):
         return np.full(span.at_ns.size, np.nan)
@@ -188,12 +188,12 @@ def _arrived(span: Span, end: End | None) -> Floats:
     return counted
 
 
-def _joined(last: _Looks, looks: _Looks) -> _Looks:
-    """Put the last one of former looks before others."""
-    counts, arrived, used_ns = (each[:, -1:] for each in last)
-    arrived = np.where(np.isnan(arrived), looks.arrived[:, :1], arrived)
-    return _Looks(
-        counts=np.hstack([counts, looks.counts]),
-        arrived=np.hstack([arrived, looks.arrived]),
-        used_ns=np.hstack([used_ns, looks.used_ns]),
+def _join(last: _Totals, totals: _Totals) -> _Totals:
+    """Put the last of former totals before others."""
+    counts, arrived, used_ns = (array[:, -1:] for array in last)
+    arrived = np.where(np.isnan(arrived), totals.arrived[:, :1], arrived)
+    return _Totals(
+        counts=np.hstack([counts, totals.counts]),
+        arrived=np.hstack([arrived, totals.arrived]),
+        used_ns=np.hstack([used_ns, totals.used_ns]),
     )

@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 @types.coroutine
-def timed(work: Awaitable[_T], writer: Writer) -> Generator[Any, Any, _T]:
+def time_wait(work: Awaitable[_T], writer: Writer) -> Generator[Any, Any, _T]:
     """Await something; from where it first gives way until its end is a wait."""
     begun: Cell | None = None
     steps: Any = work.__await__()
@@ -51,10 +51,10 @@ def tap_async_queue(source: asyncio.Queue[Any], head: Writer, tail: Writer) -> T
     kind, get, put, patches = type(source), source.get, source.put, Patches()
 
     async def counted_get() -> Any:
-        return await (timed(get(), head) if source.empty() else get())
+        return await (time_wait(get(), head) if source.empty() else get())
 
     async def counted_put(item: Any) -> None:
-        await (timed(put(item), tail) if source.full() else put(item))
+        await (time_wait(put(item), tail) if source.full() else put(item))
 
     count_items(source, head, tail, patches)
     # What takes arguments of any kind costs an event twice as much.
@@ -69,7 +69,7 @@ def _timed_if(must_wait: Callable[[], bool], method: Callable[..., Any], writer:
 
     async def counted(*args: Any, **options: Any) -> Any:
         work = method(*args, **options)
-        return await (timed(work, writer) if must_wait() else work)
+        return await (time_wait(work, writer) if must_wait() else work)
 
     return counted
 
@@ -77,7 +77,7 @@ def _timed_if(must_wait: Callable[[], bool], method: Callable[..., Any], writer:
 def _resize(source: Any, move: Move) -> None:
     before = source.maxsize
     source._maxsize = move(before)
-    # Nobody has waited yet in a queue that knows no loop; nobody will where that is closed.
+    # Nobody has waited yet in a queue that knows no loop; nobody will if that is closed.
     if source._loop is not None and source.maxsize > before:
         with suppress(RuntimeError):
             source._loop.call_soon_threadsafe(_wake, source, source.maxsize - before)
@@ -92,12 +92,12 @@ class _AwaitedQueue(Wrapper):
     """Stands in for a queue whose ``get`` and ``put`` are coroutines."""
 
     async def put(self, *args: Any, **options: Any) -> Any:
-        done = await timed(self._source.put(*args, **options), self._tail)
+        done = await time_wait(self._source.put(*args, **options), self._tail)
         self._tail.count(*args[:1] or [*options.values()][:1])
         return done
 
     async def get(self, *args: Any, **options: Any) -> Any:
-        item = await timed(self._source.get(*args, **options), self._head)
+        item = await time_wait(self._source.get(*args, **options), self._head)
         self._head.count(item)
         return item
 
@@ -116,7 +116,7 @@ def _reading(name: str) -> Any:
     """Return a method that reads as the source does, times its wait and counts what it got."""
 
     async def read(self: Wrapper, *args: Any, **options: Any) -> bytes:
-        data: bytes = await timed(getattr(self._source, name)(*args, **options), self._head)
+        data: bytes = await time_wait(getattr(self._source, name)(*args, **options), self._head)
         self._head.count_bytes(len(data))
         return data
 
@@ -154,4 +154,4 @@ class _StreamTail(Wrapper):
         self._tail.count_bytes(sum(memoryview(piece).nbytes for piece in pieces))
 
     async def drain(self) -> None:
-        await timed(self._source.drain(), self._tail)
+        await time_wait(self._source.drain(), self._tail)

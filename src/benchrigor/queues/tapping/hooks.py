@@ -47,7 +47,7 @@ def is_own(target: Any, name: str) -> bool:
 def count_items(source: Any, head: Writer, tail: Writer, patches: Patches) -> None:
     """Count in ``_get`` and ``_put`` of a queue, which are there to be overridden.
 
-    They run where nobody else can: under the mutex of a `queue.Queue`, or in the one thread of an
+    They run where no other code can: under the mutex of a `queue.Queue`, or in the one thread of an
     `asyncio.Queue`. What ``shutdown(immediate=True)`` throws away is not counted: nobody took it.
     """
     get = source._get  # noqa: SLF001  # what subclasses may override has no public name
@@ -62,7 +62,7 @@ def count_items(source: Any, head: Writer, tail: Writer, patches: Patches) -> No
         patches.set(source, "shutdown", uncounted)
     for name, writer, counting in (("_get", head, _counting_get), ("_put", tail, _counting_put)):
         method = getattr(source, name)
-        count = partial(_sized if writer.item_bytes is not None else counting, method)
+        count = partial(_count_sizes if writer.item_bytes is not None else counting, method)
         arm = partial(_arm, source, name, writer, count, patches)
         arm()
         writer.on_forget = arm
@@ -81,7 +81,7 @@ def _arm(
     patches.set(source, name, first)
 
 
-def _sized(method: Callable[..., Any], writer: Writer) -> Callable[..., Any]:
+def _count_sizes(method: Callable[..., Any], writer: Writer) -> Callable[..., Any]:
     def counted(*item: Any) -> Any:
         taken = method(*item)
         writer.count(*(item or (taken,)))

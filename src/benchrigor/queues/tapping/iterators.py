@@ -1,7 +1,7 @@
 """Taps iterables: the consumer waits while an item is fetched, the producer in between.
 
 Either the producer works or the consumer does, never both at once. So each item is a wait of either
-end, and takes two looks at the clock.
+end, and reads the clock twice.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.polled_queues import PolledQueue
 from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
-# Waits for so many seconds at most, with None for ever; returns whether it succeeded.
+# Waits for that many seconds at most, with None for ever; returns whether it succeeded.
 _Attempt = Callable[[float | None], bool]
 
 
@@ -47,7 +47,7 @@ class _FedQueue(PolledQueue):
     def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
         super().__init__(source, head, tail)
         self._locked = partial(source._rlock.acquire, True)
-        self._readable = _polled(source._reader, select.POLLIN)
+        self._readable = _poll(source._reader, select.POLLIN)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         source, head = self._source, self._head
@@ -76,8 +76,8 @@ class _PipeQueue(Wrapper):
 
     def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
         super().__init__(source, head, tail)
-        self._readable = _polled(source._reader, select.POLLIN)
-        self._writable = _polled(source._writer, select.POLLOUT)
+        self._readable = _poll(source._reader, select.POLLIN)
+        self._writable = _poll(source._writer, select.POLLOUT)
 
     def get(self) -> Any:
         source, head = self._source, self._head
@@ -141,13 +141,13 @@ def _deadline(block: bool, timeout: float | None) -> Callable[[], float | None]:
     return lambda: max(0.0, until_s - time.monotonic())
 
 
-def _polled(connection: Any, event: int) -> _Attempt:
+def _poll(connection: Any, event: int) -> _Attempt:
     """Return what waits for a pipe; registered once, for it is only used under the pipe's lock."""
     poll = select.poll()
     poll.register(connection.fileno(), event)
 
     def attempt(limit_s: float | None) -> bool:
-        # A closed pipe's number may be another's by now; the pipe itself says what is wrong.
+        # A closed pipe's number may be another's by now; the pipe itself names the problem.
         return connection.closed or bool(poll.poll(None if limit_s is None else limit_s * 1e3))
 
     return attempt

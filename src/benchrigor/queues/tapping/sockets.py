@@ -30,13 +30,13 @@ class _TappedSocket(Wrapper):
         self._encrypted = hasattr(source, "pending")
 
     def recv(self, bufsize: int, flags: int = 0) -> bytes:
-        data: bytes = self._received(self._source.recv, bufsize, flags)
-        self._count_received(len(data), flags)
+        data: bytes = self._receive(self._source.recv, bufsize, flags)
+        self._count_bytes(len(data), flags)
         return data
 
     def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
-        size: int = self._received(partial(self._source.recv_into, buffer), nbytes, flags)
-        self._count_received(size, flags)
+        size: int = self._receive(partial(self._source.recv_into, buffer), nbytes, flags)
+        self._count_bytes(size, flags)
         return size
 
     def send(self, data: Any, flags: int = 0) -> int:
@@ -44,7 +44,7 @@ class _TappedSocket(Wrapper):
         sent = 0
         for piece in self._pieces(view) if self._source.gettimeout() is None else (view,):
             try:
-                taken = self._sent(piece, flags)
+                taken = self._send(piece, flags)
             except OSError:  # what fails after a part was sent fails the next time as well
                 if not sent:
                     raise
@@ -73,7 +73,7 @@ class _TappedSocket(Wrapper):
     def __exit__(self, *error: object) -> None:
         self._source.close()
 
-    def _received(self, receive: Callable[[int, int], Any], size: int, flags: int) -> Any:
+    def _receive(self, receive: Callable[[int, int], Any], size: int, flags: int) -> Any:
         limit_s = self._source.gettimeout()
         if limit_s is None and not flags and not self._encrypted:
             try:
@@ -85,7 +85,7 @@ class _TappedSocket(Wrapper):
         with self._head.waiting():
             return receive(size, flags)
 
-    def _sent(self, view: memoryview[int], flags: int) -> int:
+    def _send(self, view: memoryview[int], flags: int) -> int:
         """Send as the source does: all of it where it blocks, unless that fails midway."""
         sent = self._sent_at_once(view, flags)
         blocks = self._source.gettimeout() is None and not flags & _AT_ONCE
@@ -100,7 +100,7 @@ class _TappedSocket(Wrapper):
         return sent or 0
 
     def _sent_at_once(self, view: memoryview[int], flags: int) -> int | None:
-        """Send what there is room for; return how much, None where nothing may be sent yet."""
+        """Send what there is room for; return how much, None if nothing may be sent yet."""
         send, limit_s = self._source.send, self._source.gettimeout()
         if limit_s is None and not flags and not self._encrypted:
             try:
@@ -126,7 +126,7 @@ class _TappedSocket(Wrapper):
         poll.register(source.fileno(), event)
         return bool(poll.poll(0))
 
-    def _count_received(self, size: int, flags: int) -> None:
+    def _count_bytes(self, size: int, flags: int) -> None:
         # What is only peeked at stays in the socket.
         if not flags & _PEEK:
             self._head.count_bytes(size)

@@ -32,7 +32,7 @@ _KNOWN = "a queue, an iterable, a socket, or a stream of asyncio"
 
 
 def tap_source(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Tap a source, or raise InvalidInput where it cannot be tapped, or is tapped already."""
+    """Tap a source, or raise InvalidInput if it cannot be tapped, or is tapped already."""
     home, name = _maker(source)
     if head.item_bytes is not None and (home == "sockets" or name.startswith("_Stream")):
         raise InvalidInput("item_bytes is given, expected none: its bytes are counted as they pass")

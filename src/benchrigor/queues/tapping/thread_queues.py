@@ -24,7 +24,7 @@ def tap_queue(source: queue.Queue[Any], head: Writer, tail: Writer) -> Tapped:
     with source.mutex:
         count_items(source, head, tail, patches)
         for condition, writer in ((source.not_empty, head), (source.not_full, tail)):
-            patches.set(condition, "wait", _timed(condition.wait, writer))
+            patches.set(condition, "wait", _time_wait(condition.wait, writer))
 
     def release() -> None:
         with source.mutex:
@@ -39,7 +39,7 @@ def tap_queue(source: queue.Queue[Any], head: Writer, tail: Writer) -> Tapped:
     return Tapped(queue=source, release=release, resize=resize, local=True)
 
 
-def _timed(wait: Callable[..., bool], writer: Writer) -> Callable[..., bool]:
+def _time_wait(wait: Callable[..., bool], writer: Writer) -> Callable[..., bool]:
     def timed(timeout: float | None = None) -> bool:
         with writer.waiting():
             return wait(timeout)

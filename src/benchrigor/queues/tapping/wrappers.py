@@ -26,7 +26,7 @@ class Tapped:
 
     queue: Any  # what the program uses
     release: Callable[[], None] = _do_nothing  # gives the source back as it was
-    # Moves the bound of the queue, and wakes who waits for room; None where it cannot be moved.
+    # Moves the bound of the queue, and wakes who waits for room; None if it cannot be moved.
     resize: Resize | None = None
     local: bool = False  # whether it is of this process alone, and cannot be sent to another
 

@@ -1,1 +1,1 @@
-"""From the counters of stages, looked at while they run, to their rates."""
+"""From the counters of stages, sampled while they run, to their rates."""

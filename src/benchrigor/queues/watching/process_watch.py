@@ -1,7 +1,7 @@
 """Watches from a process of its own, which reads the counters and nothing else of the program.
 
 The process reads its `Order` from its standard input, and watches until that is closed, or until
-whoever counted is gone. It publishes what it knows once a second, or less often where that takes
+whoever counted is gone. It publishes what it knows once a second, or less often if that takes
 long, and at the end: whoever dies, nothing that was published is lost.
 """
 
@@ -52,7 +52,7 @@ class Order:
 
     @classmethod
     def from_line(cls, line: bytes) -> Order:
-        """Return the order, its pages open for reading, or raise InvalidInput where one is gone."""
+        """Return the order, its pages open for reading, or raise InvalidInput if one is gone."""
         order: Order = pickle.loads(bytes.fromhex(line.decode()))  # noqa: S301  # our own line
         for stage in order.stages:
             for end in (*stage.reads, *stage.writes):
@@ -61,8 +61,8 @@ class Order:
         return order
 
 
-def published(path: Path) -> MonitorReport | None:
-    """Return what a watching process has published; None where there is nothing yet."""
+def read_published(path: Path) -> MonitorReport | None:
+    """Return what a watching process has published, or None."""
     try:
         return decode(MonitorReport, json.loads(path.read_bytes()), where=str(path))
     except (OSError, ValueError, RecursionError, InvalidInput):
@@ -132,7 +132,7 @@ class ProcessWatch:
         """Return what the process has published so far."""
         if self._process is not None:
             ended = self._process.poll()
-            self._last = published(self._order.state) or self._last
+            self._last = read_published(self._order.state) or self._last
             if ended and self._own_failure is None:
                 self._own_failure = _ending(self._process, ended)
         return replace(self._last, failure=self._own_failure or self._last.failure)
@@ -159,7 +159,7 @@ def _ending(process: subprocess.Popen[bytes], ended: int) -> str:
 
 def _environment() -> dict[str, str]:
     """Return the environment, in which the same modules are found; and no more threads."""
-    path = os.pathsep.join(each for each in sys.path if each)
+    path = os.pathsep.join(folder for folder in sys.path if folder)
     threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return {**os.environ, **threads, "PYTHONPATH": path}
 
@@ -175,7 +175,7 @@ def watch(order: Order, wait: Callable[[float], bool]) -> MonitorReport:
         sampler.sample(now_ns)
         if now_ns >= due_ns:
             began_ns = time.thread_time_ns()
-            write_whole(order.state, json.dumps(encode(_known(sampler))))
+            write_whole(order.state, json.dumps(encode(_report_of(sampler))))
             took_ns = time.thread_time_ns() - began_ns
             due_ns = now_ns + max(_EACH_NS, _LEAST_BETWEEN * took_ns)
         if sampler.nobody_left and order.launcher in sampler.owners.gone([order.launcher]):
@@ -186,7 +186,7 @@ def watch(order: Order, wait: Callable[[float], bool]) -> MonitorReport:
         run_sampler(sampler, take, wait, log=order.record)
     except Exception as error:  # noqa: BLE001  # whoever reads the report is to know
         failure = f"{type(error).__name__}: {hide_in_text(str(error))}"
-    report = _known(sampler)
+    report = _report_of(sampler)
     report = replace(report, failure=failure or report.failure)
     write_whole(order.state, json.dumps(encode(report)))
     return report
@@ -212,6 +212,6 @@ def main() -> None:
         watch(order, stopped.wait)
 
 
-def _known(sampler: Sampler) -> MonitorReport:
+def _report_of(sampler: Sampler) -> MonitorReport:
     sampler.work_off()
     return sampler.report(cost_s=time.process_time())

@@ -1,7 +1,7 @@
 """Doubles the bounds of queues that are full, as RaftLib does to see what their producers can do.
 
 Beard & Chamberlain 2015, section III: a full queue hides the service rate of its producer. The
-authors' program doubles a queue that was full in 80 % of the looks, three times in a row.
+authors' program doubles a queue that was full in 80 % of its samples, three times in a row.
 """
 
 from __future__ import annotations
@@ -44,12 +44,7 @@ class FullQueue:
 class GrowthWatch:
     """Looks at the tails of queues period by period, in a thread, and grows those that are full."""
 
-    def __init__(
-        self,
-        stages: Iterable[Stage],
-        *,
-        period_s: float,
-    ) -> None:
+    def __init__(self, stages: Iterable[Stage], *, period_s: float) -> None:
         ends = {_tail(end).key: end for stage in stages for end in (*stage.reads, *stage.writes)}
         self._queues: list[tuple[End, Double, FullQueue]] = [
             (_tail(end), end.double, FullQueue()) for end in ends.values() if end.double
@@ -75,8 +70,8 @@ class GrowthWatch:
         if self._queues:
             self._thread.join(PATIENCE_S)
 
-    def look(self, now_ns: int) -> float:
-        """Grow what has been full; return the seconds to the next look."""
+    def grow(self, now_ns: int) -> float:
+        """Grow what has been full; return the seconds until the next call."""
         self._began_ns = self._began_ns or now_ns
         for tail, double, seen in self._queues:
             # Of several producers the one that waited longest is as good as blocked by itself.
@@ -90,7 +85,7 @@ class GrowthWatch:
 
     def _run(self) -> None:
         try:
-            keep_sampling(self.look, self._stopped.wait)
+            keep_sampling(self.grow, self._stopped.wait)
         except Exception as error:  # noqa: BLE001  # nothing of this is the program's business
             self.failure = (
                 f"queues grow no more: {type(error).__name__}: {hide_in_text(str(error))}"

@@ -89,7 +89,7 @@ class Sampler:
         self._last_ns = 0
 
     def sample(self, now_ns: int) -> None:
-        """Copy the cells at a time of the clock, which was looked at just before."""
+        """Copy the cells at a time of the clock, which was read just before."""
         with self.lock:
             self._spent_s = self.thread_time()
             copies = self._cells.copy()
@@ -114,12 +114,12 @@ class Sampler:
         """Make periods of the samples that were taken."""
         if self._samples:
             samples, self._samples = self._samples, []
-            words = self._cells.words([each.copies for each in samples])
+            words = self._cells.words([sample.copies for sample in samples])
             before = np.zeros(words.shape[1], dtype=np.int64)
             before[: self._blocked_ns.size] = self._blocked_ns
             places = self._cells.places
             for span in spans_of(samples, words, places, gone=self._gone, before=before):
-                self._take([self._read(*each, span) for each in self._pairs])
+                self._take([self._read(*pair, span) for pair in self._pairs])
                 self._blocked_ns = span.blocked_ns[-1]
                 self.nobody_left = bool(span.live) and not any(span.live)
 
@@ -173,12 +173,12 @@ class Sampler:
         """Pass the periods on to the estimators, and to the search for a period."""
         blocks = [each for each in read if each is not None]
         if len(blocks) == len(read):
-            self._items.add(np.vstack([blocks[0].start_s, *(each.items for each in blocks)]))
+            self._items.add(np.vstack([blocks[0].start_s, *(block.items for block in blocks)]))
         threads = Counter(thread for reader, _ in self._pairs for thread in reader.threads)
         for (reader, figures), periods in zip(self._pairs, read, strict=True):
             if periods is not None and periods.n:
                 # Nobody knows for which of several stages a thread has used its time.
-                alone = all(threads[each] == 1 for each in reader.threads)
+                alone = all(threads[thread] == 1 for thread in reader.threads)
                 self._untold.append((figures, periods if alone else periods.without_times()))
         if self._search is not None and blocks:
             self._seek(self._search, blocks)
@@ -194,19 +194,19 @@ class Sampler:
     def _seek(self, search: PeriodCalibrator, blocks: Sequence[Periods]) -> None:
         """Tell the search of the stage that waits least: the period is for that one."""
         widths = blocks[0].period_s.tolist()
-        blocked = np.min([each.blocked_s for each in blocks], axis=0) > 0.0
-        items = np.sum([each.items for each in blocks], axis=0)
+        blocked = np.min([block.blocked_s for block in blocks], axis=0) > 0.0
+        items = np.sum([block.items for block in blocks], axis=0)
         cost_s, self._told_s = (self._spent_s - self._told_s) / max(len(widths), 1), self._spent_s
         for period in zip(widths, blocked.tolist(), items.tolist(), strict=True):
-            # What follows the last one was sampled with the old period; where nothing passes it is
+            # What follows the last one was sampled with the old period; if nothing passes it is
             # not known whether the stage would wait.
             if search.ask() == self.period_s and (period[-1] or not self._by_time):
                 search.tell(*period, cost_s=cost_s)
         self.period_s = search.ask()
         if search.result is not None:
-            self._settle(search.result)
+            self._adopt(search.result)
 
-    def _settle(self, found: CalibratedPeriod) -> None:
+    def _adopt(self, found: CalibratedPeriod) -> None:
         """Go on with the period that was found; "busy-time" can do with any."""
         self._tell()
         self._search, self.period_s = None, found.period_s
@@ -234,7 +234,7 @@ class Sampler:
 
 
 def _provisional(stage: WatchedStage) -> WatchedStage:
-    rates = (replace(each, converged=False, reason=RateReason.PROVISIONAL) for each in stage.rates)
+    rates = (replace(rate, converged=False, reason=RateReason.PROVISIONAL) for rate in stage.rates)
     return replace(stage, rates=tuple(rates))
 
 
@@ -247,7 +247,7 @@ def keep_sampling(
     """Sample on a grid of times, so that no period makes the next one later.
 
     ``take`` samples at a time in nanoseconds and returns the seconds to the next sample, None to
-    end. ``wait`` waits for so many seconds, and returns True to end. Times of the grid that have
+    end. ``wait`` waits for that many seconds, and returns True to end. Times of the grid that have
     passed are skipped.
     """
     due_ns = now_ns()

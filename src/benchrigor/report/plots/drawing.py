@@ -31,20 +31,20 @@ _TINTS = {
     PhaseLabel.COOL_DOWN: ("#dcedf9", "#1c6496"),
     PhaseLabel.OTHER: ("#ededed", "#595959"),
 }
-SMALL = 9.0  # Size of text beside the axis labels, in points
+SMALL = 9.0  # Size of text next to the axis labels, in points
 
-_FEW = 6  # So many shaded phases are all named, where there is room
+_FEW = 6  # So many shaded phases are all named, if there is room
 _GAP = 6.0  # Between the axes and the words in the right margin, in points
 
 _MOST_POINTS = 4000  # More than about four points per pixel column hide each other, and files grow
 _MOST_COLUMNS = 1000
 _MARKS = 150  # So many marks side by side fill the edge
 _CHARACTER = 0.55  # Width of a character, of its size
-_NARROWED = 0.85  # Share of the axes' width that the words beside them leave
+_NARROWED = 0.85  # Share of the axes' width that the words next to them leave
 
 
 def draw(trace: Trace, axes: Axes | None) -> Axes:
-    """Draw a trace, into a new figure where no axes are given."""
+    """Draw a trace, into a new figure if no axes are given."""
     axes = axes or new_axes()
     axes.set_xlim(-0.5, trace.series.size - 0.5)
     axes.set_ylim(*trace.window)
@@ -105,7 +105,7 @@ def _uprights(axes: Axes, indices: Sequence[int], **style: Any) -> None:
 def _draw_points(axes: Axes, trace: Trace) -> None:
     """Draw every reading, those that count darker than the others."""
     n = trace.series.size
-    kept = _kept(trace)
+    kept = _which_count(trace)
     style: dict[str, Any] = {"markersize": min(5.0, max(2.0, 70.0 / math.sqrt(n))), **DOTS}
     for chosen, color, label in ((~kept, PALE, "left out"), (kept, INK, "kept")):
         at = np.flatnonzero(chosen)
@@ -118,8 +118,8 @@ def _draw_columns(axes: Axes, trace: Trace) -> None:
     borders = np.linspace(0, n, _columns(n) + 1).astype(np.int64)
     shares = (0.0, 0.25, 0.5, 0.75, 1.0)
     columns = np.split(trace.series, borders[1:-1])
-    quantiles = np.array([np.quantile(each, shares) for each in columns]).T
-    kept = _kept(trace)[(borders[:-1] + borders[1:]) // 2]
+    quantiles = np.array([np.quantile(column, shares) for column in columns]).T
+    kept = _which_count(trace)[(borders[:-1] + borders[1:]) // 2]
     edges = borders - 0.5
     for chosen, color, which in ((~kept, PALE, "left out"), (kept, INK, "kept")):
         if not chosen.any():
@@ -132,7 +132,7 @@ def _draw_columns(axes: Axes, trace: Trace) -> None:
         axes.stairs(middle, edges, baseline=None, linewidth=0.8, label=f"median, {which}", **style)
 
 
-def _kept(trace: Trace) -> npt.NDArray[np.bool_]:
+def _which_count(trace: Trace) -> npt.NDArray[np.bool_]:
     """Return for each reading whether it counts."""
     kept = np.zeros(trace.series.size, dtype=np.bool_)
     for start, stop in trace.kept:
@@ -172,7 +172,7 @@ def _mark_outliers(axes: Axes, trace: Trace) -> None:
 
 
 def mark_beyond(axes: Axes, at: npt.ArrayLike, words: str, color: str, *, top: bool = True) -> None:
-    """Mark what lies beyond the axes at their edge, with words beside it."""
+    """Mark what lies beyond the axes at their edge, with words next to it."""
     places = np.asarray(at)
     mark = {"marker": "^" if top else "v", "markersize": 4.0, "label": "beyond", "zorder": 5.0}
     style = {**DOTS, **mark, "alpha": 1.0, "clip_on": False}
@@ -240,7 +240,7 @@ def _extent(axes: Axes) -> tuple[float, float]:
 
 
 def write_words(axes: Axes, trace: Trace) -> None:
-    """Write the number beside the axes and, above them, row upon row: tally, evidence, title."""
+    """Write the number next to the axes and, above them, row upon row: tally, evidence, title."""
     if trace.level is not None:
         _write_number(axes, trace.level[0], trace.words)
     row = 1.25 * SMALL
@@ -248,10 +248,10 @@ def write_words(axes: Axes, trace: Trace) -> None:
     above(axes, tally, 3.0, at=1.0, right=_GAP, color=CHANGE)
     bottom = 6.0 + row * (tally.count("\n") + 1 if tally else 1 if trace.rejected else 0)
     color = CHANGE if trace.level is None else _TINTS[PhaseLabel.OTHER][1]
-    lines = _write_wrapped(axes, trace.evidence, bottom, most=3, color=color)
+    lines = _write_lines(axes, trace.evidence, bottom, most=3, color=color)
     bottom += 4.0 + row * lines
     bold = {"fontsize": 11.0, "fontweight": "bold"}
-    _write_wrapped(axes, trace.title, bottom, most=1, color=INK, **bold)
+    _write_lines(axes, trace.title, bottom, most=1, color=INK, **bold)
 
 
 def _write_number(axes: Axes, value: float, words: str) -> None:
@@ -264,14 +264,14 @@ def _write_number(axes: Axes, value: float, words: str) -> None:
     beside(axes, arrow + words, place, va="center", color=NUMBER)
 
 
-def _write_wrapped(axes: Axes, words: str, points: float, *, most: int, **style: Any) -> int:
+def _write_lines(axes: Axes, words: str, points: float, *, most: int, **style: Any) -> int:
     """Write above the axes, as wide as they are, on so many lines at most; return how many."""
     text = above(axes, words, points, **style)
     share = axes.get_window_extent().width / max(text.get_window_extent().width, 1.0)
     width = max(20, int(share * len(words)) - 1)
     words = escaped(words)
     cuts = textwrap.wrap(words, width) if most > 1 else [words[:width], words[width:]]
-    lines = [each for each in cuts if each]
+    lines = [cut for cut in cuts if cut]
     shown = lines[:most]
     if len(lines) > most:
         shown[-1] += "…"

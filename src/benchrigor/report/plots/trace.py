@@ -30,12 +30,12 @@ class Part:
 
     @property
     def labelled(self) -> tuple[Phase, ...]:
-        """All phases; none where nothing was cut."""
+        """All phases; none without a cut."""
         return self.phases.phases if self.phases else ()
 
     @property
     def kept(self) -> Span | None:
-        """The readings that count; None when there are none."""
+        """The readings that count, or None."""
         if self.phases is None:
             return self.offset, self.offset + self.series.size
         if self.phases.start is None:
@@ -99,7 +99,7 @@ class Trace:
         for part in self.parts:
             borders = {phase.start for phase in part.labelled}
             indices = part.phases.change_points.indices if part.phases else ()
-            points += [part.offset + each for each in indices if (each in borders) is material]
+            points += [part.offset + index for index in indices if (index in borders) is material]
         return points
 
     @property
@@ -115,7 +115,7 @@ class Trace:
             for phase in part.labelled
         ] or [_bulk(self.series)]
         low, high = min(bulk[0] for bulk in bulks), max(bulk[1] for bulk in bulks)
-        # Where the bulk is one value, all the others are shown.
+        # If the bulk is one value, all the others are shown.
         reach = (high - low) / 2.0 or math.inf
         near = self.series[(self.series >= low - reach) & (self.series <= high + reach)]
         low, high = float(near.min()), float(near.max())
@@ -132,7 +132,7 @@ class Trace:
 
     @property
     def ruler(self) -> Ruler:
-        """In the scale of the number, as differences from a base where all readings are alike."""
+        """In the scale of the number, as differences from a base if all readings are the same."""
         low, high = self.window
         farthest, height = max(abs(low), abs(high)), high - low
         typical = self.level[0] if self.level else float(np.median(self.series))
@@ -167,7 +167,7 @@ class Trace:
 
     @property
     def tally(self) -> str:
-        """How many change points there are, on two lines where some are dotted; else empty."""
+        """How many change points there are, on two lines if some are dotted; else empty."""
         solid, dotted = len(self.changes(material=True)), len(self.changes(material=False))
         if not dotted:
             return many(solid, "change point") if solid else ""

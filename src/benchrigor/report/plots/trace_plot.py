@@ -34,7 +34,7 @@ from benchrigor.stats.phases.trimming import trimmed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BESIDE = 26  # Characters that fit beside the axes
+_BESIDE = 26  # Characters that fit next to the axes
 
 
 def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | None = None) -> Axes:
@@ -87,7 +87,7 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
         )
     if analysis.kind is Kind.WORK:
         return draw_work(work_line(record, analysis), axes)
-    words = _named(record.options.statistic, analysis.estimate, analysis.metric.unit)
+    words = _write_number(record.options.statistic, analysis.estimate, analysis.metric.unit)
     trace = Trace(
         series=series,
         parts=_parts(record, analysis, series),
@@ -107,7 +107,7 @@ def plot_work(record: RunRecord, metric: str | None = None, *, axes: Axes | None
     The shaded band is the interval of the line at each amount, the diamond on the vertical axis
     is the overhead with its interval. Rounds that do not count are hollow, outlying ones ringed;
     one far above all others is a mark at the edge. Amounts that count over more than three
-    decades are drawn on logarithmic axes, where the line is bent.
+    decades are drawn on logarithmic axes, if the line is bent.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def plot_phases(
     Raises
     ------
     InvalidInput
-        When the values are no readings, or the phases are those of another series.
+        When the values are not readings, or the phases are those of another series.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def plot_phases(
             f"phases are of a series of {phases.change_points.n} values, "
             f"expected {series.size} as in values"
         )
-    level, words = _level(estimate), _named("mean", estimate, unit)
+    level, words = _level(estimate), _write_number("mean", estimate, unit)
     if phases.start is None:
         level, words = None, next((each.sentence for each in phases.notices), str(phases.reason))
     elif estimate is None:
@@ -244,9 +244,9 @@ def _level(estimate: Estimate | None) -> tuple[float, float, float] | None:
     return None if estimate is None else (estimate.value, estimate.low, estimate.high)
 
 
-def _named(statistic: str, estimate: Estimate | None, unit: str) -> str:
-    """Write the number on two lines: itself, and its interval; on more where they are long."""
+def _write_number(statistic: str, estimate: Estimate | None, unit: str) -> str:
+    """Write the number on two lines: itself, and its interval; on more if they are long."""
     if estimate is None:
         return ""
     lines = f"{statistic} {show_estimate(estimate, unit)}".replace(" [", "\n[", 1).split("\n")
-    return page(part for each in lines for part in textwrap.wrap(each, _BESIDE))
+    return page(part for line in lines for part in textwrap.wrap(line, _BESIDE))

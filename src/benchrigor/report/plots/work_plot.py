@@ -128,11 +128,11 @@ class WorkLine(Trace):
 def work_line(record: RunRecord, analysis: Analysis) -> WorkLine:
     """Take from a record what is to be drawn."""
     rounds = record.whole_rounds
-    work = np.array([each.plan.work or 0.0 for each in rounds], dtype=np.float64)
+    work = np.array([round_.plan.work or 0.0 for round_ in rounds], dtype=np.float64)
     counts = np.arange(work.size) < analysis.n
     counts[list(analysis.left_out)] = False
     line = WorkLine(
-        series=np.array([each.duration_s for each in rounds], dtype=np.float64),
+        series=np.array([round_.duration_s for round_ in rounds], dtype=np.float64),
         parts=(),
         quantity="duration",
         unit="s",
@@ -150,7 +150,7 @@ def work_line(record: RunRecord, analysis: Analysis) -> WorkLine:
 
 
 def draw_work(line: WorkLine, axes: Axes | None) -> Axes:
-    """Draw rounds of various work, into a new figure where no axes are given."""
+    """Draw rounds of various work, into a new figure if no axes are given."""
     axes = axes or drawing.new_axes()
     _scale(axes, line)
     _draw_rounds(axes, line)
@@ -212,7 +212,7 @@ def _ring(axes: Axes, line: WorkLine) -> None:
 
 
 def _draw_line(axes: Axes, line: WorkLine, fit: WpsFit) -> None:
-    """Draw the line with its interval, pale where it gives no number."""
+    """Draw the line with its interval, pale if it gives no number."""
     left, right = axes.get_xlim()
     at = np.geomspace(left, right, _STEPS) if line.logarithmic else np.linspace(0.0, right, _STEPS)
     value, low, high = line.band(fit, at)
@@ -273,7 +273,7 @@ def _dress(axes: Axes, line: WorkLine) -> None:
 
 
 def _power(work: float, unit: str) -> str:
-    """Write a power of ten, as short as it stands beside the next one."""
+    """Write a power of ten, as short as it stands next to the next one."""
     if unit == "B" and 1.0 <= work < _HUGE:
         return show_value(work, unit)
     return f"{work:,.0f}" if 1.0 <= work < _PLAIN[1] else f"1e{round(math.log10(work))}"

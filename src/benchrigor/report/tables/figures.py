@@ -67,8 +67,8 @@ def markdown_of(figures: Figures) -> str:
     |:---|---:|:---|
     | a\|b &lt;i&gt; | no number | worse |
     """
-    statistics = {each.statistic for each in figures.rows}
-    levels = {each.estimate.confidence for each in figures.rows if each.estimate is not None}
+    statistics = {row.statistic for row in figures.rows}
+    levels = {row.estimate.confidence for row in figures.rows if row.estimate is not None}
     value = statistics.pop().capitalize() if len(statistics) == 1 else "Value"
     interval = f"{percent(levels.pop(), digits=10)} interval" if len(levels) == 1 else "Interval"
     columns: tuple[tuple[str, str, Callable[[Figure], str]], ...] = (
@@ -81,7 +81,7 @@ def markdown_of(figures: Figures) -> str:
         ("Ratio", "---:", lambda each: show_interval(each.ratio, "") if each.ratio else ""),
         ("Verdict", ":---", lambda each: each.verdict),
     )
-    cells = [[cell(each) for each in figures.rows] for _, _, cell in columns]
+    cells = [[cell(row) for row in figures.rows] for _, _, cell in columns]
     kept = [index for index, column in enumerate(cells) if any(column)]
     lines = [
         " | ".join(columns[index][0] for index in kept),
@@ -110,7 +110,7 @@ def csv_of(figures: Figures) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(rows[-1])
-    writer.writerows(each.values() for each in rows[:-1])
+    writer.writerows(row.values() for row in rows[:-1])
     return text.getvalue().removesuffix("\n")
 
 
@@ -134,12 +134,12 @@ def _digits(figure: Figure) -> dict[str, object]:
 
 def _below(rows: Iterable[Figure], notices: Iterable[Notice], *, of_pairs: bool = False) -> Figures:
     """Return rows, and below them what a page says of its Notices."""
-    said = (sentence_of(each, of_pairs=of_pairs) for each in notices)
+    said = (sentence_of(notice, of_pairs=of_pairs) for notice in notices)
     return Figures(rows=tuple(rows), notes=tuple(dict.fromkeys(said)))
 
 
 def figures_of_pair(comparison: Comparison, labels: Sequence[str]) -> Figures:
-    """Return the two sides of a comparison, with the ratio and the verdict beside the second."""
+    """Return the two sides of a comparison, with the ratio and the verdict next to the second."""
     side = Figure(name=labels[0], statistic=comparison.statistic, unit=comparison.readings_in)
     new = replace(side, name=labels[1], ratio=comparison.ratio, verdict=str(comparison.verdict))
     rows = (
@@ -155,8 +155,8 @@ def figures_of_ranking(
     """Return the places of a ranking."""
     row = Figure(name="", statistic=statistic or "mean", unit=unit)
     rows = (
-        replace(row, name=each.name, place=f"{each.place}.", estimate=each.estimate)
-        for each in places
+        replace(row, name=place.name, place=f"{place.place}.", estimate=place.estimate)
+        for place in places
     )
     return _below(rows, chosen(notices))
 
@@ -168,7 +168,7 @@ def figures_of_commands(
     family: Family | None,
     notices: Iterable[Notice],
 ) -> Figures:
-    """Return commands as they were given where one is the baseline, else the fastest first."""
+    """Return commands as they were given if one is the baseline, else the fastest first."""
     ordered = dict.fromkeys([*(() if family else estimates), *records])
     rows = (
         Figure(
@@ -190,11 +190,11 @@ def figures_of_run(record: RunRecord) -> Figures:
     rows = [
         replace(
             row,
-            metric=each.metric.name if len(record.analyses) > 1 else "",
-            estimate=headline_of(each),
-            unit=each.metric.unit,
+            metric=analysis.metric.name if len(record.analyses) > 1 else "",
+            estimate=headline_of(analysis),
+            unit=analysis.metric.unit,
         )
-        for each in record.analyses
+        for analysis in record.analyses
     ]
     return _below(rows or [row], chosen_of_run(record))
 

@@ -1,4 +1,4 @@
-"""Suites of benchmarks beside the first one: a row for each benchmark, a column for each file."""
+"""Suites of benchmarks next to the first one: a row for each benchmark, a column for each file."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def suite_page(suites: SuiteComparison) -> Page:
     rows = [*zip(*columns, strict=True)]
     lines = table(rows if suites.families else rows[:-1], "<" * len(columns))
     lines += [part for each in said_of(suites) for part in wrapped(each, hanging=2)]
-    for each in warnings_of(suites):
-        lines += wrapped(each, "! ", style="yellow")
+    for warning in warnings_of(suites):
+        lines += wrapped(warning, "! ", style="yellow")
     return page(lines)
 
 
@@ -47,7 +47,7 @@ def said_of(suites: SuiteComparison) -> Iterator[str]:
         counts = Counter(family.verdicts.values())
         shown = ", ".join(f"{counts[each]} {each}" for each in Verdict if counts[each])
         yield f"{file}: {shown}"
-    yield from _judged(suites)
+    yield from _say_rule(suites)
     for file, names in suites.missing.items():
         if names:
             yield f"Not in {file}: {first_few(names, _LISTED)}."
@@ -56,7 +56,7 @@ def said_of(suites: SuiteComparison) -> Iterator[str]:
 def warnings_of(suites: SuiteComparison) -> Iterator[str]:
     """Say once what weakens comparisons, with the benchmarks that it concerns unless all are."""
     concerned: dict[str, list[str]] = {}
-    for sentence, name in _told(suites):
+    for sentence, name in _warnings_of(suites):
         concerned.setdefault(sentence, []).append(name)
     for sentence, names in concerned.items():
         whose = "" if len(names) == len(suites.names) else f"{first_few(names, _SOME)}: "
@@ -97,9 +97,9 @@ def _cells(suites: SuiteComparison, file: str, name: str) -> tuple[str, str]:
     return "", "-"
 
 
-def _judged(suites: SuiteComparison) -> Iterator[str]:
+def _say_rule(suites: SuiteComparison) -> Iterator[str]:
     families = suites.families.values()
-    compared = [each for family in families for each in family.comparisons.values()]
+    compared = [comparison for family in families for comparison in family.comparisons.values()]
     if not compared:
         return
     confidence, margin = percent(compared[0].confidence, digits=10), percent(compared[0].margin)
@@ -110,7 +110,7 @@ def _judged(suites: SuiteComparison) -> Iterator[str]:
     )
 
 
-def _told(suites: SuiteComparison) -> Iterator[tuple[str, str]]:
+def _warnings_of(suites: SuiteComparison) -> Iterator[tuple[str, str]]:
     """Yield what weakens comparisons, or is to be done about them, with their names."""
     for name in suites.names:
         notices = [

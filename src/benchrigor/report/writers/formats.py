@@ -10,12 +10,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import RunRecord
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.report.csv_tables import Row, csv_text, reading_rows
-from benchrigor.report.writers.histories import (
-    Document,
-    for_bencher,
-    for_github,
-    with_readings,
-)
+from benchrigor.report.writers.histories import Document, for_bencher, for_github, with_readings
 from benchrigor.report.writers.pyperf_suite import for_pyperf
 
 _SUFFIXES = {".csv": "csv", ".bmf.json": "bencher", ".json": "pyperf"}  # the first that fits
@@ -57,7 +52,7 @@ def format_of(name: str) -> str:
     raise InvalidInput(f"{name} tells no format, expected {endings}, or --to and one of {words}")
 
 
-def written(records: Sequence[RunRecord], to: str, metric: str | None = None) -> Document:
+def write_records(records: Sequence[RunRecord], to: str, metric: str | None = None) -> Document:
     """Return records as a file of a format; of several metrics those of this name.
 
     Raises
@@ -72,7 +67,7 @@ def written(records: Sequence[RunRecord], to: str, metric: str | None = None) ->
     problems = [
         f"there are two benchmarks named {name!r}, expected each name once" for name in double
     ]
-    for each in records:
-        attempt(problems, each.analysis, metric)
+    for record in records:
+        attempt(problems, record.analysis, metric)
     refuse(problems)
     return FORMATS[to](records, metric)

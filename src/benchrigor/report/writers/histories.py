@@ -38,13 +38,15 @@ class Document(OneLine):
 
 def with_readings(records: Sequence[RunRecord]) -> tuple[list[RunRecord], tuple[str, ...]]:
     """Return the records with raw readings, and which have none; NotEstimable if no one has any."""
-    known = [each for each in records if each.rounds]
+    known = [record for record in records if record.rounds]
     if not known:
         raise NotEstimable(refusal_of(records[0].notices))
-    return known, tuple(_left_out(each.name, each.notices) for each in records if not each.rounds)
+    return known, tuple(
+        _say_what_is_left_out(each.name, each.notices) for each in records if not each.rounds
+    )
 
 
-def _left_out(name: str, notices: Sequence[Notice]) -> str:
+def _say_what_is_left_out(name: str, notices: Sequence[Notice]) -> str:
     return f"{name} is left out: {no_number(notices)}"
 
 
@@ -114,4 +116,4 @@ def _numbers(
                 without[record.name] = analysis
     if not known:
         raise NotEstimable(refusal_of(next(iter(without.values())).notices))
-    return known, tuple(_left_out(name, each.notices) for name, each in without.items())
+    return known, tuple(_say_what_is_left_out(name, each.notices) for name, each in without.items())

@@ -15,7 +15,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.formats.fields import in_base_unit
 from benchrigor.model import Analysis, Kind, Provenance, RunRecord
 from benchrigor.model.checks import attempt, refuse
-from benchrigor.report.csv_tables import Labelled, labelled
+from benchrigor.report.csv_tables import Labelled, label_readings
 from benchrigor.report.writers.histories import Document, with_readings
 from benchrigor.units import Direction, Quantity
 
@@ -32,7 +32,7 @@ def for_pyperf(records: Sequence[RunRecord], metric: str | None) -> Document:
 
     problems = list[str]()
     known, remarks = with_readings(records)
-    benchmarks = [attempt(problems, _benchmark, each, metric) for each in known]
+    benchmarks = [attempt(problems, _benchmark, record, metric) for record in known]
     refuse(problems)
     text = io.StringIO()
     try:
@@ -40,9 +40,9 @@ def for_pyperf(records: Sequence[RunRecord], metric: str | None) -> Document:
     except ValueError as error:  # names that differ in spaces around them
         raise InvalidInput(f"the suite is refused by pyperf: {error}") from error
     whole = tuple(
-        f"{each.name} has no number: all of its readings are values"
-        for each in known
-        if each.estimate(metric) is None
+        f"{record.name} has no number: all of its readings are values"
+        for record in known
+        if record.estimate(metric) is None
     )
     return Document(text=text.getvalue(), size=len(known), remarks=(*remarks, *whole))
 
@@ -56,13 +56,13 @@ def _benchmark(record: RunRecord, metric: str | None) -> Any:
         raise InvalidInput(f"{record.name} has no readings")
     unit, factor = _unit(record.name, analysis)
     told = {"name": escaped(record.name), "unit": unit}
-    common = {**_accepted(_metadata(record, analysis)), **told}
+    common = {**_metadata_of(_metadata(record, analysis)), **told}
     try:
         runs = [
             pyperf.Run(
                 values,
                 warmups=[(loops, value) for value in warmups],
-                metadata={**_accepted(facts), **common, "loops": loops},
+                metadata={**_metadata_of(facts), **common, "loops": loops},
                 collect_metadata=False,
             )
             for values, warmups, loops, facts in _runs(record, analysis, factor)
@@ -95,8 +95,8 @@ def _runs(
     record: RunRecord, analysis: Analysis, factor: float
 ) -> Iterator[tuple[list[float], list[float], int, Mapping[str, Any]]]:
     """Yield values and warm-up of each process, the calls of a reading, and what else is known."""
-    rounds = list(labelled(record, analysis))
-    groups = [[each] for each in rounds] if record.options.rounds == "restarted" else [rounds]
+    rounds = list(label_readings(record, analysis))
+    groups = [[round_] for round_ in rounds] if record.options.rounds == "restarted" else [rounds]
     for group in groups:
         values, warmups = _parts(group, takes_all=analysis.estimate is None)
         if not values.size and not warmups.size:
@@ -153,7 +153,7 @@ def _date(text: str) -> str | None:
     return moment.isoformat(sep=" ")
 
 
-def _accepted(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _metadata_of(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts that pyperf takes as metadata."""
     return {
         key: value for key, value in facts.items() if key not in _OURS and _is_taken(key, value)

@@ -23,11 +23,7 @@ from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST, INTERPRETE
 from benchrigor.model.readings import readings_of
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.traces import calls_per_reading
-from benchrigor.stats.estimators.command_pace import (
-    FEWEST_STARTS,
-    Invocations,
-    command_pace,
-)
+from benchrigor.stats.estimators.command_pace import FEWEST_STARTS, Invocations, command_pace
 from benchrigor.stats.estimators.estimation import PIECE_MEANS
 from benchrigor.stats.estimators.headline import (
     MOST_DELAY,
@@ -67,8 +63,8 @@ def full_pace_of(rounds: Sequence[Round], kept: Mapping[str, float]) -> dict[str
     """
     best = dict(kept)
     for kind, fewest in _FEWEST.items():
-        times = [each.seconds[kind] for each in _references(rounds, kind)]
-        if sum(each.size for each in times) >= fewest:
+        times = [reference.seconds[kind] for reference in _references(rounds, kind)]
+        if sum(time.size for time in times) >= fewest:
             fastest = float(np.quantile(np.concatenate(times), _BEST))
             best[kind] = min(fastest, best.get(kind, fastest))
     return best
@@ -114,7 +110,7 @@ def with_pace(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Measured:
-    """What tells the pace of rounds, whatever was measured."""
+    """What shows the pace of rounds, whatever was measured."""
 
     analysis: Analysis
     estimate: Estimate
@@ -174,12 +170,12 @@ def are_near(rounds: Sequence[Round], pace: Pace, quiet: QuietPace) -> bool:
 
 
 def delay_of(rounds: Sequence[Round]) -> float:
-    """Return the share of their time that rounds waited; infinite where nothing measured that."""
-    delays = [each.delays for each in rounds if each.delays is not None]
-    elapsed_s = sum(each.elapsed_ns for each in rounds) / 1e9
+    """Return the share of their time that rounds waited; infinite if that was not measured."""
+    delays = [round_.delays for round_ in rounds if round_.delays is not None]
+    elapsed_s = sum(round_.elapsed_ns for round_ in rounds) / 1e9
     if len(delays) < len(rounds) or not elapsed_s:
         return math.inf
-    waited_s = sum(float(seconds.sum()) for each in delays for seconds in each.seconds.values())
+    waited_s = sum(float(seconds.sum()) for delay in delays for seconds in delay.seconds.values())
     return waited_s / elapsed_s
 
 
@@ -187,9 +183,9 @@ def quiet_medians(rounds: Sequence[Round], full_s: Mapping[str, float]) -> dict[
     """Return the median reference of quiet rounds by kind; empty of busy ones."""
     times = {kind: [each.seconds[kind] for each in _references(rounds, kind)] for kind in _FEWEST}
     medians = {
-        kind: float(np.median(np.concatenate(each)))
-        for kind, each in times.items()
-        if sum(map(len, each)) >= _FEWEST[kind]
+        kind: float(np.median(np.concatenate(time)))
+        for kind, time in times.items()
+        if sum(map(len, time)) >= _FEWEST[kind]
     }
     return medians if is_quiet(medians, full_s, delay=delay_of(rounds)) else {}
 
@@ -201,16 +197,16 @@ def _readings(
     statistic: str,
     sensitivity: Sensitivity | None,
 ) -> _Measured | None:
-    """Gather what tells the pace of readings in turn with references."""
+    """Gather what shows the pace of readings in turn with references."""
     estimate, q = analysis.estimate, quantile_named(statistic)
     is_paced = INTERPRETER in full_s and (analysis.metric.is_duration or analysis.wps)
     if estimate is None or not is_paced:
         return None
     segments = _segments(analysis, rounds)
-    if segments is None or any("other_cpu_s" in each.facts for each in rounds):
+    if segments is None or any("other_cpu_s" in round_.facts for round_ in rounds):
         return None
     if q is not None and segments.waited > _MOST_WAITED:
-        return None  # nobody knows how much of a quantile is waiting
+        return None  # it is not known how much of a quantile is waiting
     several = analysis.kind is Kind.INVOCATIONS
 
     def pace_at(times: Mapping[str, float], between: float | None) -> Pace | None:
@@ -246,7 +242,7 @@ def _commands(
     statistic: str,
     sensitivity: Sensitivity | None,
 ) -> _Measured | None:
-    """Gather what tells the pace of commands in turn with bare starts of the interpreter."""
+    """Gather what shows the pace of commands in turn with bare starts of the interpreter."""
     estimate, found = analysis.estimate, _invocations(rounds)
     if estimate is None or found is None or not full_s.keys() >= set(_OF_COMMANDS):
         return None
@@ -273,7 +269,7 @@ def _commands(
 
 def _invocations(rounds: Sequence[Round]) -> Invocations | None:
     """Gather what commands took, and the reference in turn with them; None without references."""
-    timed = [each for each in rounds if "time" in each.readings and "cpu_s" in each.facts]
+    timed = [round_ for round_ in rounds if "time" in round_.readings and "cpu_s" in round_.facts]
     whole = [each for each in timed if not was_stopped(each)]
     paced = list(_references(whole, COMMAND))
     if not paced:
@@ -304,7 +300,7 @@ def _invocations(rounds: Sequence[Round]) -> Invocations | None:
 
 
 def _switches(finished: Round) -> float:
-    """Return how often a command gave a processor up by itself, infinite where nobody counted."""
+    """Return how often a command gave a processor up by itself, infinite if nobody counted."""
     found = finished.facts.get("voluntary_switches")
     return math.inf if found is None else float(found)
 
@@ -319,13 +315,13 @@ def _tells_invocations(analysis: Analysis, pace: Pace) -> bool:
 
 
 def _references(rounds: Sequence[Round], kind: str = INTERPRETER) -> Iterator[References]:
-    for each in rounds:
-        if each.references is not None and kind in each.references.seconds:
-            yield each.references
+    for round_ in rounds:
+        if round_.references is not None and kind in round_.references.seconds:
+            yield round_.references
 
 
 def _version(rounds: Sequence[Round], kind: str = INTERPRETER) -> int:
-    return next(each.version for each in _references(rounds, kind))
+    return next(reference.version for reference in _references(rounds, kind))
 
 
 def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
@@ -334,17 +330,17 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
     rows: list[Floats] = []
     kept = np.empty(0, dtype=np.int64) if analysis.disturbed is None else analysis.disturbed.indices
     last: float | None = None  # time of the reference before
-    for place, (each, first) in enumerate(zip(rounds, firsts, strict=True)):
-        values = _values(analysis, each)
-        references = next(_references([each]), None)
+    for place, (round_, first) in enumerate(zip(rounds, firsts, strict=True)):
+        values = _values(analysis, round_)
+        references = next(_references([round_]), None)
         if references is None or references.stops[-1] > values.size:
             last, done = None, done + values.size
             continue
         times, edges = references.seconds[INTERPRETER], np.append(0, references.stops)
-        seconds = values * calls_per_reading(each)
+        seconds = values * calls_per_reading(round_)
         if analysis.wps is not None:
-            seconds = np.array([each.duration_s])
-        groups = groups_of(each.delays, seconds)
+            seconds = np.array([round_.duration_s])
+        groups = groups_of(round_.delays, seconds)
         waited_s = np.repeat(groups.delay_s / groups.sizes, groups.sizes)
         # Where hardly any is undisturbed all readings of a round count, with their waiting.
         hit = np.repeat(groups.are_hit, groups.sizes)
@@ -360,7 +356,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
         if references.busy is not None:
             busy = np.minimum(references.busy / np.maximum(whole_s - wait_s, _LEAST_S), 1.0)
         several = analysis.kind is Kind.INVOCATIONS  # each of a process of its own
-        piece = np.full(sizes.size, float(place if several else each.plan.piece))
+        piece = np.full(sizes.size, float(place if several else round_.plan.piece))
         before = np.append(times[0] if last is None or several else last, times[:-1])
         row = np.stack([level, busy, before, times, whole_s, wait_s, piece, hits])
         rows.append(row[:, (done + edges[:-1] >= first) & (level > 0.0)])
@@ -397,7 +393,7 @@ def _firsts(analysis: Analysis, rounds: Sequence[Round]) -> list[float]:
         several = analysis.kind not in (Kind.UNIT_READINGS, Kind.PIECES)
         start = 0 if several or not analysis.phases else analysis.phases[0].start or 0
         return [start if chosen is None else chosen.indices[start]] * len(rounds)
-    sizes = [_values(analysis, each).size for each in rounds]
+    sizes = [_values(analysis, round_).size for round_ in rounds]
     begun = np.cumsum([0, *(sizes if chosen is None else chosen.sizes(sizes))])
     phases, firsts = iter(analysis.phases), list[float]()
     for before, size in zip(begun, sizes, strict=False):

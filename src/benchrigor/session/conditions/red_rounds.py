@@ -9,16 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from benchrigor.model import (
-    Analysis,
-    Code,
-    Floats,
-    Interference,
-    Light,
-    Notice,
-    Round,
-    Severity,
-)
+from benchrigor.model import Analysis, Code, Floats, Interference, Light, Notice, Round, Severity
 from benchrigor.model.interference import ELSEWHERE, KNOWN_FROM
 from benchrigor.model.text import many
 from benchrigor.session.traces import calls_per_reading
@@ -56,13 +47,13 @@ class Segments:
 def measured_interference(rounds: Sequence[Round]) -> Interference | None:
     """Return the interference in rounds by measured delay; None if nothing tells of any.
 
-    Whatever the metric, it is that of the wall time. Long readings are no evidence: they may be
+    Whatever the metric, it is that of the wall time. Long readings are not evidence: they may be
     the program's own.
     """
-    if not any(each.delays is not None or _was_sought(each) for each in rounds):
+    if not any(round_.delays is not None or _was_sought(round_) for round_ in rounds):
         return None
-    by_round = [segments_of(each) for each in rounds]
-    whole = _joined(by_round)
+    by_round = [segments_of(round_) for round_ in rounds]
+    whole = _join(by_round)
     spent_s = float(whole.duration_s.sum())
     if spent_s <= 0.0:
         return None
@@ -97,7 +88,7 @@ def _as_known(
         if finished.delays is not None:
             why = "unseen" if finished.delays.own is None else "shared"
         unknown_s[why] += float((segments.duration_s - segments.known_s).sum())
-    known_s = sum(float(each.known_s.sum()) for each in by_round)
+    known_s = sum(float(round_.known_s.sum()) for round_ in by_round)
     known = min(100.0 * known_s / interference.duration_s, 100.0)
     if known >= KNOWN_FROM:
         return replace(interference, known_percent=known)
@@ -114,7 +105,7 @@ def _as_known(
 
 def _was_sought(finished: Round) -> bool:
     """Whether a meter looked at a round in vain."""
-    return any(each.code is Code.DELAY_NOT_MEASURED for each in finished.notices)
+    return any(notice.code is Code.DELAY_NOT_MEASURED for notice in finished.notices)
 
 
 def is_red(
@@ -142,11 +133,9 @@ def is_red(
 
 def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
     """Return the share of each round's time that exceeds the thresholds common to all rounds."""
-    from benchrigor.stats.interference.one_run import (  # noqa: PLC0415  # where rounds are judged
-        estimate_interference,
-    )
+    from benchrigor.stats.interference.one_run import estimate_interference  # noqa: PLC0415  # where rounds are judged
 
-    whole = _joined(by_round)
+    whole = _join(by_round)
     undelayed_s, readings = whole.duration_s - whole.delay_s, whole.readings
     excess_s = np.zeros(undelayed_s.size)
     if undelayed_s.sum() > 0.0:
@@ -154,23 +143,23 @@ def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
             fewest, most = group.computation["readings"]
             similar = (readings >= fewest) & (readings <= most)
             excess_s[similar] = np.maximum(undelayed_s[similar] - group.threshold_s, 0.0)
-    stops = np.cumsum([each.duration_s.size for each in by_round])
+    stops = np.cumsum([round_.duration_s.size for round_ in by_round])
     return [
-        float(part.sum() / max(each.duration_s.sum(), 1e-12))
-        for part, each in zip(np.split(excess_s, stops[:-1]), by_round, strict=True)
+        float(part.sum() / max(round_.duration_s.sum(), 1e-12))
+        for part, round_ in zip(np.split(excess_s, stops[:-1]), by_round, strict=True)
     ]
 
 
-def vouched_for(
+def check_light(
     interference: Interference | None, analyses: Sequence[Analysis]
 ) -> Interference | None:
-    """Take back a green or yellow light where it stands beside no number, or on few readings.
+    """Take back a green or yellow light where it stands next to no number, or on few readings.
 
-    A red one stays: it is evidence of what was lost, and needs no number beside it.
+    A red one stays: it is evidence of what was lost, and needs no number next to it.
     """
     if interference is None or interference.light not in (Light.GREEN, Light.YELLOW):
         return interference
-    wanted = [each for each in analyses if each.metric.must_satisfy] or [*analyses]
+    wanted = [analysis for analysis in analyses if analysis.metric.must_satisfy] or [*analyses]
     if wanted and wanted[0].estimate is not None and wanted[0].n >= MIN_IN_GROUP:
         return interference
     return replace(interference, light=Light.UNKNOWN)
@@ -181,7 +170,7 @@ def is_disturbed(interference: Interference) -> bool:
     return interference.is_measured and light_of(interference.measured_percent) is not Light.GREEN
 
 
-def disturbed(
+def warn_of_loss(
     interference: Interference | None, analyses: Sequence[Analysis]
 ) -> tuple[Notice, ...]:
     """Warn if a run lost so much that its light is not green, or would not be."""
@@ -207,7 +196,7 @@ def _takers(interference: Interference) -> str:
 def advice(interference: Interference, analyses: Sequence[Analysis]) -> str:
     """Say what to do about a run that lost so much, if its readings do not tell the others."""
     wanted = [each for each in analyses if each.metric.must_satisfy and each.estimate is not None]
-    if wanted and all(each.disturbed is not None for each in wanted):
+    if wanted and all(analysis.disturbed is not None for analysis in wanted):
         return "the number is of undisturbed readings"
     is_red = Light.RED in {interference.light, light_of(interference.measured_percent)}
     return "run it again" if is_red else "another run shows more"
@@ -224,14 +213,14 @@ def with_light(
     of_light = () if interference is None else interference.notices
     why = [each for each in of_light if each.code is Code.DELAY_NOT_MEASURED]
     why = [each for each in why if each.severity is not Severity.NOTE]
-    unseen_ns = sum(each.elapsed_ns for each in rounds if _was_sought(each))
-    most_ns = (1.0 - KNOWN_FROM / 100.0) * sum(each.elapsed_ns for each in rounds)
+    unseen_ns = sum(round_.elapsed_ns for round_ in rounds if _was_sought(round_))
+    most_ns = (1.0 - KNOWN_FROM / 100.0) * sum(round_.elapsed_ns for round_ in rounds)
     is_told = bool(why) or unseen_ns <= most_ns
     others = (each for each in notices if not (is_told and each.code is Code.DELAY_NOT_MEASURED))
     return (*others, *why)
 
 
-def left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
+def say_left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
     """Say how many red rounds do not count, if any."""
     if not red:
         return ()
@@ -269,7 +258,7 @@ def segments_of(finished: Round, *, whole: bool = False) -> Segments:
     if measured is not None and measured.known is not None:
         known_s = duration_s * measured.known
     if measured is not None and measured.known is not None and measured.own is None:
-        # What little was not seen waited as long; where it is much, nobody knows.
+        # What little was not seen waited as long; if it is much, nobody knows.
         unseen = np.where(100.0 * measured.known >= KNOWN_FROM, measured.known, 1.0)
         delays = {source: values / unseen for source, values in delays.items()}
     if measured is not None and measured.own is not None:
@@ -285,7 +274,7 @@ def segments_of(finished: Round, *, whole: bool = False) -> Segments:
 
 
 def _reading_seconds(finished: Round) -> Floats:
-    """Return the wall time of a round by its readings, or as a whole where they do not tell it."""
+    """Return the wall time of a round by its readings, or as a whole if they do not tell it."""
     whole_ns = finished.elapsed_ns if finished.ran_ns is None else finished.ran_ns
     seconds: Floats = finished.unit_readings.get("time", np.zeros(0)) * calls_per_reading(finished)
     if not seconds.size and "time" in finished.readings:
@@ -298,17 +287,17 @@ def _reading_seconds(finished: Round) -> Floats:
     return seconds if seconds.size and is_own else np.array([whole_ns / 1e9])
 
 
-def _joined(by_round: Sequence[Segments]) -> Segments:
+def _join(by_round: Sequence[Segments]) -> Segments:
     """Return the segments of all rounds, in order."""
-    sources = dict.fromkeys(source for each in by_round for source in each.delays)
+    sources = dict.fromkeys(source for round_ in by_round for source in round_.delays)
     return Segments(
-        duration_s=np.concatenate([[], *(each.duration_s for each in by_round)]),
+        duration_s=np.concatenate([[], *(round_.duration_s for round_ in by_round)]),
         delays={
             source: np.concatenate(
-                [each.delays.get(source, np.zeros(each.readings.size)) for each in by_round]
+                [round_.delays.get(source, np.zeros(round_.readings.size)) for round_ in by_round]
             )
             for source in sources
         },
-        readings=np.concatenate([[], *(each.readings for each in by_round)]).astype(np.int64),
-        known_s=np.concatenate([[], *(each.known_s for each in by_round)]),
+        readings=np.concatenate([[], *(round_.readings for round_ in by_round)]).astype(np.int64),
+        known_s=np.concatenate([[], *(round_.known_s for round_ in by_round)]),
     )

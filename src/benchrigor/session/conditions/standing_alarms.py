@@ -20,10 +20,10 @@ def must_wait(options: Options, alarms: Collection[Alarm], waited_s: float) -> b
 
 def facts_of_alarms(alarms: Iterable[Alarm]) -> Facts:
     """Return what marks a round during which alarms stood."""
-    return {f"{_ALARM}{each.code}": each.sentence for each in alarms}
+    return {f"{_ALARM}{alarm.code}": alarm.sentence for alarm in alarms}
 
 
-def marked(rounds: Sequence[Round]) -> tuple[Notice, ...]:
+def warn_of_alarms(rounds: Sequence[Round]) -> tuple[Notice, ...]:
     """Warn of each alarm that stood during rounds."""
     stood: dict[str, list[str]] = {}
     for finished in rounds:
@@ -43,10 +43,10 @@ def marked(rounds: Sequence[Round]) -> tuple[Notice, ...]:
     )
 
 
-def refused(alarms: Collection[Alarm]) -> Notice:
+def refuse_for_alarms(alarms: Collection[Alarm]) -> Notice:
     """Say which alarms ended a session."""
-    codes = ", ".join(each.code for each in alarms)
-    sentences = " ".join(each.sentence for each in alarms)
+    codes = ", ".join(alarm.code for alarm in alarms)
+    sentences = " ".join(alarm.sentence for alarm in alarms)
     return Notice.warning(
         Code.ALARM_STANDS,
         f"The session ended, since an alarm stands ({codes}): {sentences}",

@@ -20,9 +20,9 @@ def with_stops(rounds: Sequence[Round], *, restarted: bool) -> tuple[Round, ...]
     """
     if not rounds:
         return ()
-    gaps = [_gaps(each) for each in rounds]
+    gaps = [_gaps(round_) for round_ in rounds]
     if restarted and any(rest_s.size > 1 for rest_s, _ in gaps):
-        stopped = [stops_in(*each) for each in gaps]
+        stopped = [stops_in(*gap) for gap in gaps]
     else:
         rest_s, duration_s = (np.concatenate([[], *each]) for each in zip(*gaps, strict=True))
         sizes = [each.size for each, _ in gaps]

@@ -15,7 +15,7 @@ from benchrigor.machine.kernel_files import ROOT
 from benchrigor.machine.states.status_readers import StatusReader
 from benchrigor.model import Finding
 from benchrigor.model.checks import is_number, refuse, wrong_number
-from benchrigor.session.fitness.findings import Examined, judged
+from benchrigor.session.fitness.findings import Examined, judge
 from benchrigor.session.fitness.status_watch import of_machines
 from benchrigor.workloads.processes.worker import Reference
 from benchrigor.workloads.timing import Stopwatch
@@ -27,7 +27,7 @@ _SEEN = 0.02  # of a processor
 def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
     """Find out whether a machine is fit to be measured on; no setting is changed.
 
-    Fixed work is done in the meantime, as by what is measured.
+    Fixed work is done in the meantime, as by the measured code.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
     Raises
     ------
     InvalidInput
-        When that is no number of seconds above 0.
+        When that is not a number of seconds above 0.
     ClockFailed
         When the clock stands still, or goes backwards.
 
@@ -65,7 +65,7 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
     ]
     busy = status.value("cpu busy")
     cores = psutil.cpu_count() or 1
-    return judged(
+    return judge(
         Examined(
             resolution_s=watch.resolution_ns / 1e9,
             cost_s=watch.cost_ns / 1e9,
@@ -82,7 +82,7 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
 
 
 def _mean_work_s(reference: Reference, seconds: float) -> float:
-    """Return the mean time of the fixed work, done for so long."""
+    """Return the mean time of the fixed work, done for that long."""
     until_s, times = time.perf_counter() + seconds, list[int]()
     while time.perf_counter() < until_s or not times:
         times.append(reference.measure(lasting_ns=0))

@@ -38,7 +38,7 @@ class Examined:
     processors
         Of the whole machine, as the load is.
     busy
-        Processors that others kept busy; None where nobody knows.
+        Processors that others kept busy; None if it is unknown.
     others
         The busiest other processes that can be seen, with the processors that each kept busy.
     work_s
@@ -59,17 +59,17 @@ class Examined:
     thresholds: Sequence[Threshold]
 
 
-def judged(found: Examined) -> tuple[Finding, ...]:
+def judge(found: Examined) -> tuple[Finding, ...]:
     """Judge what was read of a machine.
 
     Findings are "clock", "clock cost", "noise", "waiting", "others", "load", "pressure", settings
     by the names of their capabilities, and what may raise an alarm by its code.
     """
-    known = {each.name: each for each in found.samples}
+    known = {sample.name: sample for sample in found.samples}
     most = tuple(each * found.processors for each in _LOAD)
     waits = [known[name] for name in ("run delay", "steal") if name in known]
     load = [known[name] for name in ("load 1 min",) if name in known]
-    pressure = [each for name, each in known.items() if name.startswith("pressure")]
+    pressure = [sample for name, sample in known.items() if name.startswith("pressure")]
     return (
         _clock(found),
         _cost(found.cost_s),
@@ -79,7 +79,7 @@ def judged(found: Examined) -> tuple[Finding, ...]:
         _of_samples("load", load, sum, most, Code.DISTURBED),
         _of_samples("pressure", pressure, max, _LIGHT, Code.CHANGING_PACE),
         *_settings(found),
-        *(_alarm(each, known) for each in found.thresholds if each.enabled),
+        *(_alarm(threshold, known) for threshold in found.thresholds if threshold.enabled),
     )
 
 
@@ -87,20 +87,20 @@ def _clock(found: Examined) -> Finding:
     source = {each.name: each.value for each in found.capabilities}.get("clock source")
     step, shortest = (show_value(each, "s") for each in (found.resolution_s, found.shortest_s))
     shown = f"{f'{source}, ' if source else ''}steps of {step}: for readings from {shortest} on"
-    verdict = _graded(found.shortest_s, _COARSE_S)
+    verdict = _grade(found.shortest_s, _COARSE_S)
     return _finding("clock", shown, verdict, _OTHER_CLOCK, Code.COARSE_CLOCK)
 
 
 def _cost(cost_s: float) -> Finding:
     shown = f"{show_value(cost_s, 's')} in each reading"
-    verdict = _graded(cost_s, _SLOW_CLOCK_S)
+    verdict = _grade(cost_s, _SLOW_CLOCK_S)
     return _finding("clock cost", shown, verdict, _OTHER_CLOCK, Code.CLOCK_COST)
 
 
 def _noise(work_s: Sequence[float]) -> Finding:
     spread = statistics.stdev(work_s) / statistics.fmean(work_s)
     shown = f"±{_percent(spread)} from one tenth of a second to the next, of the same work"
-    return _finding("noise", shown, _graded(spread, _NOISE), _SPREAD, Code.CHANGING_PACE)
+    return _finding("noise", shown, _grade(spread, _NOISE), _SPREAD, Code.CHANGING_PACE)
 
 
 def _of_samples(
@@ -113,8 +113,8 @@ def _of_samples(
     """Judge samples of which others are the reason, by their sum or the greatest."""
     if not (numbers := _numbers(samples)):
         return _unknown(name, samples)
-    verdict = _graded(joined(numbers.values()), limits)
-    shown = _listed(samples).replace(f"{name} ", "")
+    verdict = _grade(joined(numbers.values()), limits)
+    shown = _list_samples(samples).replace(f"{name} ", "")
     return _finding(name, shown, verdict, _QUIETER, code)
 
 
@@ -122,7 +122,7 @@ def _others(found: Examined) -> Finding:
     named = ", ".join(f"{name} {_percent(share)}" for name, share in found.others[:_MOST_NAMED])
     busy = sum(share for _, share in found.others) if found.busy is None else found.busy
     shown = f"keep {_percent(busy)} of a processor busy{named and f': {named}'}"
-    return _finding("others", shown, _graded(busy, _OTHERS), _QUIETER, Code.DISTURBED)
+    return _finding("others", shown, _grade(busy, _OTHERS), _QUIETER, Code.DISTURBED)
 
 
 # Of a setting, whether its value is as it should be on a machine where others are busy or not,
@@ -164,33 +164,33 @@ _SETTINGS: dict[str, tuple[Callable[[str, bool], bool], str, Code]] = {
 
 def _settings(found: Examined) -> Iterator[Finding]:
     are_busy = found.busy is not None and found.busy >= _OTHERS[0]
-    for each in found.capabilities:
-        if each.name not in _SETTINGS:
+    for capability in found.capabilities:
+        if capability.name not in _SETTINGS:
             continue
-        fits, advice, code = _SETTINGS[each.name]
-        name = each.name.removesuffix(" statistics")
-        if not each.available and code is not Code.DELAY_NOT_MEASURED:
-            yield Finding(name=name, found=each.reason, verdict=Fitness.UNKNOWN)
+        fits, advice, code = _SETTINGS[capability.name]
+        name = capability.name.removesuffix(" statistics")
+        if not capability.available and code is not Code.DELAY_NOT_MEASURED:
+            yield Finding(name=name, found=capability.reason, verdict=Fitness.UNKNOWN)
             continue
-        value = each.value or ""
+        value = capability.value or ""
         verdict = Fitness.OK if fits(value, are_busy) else Fitness.DOUBTFUL
-        yield _finding(name, value or each.reason, verdict, advice, code)
+        yield _finding(name, value or capability.reason, verdict, advice, code)
 
 
 def _alarm(threshold: Threshold, known: Mapping[str, Sample]) -> Finding:
     """Judge by a threshold as `Alarms` would if what was found lasted."""
-    samples = [known[each.sample] for each in threshold.when if each.sample in known]
+    samples = [known[condition.sample] for condition in threshold.when if condition.sample in known]
     values = _numbers(samples)
     if threshold.when[0].sample not in values:
         return _unknown(threshold.code, samples)
-    told = [each for each in threshold.when if each.sample in values]
+    told = [condition for condition in threshold.when if condition.sample in values]
     verdict = Fitness.DOUBTFUL
-    if all(each.holds(values[each.sample]) for each in told):
+    if all(condition.holds(values[condition.sample]) for condition in told):
         verdict = Fitness.UNFIT
-    elif any(each.is_over(values[each.sample]) for each in told):
+    elif any(condition.is_over(values[condition.sample]) for condition in told):
         verdict = Fitness.OK
     advice = threshold.sentence[:1].lower() + threshold.sentence[1:].rstrip(".")
-    return _finding(threshold.code, _listed(samples), verdict, advice, Code.ALARM_STANDS)
+    return _finding(threshold.code, _list_samples(samples), verdict, advice, Code.ALARM_STANDS)
 
 
 def _finding(name: str, found: str, verdict: Fitness, advice: str, code: Code) -> Finding:
@@ -201,11 +201,11 @@ def _finding(name: str, found: str, verdict: Fitness, advice: str, code: Code) -
 
 
 def _unknown(name: str, samples: Iterable[Sample]) -> Finding:
-    reasons = dict.fromkeys(each.reason for each in samples if each.reason)
+    reasons = dict.fromkeys(sample.reason for sample in samples if sample.reason)
     return Finding(name=name, found="; ".join(reasons) or "not told", verdict=Fitness.UNKNOWN)
 
 
-def _graded(value: float, limits: tuple[float, ...]) -> Fitness:
+def _grade(value: float, limits: tuple[float, ...]) -> Fitness:
     """Return what a value means that should be small: from when on it is doubtful, and unfit."""
     doubtful, unfit = limits
     if value < doubtful:
@@ -214,14 +214,14 @@ def _graded(value: float, limits: tuple[float, ...]) -> Fitness:
 
 
 def _numbers(samples: Iterable[Sample]) -> dict[str, float]:
-    return {each.name: float(each.value) for each in samples if is_number(each.value)}
+    return {sample.name: float(sample.value) for sample in samples if is_number(sample.value)}
 
 
-def _listed(samples: Iterable[Sample]) -> str:
+def _list_samples(samples: Iterable[Sample]) -> str:
     return ", ".join(
-        f"{each.name} {_percent(each.value / 100.0) if each.unit == '%' else each.shown}"
-        for each in samples
-        if is_number(each.value)
+        f"{sample.name} {_percent(sample.value / 100.0) if sample.unit == '%' else sample.shown}"
+        for sample in samples
+        if is_number(sample.value)
     )
 
 

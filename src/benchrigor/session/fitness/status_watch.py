@@ -13,7 +13,7 @@ from benchrigor.model.readings import Facts
 from benchrigor.protocols import Clock
 from benchrigor.session.conditions.standing_alarms import MOST_WAIT_S, facts_of_alarms
 from benchrigor.session.engine import Engine
-from benchrigor.session.loop import NAP_NS, called
+from benchrigor.session.loop import NAP_NS, call_hook
 
 if TYPE_CHECKING:
     from benchrigor.machine.alarms import Alarms
@@ -32,9 +32,7 @@ def watch_for(options: Options, clock: Clock, alarms: Alarms | None) -> StatusWa
     is_asked = options.state or options.on_alarm is not None or alarms is not None
     if options.budget_s < _LEAST_BUDGET_S and not is_asked:
         return None
-    from benchrigor.machine.states.status_readers import (  # noqa: PLC0415  # loads psutil
-        StatusReader,
-    )
+    from benchrigor.machine.states.status_readers import StatusReader  # noqa: PLC0415  # loads psutil
 
     if alarms is None and options.on_alarm is not None:
         from benchrigor.machine.alarms import Alarms  # noqa: PLC0415  # for who asks
@@ -48,7 +46,7 @@ def of_machines() -> list[Threshold]:
     """Return the thresholds of alarms that tell of a machine, not of what runs on it."""
     from benchrigor.machine.thresholds import read_thresholds  # noqa: PLC0415  # for who asks
 
-    return [each for each in read_thresholds() if each.code not in _OF_PROGRAMS]
+    return [threshold for threshold in read_thresholds() if threshold.code not in _OF_PROGRAMS]
 
 
 class StatusWatch:
@@ -77,7 +75,7 @@ class StatusWatch:
         while session.heed(self._standing(), self._waited_ns / 1e9):
             left_s = MOST_WAIT_S - self._waited_ns / 1e9
             waiting = session.waiting(left_s, self._standing())
-            if not called(session, "progress", progress, waiting):
+            if not call_hook(session, "progress", progress, waiting):
                 break
             self._clock.sleep_ns(NAP_NS)
             self._look()

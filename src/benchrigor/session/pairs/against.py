@@ -7,15 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchrigor.errors import NotComparable, NotEstimable
-from benchrigor.model import (
-    Code,
-    Comparison,
-    Estimate,
-    Notice,
-    Options,
-    Progress,
-    RunRecord,
-)
+from benchrigor.model import Code, Comparison, Estimate, Notice, Options, Progress, RunRecord
 from benchrigor.model.text import percent
 from benchrigor.protocols import Store
 from benchrigor.session.pairs.run_comparison import compare_named, label_of
@@ -82,9 +74,9 @@ class Against:
         """
         if self._session is None:
             raise TypeError("compared before begin")
-        return self._compared(self._session.result())
+        return self._compare(self._session.result())
 
-    def _compared(self, candidate: RunRecord) -> Comparison:
+    def _compare(self, candidate: RunRecord) -> Comparison:
         return compare_named(
             {label_of(self.baseline): self.baseline, "this run": candidate},
             statistic=candidate.options.statistic,
@@ -103,7 +95,7 @@ class Against:
         if ratio is None:  # or the baseline is 0
             return False
         options = self._session.options if self._session else Options()
-        required = (each for each in progress.analyses if each.metric.must_satisfy)
+        required = (analysis for analysis in progress.analyses if analysis.metric.must_satisfy)
         careful = max(caution(each, options) for each in required)
         return bool(ratio.half_width * careful <= self._target * abs(ratio.value))
 
@@ -122,7 +114,7 @@ class Against:
         where = self.baseline.provenance and replace(self.baseline.provenance, source=None)
         like = replace(self.baseline, options=asked, provenance=where, run_id=None)
         try:
-            comparison = self._compared(like)
+            comparison = self._compare(like)
         except (NotComparable, NotEstimable):  # said when there are readings
             return None
         best = _at_best(comparison, _share_of_readings(comparison, like))

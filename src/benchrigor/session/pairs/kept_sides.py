@@ -21,12 +21,11 @@ from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.session.pairs.pairs_so_far import Paces
 from benchrigor.session.session import Session
 from benchrigor.session.stored_runs import AGAIN, PAIR
-from benchrigor.stats.series.undisturbed import groups_of, undisturbed
+from benchrigor.stats.series.undisturbed import choose_undisturbed, groups_of
 
 _TIME = "time"
 STOPPED_PAIR = Notice.warning(
-    Code.STOPPED,
-    "A process was stopped, by a signal or with its machine: its pair does not count.",
+    Code.STOPPED, "A process was stopped, by a signal or with its machine: its pair does not count."
 )
 Performers = Mapping[str, Callable[[RoundPlan], Callable[[int], Round] | None]]
 
@@ -45,7 +44,7 @@ def sides_of(
 
     The subject of each names the other. Whoever compares decides when it ends.
     """
-    names = [str(getattr(each, "name", role)) for role, each in workloads.items()]
+    names = [str(getattr(workload, "name", role)) for role, workload in workloads.items()]
     sessions, pair = {}, uuid4().hex
     for index, role in enumerate(workloads):
         told = {"name": names[index], **subjects[index], "in turn with": names[1 - index]}
@@ -61,22 +60,22 @@ def sides_of(
     try:
         with ExitStack() as stack:
             perform = {
-                role: stack.enter_context(sessions[role].performing(each))
-                for role, each in workloads.items()
+                role: stack.enter_context(sessions[role].performing(workload))
+                for role, workload in workloads.items()
             }
             yield sessions, perform
     except (BenchrigorError, KeyboardInterrupt) as error:
         error.records = {role: each.result() for role, each in sessions.items()}  # type: ignore[union-attr]
         raise
-    for each in sessions.values():
+    for session in sessions.values():
         if engine.decision is not None and engine.decision.reason is not None:
-            each.end(engine.decision.reason)
-        each.result()
+            session.end(engine.decision.reason)
+        session.result()
 
 
 def names_of(workloads: Mapping[str, Workload]) -> tuple[str, ...]:
     """Return the names of both sides for people; none if neither has one, as lambdas."""
-    names = {role: str(getattr(each, "name", "<")) for role, each in workloads.items()}
+    names = {role: str(getattr(workload, "name", "<")) for role, workload in workloads.items()}
     own = {role: name.rpartition("<locals>.")[2] for role, name in names.items()}
     if all("<" in name for name in own.values()):
         return ()
@@ -107,8 +106,8 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -
     engine = PairEngine(
         by_round=by_round, disturbed=own.disturbed, detector=own.detector, **options
     )
-    # A process that was ended has none beside it.
-    whole = ([each for each in run.rounds if not each.cut] for run in (baseline, candidate))
+    # A process that was ended has none next to it.
+    whole = ([round_ for round_ in run.rounds if not round_.cut] for run in (baseline, candidate))
     for pair in zip(*whole, strict=False):
         if by_round and any(map(was_stopped, pair)):
             engine.note(STOPPED_PAIR)
@@ -150,6 +149,6 @@ def series_of(finished: Round) -> Floats:
     values = values_of(finished)
     if values.size == 1:
         return values
-    chosen, _ = undisturbed(groups_of(finished.delays, values))
+    chosen, _ = choose_undisturbed(groups_of(finished.delays, values))
     kept: Floats = values if chosen is None else values[chosen.indices]
     return kept

@@ -23,11 +23,11 @@ from benchrigor.session.pairs.kept_sides import names_of, sides_of, tell_sides
 from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
 from benchrigor.session.session import Session, meter_for
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
-from benchrigor.stats.estimators.estimation import batched
+from benchrigor.stats.estimators.estimation import warn_of_batches
 from benchrigor.stats.series.undisturbed import STOPPED
 from benchrigor.workloads import CallableWorkload
 from benchrigor.workloads.callable import Call
-from benchrigor.workloads.processes.own_signals import measuring, stops_noted
+from benchrigor.workloads.processes.own_signals import measuring, note_stops
 from benchrigor.workloads.processes.time_limits import CallOverran, Patience
 from benchrigor.workloads.processes.worker import FEW_CALLS, SEGMENT_NS
 from benchrigor.workloads.reading_delays import stopped_inside
@@ -84,7 +84,7 @@ def measure_pair(
         What finds the stable pairs, see `benchrigor.model.Options`.
     store
         Store that keeps each function as a run; its subject names the other. `compare_runs` with
-        ``paired=True`` compares the two runs again in pairs. None stores nothing.
+        ``paired=True`` compares the two runs again in pairs. None stores no run.
     began
         Called with the engine before the first pair; ``engine.request_stop()`` ends the measurement
         after the current round.
@@ -105,7 +105,7 @@ def measure_pair(
         When a function raises, naming it; the error's ``record`` is the Comparison of the rounds
         finished before.
     ClockFailed
-        When the clock goes backwards or stands still; likewise.
+        When the clock goes backwards or stands still; the same.
     KeyboardInterrupt
         As it came, with the attribute ``record``.
 
@@ -149,7 +149,7 @@ def measure_pair(
     def result() -> Comparison:
         return replace(engine.result(), readings_in="s", names=names_of(workloads))
 
-    with ended_by_errors(engine, result), stops_noted(), ExitStack() as stack:
+    with ended_by_errors(engine, result), note_stops(), ExitStack() as stack:
         sessions = {} if store is None else stack.enter_context(sides)[0]
         of_means = statistic == "mean"
         runner = _PairRunner(workloads, clock, gc=gc, of_means=of_means, sessions=sessions)
@@ -181,7 +181,7 @@ class _PairRunner:
 
     @property
     def _are_chosen(self) -> bool:
-        return all(each.inner for each in self._workloads.values())
+        return all(workload.inner for workload in self._workloads.values())
 
     def _choose_calls(self, plan: PairPlan) -> None:
         """Choose the calls per reading: means of both functions should last about as long.
@@ -219,13 +219,13 @@ class _PairRunner:
                 inner = self._workloads[name].inner or 1
                 readings[name] = in_seconds(taken, done=self._taken, inner=inner)
         notices = tuple(
-            replace(each, sentence=f"{name.capitalize()}: {each.sentence}")
+            replace(warning, sentence=f"{name.capitalize()}: {warning.sentence}")
             for name, taken in elapsed_ns.items()
-            for each in self._stopwatch.new_warnings(taken)
+            for warning in self._stopwatch.new_warnings(taken)
         )
-        calls = max(each.inner for each in self._workloads.values())
+        calls = max(workload.inner for workload in self._workloads.values())
         if self._taken == 0 and not self._of_means and calls > 1:
-            notices = (batched(calls), *notices)
+            notices = (warn_of_batches(calls), *notices)
         notices += left
         self._taken += pairs
 
@@ -240,7 +240,7 @@ class _PairRunner:
                 baseline=readings[BASELINE],
                 candidate=readings[CANDIDATE],
             )
-            inner = {name: each.inner for name, each in self._workloads.items()}
+            inner = {name: workload.inner for name, workload in self._workloads.items()}
             tell_sides(self._sessions, made, inner)
             return made
 
@@ -257,15 +257,15 @@ class _PairRunner:
         is_real = isinstance(self._clock, WallClock)
         limited = patience.kept(plan.seconds if is_real else None)
         with measuring(), limited, ExitStack() as stack:
-            for each in self._workloads.values():
-                stack.enter_context(each.awaiting())
+            for workload in self._workloads.values():
+                stack.enter_context(workload.awaiting())
             if not (self._taken and self._are_chosen):
                 self._choose_calls(plan)
             stack.enter_context(collector_kept(self._gc))
             if delays is not None:
                 delays.begin()
             patience.taken = elapsed_ns[BASELINE]
-            self._timed(elapsed_ns, plan.order, began_ns, until_ns, delays)
+            self._time(elapsed_ns, plan.order, began_ns, until_ns, delays)
         if not patience.is_over:
             return elapsed_ns, ()
         pairs = min(map(len, elapsed_ns.values()))
@@ -274,7 +274,7 @@ class _PairRunner:
             raise WorkloadFailed(f"{self._under_way}: {notice.sentence}")
         return {name: taken[:pairs] for name, taken in elapsed_ns.items()}, (notice,)
 
-    def _timed(
+    def _time(
         self,
         elapsed_ns: Mapping[str, list[int]],
         order: Sequence[str],
@@ -283,7 +283,7 @@ class _PairRunner:
         delays: _PairDelays | None,
     ) -> None:
         """Add readings of either function; no pair begins whose last call would be late."""
-        time_once = {name: each.time_once for name, each in self._workloads.items()}
+        time_once = {name: workload.time_once for name, workload in self._workloads.items()}
         name, now_ns = BASELINE, self._clock.now_ns
         try:
             for place, name in enumerate(order):
@@ -325,14 +325,14 @@ class _PairDelays:
         return self._times_ns[-1] + SEGMENT_NS
 
     def close(self, pairs: int) -> None:
-        """End a group after so many pairs of the round."""
+        """End a group after that many pairs of the round."""
         self._stops.append(pairs)
         self._delays_ns.append(self._meter.delay_ns())
         self._busy_ns.append(time.thread_time_ns())
         self._times_ns.append(self._clock.now_ns())
 
     def of_pairs(self, pairs: int) -> Delays:
-        """Return the delays of so many pairs, which is the whole round."""
+        """Return the delays of that many pairs, which is the whole round."""
         if pairs > (self._stops[-1] if self._stops else 0):
             self.close(pairs)
         delay_s, busy_s, duration_s = (

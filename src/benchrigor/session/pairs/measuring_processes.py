@@ -49,7 +49,7 @@ def measure_processes(
     subjects
         What each measures, for programs.
     store
-        Where each is kept as a run, whose subject names the other; None keeps nothing.
+        Where each is kept as a run, whose subject names the other; None keeps no run.
     progress
         As of `measure`: it shows the ratio, whose readings are pairs of processes.
     began
@@ -128,7 +128,7 @@ class _Processes:
             busy_s += float(values_of(finished).sum()) * calls_per_reading(finished)
             series[name].append(series_of(finished))
             rounds[name].append(finished)
-            notices |= {(name, each.code): each for each in finished.notices}
+            notices |= {(name, notice.code): notice for notice in finished.notices}
         pairs = [*zip(*rounds.values(), strict=False)]
         stopped = [any(map(was_stopped, pair)) for pair in pairs]
         counted = [place for place, is_stopped in enumerate(stopped) if not is_stopped]

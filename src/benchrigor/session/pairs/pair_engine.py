@@ -32,7 +32,7 @@ from benchrigor.model import (
 from benchrigor.model.checks import as_share, attempt, wrong_values
 from benchrigor.protocols import StopRule
 from benchrigor.session.controller import FIGURE_READINGS, Controller, check_seed
-from benchrigor.session.outcomes import not_converged
+from benchrigor.session.outcomes import warn_not_converged
 from benchrigor.session.pairs.pairs_so_far import (
     RATIO,
     Look,
@@ -51,7 +51,7 @@ from benchrigor.session.stop_rules import (
     needed_for_share,
     needed_for_width,
     next_check,
-    satisfied,
+    when_satisfied,
 )
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.changepoints.named_detector import detector_named
@@ -61,10 +61,7 @@ from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.estimators.rough_figure import rough_figure
 from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
 
-_BLOCKS = (
-    (BASELINE, CANDIDATE, CANDIDATE, BASELINE),
-    (CANDIDATE, BASELINE, BASELINE, CANDIDATE),
-)
+_BLOCKS = ((BASELINE, CANDIDATE, CANDIDATE, BASELINE), (CANDIDATE, BASELINE, BASELINE, CANDIDATE))
 _IN_PROPORTION = 2.0  # The half-width wanted grows with ratios above this
 _LEAST_INVOCATIONS = 40  # so that the time holds two looks, the second of which may agree
 _CLASSICAL = 0.005  # default half-width without a margin
@@ -78,7 +75,7 @@ class PairPlan:
     index: int
     order: tuple[str, ...]  # in blocks of four; the i-th readings of both are a pair
     seconds: float | None = None  # what is left of the budget; None without one
-    readings: int | None = None  # of each of these invocations; None where pairs are of readings
+    readings: int | None = None  # of each of these invocations; None if pairs are of readings
 
     @property
     def pairs(self) -> int:
@@ -94,14 +91,14 @@ class PairRound:
     """
 
     plan: PairPlan
-    baseline: Any  # shape (plan.pairs,), or a series for each; fewer where the time was up
+    baseline: Any  # shape (plan.pairs,), or a series for each; fewer if the time was up
     candidate: Any
     elapsed_ns: int  # wall time since the plan before
     cut: bool = False  # whether the time was up
     notices: tuple[Notice, ...] = ()
     delays: Delays | None = None  # measured, of groups of successive pairs
     busy_s: float = 0.0  # of invocations: how long the calls of their readings took
-    paces: Paces = ()  # of invocations, where all have a reference
+    paces: Paces = ()  # of invocations, if all have a reference
 
     def __post_init__(self) -> None:
         problems: list[str] = []
@@ -122,7 +119,7 @@ class PairRound:
         expected = "whole nanoseconds of 0 or more"
         problems += wrong_values([("elapsed_ns", took, whole, expected)])
         if problems:
-            raise InvalidInput([f"plan {self.plan.index}: {each}" for each in problems])
+            raise InvalidInput([f"plan {self.plan.index}: {problem}" for problem in problems])
 
 
 def _invocations(values: Any, *, name: str) -> tuple[Floats, ...]:
@@ -140,7 +137,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
     either, shuffled: drift that both share cancels within each block.
 
     The first look is at 500 pairs (by the preset), and each further one at half as many again. The
-    engine is satisfied by the width of the ratio's interval alone, where two looks in a row agree,
+    engine is satisfied by the width of the ratio's interval alone, if two looks in a row agree,
     with 100 effective pairs, of which the stable phase holds 0.9. It never looks at a verdict or a
     p-value, since whoever goes on until there is a difference will find one.
 
@@ -181,7 +178,9 @@ class PairEngine(Controller[PairPlan, PairRound]):
         )
         self._floor = min_evidence(checked, by_round=by_round)
         self._rules: tuple[StopRule, ...] = (
-            satisfied(minimum_effective(self._floor.effective), self._is_steady, self._is_narrow),
+            when_satisfied(
+                minimum_effective(self._floor.effective), self._is_steady, self._is_narrow
+            ),
             limit(StopReason.STOP_REQUESTED, 1),
             limit(StopReason.TIME_BUDGET, checked.budget_s),
             limit(StopReason.MEMORY_LIMIT, MOST_READINGS),
@@ -241,13 +240,13 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._check_plan(plan)
         added = self.add(finished.baseline, finished.candidate, finished.delays, finished.paces)
         self._busy_s += finished.busy_s
-        for each in finished.notices:
-            self.note(each)
+        for notice in finished.notices:
+            self.note(notice)
         self._last = added, finished.elapsed_ns
         return self._decide(finished.elapsed_ns)
 
     def add(self, baseline: Any, candidate: Any, delays: Delays | None, paces: Paces = ()) -> int:
-        """Add pairs, as of a `PairRound`, that nobody asked for; return how many readings."""
+        """Add pairs, as of a `PairRound`, that were not asked for; return how many readings."""
         return self._so_far.add(baseline, candidate, delays, paces)
 
     def result(self) -> Comparison:
@@ -261,7 +260,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         before: tuple[Notice, ...] = ()
         if ended and ratio is not None:
             wanted = self._wanted_at(ratio.value)
-            before = (not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
+            before = (warn_not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
         after = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
         notices = (*before, *comparison.notices, *after, *self._notices)
         difference = comparison.difference
@@ -350,7 +349,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
 
     def _is_narrow(self, progress: Progress) -> bool:
         return all(
-            each.estimate is not None
-            and each.estimate.half_width <= self._wanted_at(each.estimate.value)
-            for each in progress.analyses
+            analysis.estimate is not None
+            and analysis.estimate.half_width <= self._wanted_at(analysis.estimate.value)
+            for analysis in progress.analyses
         )

@@ -8,15 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import (
-    Code,
-    Comparison,
-    Delays,
-    Floats,
-    Notice,
-    Observed,
-    Verdict,
-)
+from benchrigor.model import Code, Comparison, Delays, Floats, Notice, Observed, Verdict
 from benchrigor.session.schedule.pacing import INVOCATION
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.stats.comparison.samples import refuse_zeros
@@ -25,9 +17,9 @@ from benchrigor.stats.estimators.estimation import notice_of
 from benchrigor.stats.estimators.observation import observe
 from benchrigor.stats.estimators.rough_figure import latest
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, too_few
-from benchrigor.stats.series.undisturbed import Groups, groups_of, joined, undisturbed
+from benchrigor.stats.series.undisturbed import Groups, choose_undisturbed, groups_of, join_groups
 
-Paces = Sequence[tuple[float, float]]  # times of the reference beside both invocations of a pair
+Paces = Sequence[tuple[float, float]]  # times of the reference next to both invocations of a pair
 RATIO = "ratio"
 # The pace of a machine changes less from one short invocation to the next.
 _SHORT = 100
@@ -76,19 +68,19 @@ class PairsOfReadings:
         return self.taken
 
     def latest(self, n: int) -> tuple[Floats, Floats]:
-        """Return the last pairs, at most so many."""
-        one, two = (latest(each, n) for each in self._chunks)
+        """Return the last pairs, at most that many."""
+        one, two = (latest(chunk, n) for chunk in self._chunks)
         return one, two
 
     def observed(self) -> dict[str, Observed]:
         """Describe the readings of both, and their ratios, by themselves."""
-        return observed_of(*(np.concatenate(each) for each in self._chunks))
+        return observed_of(*(np.concatenate(chunk) for chunk in self._chunks))
 
     def look(self) -> Look:
         """Compare the pairs so far."""
-        baseline, candidate = (np.concatenate([np.empty(0), *each]) for each in self._chunks)
+        baseline, candidate = (np.concatenate([np.empty(0), *chunk]) for chunk in self._chunks)
         self._chunks = [baseline], [candidate]
-        baseline, candidate, told = self._undisturbed(baseline, candidate)
+        baseline, candidate, told = self._leave_out_disturbed(baseline, candidate)
         try:
             refuse_zeros((BASELINE, baseline), (CANDIDATE, candidate))
             comparison, pairs = compare_pairs(baseline, candidate, self._question)
@@ -100,14 +92,14 @@ class PairsOfReadings:
             comparison=comparison, taken=self.taken, n=baseline.size, start=start, stop=stop
         )
 
-    def _undisturbed(
+    def _leave_out_disturbed(
         self, baseline: Floats, candidate: Floats
     ) -> tuple[Floats, Floats, tuple[Notice, ...]]:
         """Return the pairs that count, both of whose readings are undisturbed."""
         if self._disturbed == "keep" or not self._groups:
             return baseline, candidate, ()
-        self._groups = [joined(self._groups)]
-        chosen, notices = undisturbed(self._groups[0])
+        self._groups = [join_groups(self._groups)]
+        chosen, notices = choose_undisturbed(self._groups[0])
         if chosen is None:
             return baseline, candidate, notices
         if chosen.matters:
@@ -167,7 +159,7 @@ class PairsOfInvocations:
         return INVOCATION if is_warming else _SHORT
 
     def latest(self, n: int) -> tuple[Floats, Floats]:
-        """Return the means of the last pairs, at most so many."""
+        """Return the means of the last pairs, at most that many."""
         one, two = (np.array([x.mean() for x in each[-n:]]) for each in self._series)
         return one, two
 
@@ -179,12 +171,12 @@ class PairsOfInvocations:
         """Compare the pairs so far."""
         question, n = self._question, self.taken
         try:
-            comparison = self._compared()
+            comparison = self._compare()
         except NotEstimable as error:
             comparison = unknown(question, notice_of(error))
         return Look(comparison=comparison, taken=n, n=n, start=0, stop=n)
 
-    def _compared(self) -> Comparison:
+    def _compare(self) -> Comparison:
         """Compare the invocations; of single readings the quantile is that of all together."""
         question = self._question
         if self.taken < MIN_FOR_VARIANCE:
@@ -235,7 +227,7 @@ def observed_of(baseline: Floats, candidate: Floats) -> dict[str, Observed]:
     series = {BASELINE: baseline, CANDIDATE: candidate}
     if baseline.min() > 0.0:
         series[RATIO] = candidate / baseline
-    return {name: observe(each) for name, each in series.items()}
+    return {name: observe(values) for name, values in series.items()}
 
 
 def unknown(question: Question, notice: Notice) -> Comparison:

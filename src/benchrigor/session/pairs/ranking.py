@@ -31,9 +31,9 @@ def compare_with(
     """Compare each run with the baseline by name, pair by pair, as `measure_processes` does.
 
     Runs of fewer rounds are not compared with more of the others, so that all tell of the same
-    minutes. NotEstimable where those are too few.
+    minutes. NotEstimable if those are too few.
     """
-    shared = _shared(records)
+    shared = _leave_shared_rounds(records)
     options = shared[baseline].options
     compared = {
         name: replace(
@@ -72,7 +72,7 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
     compared = compare_with(first, records, margin=0.0)
     estimates = {name: each.candidate for name, each in compared.items()}
     estimates[first] = next(iter(compared.values())).baseline
-    known = {name: each for name, each in estimates.items() if each is not None}
+    known = {name: estimate for name, estimate in estimates.items() if estimate is not None}
     ordered = sorted(known, key=lambda name: known[name].value)
     level = (1.0 - known[first].confidence) / math.comb(len(ordered), 2)
     leader, places = ordered[0], list[Ranked]()
@@ -126,12 +126,12 @@ def _lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
     return (Notice.warning(Code.DISTURBED, sentence, **evidence), *stops)
 
 
-def _shared(records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:
+def _leave_shared_rounds(records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:
     """Leave of each run the rounds that all have."""
-    whole = {name: _whole(each) for name, each in records.items()}
+    whole = {name: _whole(record) for name, record in records.items()}
     count = min(map(len, whole.values()))
     return {name: replace(records[name], rounds=whole[name][:count]) for name in records}
 
 
 def _whole(record: RunRecord) -> tuple[Round, ...]:
-    return tuple(each for each in record.rounds if not each.cut)
+    return tuple(round_ for round_ in record.rounds if not round_.cut)

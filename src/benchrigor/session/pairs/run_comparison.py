@@ -27,7 +27,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.recorded import FILE, PROCESSES
-from benchrigor.model.text import ended, percent, show_observed
+from benchrigor.model.text import percent, say_end, show_observed
 from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.conditions.pace_of_rounds import are_near, with_pace
@@ -159,13 +159,13 @@ def compare_named(
     options |= {"statistic": statistic, "direction": direction}
     _refuse_zeros(sources)
     if paired:
-        found = _paired(sources, options)
+        found = _compare_pairs(sources, options)
         return replace(found, readings_in=_common_unit(sources), names=_names(sources))
     with _showing_readings(sources):
-        analyses = [each.analysis(statistic, confidence) for each in sources]
+        analyses = [source.analysis(statistic, confidence) for source in sources]
     estimates, told = _at_one_pace(sources, analyses, statistic, stored)
     first, second = (
-        source.of_processes(each) for source, each in zip(sources, estimates, strict=True)
+        source.of_processes(estimate) for source, estimate in zip(sources, estimates, strict=True)
     )
     comparison = compare_samples(first, second, positive=_are_positive(sources), **options)
     return replace(
@@ -179,30 +179,30 @@ def compare_named(
 
 
 def _names(sources: Sequence[_Source]) -> tuple[str, ...]:
-    """Return the names of both sides, with their ids if they are alike; none of arrays."""
-    names = tuple(each.label if each.run is None else each.run.name for each in sources)
+    """Return the names of both sides, with their ids if they are the same; none of arrays."""
+    names = tuple(source.label if source.run is None else source.run.name for source in sources)
     if names == (BASELINE, CANDIDATE):
         return ()
-    return names if names[0] != names[1] else tuple(each.label for each in sources)
+    return names if names[0] != names[1] else tuple(source.label for source in sources)
 
 
-def _paired(sources: Sequence[_Source], options: Mapping[str, Any]) -> Comparison:
+def _compare_pairs(sources: Sequence[_Source], options: Mapping[str, Any]) -> Comparison:
     """Compare readings, or both sides of a comparison, pair by pair."""
     runs = [each.run for each in sources if each.run is not None]
     if are_in_turn(runs):
         found = compare_in_turn(*runs, **options)
         return replace(found, notices=(*_other_differences(sources), *found.notices))
-    for each in sources:
-        if each.run is not None:
+    for source in sources:
+        if source.run is not None:
             raise InvalidInput(
-                f"paired is given a run, {each.label}, expected readings that were taken side "
+                f"paired is given a run, {source.label}, expected readings that were taken side "
                 "by side, or both runs of one comparison in turn"
             )
-        recorded = each.recorded
+        recorded = source.recorded
         if recorded.kind is not Kind.UNIT_READINGS or recorded.policy.harmonic:
             kind = "a harmonic mean" if recorded.policy.harmonic else "rounds"
             raise InvalidInput(
-                f"paired is given {kind} of {each.label}, expected one series of readings that "
+                f"paired is given {kind} of {source.label}, expected one series of readings that "
                 "are averaged as they are (arithmetic)"
             )
     series = [each.recorded.series[0] for each in sources]
@@ -230,7 +230,7 @@ def rank_runs(
     statistic, direction = _common_options(sources, statistic, direction)
     _refuse_zeros(sources)
     with _showing_readings(sources):
-        analyses = [each.analysis(statistic, confidence) for each in sources]
+        analyses = [source.analysis(statistic, confidence) for source in sources]
     estimates, told = _at_one_pace(sources, analyses, statistic)
     places = rank(
         dict(zip(runs, estimates, strict=True)),
@@ -245,7 +245,7 @@ def rank_runs(
         )
         notices = (*notices, Notice.note(Code.NO_DIRECTION, sentence))
     single = (Kind.UNIT_READINGS, Kind.READINGS)
-    if any(each.recorded.kind in single and not each.by_process for each in sources):
+    if any(source.recorded.kind in single and not source.by_process for source in sources):
         sentence = "Of a single series the place holds for its own process only."
         notices = (*notices, Notice.warning(Code.THIS_PROCESS_ONLY, sentence))
     return places, notices
@@ -286,7 +286,7 @@ class _Source:
 
     @property
     def pace(self) -> Pace | None:
-        """The pace that the run knows; None where it measured no reference."""
+        """The pace that the run knows; None if it measured no reference."""
         own = None if self.run is None else self.run.analysis(self.recorded.metric.name)
         return None if own is None else own.pace
 
@@ -342,7 +342,7 @@ def _cut_by(detector: str | None, source: T) -> T:
 
 
 def _are_positive(sources: Sequence[_Source]) -> bool:
-    return all(each.is_positive for each in sources)
+    return all(source.is_positive for source in sources)
 
 
 def _refuse_zeros(sources: Sequence[_Source]) -> None:
@@ -357,11 +357,11 @@ def _showing_readings(sources: Sequence[_Source]) -> Iterator[None]:
         yield
     except NotEstimable as error:
         why, shown = notice_of(error), []
-        for each in sources:
-            observed = observed_of(each.recorded)
+        for source in sources:
+            observed = observed_of(source.recorded)
             if observed is not None:
-                figures = show_observed(observed, each.recorded.metric.unit)
-                shown.append(f"{each.label} {figures}")
+                figures = show_observed(observed, source.recorded.metric.unit)
+                shown.append(f"{source.label} {figures}")
         sentence = f"{why.sentence} Observed: {'; '.join(shown)}."
         raise NotEstimable(replace(why, sentence=sentence)) from error
 
@@ -378,15 +378,15 @@ def _at_one_pace(
     sensitivity, with those of the store. Runs that were not all near the quiet pace are compared
     by what they would be at full pace, of which each had moments.
     """
-    measured = [each.estimate for each in analyses if each.estimate is not None]
+    measured = [analysis.estimate for analysis in analyses if analysis.estimate is not None]
     runs = [each.run for each in sources if each.run is not None]
-    known = [each.pace for each in sources if each.pace is not None]
+    known = [source.pace for source in sources if source.pace is not None]
     if len(known) < len(sources) or len(runs) < len(sources):
         return measured, ()
     apart = _no_common_pace(runs, known)
     if apart:
         return measured, apart
-    full_s = {kind: min(each.full_s[kind] for each in known) for kind in known[0].full_s}
+    full_s = {kind: min(pace.full_s[kind] for pace in known) for kind in known[0].full_s}
 
     def paced(quiet: QuietPace | None, sensitivity: Sensitivity | None = None) -> list[Analysis]:
         return [
@@ -405,7 +405,7 @@ def _at_one_pace(
     if len(paces) < len(sources):
         return measured, ()
     own = (kept.quiet or pace.quiet for kept, pace in zip(known, paces, strict=True))
-    quiet = common_quiet([each for each in own if each is not None])
+    quiet = common_quiet([pace for pace in own if pace is not None])
     beside, common = None, None
     if len(paces) == 2:
         name = sources[0].recorded.metric.name
@@ -415,7 +415,7 @@ def _at_one_pace(
     pairs = zip(runs, paces, strict=True)
     are_quiet = all(are_near(run.counted_rounds, pace, quiet) for run, pace in pairs)
     figures = [figure_at(each, quiet, from_full=not are_quiet) for each in at_quiet]
-    headlines = [each for each in figures if each is not None]
+    headlines = [figure for figure in figures if figure is not None]
     if beside is None or common is None:
         return headlines, told
     means, more = beside.means(headlines, quiet, from_full=not are_quiet)
@@ -425,7 +425,7 @@ def _at_one_pace(
 def _no_common_pace(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> tuple[Notice, ...]:
     """Say in what runs differ that full pace depends on, if they do."""
     of_runs = [paced_by(run.provenance, pace) for run, pace in zip(runs, paces, strict=True)]
-    values = {what: sorted({each[what] for each in of_runs}) for what in of_runs[0]}
+    values = {what: sorted({run[what] for run in of_runs}) for what in of_runs[0]}
     different = {what: found for what, found in values.items() if len(found) > 1}
     if not different:
         return ()
@@ -437,7 +437,7 @@ def _no_common_pace(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> tuple[N
 
 
 def _at_paces(paces: Sequence[Pace]) -> Notice:
-    shown = " and ".join(percent(each.share) for each in paces)
+    shown = " and ".join(percent(pace.share) for pace in paces)
     sentence = (
         f"Compared at the quiet pace of the machine, which ran at {shown} of full pace. The "
         "interval allows for the difference between runs."
@@ -447,9 +447,9 @@ def _at_paces(paces: Sequence[Pace]) -> Notice:
 
 def _averaged_alike(sources: Sequence[_Source]) -> Sequence[_Source]:
     """Average all rates over time where one side cannot be averaged over work."""
-    if not any(each.recorded.rates_of_0 for each in sources):
+    if not any(source.recorded.rates_of_0 for source in sources):
         return sources
-    return [replace(each, recorded=each.recorded.by_time()) for each in sources]
+    return [replace(source, recorded=source.recorded.by_time()) for source in sources]
 
 
 def _common_options(
@@ -459,11 +459,11 @@ def _common_options(
 
     A run whose metric has no direction takes that of the others.
     """
-    runs = [each for each in sources if each.run is not None]
-    units = {each.recorded.metric.unit: each.label for each in sources if _has_unit(each)}
-    statistics = {statistic or each.recorded.options.statistic for each in runs}
-    ways = (direction or each.recorded.metric.direction for each in sources)
-    directions = {str(each) for each in ways if each is not None}
+    runs = [source for source in sources if source.run is not None]
+    units = {source.recorded.metric.unit: source.label for source in sources if _has_unit(source)}
+    statistics = {statistic or run.recorded.options.statistic for run in runs}
+    ways = (direction or source.recorded.metric.direction for source in sources)
+    directions = {str(way) for way in ways if way is not None}
     problems = []
     if len(units) > 1:
         shown = ", ".join(f"{label} in {unit or 'no unit'}" for unit, label in units.items())
@@ -480,7 +480,7 @@ def _common_options(
 
 def _common_unit(sources: Sequence[_Source]) -> str:
     """Return the unit of all sources, whose units do not differ."""
-    return next((each.recorded.metric.unit for each in sources if _has_unit(each)), "")
+    return next((source.recorded.metric.unit for source in sources if _has_unit(source)), "")
 
 
 def _has_unit(source: _Source) -> bool:
@@ -493,15 +493,15 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     runs = [(each.label, each.run) for each in sources if each.run is not None]
     notices = [
         Notice.warning(
-            Code.NOT_CONVERGED, f"{label} ended before its target: {ended(run.decision)}."
+            Code.NOT_CONVERGED, f"{label} ended before its target: {say_end(run.decision)}."
         )
         for label, run in runs
-        if run.subject.get("kind") != FILE and ended(run.decision) != "satisfied"
+        if run.subject.get("kind") != FILE and say_end(run.decision) != "satisfied"
     ]
-    for each in sources:
-        label, found = each.label, None if each.run is None else each.run.interference
+    for source in sources:
+        label, found = source.label, None if source.run is None else source.run.interference
         # Undisturbed readings tell the same of a busy machine as of an idle one.
-        is_left_out = each.recorded.disturbed is not None
+        is_left_out = source.recorded.disturbed is not None
         if found is None or is_left_out or not is_disturbed(found):
             continue
         percent = found.total_percent
@@ -540,5 +540,5 @@ def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:
 def _hosts(sources: Sequence[_Source]) -> list[str]:
     """Return the machines that the runs were made on."""
     runs = [each.run for each in sources if each.run is not None]
-    hosts = {each.provenance.host for each in runs if each.provenance is not None}
+    hosts = {run.provenance.host for run in runs if run.provenance is not None}
     return sorted(host for host in hosts if host is not None)

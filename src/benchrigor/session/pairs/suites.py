@@ -25,15 +25,15 @@ def compare_suite(
 ) -> Family:
     """Compare pairs of baseline and candidate, each as `compare_runs` does, as one family.
 
-    ``margins`` are by name too; ``store`` holds earlier runs, which tell how far runs are apart.
+    ``margins`` are by name too; ``store`` holds earlier runs, which say how far runs are apart.
     Pairs that cannot be compared are left out with a Notice. NotEstimable when no pair can. The
     runs of a suite share the pace of their session, and members of a group their baseline.
     """
     stored = None if store is None else StoredRuns(store)
     found, refused = _compare_each(pairs, margins, stored=stored)
     if not found:
-        raise NotEstimable(_named(refused)[0])
-    return family_of(found, notices=_named(refused), independent=False)
+        raise NotEstimable(_name_refusals(refused)[0])
+    return family_of(found, notices=_name_refusals(refused), independent=False)
 
 
 def compare_suites(
@@ -65,7 +65,7 @@ def compare_suites(
         families={
             file: family_of(
                 own,
-                notices=_named(refused[file]),
+                notices=_name_refusals(refused[file]),
                 independent=False,
                 beside=[one for other in others if other != file for one in found[other].values()],
             )
@@ -101,14 +101,14 @@ def _compare_each(
     return found, refused
 
 
-def _named(refused: Mapping[str, Notice]) -> Sequence[Notice]:
+def _name_refusals(refused: Mapping[str, Notice]) -> Sequence[Notice]:
     named = refused.items()
     return [replace(each, sentence=f"{name}: {each.sentence}") for name, each in named]
 
 
 def _figures(run: RunRecord) -> dict[str, float]:
-    """Return what a file holds in place of raw readings."""
-    held = (each.evidence for analysis in run.analyses for each in analysis.notices)
+    """Return the contents of a file in place of raw readings."""
+    held = (notice.evidence for analysis in run.analyses for notice in analysis.notices)
     return {
         name: value
         for evidence in held

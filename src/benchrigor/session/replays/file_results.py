@@ -64,17 +64,17 @@ def read_results(path: str | Path, *, options: Options | None = None) -> list[Ru
     found = results_in(path)
     if found is None:
         raise InvalidInput(f"{path} is of no known tool, expected results of {', '.join(TOOLS)}")
-    return analysed(found, str(path), options)
+    return analyse_file(found, str(path), options)
 
 
-def analysed(found: Sequence[Result], place: str, options: Options | None) -> list[RunRecord]:
+def analyse_file(found: Sequence[Result], place: str, options: Options | None) -> list[RunRecord]:
     """Analyse the benchmarks of a file; all that is wrong with them is raised at once."""
-    return _each(_analysed, found, place, options)
+    return _each(_analyse, found, place, options)
 
 
-def arranged(found: Sequence[Result], place: str) -> list[RunRecord]:
+def arrange_file(found: Sequence[Result], place: str) -> list[RunRecord]:
     """Return the benchmarks of a file without estimates: who compares them makes those anyway."""
-    return _each(_arranged, found, place, None)
+    return _each(_arrange, found, place, None)
 
 
 def _each(
@@ -85,22 +85,22 @@ def _each(
 ) -> list[RunRecord]:
     problems = list[str]()
     records = [attempt(problems, read, each, options) for each in found]
-    refuse(f"{place}: {each}" for each in problems)
-    return [each for each in records if each is not None]
+    refuse(f"{place}: {problem}" for problem in problems)
+    return [record for record in records if record is not None]
 
 
-def _arranged(found: Result, _: Options | None = None) -> RunRecord:
+def _arrange(found: Result, _: Options | None = None) -> RunRecord:
     """Check the readings of a benchmark, and say of which kind they are."""
     if isinstance(found, RunRecord):
         return retraced(found)
     options = _options_of(found, None)
     traces = Traces(options, found.metrics, None, recorded=True)
-    for each in found.rounds:
-        with _named(found.name):
-            traces.check(each)
-        traces.take(each)
+    for round_ in found.rounds:
+        with _naming(found.name):
+            traces.check(round_)
+        traces.take(round_)
     known = {name: each.unanalysed() for name, each in traces.by_name.items()}
-    lacking = [without_readings(each, found.rounds) for each in found.metrics]
+    lacking = [without_readings(metric, found.rounds) for metric in found.metrics]
     if not found.rounds:
         lacking = [replace(each, notices=found.notices) for each in lacking]
     return RunRecord(
@@ -122,24 +122,24 @@ def _options_of(found: Recorded, options: Options | None) -> Options:
 
 
 @contextmanager
-def _named(name: str) -> Iterator[None]:
+def _naming(name: str) -> Iterator[None]:
     """Say in an error which benchmark it is about."""
     try:
         yield
     except InvalidInput as error:
-        raise InvalidInput(f"{name}: {each}" for each in error.problems) from error
+        raise InvalidInput(f"{name}: {problem}" for problem in error.problems) from error
 
 
-def _analysed(found: Result, options: Options | None) -> RunRecord:
+def _analyse(found: Result, options: Options | None) -> RunRecord:
     if isinstance(found, RunRecord):
         return retraced(found if options is None else _judged_by(options, found))
     options = _options_of(found, options)
     told: dict[str, Any] = {"name": found.name, "subject": found.subject, "rules": ()}
-    with _named(found.name):
+    with _naming(found.name):
         record = record_of_rounds(found.rounds, options, found.metrics, **told)
     analyses, notices = [*map(_without_counts, record.analyses)], found.notices
     if not found.rounds:
-        analyses, notices = [replace(each, notices=notices) for each in record.analyses], ()
+        analyses, notices = [replace(analysis, notices=notices) for analysis in record.analyses], ()
     return replace(
         record,
         provenance=found.provenance,
@@ -152,7 +152,7 @@ def _without_counts(analysis: Analysis) -> Analysis:
     """Leave out that an optional metric is constant: counts of bytes or allocations often are."""
     if analysis.metric.must_satisfy:
         return analysis
-    kept = (each for each in analysis.notices if each.code is not Code.CONSTANT)
+    kept = (notice for notice in analysis.notices if notice.code is not Code.CONSTANT)
     return replace(analysis, notices=tuple(kept))
 
 

@@ -41,8 +41,8 @@ def record_with_changes(
     """Analyse recorded readings by these change points; each series has phases with all of them.
 
     The phases leave out steps that slow noise explains, as those of any analysis do. Restarted
-    rounds are cut alike where an analysis does so. A series that is too short for an analysis to
-    search is searched all the same, and is stable only where it has an estimate.
+    rounds are cut in the same way where an analysis does so. A series too short for an analysis to
+    search is searched all the same, and is stable only if it has an estimate.
     """
     named = detector_named(options.detector, min_segment)
     detect = named or partial(detect_changes, level=level, min_segment=min_segment)
@@ -63,8 +63,8 @@ def record_with_changes(
         ]
         phases = phases if analysis.estimate else list(map(_unstable, phases))
     if len(rounds) == 1:
-        new = [each for each in phases[0].notices if each not in analysis.notices]
-        ends = [each for each in new if each.code is Code.TOO_FEW_TO_CALL]
+        new = [notice for notice in phases[0].notices if notice not in analysis.notices]
+        ends = [notice for notice in new if notice.code is Code.TOO_FEW_TO_CALL]
         phases = [replace(phases[0], notices=one_each((*analysis.notices, *ends)))]
     phases = tuple(
         replace(phase, change_points=points)

@@ -25,17 +25,13 @@ from benchrigor.model import (
 from benchrigor.model.readings import readings_of
 from benchrigor.model.recorded import FILE
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.analysis_chain import Material, cut, look, report, selected
+from benchrigor.session.analysis_chain import Material, cut, leave_out_disturbed, look, report
 from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.metric_trace import is_single
 from benchrigor.session.schedule.series_of_pieces import by_piece, in_pieces
-from benchrigor.session.traces import (
-    calls_per_reading,
-    reading_groups,
-    weights_of,
-)
+from benchrigor.session.traces import calls_per_reading, reading_groups, weights_of
 from benchrigor.stats.changepoints.named_detector import detector_named
-from benchrigor.stats.series.undisturbed import joined
+from benchrigor.stats.series.undisturbed import join_groups
 from benchrigor.units import Quantity
 
 PIECE_NS = 10**9  # that each piece of a recording takes, whatever it took
@@ -97,7 +93,7 @@ class Recording(Material):
         return Round(plan=plan, elapsed_ns=elapsed_ns, facts=facts, **readings), stop
 
     def after(self, start: int) -> Recording | None:
-        """Return the readings from ``start`` on, counted as in `n`; None if there are none."""
+        """Return the readings from ``start`` on, counted as in `n`, or None."""
         if start >= self.n:
             return None
         rest = replace(self, disturbed=None, whole=None)
@@ -137,17 +133,14 @@ def record_of_readings(
     Rounds with weights give one reading each. The detector is that of the options unless one is
     given.
     """
-    series = [as_series(each, name=name) for each in rounds]
+    series = [as_series(round_, name=name) for round_ in rounds]
     options = replace(options, rounds="restarted" if len(series) > 1 else "continuous")
     made = []
-    for index, each in enumerate(series):
-        given: dict[str, Any] = {"unit_readings": {metric.name: each}}
+    for index, values in enumerate(series):
+        given: dict[str, Any] = {"unit_readings": {metric.name: values}}
         if weights is not None:
-            given = {
-                "readings": {metric.name: each[0]},
-                "weights": {metric.name: weights[index]},
-            }
-        plan = RoundPlan(index=index, readings=each.size)
+            given = {"readings": {metric.name: values[0]}, "weights": {metric.name: weights[index]}}
+        plan = RoundPlan(index=index, readings=values.size)
         made.append(Round(plan=plan, elapsed_ns=0, **given))
     return record_of_rounds(made, options, (metric,), name=name, detector=detector)
 
@@ -166,8 +159,8 @@ def record_of_rounds(
     subject = subject or {"kind": FILE}
     given: dict[str, Any] = {"detector": detector, "rules": rules, "recorded": True}
     engine = Engine(options, metrics, name=name, subject=subject, **given)
-    for each in rounds:
-        engine.replay(each)
+    for round_ in rounds:
+        engine.replay(round_)
     return engine.result()
 
 
@@ -198,22 +191,22 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     name = "" if analysis is None else analysis.metric.name
     rounds = record.counted_rounds
     metrics = () if analysis is None else (analysis.metric,)
-    weights = [weight for each in rounds for one in metrics for weight in weights_of(each, one)]
-    units = tuple(each.unit_readings[name] for each in rounds if name in each.unit_readings)
-    single = [each.readings[name] for each in rounds if name in each.readings]
-    # Where nothing restarted the rounds, their readings continue one series.
+    weights = [weight for round_ in rounds for one in metrics for weight in weights_of(round_, one)]
+    units = tuple(round_.unit_readings[name] for round_ in rounds if name in round_.unit_readings)
+    single = [round_.readings[name] for round_ in rounds if name in round_.readings]
+    # If nothing restarted the rounds, their readings continue one series.
     notices: tuple[Notice, ...] = ()
-    one_process = any(each.code is Code.THIS_PROCESS_ONLY for each in record.session_notices)
+    one_process = any(notice.code is Code.THIS_PROCESS_ONLY for notice in record.session_notices)
     left_out: tuple[int, ...] = ()
     if analysis is not None and analysis.kind is Kind.WORK:
         kind, left_out = Kind.WORK, analysis.left_out
-        pairs = [(each.plan.work, each.duration_s) for each in record.whole_rounds]
+        pairs = [(round_.plan.work, round_.duration_s) for round_ in record.whole_rounds]
         series = tuple(np.array(pairs).T.copy())
     elif analysis is None:
         raise InvalidInput(f"the run of {record.name} holds no readings")
     elif not (units or single):
         sentence = f"The run of {record.name} holds no readings of {name!r}."
-        raised = [each for each in analysis.notices if each.code is Code.NO_RAW_READINGS]
+        raised = [notice for notice in analysis.notices if notice.code is Code.NO_RAW_READINGS]
         raise NotEstimable([*raised, Notice.refusal(Code.NO_DATA, sentence)][0])
     elif not units:
         kind, series = Kind.READINGS, (np.asarray(single, dtype=np.float64),)
@@ -222,13 +215,13 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         if is_single(units):
             kind, series = Kind.READINGS, (np.concatenate(units),)
     elif record.options.pieces > 1:
-        whose = [each.plan.piece for each in rounds if name in each.unit_readings]
+        whose = [round_.plan.piece for round_ in rounds if name in round_.unit_readings]
         pieces = by_piece(whose, units, np.concatenate)
         kind, series, notices = in_pieces(pieces, record.options)
     else:
         kind, series = Kind.UNIT_READINGS, (np.concatenate(units),)
-    for each in series:
-        each.flags.writeable = False
+    for values in series:
+        values.flags.writeable = False
     recording = Recording(
         name=record.name,
         # The metric that is asked for is the one that must be satisfied.
@@ -242,21 +235,22 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         notices=notices,
     )
     # Of various work, the analysis says which rounds do not count.
-    return recording if kind is Kind.WORK else _undisturbed(recording, rounds)
+    return recording if kind is Kind.WORK else _leave_out_disturbed(recording, rounds)
 
 
-def _undisturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
+def _leave_out_disturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
     """Leave the disturbed readings out, as the session did."""
     if all(each.delays is None for each in rounds):
         return recording
     metric, kind = recording.metric, recording.kind
     groups, whose = [], []
-    for each in rounds:
-        if (values := readings_of(each, metric.name)).size:
-            groups.append(reading_groups(each, values, metric, kind))
-            whose.append(each.plan.index if kind is Kind.INVOCATIONS else each.plan.piece)
-    return selected(
-        recording, by_piece(whose, groups, joined) if recording.in_series else [joined(groups)]
+    for round_ in rounds:
+        if (values := readings_of(round_, metric.name)).size:
+            groups.append(reading_groups(round_, values, metric, kind))
+            whose.append(round_.plan.index if kind is Kind.INVOCATIONS else round_.plan.piece)
+    return leave_out_disturbed(
+        recording,
+        by_piece(whose, groups, join_groups) if recording.in_series else [join_groups(groups)],
     )
 
 

@@ -77,7 +77,7 @@ def replay(
     Notes
     -----
     At least 30 readings (or two rounds) after the stop show whether the interval holds: it does if
-    the interval of the difference between both estimates contains 0. Where it does only because
+    the interval of the difference between both estimates contains 0. If it does only because
     the later interval is more than twice as wide, nobody can tell: of intervals a third as wide as
     they should be, an exact later value contradicts 51%, one twice as wide 22% (one that is right,
     5%), and wider ones hardly more than the right ones. Later readings are not trimmed, so a step
@@ -104,7 +104,7 @@ def replay(
         confidence=recording.options.confidence if confidence is None else confidence,
         detector=recording.options.detector if detector is None else detector,
     )
-    rules = _checked(tuple(BUILT_IN) if judges is None else judges)
+    rules = _check(tuple(BUILT_IN) if judges is None else judges)
     return Replay(
         name=recording.name,
         n=recording.n,
@@ -114,11 +114,11 @@ def replay(
         target=options.target,
         confidence=options.confidence,
         unit=recording.metric.unit,
-        rulings=tuple(_replayed(*each, recording, options) for each in rules),
+        rulings=tuple(_replay(*rule, recording, options) for rule in rules),
     )
 
 
-def _checked(judges: object) -> list[tuple[str, object, Judge]]:
+def _check(judges: object) -> list[tuple[str, object, Judge]]:
     """Return name, rule and what applies it; a built-in rule is its name."""
     if isinstance(judges, str) or not isinstance(judges, Sequence) or not judges:
         raise InvalidInput(f"judges is {judges!r}, expected a sequence of at least one judge")
@@ -142,7 +142,7 @@ def _checked(judges: object) -> list[tuple[str, object, Judge]]:
     return rules
 
 
-def _replayed(
+def _replay(
     name: str, rule: object, judge: Judge, recording: Recording, options: Options
 ) -> Ruling:
     """Apply a rule, and compare its estimate with the readings after its stop."""

@@ -21,7 +21,7 @@ class Trace:
     kind: Kind
     first_check: int
     next_check: int
-    fewest: int  # units that may suffice where they take long
+    fewest: int  # units that may suffice if they take long
     second_check: int
     elapsed_s: float = 0.0  # of the rounds
     chunks: list[Floats] = field(default_factory=list)
@@ -113,4 +113,4 @@ class Trace:
 
 def is_single(rounds: Sequence[Floats]) -> bool:
     """Return whether there are rounds, and each gave one unit reading."""
-    return len(rounds) > 0 and all(each.size == 1 for each in rounds)
+    return len(rounds) > 0 and all(round_.size == 1 for round_ in rounds)

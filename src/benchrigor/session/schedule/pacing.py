@@ -11,7 +11,7 @@ from benchrigor.stats.estimators.variance_components import readings_per_invocat
 
 # Longest duration of a round: progress is shown and a stop request is obeyed that often.
 ROUND_S = 1.0
-# The round before may have been fast by chance: a round has at most so many times its readings.
+# The round before may have been fast by chance: a round has at most that many times its readings.
 _GROWTH = 10
 # No round has more, however fast they come by the clock of who measures: it is kept as a whole.
 _MOST_OF_A_ROUND = 1_000_000
@@ -50,7 +50,7 @@ def next_readings(pace: Pace, options: Options) -> int:
     """Return how many unit readings the next round should take.
 
     The first round of a continuous session takes one reading, to learn its cost. Later ones last
-    until the next analysis is due, but at most one second, and at most what is left of the
+    until the next analysis is due, but up to one second, and at most what is left of the
     budgets: no reading is planned that ends more than a tenth beyond the budget of time, or beyond
     the piece that it is of, if it can be helped. Rounds of a given size are limited
     by the budget of readings only, restarted ones also so that there is time for enough of them.
@@ -77,11 +77,11 @@ def next_readings(pace: Pace, options: Options) -> int:
 def _of_an_invocation(pace: Pace, options: Options) -> int:
     """Return the unit readings of a restarted round: what gives the narrowest interval in the time.
 
-    A start costs what rounds took beside their readings, and the readings that are cut.
+    A start costs what rounds took next to their readings, and the readings that are cut.
     """
     if not (pace.invocations and pace.busy_s):
         return pace.invocation
-    # Whoever tells rounds need not tell how long they took in the same clock.
+    # Whoever tells rounds need not say how long they took in the same clock.
     reading_s = min(pace.busy_s, pace.elapsed_s) / pace.readings
     if reading_s == 0.0:
         return pace.invocation
@@ -100,9 +100,6 @@ def _of_an_invocation(pace: Pace, options: Options) -> int:
         return min(pace.invocation, longest)
     cut = max(pace.readings / pace.invocations - pace.split.readings, 0.0)
     best = readings_per_invocation(
-        pace.split,
-        start_cost=start_s + cut * reading_s,
-        reading_cost=reading_s,
-        longest=longest,
+        pace.split, start_cost=start_s + cut * reading_s, reading_cost=reading_s, longest=longest
     )
     return min(max(math.ceil(cut + best), _LEAST_OF_AN_INVOCATION), longest)

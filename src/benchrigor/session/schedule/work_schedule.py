@@ -24,7 +24,7 @@ FEWEST_ROUNDS = (
 )
 PILOTS = 5  # long enough rounds that show which largest amount a set should have
 MOST_PILOTS = 30  # the most pilots: amounts chosen by the user may never be long enough
-FEWEST_COLD = 3  # from so many further rounds on, the first one, which may be cold, is left out
+FEWEST_COLD = 3  # from that many further rounds on, the first one, which may be cold, is left out
 SPAN = 5.0  # largest over smallest amount that must remain when rounds are left out
 # Longest over shortest duration wanted at least. If noise is proportional to duration, about this
 # factor gives the narrowest interval in a given time.
@@ -118,7 +118,7 @@ class WorkSchedule:
     of ``quick_rounds`` evenly spaced amounts takes ``quick_s``. The amounts of a set come in
     bisecting order (1/2, 1/4, 3/4, 1/8 of the range ...) or in random ``order``, so they do not
     rise with time. Further sets follow with about as much work. The same rounds and arguments give
-    the same amounts, so a resumed session continues alike.
+    the same amounts, so a resumed session continues in the same way.
 
     *Short rounds* do not count, up to the largest short amount for which most rounds, from the
     amount known before, were short: a slow first round does not end the growth. Rounds of larger
@@ -192,7 +192,7 @@ class WorkSchedule:
             self._replan(self._selection)
 
     def _replan(self, selection: _Selection) -> None:
-        """Plan a set anew after each pilot, and then once per set.
+        """Plan a set again after each pilot, and then once per set.
 
         Amounts that kept following the noise would bias the speed by 1%: fewer amounts would
         follow long rounds that were slow by chance, which so kept their weight.
@@ -307,7 +307,7 @@ class WorkSchedule:
                     f"Left out: {many(further, 'round')} of larger amounts that test the line."
                 )
                 notices.append(Notice.note(Code.FURTHER_ROUNDS, sentence, rounds=further))
-            notices += [*_small_work(selection, np.array(self._work)), *self._untried()]
+            notices += [*_small_work(selection, np.array(self._work)), *self._say_what_is_untried()]
             quick = self._quick_set(selection)
             if self._planned < quick.rounds and quick.seconds > 1.1 * self._quick_s:
                 whole, each = show_value(quick.seconds, "s"), show_value(quick.shortest, "s")
@@ -315,7 +315,7 @@ class WorkSchedule:
                 notices.append(Notice.note(Code.LONG_ROUNDS, sentence, rounds=quick.rounds))
         return tuple(notices)
 
-    def _untried(self) -> list[Notice]:
+    def _say_what_is_untried(self) -> list[Notice]:
         """Say what part of the range of amounts was tried, if it is small."""
         largest = max(self._work)
         if not self._is_bounded or largest >= _SMALL_PART * self._high:
@@ -424,7 +424,7 @@ class WorkSchedule:
         """Return the place of the next round in its set, from 0 to 1."""
         lap, index = divmod(self._planned, self._quick_rounds)
         rng = np.random.default_rng([self._seed, lap])
-        return float((shuffled if self._random else bisecting)(self._quick_rounds, rng)[index])
+        return float((shuffle if self._random else bisecting)(self._quick_rounds, rng)[index])
 
     def _amount(self, work: float) -> float:
         """Return an amount within the range, whole if it must be."""
@@ -473,7 +473,7 @@ def bisecting(n: int, rng: np.random.Generator) -> Floats:
     return _places(np.array(shares[:n]))
 
 
-def shuffled(n: int, rng: np.random.Generator) -> Floats:
+def shuffle(n: int, rng: np.random.Generator) -> Floats:
     """Return n places from 0 to 1, evenly spaced, in random order."""
     return _places(rng.random(n))
 

@@ -12,11 +12,11 @@ from benchrigor.model.checks import is_number, refuse
 from benchrigor.model.options import SHORTEST_PIECE_S
 from benchrigor.model.series import short
 from benchrigor.session.controller import check_seed, seed_of
-from benchrigor.session.measuring import measure, prepared
+from benchrigor.session.measuring import measure, prepare
 from benchrigor.session.turns.rotation import rotate
 from benchrigor.session.turns.run_records import RunRecords
 
-_PIECES = 6  # by default, and fewer where they would be shorter than this
+_PIECES = 6  # by default, and fewer if they would be shorter than this
 _FEWEST = 4
 _GOOD_S = 0.2
 
@@ -73,9 +73,9 @@ def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any)
     for index, (name, func) in enumerate(functions.items()):
         own = {"func": func, "name": name, "seed": seed_of(seed, index)}
         try:
-            runs[name] = prepared({**options, **own})
+            runs[name] = prepare({**options, **own})
         except InvalidInput as error:
-            problems += [f"{name}: {each}" for each in error.problems]
+            problems += [f"{name}: {problem}" for problem in error.problems]
     refuse(problems)
     return rotate(runs, seed=seed, over_s=options["over_s"])
 

@@ -69,7 +69,7 @@ def next_order(before: Sequence[str], rng: np.random.Generator) -> list[str]:
     """Draw the order of a turn, in which nobody comes sooner than half a turn after its last time.
 
     Two in a row would be one longer piece. Each place is open to whoever had one up to half a turn
-    behind it in the turn before.
+    after it in the turn before.
     """
     left, order = list(before), list[str]()
     for place in range(len(left)):

@@ -20,7 +20,7 @@ class RunRecords(Reported, dict[str, RunRecord]):
     def _line(self) -> str:
         analyses = {name: each.analysis() for name, each in self.items()}
         shown = (
-            f"{name} {'no number' if each is None else show_number(each, 'mean')}"
-            for name, each in analyses.items()
+            f"{name} {'no number' if analysis is None else show_number(analysis, 'mean')}"
+            for name, analysis in analyses.items()
         )
         return f"{many(len(self), 'run')}: {', '.join(shown)}" if self else "no runs"

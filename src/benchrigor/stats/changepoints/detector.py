@@ -79,7 +79,7 @@ def detect_changes(
     _check(level, MIN_SEGMENT if min_segment is None else min_segment, method)
     shortest = int(min_segment or MIN_SEGMENTS[method])
     if series.size < 2 * shortest or _repeats(series) == series.size:
-        return settle_ends(series, _unchanged(series.size, level), shortest)
+        return settle_ends(series, _no_changes(series.size, level), shortest)
     if method == "edm":
         indices = detect_by_medians(series, min_segment=shortest)
         return ChangePoints(indices=indices, n=series.size, level=None, inflation=1.0)
@@ -102,7 +102,7 @@ class ChangeDetector:
     Quantiles, variance inflation and penalty are those of the first n' of n readings, where n' is n
     without all but its five leading bits, and n itself below 4096. So the result depends on the
     readings alone, not on the batches in which they came, and is that of `detect_changes` where n'
-    = n. Only intervals that touch the end are searched anew.
+    = n. Only intervals that touch the end are searched again.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class ChangeDetector:
         return detect_changes(values, level=self._level, min_segment=self._min_segment)
 
     def append(self, values: npt.ArrayLike) -> None:
-        """Add readings, shape (m,); none of them where one is invalid (InvalidInput)."""
+        """Add readings, shape (m,); none of them if one is invalid (InvalidInput)."""
         more = as_series(values)
         n = self._n + more.size
         if n > self._readings.size:
@@ -145,7 +145,7 @@ class ChangeDetector:
         """Return the change points of all readings so far."""
         n = self._n
         if n < 2 * self._min_segment or self._repeated == n:
-            unchanged = _unchanged(n, self._level)
+            unchanged = _no_changes(n, self._level)
             return settle_ends(self._readings[:n], unchanged, self._min_segment)
         known = n if n < _SHORT else leading_bits(n, 5)
         if self._repeated >= known:
@@ -177,7 +177,7 @@ def _check(level: object, min_segment: object, method: object = "ranks") -> None
     )
 
 
-def _unchanged(n: int, level: float) -> ChangePoints:
+def _no_changes(n: int, level: float) -> ChangePoints:
     return ChangePoints(indices=(), n=n, level=float(level), inflation=1.0)
 
 

@@ -1,4 +1,4 @@
-"""Likelihood ratio of a split: how clearly the readings before it differ from those behind it.
+"""Likelihood ratio of a split: how clearly the readings before it differ from those after it.
 
 It is read off counts: how many of the first t readings reach each of a few thresholds, for any t,
 at constant cost.
@@ -28,7 +28,7 @@ def quantiles(rows: Floats, sample: int) -> Floats:
     """Return 16 ascending thresholds for each row, from about ``sample`` of its readings.
 
     They are readings above the least one, since rounding would decide on which side of an
-    interpolated quantile ties fall; where fewer are distinct the rest are infinite.
+    interpolated quantile ties fall; if fewer are distinct the rest are infinite.
     """
     ordered = np.sort(rows[:, :: -(-rows.shape[1] // sample)], axis=1)
     size = ordered.shape[1]
@@ -174,7 +174,7 @@ def _eigenvalue(share: Ratios, variance: Ratios, active: Ratios) -> Ratios:
 
     By the Rayleigh quotient of the standard deviations (exact for many even thresholds): the
     variance of the readings' codes over the sum of the variances. The active thresholds, 1 where
-    the others are 0, follow each other, behind those that nearly all readings reach.
+    the others are 0, follow each other, after those that nearly all readings reach.
     """
     shares = share * active
     total = shares @ _ONES

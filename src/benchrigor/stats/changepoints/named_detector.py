@@ -1,4 +1,4 @@
-"""Detectors that options name, beside the built-in one: the published method, and ruptures."""
+"""Detectors that options name, next to the built-in one: the published method, and ruptures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_POINTS = 2_048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedDetector:
-    """A detector with a name; a long series is averaged to at most 2048 means of neighbours."""
+    """A detector with a name; a long series is averaged to up to 2048 means of neighbours."""
 
     name: str
     search: Callable[[Any], ChangePoints]

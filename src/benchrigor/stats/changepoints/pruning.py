@@ -65,7 +65,9 @@ class Pruning:
             points = sorted([*points, *more])
         if len(points) < len(located):
             # Those that were dropped leave more readings to locate their neighbours by.
-            points = self._significant(self._locate(points, _beside_dropped(located, points)))
+            points = self._significant(
+                self._locate(points, _neighbours_of_dropped(located, points))
+            )
         return np.array([place for place, _ in points], dtype=np.int64)
 
     def _locate(self, points: list[_Point], only: set[_Point] | None = None) -> list[_Point]:
@@ -93,7 +95,7 @@ class Pruning:
                 )
                 for index, found in zip(some.tolist(), exact.tolist(), strict=True):
                     self._exact[new[index]] = found
-        stay = [] if only is None else [each for each in points if each not in only]
+        stay = [] if only is None else [point for point in points if point not in only]
         located = {self._exact[each]: each.tolerance for each in around}
         return sorted({**dict(stay), **located}.items())
 
@@ -130,7 +132,7 @@ class Pruning:
             dropped = least & (ratio <= self._criterion.penalty)
             if not dropped.any():
                 break
-            points = [each for each, out in zip(points, dropped, strict=True) if not out]
+            points = [point for point, out in zip(points, dropped, strict=True) if not out]
         return points
 
     def _between_neighbours(self, splits: list[tuple[int, int, int]]) -> Ratios:
@@ -178,7 +180,7 @@ class Pruning:
         return found
 
 
-def _beside_dropped(before: list[_Point], after: list[_Point]) -> set[_Point]:
+def _neighbours_of_dropped(before: list[_Point], after: list[_Point]) -> set[_Point]:
     """Return the points left of which a neighbour was dropped."""
     left = set(after)
     pairs = [*pairwise(before), *pairwise(before[::-1])]

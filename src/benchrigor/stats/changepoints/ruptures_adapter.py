@@ -54,7 +54,7 @@ class RupturesDetector(OneLine):
     ------
     InvalidInput
         When the estimator is none, or fitted, or takes no ``pen``; on a call, when the values are
-        invalid, or the estimator cannot cut so many.
+        invalid, or the estimator cannot cut that many.
 
     Notes
     -----
@@ -87,16 +87,16 @@ class RupturesDetector(OneLine):
     def __call__(self, values: npt.ArrayLike) -> ChangePoints:
         """Return the change points of readings, shape (n,)."""
         series = as_series(values)
-        readings = _standardised(series)
+        readings = _standardise(series)
         long_enough = series.size >= 2 * getattr(self.estimator, "min_size", 1)
         return ChangePoints(
-            indices=self._cut(readings) if long_enough and readings.any() else (),
+            indices=self._detect(readings) if long_enough and readings.any() else (),
             n=series.size,
             level=None,
             inflation=inflation_across(series),
         )
 
-    def _cut(self, readings: Floats) -> tuple[int, ...]:
+    def _detect(self, readings: Floats) -> tuple[int, ...]:
         n = readings.size
         pen = 3.0 * math.log(n) if self.pen is None else self.pen
         estimator = copy.deepcopy(self.estimator)
@@ -111,7 +111,7 @@ class RupturesDetector(OneLine):
         return tuple(end for end in ends if end != n)
 
 
-def _standardised(series: Floats) -> Floats:
+def _standardise(series: Floats) -> Floats:
     """Return the readings in standard deviations from their median; zeros if all are equal."""
     deviations: Floats = series - np.median(series)
     sizes = np.abs(deviations)

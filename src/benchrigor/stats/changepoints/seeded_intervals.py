@@ -28,8 +28,8 @@ class SeededIntervals:
         )
         shortest = max(-(-readings // scales.grid), _MIN_BLOCKS if scales.grid > 1 else 1)
         lengths = _lengths(shortest, 2 * scales.whole.n // scales.grid)
-        self._short = [each for each in lengths if each <= WINDOW // 2 and scales.local.count]
-        self._long = [each for each in lengths if each not in self._short]
+        self._short = [length for length in lengths if length <= WINDOW // 2 and scales.local.count]
+        self._long = [length for length in lengths if length not in self._short]
         self._blocks = 0
         self._windows = 0
         self._splits: Splits = np.zeros(0, dtype=SPLIT)
@@ -40,7 +40,7 @@ class SeededIntervals:
         if self._short and (scales.complete > self._windows or not self._blocks):
             self._search_windows()
         n = scales.whole.n
-        start, stop = _completed(self._long, self._blocks, n // scales.grid)
+        start, stop = _complete(self._long, self._blocks, n // scales.grid)
         last_start, last_stop = _touching_end(self._long, -(-n // scales.grid))
         lasting = np.arange(start.size + last_start.size) < start.size
         start, stop = np.concatenate((start, last_start)), np.concatenate((stop, last_stop))
@@ -54,7 +54,7 @@ class SeededIntervals:
     def _search_windows(self) -> None:
         """Search the short intervals around the middle of new windows, at first up to the end."""
         scales = self._scales
-        start, stop = _completed(self._short, 0, WINDOW)
+        start, stop = _complete(self._short, 0, WINDOW)
         middle = start + stop
         first = np.arange(self._windows, scales.complete)[:, np.newaxis]
         inner = (middle < WINDOW * 3 // 2) & ((middle >= WINDOW // 2) | (first == 0))
@@ -63,7 +63,7 @@ class SeededIntervals:
         start, stop = start[at], stop[at]
         if scales.local.count > scales.complete and not self._blocks:
             last = -(-scales.local.n // scales.grid) - scales.complete * (WINDOW // 2)
-            parts = (_completed(self._short, 0, last), _touching_end(self._short, last))
+            parts = (_complete(self._short, 0, last), _touching_end(self._short, last))
             begin, end = np.concatenate(parts, axis=1)
             outer = begin + end >= WINDOW // 2
             start = np.concatenate((start, begin[outer]))
@@ -80,7 +80,7 @@ class SeededIntervals:
         # Beside a split of ratio T the next of three splits has about T/4 or more.
         few = windows.best_splits(intervals, criterion, count=_SCREENING_SPLITS, step=grid)
         at = np.nonzero(few["ratio"] > _SCREENING_SHARE * criterion.penalty)[0]
-        hopeful = Intervals._make(each[at] for each in intervals)
+        hopeful = Intervals._make(interval[at] for interval in intervals)
         splits = windows.best_splits(hopeful, criterion, count=SPLITS, step=grid)
         significant = splits["ratio"] > criterion.penalty
         return splits[significant], at[significant]
@@ -96,8 +96,8 @@ def _lengths(shortest: int, longest: int) -> list[int]:
     return lengths
 
 
-def _completed(lengths: list[int], seen: int, blocks: int) -> tuple[Ints, Ints]:
-    """Return starts and stops of the intervals that end behind ``seen``, up to ``blocks``."""
+def _complete(lengths: list[int], seen: int, blocks: int) -> tuple[Ints, Ints]:
+    """Return starts and stops of the intervals that end after ``seen``, up to ``blocks``."""
     starts = [np.zeros(0, dtype=np.int64)]
     used = [each for each in lengths if each <= blocks]
     for length in used:

@@ -105,7 +105,7 @@ def _moved_to_gaps(series: Floats, points: Ints, min_segment: int) -> tuple[int,
 
 
 def _gaps(readings: Floats) -> Floats:
-    """Return for each place in a row how far all behind it lie above all before it."""
+    """Return for each place in a row how far all after it lie above all before it."""
     highest = np.maximum.accumulate(readings, axis=1)[:, :-1]
     lowest = np.minimum.accumulate(readings[:, ::-1], axis=1)[:, ::-1][:, 1:]
     gaps: Floats = lowest - highest

@@ -36,7 +36,7 @@ def settle_ends(series: Floats, points: ChangePoints, min_segment: int) -> Chang
     level whatever their autocorrelation: ``min_segment`` or more of them are a change point. Two
     are unsettled only if they are half as far from the rest as it spans: of n exchangeable readings
     the last two are the two greatest with the chance 2/(n(n-1)). One
-    near an end is taken back where it is placed closer to the end than ``min_segment``. Where a gap
+    near an end is taken back if it is placed closer to the end than ``min_segment``. Where a gap
     parts an end from all before it, it is the place.
     """
     late, places = _settle_end(series, list(points.indices), points, min_segment)

@@ -109,7 +109,7 @@ def _by_differences(rows: Floats, n: int) -> float:
 
 
 def _ranks(readings: Floats) -> npt.NDArray[np.float32]:
-    """Return ranks in at most 64 classes: coarser ones would look like white noise."""
+    """Return ranks in up to 64 classes: coarser ones would look like white noise."""
     knots = np.sort(readings, axis=None)
     knots = knots[np.linspace(0, knots.size - 1, min(_RANKS, knots.size)).astype(np.int64)]
     # Five times as fast as searchsorted, whose branches no processor foresees.

@@ -70,7 +70,7 @@ class Windows:
         at_once = max(1, _CHUNK // (THRESHOLDS * split.shape[0]))
         for at in range(0, intervals.start.size, at_once):
             some = slice(at, at + at_once)
-            window, begin, end = (each[some] for each in intervals)
+            window, begin, end = (interval[some] for interval in intervals)
             middle = split[:, some]
             places = np.concatenate((begin[np.newaxis], middle, end[np.newaxis]))
             reached = counts(places + window * self.hop)
@@ -106,7 +106,7 @@ class Scales:
         self.whole = Windows(self.grid)
         # Empty if the series is hardly longer than a window
         self.local = Windows(self.grid, WINDOW * self.grid)
-        self.complete = 0  # local windows; a shorter one may lie behind them
+        self.complete = 0  # local windows; a shorter one may lie after them
         self._thresholds = quantiles(series[np.newaxis], _SAMPLE_OF_SERIES)
         self._windowed = series.size >= 1.5 * WINDOW * self.grid
         self.extend(series)

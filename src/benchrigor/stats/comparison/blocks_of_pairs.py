@@ -1,4 +1,4 @@
-"""Baseline and candidate where no interval of their ratio can be estimated: blocks of pairs.
+"""Baseline and candidate if no interval of their ratio can be estimated: blocks of pairs.
 
 Both sides of a block were measured in turn, so that whatever the machine did meanwhile is in both.
 No distribution is assumed, only that a block is as often above the median of blocks as below it.
@@ -69,7 +69,7 @@ def blocks_of_pairs(
     Raises
     ------
     NotEstimable
-        The ``refusal`` of an interval, where there are too few blocks for the confidence, or
+        The ``refusal`` of an interval, if there are too few blocks for the confidence, or
         readings are not above 0.
     """
     q, n = policy.q, baseline.size

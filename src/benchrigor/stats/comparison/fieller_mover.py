@@ -52,8 +52,8 @@ class Contrast:
         """Return the contrast with either value in a unit of its own."""
         return replace(
             self,
-            baseline=_scaled(self.baseline, unit),
-            candidate=_scaled(self.candidate, candidate_unit),
+            baseline=_scale(self.baseline, unit),
+            candidate=_scale(self.candidate, candidate_unit),
         )
 
     def parts(self, weights: Weights, *, down: bool) -> tuple[float, float]:
@@ -187,7 +187,7 @@ def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> 
 
     The k >= 0 that solves A / (m + k) + B / (n + k) = shrink^2 (A / m + B / n), with A / m and
     B / n the squared errors that baseline and candidate contribute. The gain in degrees of freedom
-    is left out, so the answer is on the safe side. None where no error says how it shrinks, or
+    is left out, so the answer is on the safe side. None if no error says how it shrinks, or
     where it takes more than anyone can measure.
     """
     if shrink >= 1.0:
@@ -208,7 +208,7 @@ def further_units(contrast: Contrast, sizes: tuple[int, int], shrink: float) -> 
     return math.ceil(k * (1.0 - 1e-12))
 
 
-def _scaled(uncertain: UncertainValue, unit: float) -> UncertainValue:
+def _scale(uncertain: UncertainValue, unit: float) -> UncertainValue:
     value, below, above = uncertain.value / unit, uncertain.below / unit, uncertain.above / unit
     return replace(uncertain, value=value, below=below, above=above)
 

@@ -55,7 +55,7 @@ def compare_family(
     Parameters
     ----------
     pairs
-        Baseline and candidate by the name of what was measured, at least one; each as `compare`
+        Baseline and candidate by the name of the measured code, at least one; each as `compare`
         takes it.
     rate
         Expected share of false ones among the verdicts BETTER and WORSE, in (0, 1).
@@ -73,7 +73,7 @@ def compare_family(
     InvalidInput
         When there is no pair, or a pair or an argument is invalid; all at once.
     NotEstimable
-        When no pair allows a number; where only some do not, they are left out with a Notice.
+        When no pair allows a number; if only some do not, they are left out with a Notice.
 
     Notes
     -----
@@ -123,7 +123,7 @@ def family_of(
     """
     judged = [*comparisons.values(), *beside]
     adjusted = dict(zip(comparisons, _benjamini_hochberg(judged), strict=False))
-    verdicts = {name: each.verdict for name, each in comparisons.items()}
+    verdicts = {name: comparison.verdict for name, comparison in comparisons.items()}
     for name, verdict in verdicts.items():
         if verdict not in (Verdict.EQUIVALENT, Verdict.UNDECIDED) and adjusted[name] > rate:
             verdicts[name] = Verdict.UNDECIDED
@@ -265,9 +265,9 @@ def _compare_each(
             comparisons[name] = compare(*pair, **options)
         except InvalidInput as error:
             # The problem of an option stands once, not for each pair.
-            for each in error.problems:
-                own = each.startswith(_OF_A_PAIR)
-                problems[f"pairs[{name!r}]: {each}" if own else each] = None
+            for problem in error.problems:
+                own = problem.startswith(_OF_A_PAIR)
+                problems[f"pairs[{name!r}]: {problem}" if own else problem] = None
         except NotEstimable as error:
             notice = error.notice
             if isinstance(notice, Notice):
@@ -283,7 +283,7 @@ def _benjamini_hochberg(comparisons: Sequence[Comparison]) -> list[float]:
 
     Benjamini & Hochberg (1995), section 3.1. Not by `scipy.stats`, which takes a second to load.
     """
-    ps = np.array([each.p_beyond for each in comparisons])
+    ps = np.array([comparison.p_beyond for comparison in comparisons])
     order = np.argsort(ps)
     scaled = ps[order] * (ps.size / np.arange(1, ps.size + 1))
     adjusted = np.empty(ps.size)
@@ -294,9 +294,9 @@ def _benjamini_hochberg(comparisons: Sequence[Comparison]) -> list[float]:
 def _summarise(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, tuple[Notice, ...]]:
     """Return the geometric mean of the ratios, and what is left out of it."""
     ratios = {
-        name: each.ratio
-        for name, each in comparisons.items()
-        if each.ratio is not None and each.ratio.value > 0.0
+        name: comparison.ratio
+        for name, comparison in comparisons.items()
+        if comparison.ratio is not None and comparison.ratio.value > 0.0
     }
     kept = list(ratios.values())
     left_out = [name for name in comparisons if name not in ratios]
@@ -306,11 +306,11 @@ def _summarise(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, 
         notices = (Notice.warning(Code.NO_RATIO, sentence, members=len(left_out)),)
     if not kept:
         return None, notices
-    errors = [(each.standard_error or 0.0) / each.value for each in kept]
-    freedom = satterthwaite(errors, [each.degrees_of_freedom or math.inf for each in kept])
+    errors = [(ratio.standard_error or 0.0) / ratio.value for ratio in kept]
+    freedom = satterthwaite(errors, [ratio.degrees_of_freedom or math.inf for ratio in kept])
     error = math.hypot(*errors) / len(kept)
     log = t_interval(
-        float(np.mean(np.log([each.value for each in kept]))),
+        float(np.mean(np.log([ratio.value for ratio in kept]))),
         StandardError(error, freedom),
         kept[0].confidence,
         n=len(kept),

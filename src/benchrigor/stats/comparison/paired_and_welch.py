@@ -60,7 +60,7 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
         name
         for name, sample, estimate in (("baseline", baseline, one), ("candidate", candidate, two))
         if (unit_of(sample) in ("reading", "piece") and AT_QUIET_PACE not in estimate.method)
-        or Code.THIS_PROCESS_ONLY in {each.code for each in estimate.notices}
+        or Code.THIS_PROCESS_ONLY in {notice.code for notice in estimate.notices}
     ]
     return Basis(
         baseline=one,
@@ -71,7 +71,7 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
         unit=units.pop() if len(units) == 1 and "run" not in units else None,
         n=one.n + two.n,
         n_effective=one.n_effective + two.n_effective,
-        notices=(*_processes(single), *_merged(one.notices, two.notices)),
+        notices=(*_processes(single), *_merge(one.notices, two.notices)),
     )
 
 
@@ -80,16 +80,16 @@ def paired_invocations(
 ) -> Basis:
     """Contrast invocations that were run in pairs; a pair counts if both have a value."""
     estimations = [estimate_sample(each, policy) for each in (baseline, candidate)]
-    values = zip(*(each.values for each in estimations), strict=True)
+    values = zip(*(estimation.values for estimation in estimations), strict=True)
     kept = np.array([pair for pair in values if None not in pair], dtype=np.float64).reshape(-1, 2)
     basis = _levels(kept[:, 0], kept[:, 1], policy.confidence, ())
     one, two = (
-        replace(combine_values(side.tolist(), policy.confidence), notices=each.notices)
-        for side, each in zip(kept.T, estimations, strict=True)
+        replace(combine_values(side.tolist(), policy.confidence), notices=estimation.notices)
+        for side, estimation in zip(kept.T, estimations, strict=True)
     )
     # Only constant differences matter, not constant values of either sample.
-    weak = [each for each in _merged(one.notices, two.notices) if each.code is not Code.CONSTANT]
-    constant = [each for each in basis.notices if each.code is Code.CONSTANT]
+    weak = [each for each in _merge(one.notices, two.notices) if each.code is not Code.CONSTANT]
+    constant = [notice for notice in basis.notices if notice.code is Code.CONSTANT]
     return replace(basis, baseline=one, candidate=two, notices=(*weak, *constant))
 
 
@@ -102,11 +102,11 @@ def paired_readings(
         basis = _levels(baseline, candidate, confidence, transients)
     else:
         one, two = (
-            quantile_of(each, policy.q, confidence, transients=transients) for each in series
+            quantile_of(values, policy.q, confidence, transients=transients) for values in series
         )
         below = [
-            (each <= estimate.value).astype(np.float64)
-            for each, estimate in zip(series, (one, two), strict=True)
+            (values <= estimate.value).astype(np.float64)
+            for values, estimate in zip(series, (one, two), strict=True)
         ]
         contrast = replace(
             _contrast(one, two, symmetric=False), correlation=_correlation(below, transients)
@@ -120,7 +120,7 @@ def paired_readings(
             unit="pair",
             n=one.n,
             n_effective=min(one.n_effective, two.n_effective),
-            notices=_merged(one.notices, two.notices),
+            notices=_merge(one.notices, two.notices),
         )
     only = _holds_for("The pairs are from one run", "this run only")
     return replace(basis, notices=(only, *basis.notices))
@@ -143,11 +143,11 @@ def _levels(
         units = 1.0, 1.0
     apart = candidate / units[1] - baseline / units[0]
     series = (baseline, candidate, apart, candidate - baseline)
-    fits = [fit_level(each, transients=transients) for each in series]
-    # All levels are made alike, so that the ratio is that of the levels.
-    if any(not each.transients and each.standard_error > 0.0 for each in fits):
-        fits = [fit_level(each) for each in series]
-    first, second, _, shift = (estimate_level(each, confidence) for each in fits)
+    fits = [fit_level(values, transients=transients) for values in series]
+    # All levels are made in the same way, so that the ratio is that of the levels.
+    if any(not fit.transients and fit.standard_error > 0.0 for fit in fits):
+        fits = [fit_level(values) for values in series]
+    first, second, _, shift = (estimate_level(fit, confidence) for fit in fits)
     return Basis(
         baseline=first,
         candidate=second,
@@ -157,7 +157,7 @@ def _levels(
         unit="pair",
         n=baseline.size,
         n_effective=fits[2].n_effective,
-        notices=_prefixed("Differences", shift.notices),
+        notices=_prefix("Differences", shift.notices),
         pairs=(baseline, candidate),
     )
 
@@ -201,7 +201,7 @@ def _correlation(shares: list[Floats], transients: tuple[float, ...]) -> float:
 
     The difference of two shares, each divided by its error, has variance 2 - 2 rho.
     """
-    errors = [fit_level(each, transients=transients).standard_error for each in shares]
+    errors = [fit_level(share, transients=transients).standard_error for share in shares]
     if min(errors) == 0.0:
         return 0.0
     difference = fit_level(shares[1] / errors[1] - shares[0] / errors[0], transients=transients)
@@ -222,19 +222,19 @@ def _holds_for(who: str, which: str) -> Notice:
     return Notice.warning(Code.THIS_PROCESS_ONLY, f"{who}: the verdict holds for {which}.")
 
 
-def _merged(baseline: tuple[Notice, ...], candidate: tuple[Notice, ...]) -> tuple[Notice, ...]:
-    """Join the notices of both; name the sample where only one of them has a notice."""
+def _merge(baseline: tuple[Notice, ...], candidate: tuple[Notice, ...]) -> tuple[Notice, ...]:
+    """Join the notices of both; name the sample if only one of them has a notice."""
     one, two = (
-        [each for each in notices if each.code is not Code.THIS_PROCESS_ONLY]
+        [notice for notice in notices if notice.code is not Code.THIS_PROCESS_ONLY]
         for notices in (baseline, candidate)
     )
     both = [each for each in one if each in two]
     return (
         *both,
-        *_prefixed("Baseline", (each for each in one if each not in both)),
-        *_prefixed("Candidate", (each for each in two if each not in both)),
+        *_prefix("Baseline", (each for each in one if each not in both)),
+        *_prefix("Candidate", (each for each in two if each not in both)),
     )
 
 
-def _prefixed(name: str, notices: Iterable[Notice]) -> tuple[Notice, ...]:
-    return tuple(replace(each, sentence=f"{name}: {each.sentence}") for each in notices)
+def _prefix(name: str, notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    return tuple(replace(notice, sentence=f"{name}: {notice.sentence}") for notice in notices)

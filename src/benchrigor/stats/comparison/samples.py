@@ -68,13 +68,13 @@ def check_margin(margin: Any) -> float:
 def are_shares(*samples: Sample) -> bool:
     """Return whether all readings are outcomes, 0 or 1, and both occur; estimates hold none."""
     series = _series_of(samples)
-    extremes = {float(end(each)) for each in series for end in (np.min, np.max)}
+    extremes = {float(end(values)) for values in series for end in (np.min, np.max)}
     return extremes == {0.0, 1.0} and all(map(are_outcomes, series))
 
 
 def are_positive(*samples: Sample) -> bool:
     """Return whether no reading, and no value of an estimate, is below 0."""
-    values = [each.value for each in samples if isinstance(each, Estimate)]
+    values = [sample.value for sample in samples if isinstance(sample, Estimate)]
     return min([*values, *(float(each.min()) for each in _series_of(samples))]) >= 0.0
 
 
@@ -87,8 +87,8 @@ def refuse_zeros(*samples: tuple[str, Sample]) -> None:
         return
     for name, sample in samples:
         series = _series_of((sample,))
-        if series and not any(each.any() for each in series):
-            refusal = all_zero(sum(each.size for each in series))
+        if series and not any(values.any() for values in series):
+            refusal = all_zero(sum(values.size for values in series))
             raise NotEstimable(replace(refusal, sentence=f"{name}: {refusal.sentence}"))
 
 

@@ -28,7 +28,7 @@ class StablePairs:
     start: int
     stop: int
     measured: slice
-    transients: tuple[float, ...] = ()  # time constants fitted beside the levels
+    transients: tuple[float, ...] = ()  # time constants fitted along with the levels
     notices: tuple[Notice, ...] = ()
 
 
@@ -93,7 +93,7 @@ def _stable_in_both(baseline: Floats, candidate: Floats, policy: Policy) -> Stab
 
 
 def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs | None:
-    """Find pairs whose ratio is stable, though both series may move alike."""
+    """Find pairs whose ratio is stable, though both series may move together."""
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
     phase = measured_phase(candidate / baseline, confidence)

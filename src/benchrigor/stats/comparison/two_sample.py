@@ -91,7 +91,7 @@ def compare(
     margin
         Relative change that does not matter, at least 0; 0 for the classical test.
     direction
-        Which way is better: "lower" or "higher"; None where that is not known.
+        Which way is better: "lower" or "higher"; None if that is not known.
     paired
         The i-th reading (or invocation) of the baseline was taken next to the i-th of the
         candidate: drift that both have in common cancels.
@@ -152,7 +152,7 @@ def compare_samples(
     positive: bool | None = None,
     detector: Callable[[Floats], ChangePoints] | None = None,
 ) -> Comparison:
-    """Compare as `compare` does; ``positive`` is None if only the numbers tell whether they are."""
+    """Compare as `compare` does; ``positive`` is None if only the numbers say whether they are."""
     problems: list[str] = []
     first = attempt(problems, read_sample, baseline, "baseline")
     second = attempt(problems, read_sample, candidate, "candidate")
@@ -185,7 +185,7 @@ def compare_samples(
         pairs = np.asarray(first), np.asarray(second)
         _check_ratios(*pairs)
         return compare_pairs(*pairs, question, positive=positive)[0]
-    return _concluded(basis, question, positive=positive)
+    return _conclude(basis, question, positive=positive)
 
 
 def _check_ratios(baseline: Floats, candidate: Floats) -> None:
@@ -214,10 +214,10 @@ def compare_pairs(
     short = short_run(baseline.size, "pairs") if policy.trim else ()
     basis = replace(basis, notices=one_each((*basis.notices, *pairs.notices, *short)))
     positive = positive and min(float(one.min()), float(two.min())) >= 0.0
-    return _concluded(basis, question, positive=positive), pairs
+    return _conclude(basis, question, positive=positive), pairs
 
 
-def _concluded(basis: Basis, question: Question, *, positive: bool) -> Comparison:
+def _conclude(basis: Basis, question: Question, *, positive: bool) -> Comparison:
     size, confidence = (basis.n, basis.n_effective), question.policy.confidence
     contrast, (of_difference, of_ratio) = basis.contrast, basis.methods
     difference = difference_of(basis.difference, confidence, size, of_difference)
@@ -229,7 +229,7 @@ def _concluded(basis: Basis, question: Question, *, positive: bool) -> Compariso
     # A time of 0 is not a measurement, on either side; a share may be 0.
     levels = {"candidate": basis.candidate, "baseline": basis.baseline}
     is_time = positive and not question.policy.share
-    missing = [name for name, each in levels.items() if is_time and each.value <= 0.0]
+    missing = [name for name, level in levels.items() if is_time and level.value <= 0.0]
     if missing:
         ratio = None
     notices, chance = basis.notices, 1.0 if missing else p_value_at(contrast, 1.0)
@@ -247,7 +247,7 @@ def _concluded(basis: Basis, question: Question, *, positive: bool) -> Compariso
         chance = max(chance, beyond)
     else:
         verdict = _verdict(ratio, question)
-        required = _required(basis, ratio, question.margin)
+        required = _needed_readings(basis, ratio, question.margin)
         beyond = _beyond(partial(p_value_at, contrast), ratio, question.margin)
     return Comparison(
         statistic=question.statistic,
@@ -317,7 +317,7 @@ def _beyond(p_value: Callable[[float], float], ratio: Estimate, margin: float) -
     return 1.0 if least <= ratio.value <= most else p_value(most if ratio.value > most else least)
 
 
-def _required(basis: Basis, ratio: Estimate, margin: float) -> int | None:
+def _needed_readings(basis: Basis, ratio: Estimate, margin: float) -> int | None:
     if margin == 0.0 or basis.unit is None:
         return None
     if ratio.half_width <= margin / 2.0:

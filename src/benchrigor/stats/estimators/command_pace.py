@@ -42,7 +42,7 @@ class Invocations:
     wall, cpu, waited
         Wall time, processor time and measured delay of each command, shape (n,).
     switches
-        How often each gave a processor up by itself; infinite where that is not known.
+        How often each gave a processor up by itself; infinite if that is not known.
     starts
         Of the reference the same by kind: wall time, processor time, and what is left of the wall
         time without processor time and delay, each of shape (k,).
@@ -50,7 +50,7 @@ class Invocations:
         How many commands had ended before each of these, shape (k,).
     together
         How much longer the threads of each command waited than one of them at a time, shape (n,);
-        None where that is not known.
+        None if that is not known.
     """
 
     wall: Floats

@@ -70,7 +70,7 @@ from benchrigor.stats.series.wall_time_blocks import BLOCKS, block_starts, fit_b
 INVOCATION_MEANS = "invocation means"
 MIN_INVOCATIONS = 10  # below so many invocations a rare memory layout or code path is easily missed
 PIECE_MEANS = "piece means"
-MIN_PIECES = 4  # below so many pieces the interval is very wide
+MIN_PIECES = 4  # below that many pieces the interval is very wide
 _SEVERAL = (Kind.INVOCATIONS, Kind.PIECES)  # of several series
 
 
@@ -87,7 +87,7 @@ class Policy:
     autocorrelation_limit: float = 0.1  # of neighbouring subsessions
     harmonic: bool = False  # the reciprocal of the mean of reciprocals
     share: bool = False  # readings are outcomes, 0 or 1, or shares of trials
-    higher: bool = False  # readings are higher where the machine is faster
+    higher: bool = False  # readings are higher if the machine is faster
     batch: int = 1  # calls that each reading averages
     detector: Callable[[Floats], ChangePoints] | None = None  # None for the built-in one
 
@@ -97,7 +97,7 @@ class Policy:
         return measured_phase(series, self.confidence, points)
 
     def transients(self, series: int) -> tuple[float, ...]:
-        """Return the time constants of the transients fitted beside the level of each series.
+        """Return the time constants of the transients fitted along with the level of each series.
 
         Several invocations show their cool-down together; a single one may end in an unseen one.
         Single readings have no warm-up, and what was not looked for is taken as it is.
@@ -130,7 +130,7 @@ class Estimation:
     def estimate_or_raise(self) -> Estimate:
         """Return the estimate, or raise NotEstimable with the last refusal."""
         if self.estimate is None:
-            refusals = [each for each in self.notices if each.severity is Severity.REFUSAL]
+            refusals = [notice for notice in self.notices if notice.severity is Severity.REFUSAL]
             raise NotEstimable(refusals[-1])
         return self.estimate
 
@@ -150,7 +150,7 @@ def estimate(
         return Estimation(notices=(moving,))
     if phases is None:
         phases = trim(series, policy) if policy.trim else ()
-    policy = adapted(policy, phases)
+    policy = adapt(policy, phases)
     kept_weights = None if weights is None else keep((weights,), phases)[0]
     estimation = estimate_kept(keep(series, phases), policy, kept_weights)
     notices = _once((*_phase_notices(phases), *estimation.notices))
@@ -159,10 +159,10 @@ def estimate(
         notices = (*rejected_notices(rejected, count), *notices)
     if estimation.estimate is not None and looked_for and policy.kind is Kind.UNIT_READINGS:
         notices += short_run(series[0].size)
-    return replace(_noted(estimation, one_each(notices)), phases=tuple(phases))
+    return replace(_add_notices(estimation, one_each(notices)), phases=tuple(phases))
 
 
-def _noted(estimation: Estimation, notices: tuple[Notice, ...]) -> Estimation:
+def _add_notices(estimation: Estimation, notices: tuple[Notice, ...]) -> Estimation:
     """Put the notices on the estimation and on its estimate."""
     estimate = estimation.estimate and replace(estimation.estimate, notices=notices)
     return replace(estimation, estimate=estimate, notices=notices)
@@ -171,8 +171,8 @@ def _noted(estimation: Estimation, notices: tuple[Notice, ...]) -> Estimation:
 def _once(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     """Keep the first Notice of each code."""
     first: dict[Code, Notice] = {}
-    for each in notices:
-        first.setdefault(each.code, each)
+    for notice in notices:
+        first.setdefault(notice.code, notice)
     return tuple(first.values())
 
 
@@ -181,7 +181,7 @@ def trim(
 ) -> tuple[StablePhase, ...]:
     """Cut each series as asked, or find its stable phase; none if there are too few readings."""
     if not isinstance(policy.trim, bool):
-        return tuple(phase_by_shares(each, policy.trim) for each in series)
+        return tuple(phase_by_shares(values, policy.trim) for values in series)
     if policy.kind is Kind.INVOCATIONS:
         if policy.detector is not None:
             return tuple(map(policy.phase, series))
@@ -221,9 +221,9 @@ def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase,
     return trim(series, policy)
 
 
-def adapted(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
-    """Return the policy that the phases ask for: no transients beside slow noise, or blocks."""
-    reasons = {each.reason for each in phases if policy.kind is not Kind.PIECES}
+def adapt(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
+    """Return the policy that the phases ask for: no transients along with slow noise, or blocks."""
+    reasons = {phase.reason for phase in phases if policy.kind is not Kind.PIECES}
     if PhaseReason.SLOW_NOISE in reasons:
         policy = replace(policy, trim=False)
     return replace(policy, method=BLOCKS) if PhaseReason.CHANGING_PACE in reasons else policy
@@ -234,8 +234,8 @@ def keep(series: Sequence[Floats], phases: Sequence[StablePhase]) -> tuple[Float
     if not phases:
         return tuple(series)
     return tuple(
-        None if phase.start is None else trimmed(each, phase)
-        for each, phase in zip(series, phases, strict=True)
+        None if phase.start is None else trimmed(values, phase)
+        for values, phase in zip(series, phases, strict=True)
     )
 
 
@@ -261,8 +261,8 @@ def estimate_kept(
         )
     notices = estimation.notices
     if estimation.estimate is not None and policy.q is not None and policy.batch > 1:
-        notices = (*notices, batched(policy.batch))
-    return replace(_noted(estimation, notices), kept=tuple(kept))
+        notices = (*notices, warn_of_batches(policy.batch))
+    return replace(_add_notices(estimation, notices), kept=tuple(kept))
 
 
 def _combined(kept: Sequence[Floats | None], policy: Policy, weights: Floats | None) -> Estimation:
@@ -291,7 +291,7 @@ def _of_series(series: Floats, policy: Policy, weights: Floats | None) -> Estima
             fits = (_fit(series, policy, transients),)
             level = estimate_level(fits[0], confidence)
             values = 1.0 / series if policy.harmonic else series
-            estimate = _inverted(_among(level, values, policy), policy)
+            estimate = _invert(_among(level, values, policy), policy)
     except NotEstimable as error:
         return Estimation(fits=fits, notices=(notice_of(error),))
     return Estimation(estimate=estimate, fits=fits, notices=estimate.notices)
@@ -326,7 +326,7 @@ def _fit(series: Floats, policy: Policy, transients: tuple[float, ...]) -> Level
 _fit_round = remembered(_fit)
 
 
-def _inverted(estimate: Estimate, policy: Policy) -> Estimate:
+def _invert(estimate: Estimate, policy: Policy) -> Estimate:
     return reciprocal(estimate) if policy.harmonic else estimate
 
 
@@ -395,19 +395,15 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
     if not estimation.fits:
         raise NotEstimable(too_few(1, MIN_FOR_VARIANCE))
     level = _among(estimate_level(estimation.fits[0], confidence), counted[0][0], policy)
-    return _inverted(_of_one(level), policy)
+    return _invert(_of_one(level), policy)
 
 
 def combine_values(
-    values: Sequence[float],
-    confidence: float,
-    unit: str = "invocation",
-    *,
-    harmonic: bool = False,
+    values: Sequence[float], confidence: float, unit: str = "invocation", *, harmonic: bool = False
 ) -> Estimate:
     """Estimate the mean over two or more invocations, or pieces, from one value of each.
 
-    Where it is ``harmonic``, the values are reciprocals, and so is the estimate of theirs.
+    If it is ``harmonic``, the values are reciprocals, and so is the estimate of theirs.
 
     Student's t holds at 95 % also for values of unequal variance (Ibragimov & Müller 2010), as
     pieces have of which one was on a busier machine. The interval of values that are not negative
@@ -462,7 +458,7 @@ def few_pieces(told: int, of: int) -> Notice:
 
 
 def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:
-    """Say how many invocations do not count; where none does, the refusal of their phases tells."""
+    """Say how many invocations do not count; if none does, the refusal of their phases tells."""
     if rejected in {0, total}:
         return ()
     sentence = f"{rejected} of {total} rounds have no stable phase and do not count."
@@ -480,7 +476,7 @@ def _thin_tail(shortest: int, q: float, unit: str) -> Iterator[Notice]:
         yield Notice.warning(Code.FEW_IN_TAIL, sentence, n=shortest, in_tail=in_tail, wanted=wanted)
 
 
-def batched(calls: int) -> Notice:
+def warn_of_batches(calls: int) -> Notice:
     """Warn of quantiles of averages."""
     sentence = (
         f"Each reading averages {calls} calls: quantiles of averages lie nearer to the mean than "

@@ -18,7 +18,7 @@ import numpy as np
 from benchrigor.model import Estimate, Floats, Pace, QuietPace
 from benchrigor.model.pace import COMMAND_REST, reference_s
 from benchrigor.stats.estimators.pace import AT_FULL_PACE, SENSITIVITY, is_unlike
-from benchrigor.stats.series.interval import scaled, student_t
+from benchrigor.stats.series.interval import scale, student_t
 
 AT_QUIET_PACE = "at quiet pace"
 FEWEST_QUIET_RUNS = 5
@@ -43,7 +43,7 @@ def quiet_of_runs(medians: Mapping[str, Sequence[float]]) -> QuietPace | None:
     >>> quiet_of_runs({"interpreter": [4.0e-6, 4.1e-6, 4.2e-6, 4.0e-6, 4.6e-6]}).seconds
     {'interpreter': 4.1e-06}
     """
-    enough = {kind: each for kind, each in medians.items() if len(each) >= FEWEST_QUIET_RUNS}
+    enough = {kind: median for kind, median in medians.items() if len(median) >= FEWEST_QUIET_RUNS}
     if not enough:
         return None
     paced = [each for kind, each in enough.items() if kind != COMMAND_REST]
@@ -58,16 +58,16 @@ def quiet_of_runs(medians: Mapping[str, Sequence[float]]) -> QuietPace | None:
 def quiet_of_references(
     times: Mapping[str, Floats], full_s: Mapping[str, float], *, delay: float
 ) -> QuietPace:
-    """Return what a run's own references, beside undisturbed readings, show of the quiet pace.
+    """Return what a run's own references, next to undisturbed readings, show of the quiet pace.
 
     Of a quiet run it is their median. Of a busy one, whose median follows its neighbours, it is the
     usual distance above full pace, if its median is not nearer.
     """
-    medians = {kind: float(np.median(each)) for kind, each in times.items()}
+    medians = {kind: float(np.median(time)) for kind, time in times.items()}
     if is_quiet(medians, full_s, delay=delay):
         return QuietPace(seconds=medians, sd=SD_OF_QUIET_RUN)
     above = math.exp(ABOVE_FULL)
-    nearer = {kind: min(each, above * full_s[kind]) for kind, each in medians.items()}
+    nearer = {kind: min(median, above * full_s[kind]) for kind, median in medians.items()}
     return QuietPace(seconds=nearer, sd=ABOVE_FULL_SD)
 
 
@@ -95,7 +95,7 @@ def at_quiet(figure: Estimate, pace: Pace, quiet: QuietPace) -> Estimate:
     if pace.quiet is None:
         return figure
     ratio = _seconds(quiet, pace) / _seconds(pace.quiet, pace)
-    return scaled(figure, ratio**pace.sensitivity)
+    return scale(figure, ratio**pace.sensitivity)
 
 
 def _seconds(quiet: QuietPace, pace: Pace) -> float:
@@ -109,7 +109,7 @@ def from_full_pace(figure: Estimate, pace: Pace, quiet: QuietPace, *, is_speed: 
     Only the share of it moves during which a processor worked.
     """
     slower = (_seconds(quiet, pace) / reference_s(pace.full_s)) ** (SENSITIVITY * pace.busy)
-    moved = scaled(figure, 1.0 / slower if is_speed else slower)
+    moved = scale(figure, 1.0 / slower if is_speed else slower)
     return replace(moved, method=figure.method.replace(AT_FULL_PACE, AT_QUIET_PACE))
 
 
@@ -120,7 +120,7 @@ def between_runs(quiet: QuietPace, *, processes: bool) -> float:
 
 
 def with_doubt(pace: Pace) -> Pace:
-    """Return a pace with twice the component between runs where the reference does not fit."""
+    """Return a pace with twice the component between runs if the reference does not fit."""
     return replace(pace, between=2.0 * pace.between) if is_unlike(pace) else pace
 
 
@@ -191,7 +191,7 @@ def spread_of(groups: Iterable[Sequence[Told]]) -> tuple[float, float]:
 def widening(spread: tuple[float, float] = (0.0, 0.0)) -> float:
     """Return the factor of standard errors, from the assumption and the spread of stored runs.
 
-    The posterior of a scale with a scaled inverse chi-squared prior: where all own variances are
+    The posterior of a scale with a scaled inverse chi-squared prior: if all own variances are
     the one assumed, its square is (5 s0^2 + sum nu s^2) / (5 + sum nu) over s0^2.
     """
     squares, freedom = spread

@@ -46,12 +46,12 @@ def estimate_mean(
     Returns
     -------
     Estimate
-        In the unit of the readings; the interval is asymmetric where the readings are skewed.
+        In the unit of the readings; the interval is asymmetric if the readings are skewed.
 
     Raises
     ------
     InvalidInput
-        When the values are no readings or an argument is out of range.
+        When the values are not readings or an argument is out of range.
     NotEstimable
         With fewer than two readings, without a stable phase when ``trim`` is set, or where no
         merging decorrelates the readings.
@@ -118,7 +118,7 @@ def estimate_quantile(
     Raises
     ------
     InvalidInput
-        When the values are no readings or an argument is out of range.
+        When the values are not readings or an argument is out of range.
     NotEstimable
         With fewer than two readings, without a stable phase when ``trim`` is set, or when fewer
         than five effective readings lie in the tail (more where the confidence asks for it).
@@ -162,12 +162,12 @@ def estimate_invocations(
     ----------
     invocations
         One series of readings per invocation, each of shape (n_i,); one reading is enough. All
-        weigh alike.
+        weigh equally.
     confidence
         Nominal coverage, in (0, 1).
     trim
         Cut the warm-up and cool-down that the invocations have in common, and fit transients
-        beside each level. An invocation that is not longer than the cut does not count.
+        next to each level. An invocation that is not longer than the cut does not count.
     detector
         What finds the stable phase, by its name; see `benchrigor.model.Options`. All but "ranks"
         cut each invocation by itself.
@@ -189,7 +189,7 @@ def estimate_invocations(
     Notes
     -----
     Source: Kalibera & Jones 2013 (repeat where the variance arises). Transients widen the interval
-    by a quarter where all variance lies within invocations, and hardly at all where it lies
+    by a quarter if all variance lies within invocations, and hardly at all where it lies
     between them; they remove the bias of slow warm-ups.
 
     Examples

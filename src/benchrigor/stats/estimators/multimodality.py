@@ -174,7 +174,7 @@ def _borders(points: Points, level: float) -> list[int]:
 
 
 def _border(points: Points, start: int, stop: int, level: float) -> int | None:
-    """Return the first point behind the clearest valley of a range of points, or None."""
+    """Return the first point after the clearest valley of a range of points, or None."""
     least = MIN_SHARE * points.values.size
     for valley in _valleys(points, start, stop, level):
         border = _deepest(points.values, valley.inside)
@@ -211,7 +211,7 @@ def _valleys(points: Points, start: int, stop: int, level: float) -> list[_Valle
         middle = own.starts + own.count / 2.0
         inner = (middle - start >= least) & (stop - middle >= least)
         found.append(_valley(own, ladder[: index + 1], inner, chance))
-    return sorted((each for each in found if each), key=lambda each: -each.margin)
+    return sorted((split for split in found if split), key=lambda each: -each.margin)
 
 
 def lay_blocks(points: Points, start: int, stop: int, count: int) -> Blocks:

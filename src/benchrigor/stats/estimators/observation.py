@@ -55,10 +55,10 @@ def observe(
 
 def _levels(series: Floats, phases: Sequence[StablePhase]) -> tuple[Mode, ...]:
     """Return the levels of the phases, like ones joined; of a single level, its modes."""
-    cut = [each for stable in phases for each in stable.phases]
-    levels = [Mode(value=each.median, share=each.n / series.size) for each in cut]
+    cut = [phase for stable in phases for phase in stable.phases]
+    levels = [Mode(value=part.median, share=part.n / series.size) for part in cut]
     found = merge_near_modes(tuple(sorted(levels, key=lambda each: each.value)))
-    if len(found) < 2 or sum(each.n for each in cut) != series.size:
+    if len(found) < 2 or sum(part.n for part in cut) != series.size:
         found = merge_near_modes(find_modes(series, _SEVERAL))
     joined = list(found)
     while len(joined) > _MOST:

@@ -42,7 +42,7 @@ def quantile_of(
     """Estimate a quantile of trimmed readings; the caller has checked them.
 
     The distribution function is F(x) = sum w_i 1{x_i <= x}, with w_i = 1/n, or the weights of the
-    level beside transients. The value is the midpoint of the least x with F(x) >= q and the
+    level along with transients. The value is the midpoint of the least x with F(x) >= q and the
     greatest x with F(x-) <= q (numpy's ``averaged_inverted_cdf``; for q = 1/2 the median). Where
     negative weights make F turn back, the outermost crossings count.
 
@@ -167,7 +167,7 @@ def _sorted(series: Floats, weights: Floats, base: float = 0.0) -> Distribution:
     """Return the distribution function of readings, from its value before the first of them."""
     order = np.argsort(series)
     readings = series[order]
-    # Equal readings are one step, whatever their order.
+    # Equal readings are one step, regardless of their order.
     ends = np.flatnonzero(np.append(readings[1:] != readings[:-1], True))
     upto = base + np.cumsum(weights[order])[ends]
     below = np.append(base, upto[:-1])

@@ -2,7 +2,7 @@
 
 The pace of a shared machine changes within a millisecond, and nothing that the kernel counts shows
 it. The reference around a short segment of readings does: segments between two slow references and
-segments between two fast ones tell how sensitive the readings are to the pace, whatever else makes
+segments between two fast ones say how sensitive the readings are to the pace, whatever else makes
 them differ, and the mean of those between two references at full pace is the level there.
 """
 
@@ -52,10 +52,10 @@ _FEWEST_TELLING = 50  # and the level
 _LEAST_CONTRAST = 0.1
 _INTERRUPTED = 2.0  # times the median: a reference that was interrupted tells no pace
 FEWEST = 3  # segments between references: those of a long reading are means of many
-_IN_BLOCK, _MOST_BLOCKS = 10, 16  # segments, whose neighbours are alike, and blocks of them
+_IN_BLOCK, _MOST_BLOCKS = 10, 16  # segments, whose neighbours are the same, and blocks of them
 _ENOUGH = 30  # from which on they tell the sensitivity, and are blocks of wall time
 _LEAST_BUSY = 1e-3  # share of work in readings, below which it tells no sensitivity
-_COLD = 0.05  # relative sd of what a preemption costs beside the waiting itself: cold caches
+_COLD = 0.05  # relative sd of what a preemption costs next to the waiting itself: cold caches
 
 
 class Sensitivity(NamedTuple):
@@ -87,7 +87,7 @@ class Segments:
     before, after
         Seconds that the reference took before and after each.
     duration_s, waited_s
-        Wall time of each, and how much of it was measured delay: 0 where disturbed readings are
+        Wall time of each, and how much of it was measured delay: 0 if disturbed readings are
         left out.
     piece
         The piece of the run that each is in, counted from 0.
@@ -108,7 +108,7 @@ class Segments:
 
     def only(self, those: npt.NDArray[np.bool_]) -> Segments:
         """Return some of them."""
-        return Segments(**{each.name: getattr(self, each.name)[those] for each in fields(self)})
+        return Segments(**{field.name: getattr(self, field.name)[those] for field in fields(self)})
 
 
 def pace_of(
@@ -145,7 +145,7 @@ def pace_of(
 
     None with fewer than 3 segments whose references were not interrupted.
     """
-    segments = _uninterrupted(segments)
+    segments = _leave_whole(segments)
     if segments.level.size < FEWEST:
         return None
     ends = np.stack([segments.before, segments.after]) / full_s
@@ -186,7 +186,7 @@ def pace_of(
     )
 
 
-def _uninterrupted(segments: Segments) -> Segments:
+def _leave_whole(segments: Segments) -> Segments:
     """Return the segments both of whose references tell a pace."""
     ends = np.stack([segments.before, segments.after])
     if not ends.size:
@@ -294,14 +294,14 @@ def common_sensitivity(one: Pace, two: Pace, others: Sequence[Pace] = ()) -> Sen
     if abs(one.sensitivity - two.sensitivity) > _UNLIKELY * math.sqrt(variance):
         return None
     known = (one, two, *others)
-    weights = np.array([each.sensitivity_sd**-2 for each in known])
-    mean = float(np.average([each.sensitivity for each in known], weights=weights))
-    sd = float(weights.sum()) ** -0.5 * _not_shared(one.away, two.away)
+    weights = np.array([fit.sensitivity_sd**-2 for fit in known])
+    mean = float(np.average([fit.sensitivity for fit in known], weights=weights))
+    sd = float(weights.sum()) ** -0.5 * _own_error(one.away, two.away)
     fastest = (_of_machine(each.fastest_reference or 0.0)[0] for each in (one, two))
-    return Sensitivity(mean, math.hypot(_DIFFERENCE, sd), SD_OF_FASTEST * _not_shared(*fastest))
+    return Sensitivity(mean, math.hypot(_DIFFERENCE, sd), SD_OF_FASTEST * _own_error(*fastest))
 
 
-def _not_shared(one: float, two: float) -> float:
+def _own_error(one: float, two: float) -> float:
     """Return what is left of an error that goes with either distance, in their difference."""
     return abs(one - two) / max(math.hypot(one, two), 1e-9)
 
@@ -377,7 +377,7 @@ def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Est
     A mean is the level of the segments there, if they have one; what else is estimated changes as
     their mean does. On the logarithmic scale, the variance has the error of blocks of segments, the
     uncertainty of the sensitivity times the distance that it bridges, and a component between runs.
-    That of a quantile has its own error in place of that of blocks where it is greater.
+    That of a quantile has its own error in place of that of blocks if it is greater.
     """
     own = pace.error
     if not is_mean and estimate.value:

@@ -60,7 +60,7 @@ def estimate_proportion(
     -----
     Score interval of Wilson (1927) with the normal quantile. Of a series, n / max(tau, 1) trials
     are effective, with tau the long-run over the marginal variance of the outcomes, and the
-    quantile is Student's with the degrees of freedom of that variance. Where fewer than 50 are of
+    quantile is Student's with the degrees of freedom of that variance. If fewer than 50 are of
     the rarer kind, tau is at least what bursts of them may be. Below 30 outcomes they are taken for
     independent.
 
@@ -115,10 +115,10 @@ def whole_of(estimate: Estimate) -> tuple[float, str]:
 
 
 def combine_shares(shares: Floats, trials: Floats | None, confidence: float) -> Estimate:
-    """Estimate a share from those of rounds, each of so many trials (None: nobody knows).
+    """Estimate a share from those of rounds, each of that many trials (None: it is unknown).
 
     All successes over all trials. Trials of one round may resemble each other, so the variance is
-    that of a ratio of two means over the rounds (Cochran 1977, section 6.3) where that is larger
+    that of a ratio of two means over the rounds (Cochran 1977, section 6.3) if that is larger
     than the variance of independent trials; the interval is Wilson's with as many effective trials.
     """
     weights = np.ones(shares.size) if trials is None else trials
@@ -186,16 +186,16 @@ def estimate_outcomes(outcomes: Floats, confidence: float) -> Estimate:
         high=high,
         method=WILSON,
         standard_error=(high - low) / 2.0 / t,
-        # Outcomes that are all alike still leave a width.
+        # Outcomes that are all equal still leave a width.
         notices=(
-            *(each for each in estimate.notices if each.code is not Code.CONSTANT),
+            *(notice for notice in estimate.notices if notice.code is not Code.CONSTANT),
             *_few_of_a_kind(fit, effective),
         ),
     )
 
 
 def _burst_inflation(outcomes: Floats) -> float:
-    """Return the variance inflation by bursts of a rare outcome; 1 where there are enough of it.
+    """Return the variance inflation by bursts of a rare outcome; 1 if there are enough of it.
 
     Few rare outcomes tell little of their bursts, and none tell nothing. So the chance c that one
     follows another is estimated by Laplace's rule of succession; in a two-state Markov chain it

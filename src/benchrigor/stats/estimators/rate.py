@@ -44,7 +44,7 @@ def estimate_rate(
     Raises
     ------
     InvalidInput
-        When the values are no readings, or not above 0 while ``weights`` is "work"; when the
+        When the values are not readings, or not above 0 while ``weights`` is "work"; when the
         durations are not as many, or not above 0.
     NotEstimable
         With fewer than two readings, or when the interval of the time per work reaches 0.
@@ -98,7 +98,7 @@ def reciprocal(estimate: Estimate) -> Estimate:
 
 
 def are_equal(*series: Floats) -> bool:
-    """Return whether all readings are equal: whatever their mean, it is their value."""
+    """Return whether all readings are equal: regardless of their mean, it is their value."""
     return all(float(each.min()) == float(each.max()) == float(series[0][0]) for each in series)
 
 

@@ -19,12 +19,12 @@ def rough_figure(
     """Return the mean, or the quantile ``q``, with Student's t interval over batches of readings.
 
     With a ``baseline`` as long, the ratio to its own. The interval of a single reading is
-    infinite; where the ratio has no value there is None. No warm-up is looked for.
+    infinite; if the ratio has no value there is None. No warm-up is looked for.
     """
 
     def level(start: int, stop: int) -> float:
         sides = [each[start:stop] for each in (values, baseline) if each is not None]
-        own, *other = (each.mean() if q is None else np.quantile(each, q) for each in sides)
+        own, *other = (side.mean() if q is None else np.quantile(side, q) for side in sides)
         return float(own / other[0]) if other else float(own)
 
     n = values.size
@@ -44,9 +44,9 @@ def rough_figure(
 def latest(chunks: list[Floats], most: int) -> Floats:
     """Return the last ``most`` readings of chunks, fewer if there are no more."""
     taken: list[Floats] = []
-    for each in reversed(chunks):
-        taken.append(each[-most:])
-        most -= each.size
+    for chunk in reversed(chunks):
+        taken.append(chunk[-most:])
+        most -= chunk.size
         if most <= 0:
             break
     return np.concatenate([np.empty(0), *reversed(taken)])

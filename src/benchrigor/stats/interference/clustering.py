@@ -49,10 +49,10 @@ def find_clusters(series: Floats) -> Clusters:
     """
     ordered = np.sort(series)
     starts = np.concatenate([[0], cluster_starts(ordered)])
-    starts = np.concatenate(_cut(ordered, starts, 0.0, _THRESHOLD, _valleys))
-    pieces = _cut(ordered, starts, _TAIL, _SPREAD, _links)
-    chains = np.repeat(np.arange(len(pieces)), [len(each) for each in pieces])
-    return Clusters(bounds_reached(series, ordered[np.concatenate(pieces)[1:]]), chains)
+    starts = np.concatenate(_cut_clusters(ordered, starts, 0.0, _THRESHOLD, _valleys))
+    pieces = _cut_clusters(ordered, starts, _TAIL, _SPREAD, _links)
+    chains = np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
+    return Clusters(count_bounds(series, ordered[np.concatenate(pieces)[1:]]), chains)
 
 
 def cluster_starts(ordered: Floats) -> Ints:
@@ -65,7 +65,7 @@ def cluster_starts(ordered: Floats) -> Ints:
     return before[relative_distances(ordered[before], ordered[before + 1]) >= _THRESHOLD] + 1
 
 
-def bounds_reached(series: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> Labels:
+def count_bounds(series: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> Labels:
     """Count, for each value, the bounds in ascending order that it has reached."""
     if bounds.size > _FEW_BOUNDS:
         return np.searchsorted(bounds, series, side="right")
@@ -76,13 +76,13 @@ def bounds_reached(series: npt.NDArray[Any], bounds: npt.NDArray[Any]) -> Labels
 
 
 def relative_distances(low: Floats, high: Floats) -> Floats:
-    """Return the gaps between values over the smaller of them in size; 0 where they are equal."""
+    """Return the gaps between values over the smaller of them in size; 0 if they are equal."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         gaps = high - low
         return np.where(gaps > 0.0, gaps / np.minimum(np.abs(low), np.abs(high)), 0.0)
 
 
-def _cut(
+def _cut_clusters(
     ordered: Floats,
     starts: Ints,
     tail: float,

@@ -13,11 +13,7 @@ from benchrigor.model.interference import DELAY_ELSEWHERE
 from benchrigor.model.series import Ints
 from benchrigor.model.text import many
 from benchrigor.stats.interference.clustering import Labels
-from benchrigor.stats.interference.grouping import (
-    MIN_IN_GROUP,
-    combination_codes,
-    undelayed,
-)
+from benchrigor.stats.interference.grouping import MIN_IN_GROUP, combination_codes, without_delay
 from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.traffic_light import probability_high
 
@@ -33,7 +29,7 @@ _MANY_FLAGGED, _HIT, _HIT_SIGMAS = 0.25, 0.2, 2.33
 # tenths of the segments hit; what few segments add to the limit; the fewest segments
 _GAPS = (((0.05, 0.25, 0.6), 25.0, 20), ((0.02, 0.07, 0.25), 100.0, 100))
 # Gap over the spread below it: 0.5 to 2.7 (median over groups of 500) with normal, lognormal,
-# exponential and t(2) noise, above 3.5 + 25/sqrt(n) in at most one group in a hundred; 17 to 29
+# exponential and t(2) noise, above 3.5 + 25/sqrt(n) in up to one group in a hundred; 17 to 29
 # with 45 to 90 % of the segments hit by delays of 50 times the noise
 _GAP = 3.5
 _MIN_GAP = 0.05  # of the duration; the slow half lies no farther away
@@ -67,8 +63,8 @@ def of_run(run: RunExcess) -> Iterator[Notice]:
         yield Notice.warning(Code.FEW_SEGMENTS, sentence, n=n, wanted=wanted)
         return
     yield from _small_groups(run)
-    yield from _many_flagged(run)
-    yield from _median_moved(run)
+    yield from _warn_of_many_hits(run)
+    yield from _warn_of_moved_median(run)
     yield from _mixed_segments(run)
     yield from _chained_features(run)
     yield from _wide_groups(run)
@@ -150,8 +146,8 @@ def _small_groups(run: RunExcess) -> Iterator[Notice]:
         yield Notice.warning(Code.HIGH_SEGMENT_RATE, sentence, per_second=rate, limit=most)
 
 
-def _many_flagged(run: RunExcess) -> Iterator[Notice]:
-    """Warn where more segments were hit than leave the median alone."""
+def _warn_of_many_hits(run: RunExcess) -> Iterator[Notice]:
+    """Warn if more segments were hit than leave the median alone."""
     n, flagged = run.groups.sizes.sum(), run.flagged.sum()
     percent = run.percent(run.durations[_is_many(run.flagged, run.groups.sizes)])
     if percent > MATERIAL or _is_many(flagged, n):
@@ -170,7 +166,7 @@ def _is_many(flagged: Ints, n: Ints) -> npt.NDArray[np.bool_]:
     return np.asarray(flagged > np.maximum(_MANY_FLAGGED * n, _HIT * n + by_chance))
 
 
-def _median_moved(run: RunExcess) -> Iterator[Notice]:
+def _warn_of_moved_median(run: RunExcess) -> Iterator[Notice]:
     """Warn where half of a group or more was hit, so that its median is a disturbed duration.
 
     Then a gap lies between two quantiles, far wider than the undisturbed part below it; smooth
@@ -200,7 +196,7 @@ def _mixed_segments(run: RunExcess) -> Iterator[Notice]:
     mixed: dict[str, set[int]] = {}
     for g in np.flatnonzero(100.0 * run.excess > _MIXED_EXCESS * run.total_s).tolist():
         members = groups.order[groups.starts[g] + _sample(int(groups.sizes[g]))]
-        durations = undelayed(run.profile, members)
+        durations = without_delay(run.profile, members)
         flags = durations > run.thresholds[g]
         if not flags.any():
             continue

@@ -81,14 +81,14 @@ class Groups(NamedTuple):
             ranges[name] = list(zip(low.tolist(), high.tolist(), strict=True))
         return [
             {
-                "computation": {name: each[g] for name, each in ranges.items()},
+                "computation": {name: span[g] for name, span in ranges.items()},
                 "nominal": {name: each[g] for name, each in nominal.items()},
             }
             for g in range(self.sizes.size)
         ]
 
 
-def undelayed(profile: SegmentProfile, which: Ints) -> Floats:
+def without_delay(profile: SegmentProfile, which: Ints) -> Floats:
     """Return the durations of some segments without their measured delay."""
     durations: Floats = profile.duration_s[which]
     return durations - profile.delay_s[which] if profile.delays else durations
@@ -97,12 +97,12 @@ def undelayed(profile: SegmentProfile, which: Ints) -> Floats:
 def group_codes(profile: SegmentProfile) -> tuple[Labels, list[Clusters]]:
     """Return a code for each segment, equal within a group, and the clusters of each feature."""
     clusters = [find_clusters(values) for values in profile.computation.values()]
-    labels = [each.labels for each in clusters]
+    labels = [cluster.labels for cluster in clusters]
     return combination_codes([*labels, *profile.nominal.values()], profile.n), clusters
 
 
 def group_by_code(codes: Labels, *, fewest: int = MIN_IN_GROUP) -> Groups:
-    """Put segments of the same code side by side, where there are enough of them."""
+    """Put segments of the same code side by side, if there are enough of them."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     starts = np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1])
@@ -121,7 +121,7 @@ def merge_columns(
 ) -> dict[str, npt.NDArray[Any]]:
     """Merge the columns of one kind of several profiles, name by name."""
     return {
-        name: merge([getattr(each, kind)[name] for each in profiles])
+        name: merge([getattr(profile, kind)[name] for profile in profiles])
         for name in getattr(profiles[0], kind)
     }
 
@@ -129,10 +129,10 @@ def merge_columns(
 def concatenate(profiles: Sequence[SegmentProfile]) -> SegmentProfile:
     """Return the segments of several runs as one, so that their groups have the same bounds."""
     return SegmentProfile(
-        duration_s=np.concatenate([each.duration_s for each in profiles]),
+        duration_s=np.concatenate([profile.duration_s for profile in profiles]),
         computation=merge_columns(profiles, "computation", np.concatenate),
         nominal=merge_columns(profiles, "nominal", np.concatenate),
-        delays={"all": np.concatenate([each.delay_s for each in profiles])},
+        delays={"all": np.concatenate([profile.delay_s for profile in profiles])},
     )
 
 
@@ -154,16 +154,16 @@ def volumes_as_computation(profiles: Sequence[SegmentProfile]) -> list[SegmentPr
         return list(profiles)
     return [
         replace(
-            each,
-            computation={**each.computation, **{name: each.nominal[name] for name in moved}},
-            nominal={name: each.nominal[name] for name in each.nominal if name not in moved},
+            profile,
+            computation={**profile.computation, **{name: profile.nominal[name] for name in moved}},
+            nominal={name: profile.nominal[name] for name in profile.nominal if name not in moved},
         )
-        for each in profiles
+        for profile in profiles
     ]
 
 
 def combination_codes(columns: Iterable[npt.NDArray[Any]], n: int) -> Labels:
-    """Return a code for each combination of values, in 16 bits where that is enough."""
+    """Return a code for each combination of values, in 16 bits if that is enough."""
     codes: Labels = np.zeros(n, dtype=np.uint16)
     count = 1
     for digits in chain.from_iterable(map(_digits, columns)) if n else ():

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from benchrigor.model import Floats, SegmentGroup, SegmentProfile
-from benchrigor.stats.interference.grouping import group_by_code, group_codes, undelayed
+from benchrigor.stats.interference.grouping import group_by_code, group_codes, without_delay
 
 _MADS = 4.0
 
@@ -23,7 +23,7 @@ class RunExcess:
         codes, self.clusters = group_codes(profile)
         self.profile, self.groups = profile, group_by_code(codes)
         self.total_s = float(profile.duration_s.sum())
-        self.ordered = self.groups.sorted(undelayed(profile, self.groups.order))
+        self.ordered = self.groups.sorted(without_delay(profile, self.groups.order))
         self.durations = self.groups.sums(self.ordered)
         if profile.delays:
             self.durations += self.groups.sums(profile.delay_s[self.groups.order])
@@ -74,7 +74,7 @@ class RunExcess:
 
 
 def segment_thresholds(profile: SegmentProfile, groups: Iterable[SegmentGroup]) -> Floats:
-    """Return the threshold of the group of each segment; NaN where it is in none of them."""
+    """Return the threshold of the group of each segment; NaN if it is in none of them."""
     thresholds = np.full(profile.n, np.nan)
     for group in groups:
         inside = np.ones(profile.n, dtype=np.bool_)

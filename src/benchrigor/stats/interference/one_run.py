@@ -18,8 +18,8 @@ from benchrigor.stats.interference.grouping import (
     concatenate,
     group_by_code,
     group_codes,
-    undelayed,
     volumes_as_computation,
+    without_delay,
 )
 from benchrigor.stats.interference.mad_threshold import RunExcess
 from benchrigor.stats.interference.traffic_light import light_of, probability_high
@@ -37,7 +37,7 @@ def estimate_interference(
 
     Segments with the same features should take the same time. The time of a segment beyond the
     median of its group plus 4 MAD (median absolute deviations, unscaled) is interference. What
-    slows all segments alike moves the median, and shows only against a reference.
+    slows all segments equally moves the median, and shows only against a reference.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def estimate_interference(
         are the same work.
     delay_s
         Measured delay of each segment in seconds, shape (n,); taken off before the estimate, at
-        most to 0. None where nothing was measured.
+        most to 0. None if nothing was measured.
     reference
         An undisturbed run of the same program, with the same features.
 
@@ -93,7 +93,7 @@ def estimate_interference(
     except InvalidInput as error:
         as_arguments = (re.sub(r"^computation\b", "features", each) for each in error.problems)
         raise InvalidInput(
-            each.replace("delays['delay_s']", "delay_s") for each in as_arguments
+            argument.replace("delays['delay_s']", "delay_s") for argument in as_arguments
         ) from None
     _check(profile, reference)
     return _estimate(profile, reference)
@@ -192,7 +192,7 @@ def _displacement(profile: SegmentProfile, reference: SegmentProfile) -> tuple[f
     if not here.size:
         return None, 0.0
     medians, reference_medians = (
-        each.medians(each.sorted(undelayed(run, each.order)))
+        each.medians(each.sorted(without_delay(run, each.order)))
         for run, each in ((profile, groups), (reference, in_reference))
     )
     displaced_s = float((medians[here] - reference_medians[there]) @ groups.sizes[here])

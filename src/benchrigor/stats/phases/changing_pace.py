@@ -32,7 +32,7 @@ _WARM_UP = 0.3  # of the readings at most that one step down at the start may cu
 _BRIEF = 0.05  # and any step
 _COOL_DOWN = 0.1  # of the readings and of the time, and any step at the end
 _SLIGHT = 0.95  # paces that are nearer to each other are only good to know
-_FAR = 2.0  # a start so many times as slow as all that follows is no matter of pace
+_FAR = 2.0  # a start so many times as slow as all that follows is not a matter of pace
 _FARTHEST = 16.0  # levels further apart are of the work, not of the machine
 _CLIMB = 0.05  # from the start to the end at least: an interval holds what moves less
 _CLIMB_OF_FEW = 0.1  # of fewer than 30 readings
@@ -46,15 +46,15 @@ def phase_at_any_pace(
     *,
     rates: bool = False,
 ) -> StablePhase:
-    """Find the stable phase to measure; else, where no trend goes to the end, take all readings.
+    """Find the stable phase to measure; else, if no trend goes to the end, take all readings.
 
-    A phase that holds most of the readings is not taken for the whole where the rest may be another
+    A phase that holds most of the readings is not taken for the whole if the rest may be another
     pace: levels that come back, a step up at the start, or one step that cuts much. A start that is
     more than twice as slow is a warm-up, however long, and so is one that fades in several steps.
-    Where all readings are taken, a warm-up or cool-down farther from them than they are from each
+    If all readings are taken, a warm-up or cool-down farther from them than they are from each
     other is still left out.
 
-    ``rates`` are higher where the machine is faster.
+    ``rates`` are higher if the machine is faster.
     """
     phase = measured_phase(series, confidence, change_points)
     if phase.start is not None and is_one_pace(phase, rates=rates):
@@ -62,18 +62,18 @@ def phase_at_any_pace(
     count = _warm_up(phase.phases, rates=rates)
     if count:
         return _behind_warm_up(series, confidence, phase, count, rates=rates)
-    trend = find_trend(series, [each.start for each in phase.phases[1:]])
+    trend = find_trend(series, [segment.start for segment in phase.phases[1:]])
     if trend is not None or phase.reason in _MOVING:
         ends = trend or ends_of(series)
         if _differ(ends.first, ends.last, by=_CLIMB):
-            return _refused(phase, ends)
+            return _refuse(phase, ends)
     if (far := find_far_ends(series)) is not None:
-        return _refused(phase, far)
+        return _refuse(phase, far)
     if phase.reason is PhaseReason.RANDOM_WALK:
         return phase
     if phase.reason is PhaseReason.FEW_EFFECTIVE:
-        return _admitted(phase)
-    paced = _paced(phase, rates=rates)
+        return _take_all(phase)
+    paced = _take_all_but_cool_down(phase, rates=rates)
     levels = [each.median for each in paced.phases if each.label is PhaseLabel.OTHER]
     if not max(levels) > _FARTHEST * min(levels) > 0.0:
         return paced
@@ -81,7 +81,7 @@ def phase_at_any_pace(
         return phase
     first, last = levels[0], levels[-1]
     is_far = max(first, last) > _FARTHEST * min(first, last)
-    return _refused(phase, Trend(first=first, last=last)) if is_far else paced
+    return _refuse(phase, Trend(first=first, last=last)) if is_far else paced
 
 
 def few_in_order(series: Floats) -> Notice | None:
@@ -95,14 +95,14 @@ def few_in_order(series: Floats) -> Notice | None:
 def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
     """Whether all that is cut is a warm-up before the stable phase, and a cool-down after it."""
     n = phase.change_points.n
-    stable = next(each for each in phase.phases if each.start == phase.start)
-    apart = [each for each in phase.phases if _differ(each.median, stable.median)]
+    stable = next(segment for segment in phase.phases if segment.start == phase.start)
+    apart = [segment for segment in phase.phases if _differ(segment.median, stable.median)]
     if any(
-        each.label is PhaseLabel.OTHER and not is_unsettled(each, phase.change_points)
-        for each in apart
+        segment.label is PhaseLabel.OTHER and not is_unsettled(segment, phase.change_points)
+        for segment in apart
     ):
         return False
-    after = [each for each in apart if each.start > stable.start]
+    after = [segment for segment in apart if segment.start > stable.start]
     if not _is_tail(after, phase.phases, rates=rates):
         return False
     for each in (part for part in apart if part.start < stable.start):
@@ -116,7 +116,7 @@ def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
 def _is_tail(some: Sequence[Phase], phases: Sequence[Phase], *, rates: bool) -> bool:
     """Whether some phases are at most a tenth of all, of their readings and of their time."""
     took, whole = (sum(_time(each, rates=rates) for each in part) for part in (some, phases))
-    readings = sum(each.n for each in some)
+    readings = sum(segment.n for segment in some)
     return took <= _COOL_DOWN * whole and readings <= _COOL_DOWN * phases[-1].stop
 
 
@@ -140,10 +140,10 @@ def _times_slower(one: float, other: float, *, rates: bool) -> float:
 
 def _with_doubt(phase: StablePhase) -> StablePhase:
     """Say that a start which was cut may have been another pace of the machine."""
-    stable = next(each for each in phase.phases if each.start == phase.start)
+    stable = next(segment for segment in phase.phases if segment.start == phase.start)
     points = phase.change_points
-    cut = [each for each in phase.phases if each.start < stable.start]
-    cut = [each for each in cut if not is_unsettled(each, points)]
+    cut = [segment for segment in phase.phases if segment.start < stable.start]
+    cut = [segment for segment in cut if not is_unsettled(segment, points)]
     slower = 0.0 if len(cut) != 1 else cut[0].median / stable.median if stable.median else 0.0
     if not cut or cut[0].n <= _BRIEF * points.n or not 1.0 / _FAR < slower < _FAR:
         return phase
@@ -160,7 +160,7 @@ def _with_doubt(phase: StablePhase) -> StablePhase:
 def _behind_warm_up(
     series: Floats, confidence: float, phase: StablePhase, count: int, *, rates: bool
 ) -> StablePhase:
-    """Return what is measured behind a warm-up of so many phases."""
+    """Return the readings to measure after a warm-up of that many phases."""
     start, points = phase.phases[count].start, phase.change_points
     rest = points.within(start, points.n)
     found = phase_at_any_pace(series[start:], confidence, rest, rates=rates)
@@ -169,7 +169,7 @@ def _behind_warm_up(
     return replace(found, phases=(*warm_up, *found.phases))
 
 
-def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
+def _take_all_but_cool_down(phase: StablePhase, *, rates: bool) -> StablePhase:
     """Take all readings but a cool-down that stands apart from all before it."""
     last = _cool_down(phase.phases, 0, rates=rates)
     stop = phase.phases[last - 1].stop
@@ -182,7 +182,10 @@ def _paced(phase: StablePhase, *, rates: bool) -> StablePhase:
         phases=tuple(
             replace(each, label=label) for each, label in zip(phase.phases, labels, strict=True)
         ),
-        notices=(_changed([each.median for each in phase.phases[:last]], stop), *_of_ends(phase)),
+        notices=(
+            _warn_of_change([each.median for each in phase.phases[:last]], stop),
+            *_of_ends(phase),
+        ),
     )
 
 
@@ -192,7 +195,7 @@ def _warm_up(phases: Sequence[Phase], *, rates: bool) -> int:
     A cool-down does not count among what follows.
     """
     n = phases[-1].stop
-    times = [_times_slower(each.median, 1.0, rates=rates) for each in phases]
+    times = [_times_slower(segment.median, 1.0, rates=rates) for segment in phases]
     for count in range(len(phases) - 1, 0, -1):
         if phases[count - 1].stop > _WARM_UP * n or min(times) <= 0.0:
             continue
@@ -208,7 +211,7 @@ def _warm_up(phases: Sequence[Phase], *, rates: bool) -> int:
 
 def _cool_down(phases: Sequence[Phase], first: int, *, rates: bool) -> int:
     """Return the index of the first phase of the cool-down, or else the number of phases."""
-    levels = [each.median for each in phases]
+    levels = [segment.median for segment in phases]
     for at in range(first + 1, len(phases)):
         is_tail = _is_tail(phases[at:], phases, rates=rates)
         if is_tail and _stand_apart(levels[at:], levels[at - 1], levels[first:at]):
@@ -219,14 +222,14 @@ def _cool_down(phases: Sequence[Phase], first: int, *, rates: bool) -> int:
 def _stand_apart(some: Sequence[float], nearest: float, others: Sequence[float]) -> bool:
     """Whether levels are all above or below others, and their step to them is the largest.
 
-    ``nearest`` is the level of the others beside them in time.
+    ``nearest`` is the level of the others next to them in time.
     """
     above, below = min(some) > max(others), max(some) < min(others)
-    step = min(abs(each - nearest) for each in some)
+    step = min(abs(place - nearest) for place in some)
     return (above or below) and step > max(others) - min(others)
 
 
-def _admitted(phase: StablePhase) -> StablePhase:
+def _take_all(phase: StablePhase) -> StablePhase:
     """Take all readings of slow noise: an interval that allows for it is as wide as it is slow."""
     notice = phase.notices[0]
     independent = notice.evidence["independent"]
@@ -243,10 +246,10 @@ def _admitted(phase: StablePhase) -> StablePhase:
 
 def _of_ends(phase: StablePhase) -> tuple[Notice, ...]:
     """Return what is said of readings at the ends that are too few to call a change."""
-    return tuple(each for each in phase.notices if each.code is Code.TOO_FEW_TO_CALL)
+    return tuple(notice for notice in phase.notices if notice.code is Code.TOO_FEW_TO_CALL)
 
 
-def _changed(levels: list[float], n: int) -> Notice:
+def _warn_of_change(levels: list[float], n: int) -> Notice:
     low, high = min(levels), max(levels)
     slight = len(levels) > 1 and low >= _SLIGHT * high > 0.0
     return Notice(
@@ -265,7 +268,7 @@ def say_changed(least: float, greatest: float, over: str) -> str:
     return f"Over these {over} the pace {how}: the interval is about this time, from blocks of it."
 
 
-def _refused(phase: StablePhase, trend: Trend) -> StablePhase:
+def _refuse(phase: StablePhase, trend: Trend) -> StablePhase:
     reason = phase.reason if phase.reason in _MOVING else PhaseReason.TREND
     known = phase.notices[0].evidence if phase.notices else {}
     notices = (_moving(trend, **{**known, "reason": str(reason)}),)

@@ -1,6 +1,6 @@
 """The warm-up and cool-down that all invocations of a program have in common.
 
-Invocations that started alike warm up alike. What the noise of each hides they show together.
+Invocations that started equally warm up equally. What the noise of each hides they show together.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ def common_phases(series: Sequence[Floats], confidence: float) -> tuple[StablePh
         return (measured_phase(series[0], confidence),)
     cut = _common_cut(series, confidence)
     if isinstance(cut, Notice):
-        return tuple(_unstable(each, cut) for each in series)
-    return tuple(stable_between(each, cut) for each in series)
+        return tuple(_unstable(values, cut) for values in series)
+    return tuple(stable_between(values, cut) for values in series)
 
 
 def _common_cut(series: Sequence[Floats], confidence: float) -> CommonCut | Notice:
     """Find the cut by all but very short invocations, or say why there is no steady state."""
-    typical = float(np.median([each.size for each in series]))
-    sizes = sorted(each.size for each in series if 2 * each.size >= typical)
+    typical = float(np.median([values.size for values in series]))
+    sizes = sorted(values.size for values in series if 2 * values.size >= typical)
     spared = max(min(len(sizes) // 4, len(sizes) - _MIN_FOR_SPREAD), 0)
-    long = [each for each in series if each.size >= sizes[spared]]
+    long = [values for values in series if values.size >= sizes[spared]]
     if len(long) < _MIN_FOR_SPREAD:
         return _cut_by_change_points(long, confidence)
     return _cut_by_spread(long, typical, confidence)
@@ -82,18 +82,18 @@ def _cut_by_spread(series: list[Floats], typical: float, confidence: float) -> C
     """Cut what differs from the second half by a t test over invocations.
 
     Each reading is scored by its rank among those between the half and three quarters of its
-    invocation, so tails and slow layouts weigh alike. The mean score of windows of 1, 2, 4, ...
+    invocation, so tails and slow layouts weigh equally. The mean score of windows of 1, 2, 4, ...
     readings is tested against 0 (Bonferroni over the windows, 0.05 in all). It must also exceed
     1.25 times the largest mean of such a window in the reference: periodic work that all
-    invocations do in step is no warm-up. The cut ends with the last window that differs.
+    invocations do in step is not a warm-up. The cut ends with the last window that differs.
 
     There is no steady state if more than half is cut, or if the first and last third of the rest
     differ significantly (0.01) and by more than a quarter of the half-width.
     """
-    count, size = len(series), min(each.size for each in series)
+    count, size = len(series), min(values.size for values in series)
     batch = max(1, size // MAX_POINTS)
-    forward = np.array([batch_means(each[:size], batch) for each in series])
-    backward = np.array([batch_means(each[: -size - 1 : -1], batch) for each in series])
+    forward = np.array([batch_means(values[:size], batch) for values in series])
+    backward = np.array([batch_means(values[: -size - 1 : -1], batch) for values in series])
     points = forward.shape[1]
     half, quarter = points // 2, points // 4
     at_start, at_end = _windows(half), _windows(quarter)
@@ -144,7 +144,7 @@ def _last_that_differs(rows: Floats, windows: Windows, reference: slice, critica
     starts, stops = windows.T
     widths = stops - starts
     sums = _sums(scores)
-    studentised, means = _studentised((sums[:, stops] - sums[:, starts]) / widths, step / widths)
+    studentised, means = _studentise((sums[:, stops] - sums[:, starts]) / widths, step / widths)
     steady = _sums(scores[:, reference].mean(axis=0))
     usual = np.array([np.abs(steady[w:] - steady[:-w]).max(initial=0.0) / w for w in widths])
     differs = np.abs(means) > _BEYOND_USUAL * usual + _ROUNDING
@@ -155,7 +155,7 @@ def _last_that_differs(rows: Floats, windows: Windows, reference: slice, critica
     profile = scores[:, start:stop].mean(axis=0)
     split = start + 1 + int(np.argmax(np.abs(np.cumsum(profile - profile.mean()))))
     behind = scores[:, split:stop].sum(axis=1)[:, None] / max(stop - split, 1)
-    shown, _ = _studentised(behind, step / np.array([stop - start]))
+    shown, _ = _studentise(behind, step / np.array([stop - start]))
     return split if abs(float(shown[0])) < _UNCLEAR_T else int(stop)
 
 
@@ -163,7 +163,7 @@ def _still_moving(rows: Floats, first: int, tolerance: float) -> Notice | None:
     """Refuse rows, which begin at reading ``first``, that still move by more than tolerated."""
     third = max(rows.shape[1] // 3, 1)
     scores, step = _scores(rows, slice(rows.shape[1] - third, None))
-    studentised, _ = _studentised(scores[:, :third].mean(axis=1)[:, None], step / np.array([third]))
+    studentised, _ = _studentise(scores[:, :third].mean(axis=1)[:, None], step / np.array([third]))
     before, after = np.median(rows[:, :third], axis=1), np.median(rows[:, -third:], axis=1)
     significant = abs(float(studentised[0])) > student_t(len(rows) - 1.0, 1.0 - _REFUSAL_LEVEL)
     if not significant or abs(float((after - before).mean())) <= tolerance:
@@ -206,7 +206,7 @@ def _both_sides(ordered: Floats, values: Floats) -> npt.NDArray[np.intp]:
     return below + np.searchsorted(ordered, values, side="right")
 
 
-def _studentised(values: Floats, steps: Floats) -> tuple[Floats, Floats]:
+def _studentise(values: Floats, steps: Floats) -> tuple[Floats, Floats]:
     """Return Student's t and the mean of each column.
 
     Few rows may agree by chance within one step of the scores, so the standard deviation is taken
@@ -225,11 +225,11 @@ def _sums(values: Floats) -> Floats:
 
 def _cut_by_change_points(series: list[Floats], confidence: float) -> CommonCut | Notice:
     """Find the stable phase of the invocations' average, aligned at the start and at the end."""
-    size = min(each.size for each in series)
-    first = _stable_average([each[:size] for each in series], confidence)
+    size = min(values.size for values in series)
+    first = _stable_average([values[:size] for values in series], confidence)
     last = first
-    if any(each.size > size for each in series):
-        last = _stable_average([each[each.size - size :] for each in series], confidence)
+    if any(values.size > size for values in series):
+        last = _stable_average([values[values.size - size :] for values in series], confidence)
     refused = next((each for each in (first, last) if each.start is None), None)
     if refused is not None:
         return refused.notices[0]
@@ -285,10 +285,7 @@ def stable_between(series: Floats, cut: CommonCut) -> StablePhase:
         reason=PhaseReason.STABLE,
         phases=tuple(_phase(series, first, end, labels[first]) for first, end in pairwise(borders)),
         change_points=ChangePoints(
-            indices=tuple(borders[1:-1]),
-            n=series.size,
-            level=cut.level,
-            inflation=cut.inflation,
+            indices=tuple(borders[1:-1]), n=series.size, level=cut.level, inflation=cut.inflation
         ),
         notices=cut.notices,
     )

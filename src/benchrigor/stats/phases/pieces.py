@@ -28,9 +28,9 @@ _UNSTEADY = 0.5
 
 
 def first_piece(series: Floats, found: Sequence[StablePhase]) -> StablePhase:
-    """Return the stable phase of a first piece; else take its second half, where it is unsteady.
+    """Return the stable phase of a first piece; else take its second half, if it is unsteady.
 
-    Whether its level moves because it warms up, or the machine changes its pace, nobody knows.
+    Whether its level moves because it warms up, or the machine changes its pace, is not known.
     """
     if not found:
         return whole_piece(series)

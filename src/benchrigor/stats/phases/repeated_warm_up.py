@@ -38,7 +38,7 @@ class RepeatedWarmUps:
         Readings of a round: the median distance of two starts.
     excess
         Share by which the mean of the readings examined exceeds the median of the second halves of
-        the rounds, where they have warmed up.
+        the rounds, if they have warmed up.
     examined
         How many readings from the first on were looked at.
     """
@@ -61,7 +61,7 @@ def find_repeated_warm_ups(values: npt.ArrayLike) -> RepeatedWarmUps | None:
     Returns
     -------
     RepeatedWarmUps | None
-        None where the series does not look so. The same for a*x, a > 0.
+        None if the series does not look so. The same for a*x, a > 0.
 
     Raises
     ------
@@ -94,13 +94,13 @@ def find_repeated_warm_ups(values: npt.ArrayLike) -> RepeatedWarmUps | None:
         points = batch_means(examined, batch)
         starts = _starts(points)
         if starts is not None:
-            return _described(points, starts, batch)
+            return _describe(points, starts, batch)
         if examined.size == series.size:
             break
     return None
 
 
-def _described(points: Floats, starts: Ints, batch: int) -> RepeatedWarmUps:
+def _describe(points: Floats, starts: Ints, batch: int) -> RepeatedWarmUps:
     borders = [*starts.tolist(), points.size]
     warm = np.concatenate([points[(start + stop) // 2 : stop] for start, stop in pairwise(borders)])
     level = float(np.median(warm))
@@ -124,7 +124,7 @@ def _starts(points: Floats) -> Ints | None:
             length, typical = _common_length(rises, max(before, after, 8))
             if not length:
                 continue
-            starts = _tracked(rises, length)
+            starts = _track(rises, length)
             heights = rises[starts[1:]]
             clear = float(heights.mean() / rises[before : 1 - after or None].std())
             high = heights > 0.5 * typical
@@ -182,7 +182,7 @@ def _highest_near(series: Floats, reach: int) -> Floats:
     return highest
 
 
-def _tracked(rises: Floats, length: float) -> Ints:
+def _track(rises: Floats, length: float) -> Ints:
     """Go from the first reading to the highest rise at about the distance, and so on."""
     starts, reach = [0], int(_UNEVEN * length)
     while starts[-1] + length + reach <= rises.size:

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from benchrigor.model import (
-    ChangePoints,
-    Code,
-    Floats,
-    Notice,
-    PhaseReason,
-    Severity,
-    StablePhase,
-)
+from benchrigor.model import ChangePoints, Code, Floats, Notice, PhaseReason, Severity, StablePhase
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES, detect_changes
 from benchrigor.stats.phases.common_warm_up import CommonCut, common_phases, stable_between
 from benchrigor.stats.phases.trimming import beyond_noise, measured_phase
@@ -31,7 +23,7 @@ _MOST_POINTS = 2_048  # of a round; a longer one is averaged to means of neighbo
 def cut_rounds(series: Sequence[Floats], confidence: float) -> tuple[StablePhase, ...]:
     """Cut all invocations alike, or each by itself if only that leaves most of them.
 
-    On a busy machine the start of every round is faster, which is no warm-up of the workload.
+    On a busy machine the start of every round is faster, which is not a warm-up of the workload.
     """
     common = common_phases(series, confidence)
     if len(common) == 1:

@@ -63,7 +63,7 @@ class LongestPhase:
 
     @property
     def shortage(self) -> tuple[float, float] | None:
-        """Effective sample size, and the size wanted, where it is too small.
+        """Effective sample size, and the size wanted, if it is too small.
 
         Wanted are 30 by the better of both estimates, 5 by the variance inflation alone, and as
         many as exclude a unit root; less of a short phase, in which neither is known well.
@@ -107,7 +107,7 @@ def find_reason(phase: LongestPhase) -> PhaseReason:
       dominant phase a quarter of the readings must move: less is a cool-down.
     * Random walk: for AR(1) the effective sample size by the slowest noise is about n (1 - phi)/2;
       Dickey & Fuller (1979) reject a unit root at 5 % if n (1 - phi) exceeds 13.7 (n = 100).
-    * Too few effective readings: see `LongestPhase.shortage`; also where only one estimate is that
+    * Too few effective readings: see `LongestPhase.shortage`; also if only one estimate is that
       of a random walk, and where nothing dominates and noise is too slow to tell changes from it.
     * Not stable inside: a second search finds material changes, or the phase drifts or bends.
     """

@@ -40,7 +40,7 @@ from benchrigor.stats.phases.stationarity import (
 )
 
 _MAX_SEARCHED = 16_384  # readings of the second search; of a longer phase every nth
-_COLD = 10  # readings at the start that are left out where nothing is cut
+_COLD = 10  # readings at the start that are left out if nothing is cut
 _LASTING = 10  # part of the phase that a level inside it must last: less is noise
 _SHARE = 0.3  # of the level, for further changes and again for slow movement
 
@@ -72,7 +72,7 @@ def find_stable_phase(
     Returns
     -------
     StablePhase
-        With the raw change points. Where there is no stable phase, ``start`` and ``stop`` are
+        With the raw change points. If there is no stable phase, ``start`` and ``stop`` are
         None, and ``reason`` and a Notice say why. The same for a*x, a > 0.
 
     Raises
@@ -113,7 +113,7 @@ def phase_between(
 ) -> StablePhase:
     """Test the longest phase between these change points; ``again`` searches it a second time.
 
-    Readings at the ends that are too few to call a change are set apart where that is material,
+    Readings at the ends that are too few to call a change are set apart if that is material,
     and where they are not the start of a warm-up or the end of a cool-down.
     """
     if not points.early and not points.late:
@@ -156,7 +156,7 @@ def _too_few_to_call(ends: Sequence[Phase], n: int) -> tuple[Notice, ...]:
     if not ends:
         return ()
     early, late = (
-        sum(each.n for each in ends if (each.stop == n) is is_late) for is_late in (False, True)
+        sum(end.n for end in ends if (end.stop == n) is is_late) for is_late in (False, True)
     )
     which = " and ".join(
         f"the {word} {counted(count)}"
@@ -213,7 +213,7 @@ def _phase_between(
 
 
 def admit_few_effective(phase: StablePhase) -> StablePhase:
-    """Admit the longest phase, with a warning, where only its effective sample size is too small.
+    """Admit the longest phase, with a warning, if only its effective sample size is too small.
 
     An interval that allows for the autocorrelation covers all the same (0.93 to 0.96 for AR(1) 0.9
     and 0.97, n = 200 to 1000). What may be a random walk, which has no level, stays refused.
@@ -227,9 +227,9 @@ def admit_few_effective(phase: StablePhase) -> StablePhase:
     if slow_effective is not None and float(slow_effective) < min_effective(longest.n):
         return phase
     labels = [
-        PhaseLabel.OTHER if is_unsettled(each, phase.change_points) else label
-        for each, label in zip(
-            phase.phases, _labels([each.median for each in phase.phases], index), strict=True
+        PhaseLabel.OTHER if is_unsettled(segment, phase.change_points) else label
+        for segment, label in zip(
+            phase.phases, _labels([segment.median for segment in phase.phases], index), strict=True
         )
     ]
     return replace(
@@ -244,9 +244,9 @@ def admit_few_effective(phase: StablePhase) -> StablePhase:
 
 
 def without_margins(start: int, stop: int, n: int) -> slice:
-    """Return what is measured of the stable phase of a series of n readings.
+    """Return the readings to measure of the stable phase of a series of n readings.
 
-    The tail of a transient goes on behind the change point: half as many readings again as were cut
+    The tail of a transient goes on after the change point: half as many readings again as were cut
     are left out at each end, up to a quarter of the phase; at least the first ten, which may be
     cold, or the fiftieth part of a short series.
     """
@@ -261,12 +261,12 @@ def _wrong_points(n: int, points: object) -> list[str]:
     if points.n != n:
         return [f"change_points are of a series of {points.n} values, expected {n} as in values"]
     plausible = 1.0 <= points.inflation < math.inf
-    whole = all(isinstance(each, int) for each in points.indices)
+    whole = all(isinstance(index, int) for index in points.indices)
     ascending = whole and all(a < b for a, b in pairwise(points.borders))
     places = f"whole numbers (int), ascending within 1 to {n - 1}"
     ends = (points.early, points.late)
     inner = points.borders[1] - points.early, points.n - points.late - points.borders[-2]
-    fit = ascending and min(*ends, points.n - sum(ends) - 1, *(each - 1 for each in inner)) >= 0
+    fit = ascending and min(*ends, points.n - sum(ends) - 1, *(border - 1 for border in inner)) >= 0
     within = "counts within the first and the last segment"
     return wrong_values(
         [
@@ -319,7 +319,7 @@ def _relative_gap(one: float, other: float) -> float:
 
 def _longest_part(series: Floats, inner: slice, indices: tuple[int, ...]) -> Floats:
     """Return the longest part without change: the steps of joined segments are no noise."""
-    inside = [each for each in indices if inner.start < each < inner.stop]
+    inside = [index for index in indices if inner.start < index < inner.stop]
     parts = pairwise([inner.start, *inside, inner.stop])
     start, stop = max(parts, key=lambda ends: ends[1] - ends[0])
     return series[start:stop]

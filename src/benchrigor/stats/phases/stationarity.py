@@ -1,6 +1,6 @@
 """How stationary readings are: effective sample size by the slowest noise, movement, and steps.
 
-All look at the ranks of at most 2047 batch means, so that tails hardly matter and the cost does
+All look at the ranks of up to 2047 batch means, so that tails hardly matter and the cost does
 not grow with the number of readings.
 """
 
@@ -73,10 +73,10 @@ def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int
     ``places`` are the first index of each level but the first. Each step is tested against the
     long-run variance around all levels, by Student t of the difference of neighbouring levels of
     ranks. The least significant is dropped unless its p-value is below 0.0002, and what is left is
-    tested anew. Of more than twelve the least significant are dropped at once: what changes that
+    tested again. Of more than twelve the least significant are dropped at once: what changes that
     often is a process, and its levels are its noise. All steps are left for fewer than 30 readings,
     and where steps lie closer together than batches. A step between levels that are farther apart
-    than either spans stays, beside at most eleven others: its size is no matter of ranks.
+    than either spans stays, next to at most eleven others: its size is not a matter of ranks.
     """
     ranks = _ranks(series)
     m, left, inflation = ranks.size, tuple(places), 1.0

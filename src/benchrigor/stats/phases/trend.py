@@ -18,7 +18,7 @@ _POINTS = 256
 _DEGREE = 3  # of the polynomial that stands for any smooth movement
 _MATERIAL = 0.02  # movement over the second half, relative to the level, that is one
 _TURNING = 1.25  # the way there and back, relative to the way gained, that is still one way
-_MOST_STEPS = 16  # beside more a ramp is what they leave over
+_MOST_STEPS = 16  # next to more a ramp is what they leave over
 _PARTS = 16
 _ORDER = 0.8  # rank correlation of their medians with time
 _FAR, _ROUGH_ORDER = 8.0, 0.5  # ends further apart are of the work, if medians follow in order
@@ -43,7 +43,7 @@ class Trend:
 
 
 def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
-    """Find a movement that goes on to the end of a series and is no sequence of steps.
+    """Find a movement that goes on to the end of a series and is not a sequence of steps.
 
     Three models of the medians of 256 to 511 batches are compared by the Bayesian information
     criterion (Schwarz 1978), with the long-run variance as noise: levels between the ``steps``;

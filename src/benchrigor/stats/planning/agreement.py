@@ -10,15 +10,7 @@ from collections.abc import Iterable, Sequence
 import scipy
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import (
-    Analysis,
-    Estimate,
-    RunPair,
-    RunRecord,
-    Standing,
-    Tally,
-    TrackRecord,
-)
+from benchrigor.model import Analysis, Estimate, RunPair, RunRecord, Standing, Tally, TrackRecord
 from benchrigor.model.checks import refuse
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
 from benchrigor.stats.estimators.headline import at_quiet, common_quiet
@@ -61,7 +53,7 @@ def track_record(
 
     Notes
     -----
-    The interval of the difference is MOVER (Zou & Donner 2008), or Welch (1947) where both are
+    The interval of the difference is MOVER (Zou & Donner 2008), or Welch (1947) if both are
     symmetric; that of the share is Wilson (1927), 95%. The nominal coverage is tested by the
     binomial test, each tail 2.5%.
 
@@ -134,7 +126,7 @@ def pair_runs(records: Iterable[RunRecord]) -> tuple[RunPair, ...]:
     """Pair runs of the same thing, in order of time, on the same machine.
 
     The first is paired with the second, the third with the fourth, so that the pairs are
-    independent. Figures are headlines at one quiet pace where both runs tell it. Only complete runs
+    independent. Figures are headlines at one quiet pace if both runs tell it. Only complete runs
     count, which met their target or found it out of reach, each with the first metric that must be
     satisfied. Runs are the same when name, subject, machine, interpreter, commit, metric,
     statistic, method, confidence, work amount and kind of rounds are.
@@ -194,7 +186,7 @@ def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
 
 
 def _at_one_pace(one: Analysis, other: Analysis) -> tuple[Estimate, Estimate]:
-    """Return what two runs show: their headlines at one quiet pace, where both have one."""
+    """Return what two runs show: their headlines at one quiet pace, if both have one."""
     quiet = [each.pace.quiet for each in (one, other) if each.pace and each.pace.quiet]
     figures = [
         at_quiet(each.headline, each.pace, common_quiet(quiet))
@@ -207,7 +199,7 @@ def _at_one_pace(one: Analysis, other: Analysis) -> tuple[Estimate, Estimate]:
 
 
 def _distance(earlier: Estimate, later: Estimate) -> float:
-    """Return the difference in half-widths of its interval, towards 0; at most 1 if it held."""
+    """Return the difference in half-widths of its interval, towards 0; up to 1 if it held."""
     baseline, candidate = (uncertain_value(each, symmetric=False) for each in (earlier, later))
     contrast = Contrast(baseline=baseline, candidate=candidate)
     size = (earlier.n, earlier.n_effective)

@@ -87,7 +87,7 @@ def plan_sizes(
         prices=tuple(_price(estimate, width, factors, least) for width in widths),
         # A pilot is short of its target by nature.
         notices=(
-            *(each for each in pilot.notices if each.code is not Code.NOT_CONVERGED),
+            *(notice for notice in pilot.notices if notice.code is not Code.NOT_CONVERGED),
             *_too_small(n, unit),
         ),
     )
@@ -174,7 +174,7 @@ class _Design:
         """Return the chance that the whole interval lies beyond the margin."""
         error, freedom, critical = self._welch(noise)
         miss = float(scipy.special.nctdtr(freedom, (change - self.margin) / error, critical))
-        # It is NaN where the chance of a miss is too small for a double.
+        # It is NaN if the chance of a miss is too small for a double.
         return 1.0 if math.isnan(miss) else 1.0 - miss
 
     def smallest_change(self, noise: _Noise) -> float:

@@ -106,7 +106,7 @@ def estimate_level(fit: LevelFit, confidence: float) -> Estimate:
     )
 
 
-def scaled(estimate: Estimate, factor: float) -> Estimate:
+def scale(estimate: Estimate, factor: float) -> Estimate:
     """Multiply an estimate by a number above 0, and stay among the finite numbers."""
     error, most = estimate.standard_error, sys.float_info.max
 
@@ -198,7 +198,7 @@ def _notices(fit: LevelFit) -> Iterator[Notice]:
         sentence = f"{readings}: the interval has no width."
         yield Notice.warning(Code.CONSTANT, sentence, n=n, value=fit.level)
     if fit.method == BLOCKS:
-        return  # few blocks are few whatever the readings are
+        return  # few blocks are few regardless of the readings
     if n < wanted:
         sentence = f"Only {n} readings: fewer than {wanted} do not show autocorrelation."
         yield Notice.warning(Code.FEW_READINGS, sentence, n=n, wanted=wanted)

@@ -36,7 +36,7 @@ def fit_level(series: Floats, *, transients: tuple[float, ...] = ()) -> LevelFit
     series
         Readings, shape (n,), n >= 2.
     transients
-        Time constants, as shares of n, of decaying exponentials fitted beside the level from 30
+        Time constants, as shares of n, of decaying exponentials fitted along with the level from 30
         readings on, for transients too small to be detected.
 
     Raises
@@ -129,7 +129,7 @@ def transient_basis(size: int, shares: tuple[float, ...]) -> Floats:
 
 
 def _regress(points: Floats, basis: Floats) -> tuple[float, float, Floats]:
-    """Fit transients beside the level of points of mean zero.
+    """Fit transients along with the level of points of mean zero.
 
     Returns the shift from mean to level, the factor by which the transients raise the variance of
     the level, and the residuals.

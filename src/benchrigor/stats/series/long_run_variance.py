@@ -51,10 +51,10 @@ def long_run_variance(residuals: Floats, *, fitted: int = 1) -> LongRunVariance:
         fits.append(replace(fit, value=fit.value * batch, batch=batch))
         batch *= max(2, math.ceil(tau / 4.0))
         if tau <= 2.0 or residuals.size // batch < MIN_BATCHES:
-            return _combined(fits)
+            return _combine(fits)
 
 
-def _combined(fits: list[LongRunVariance]) -> LongRunVariance:
+def _combine(fits: list[LongRunVariance]) -> LongRunVariance:
     """Take the midpoint of the mean and the largest of the fits.
 
     With one time scale the mean is right and the largest a quarter too large; with several the

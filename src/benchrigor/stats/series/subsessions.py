@@ -145,7 +145,7 @@ def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
         or (merged.size > 1 and merged.means.size < MIN_MERGED)
         or (merged.means.min() == merged.means.max() and not constant)
     ):
-        raise NotEstimable(still_correlated(merged, f"{series.size} readings", n=series.size))
+        raise NotEstimable(refuse_correlated(merged, f"{series.size} readings", n=series.size))
     if constant:
         return replace(exact_fit(float(series[0]), series.size), method=SUBSESSIONS)
     level, count = float(series.mean()), merged.means.size
@@ -165,7 +165,7 @@ def fit_merged(series: Floats, *, limit: float = 0.1) -> LevelFit:
     )
 
 
-def still_correlated(merged: Subsessions, what: str, n: int) -> Notice:
+def refuse_correlated(merged: Subsessions, what: str, n: int) -> Notice:
     """Refuse n readings, or rounds, that no merging decorrelates."""
     left, limit = merged.autocorrelation, merged.limit
     sentence = (

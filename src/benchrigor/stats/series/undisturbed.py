@@ -1,6 +1,6 @@
 """Readings during which no delay was measured, chosen so that long ones keep their share.
 
-Readings are told apart by what was measured beside them, never by their values.
+Readings are told apart by what was measured next to them, never by their values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Groups:
     """Groups of successive readings, with what each took and waited, arrays of shape (k,).
 
     ``rest_s`` is what is neither delay nor processor time, ``stopped_s`` the part of the delay for
-    which the process was stopped; None where that is not known.
+    which the process was stopped; None if that is not known.
     """
 
     sizes: Ints
@@ -63,7 +63,7 @@ class Groups:
 
     def only(self, those: npt.NDArray[np.bool_]) -> Groups:
         """Return some of them."""
-        return Groups(**{each.name: getattr(self, each.name)[those] for each in fields(self)})
+        return Groups(**{field.name: getattr(self, field.name)[those] for field in fields(self)})
 
     @property
     def n(self) -> int:
@@ -89,10 +89,10 @@ class Groups:
 
 
 def groups_of(delays: Delays | None, seconds: Floats) -> Groups:
-    """Return the groups of readings that took so many seconds each.
+    """Return the groups of readings that took that many seconds each.
 
-    Where the delays are not those of these readings, they are one group without delay; a single
-    reading is a group, whatever its parts.
+    If the delays are not those of these readings, they are one group without delay; a single
+    reading is a group, regardless of its parts.
     """
     n = seconds.size
     whole_s = seconds.sum(keepdims=True)
@@ -109,7 +109,7 @@ def groups_of(delays: Delays | None, seconds: Floats) -> Groups:
     }
     if n == 1:
         sizes = np.array([1])
-        columns = {name: each.sum(keepdims=True) for name, each in columns.items()}
+        columns = {name: column.sum(keepdims=True) for name, column in columns.items()}
     return Groups(sizes=sizes, **columns)
 
 
@@ -120,7 +120,7 @@ def total_delay(delays: Delays) -> Floats:
 
 
 def rest_of(delays: Delays, duration_s: Floats) -> Floats:
-    """Return what of the duration of each group is neither delay nor work; 0 where not known."""
+    """Return what of the duration of each group is neither delay nor work; 0 if not known."""
     if delays.busy is None or delays.busy.size != duration_s.size:
         return np.zeros(duration_s.size)
     own = 0.0 if delays.own is None else delays.own
@@ -152,17 +152,17 @@ def stops_in(rest_s: Floats, duration_s: Floats) -> Floats:
     return stopped_s
 
 
-def joined(by_round: Sequence[Groups]) -> Groups:
+def join_groups(by_round: Sequence[Groups]) -> Groups:
     """Return the groups of successive rounds as one series."""
     return Groups(
         **{
-            each.name: np.concatenate([getattr(groups, each.name) for groups in by_round])
-            for each in fields(Groups)
+            field.name: np.concatenate([getattr(groups, field.name) for groups in by_round])
+            for field in fields(Groups)
         }
     )
 
 
-def undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, ...]]:
+def choose_undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, ...]]:
     """Choose the undisturbed readings of a series; all, with a Notice, where too few are.
 
     Long groups are hit more often. So groups are sorted into strata by the time that a reading
@@ -230,8 +230,8 @@ def hardly_any(left: int, n: int, lost: float, noun: str = "reading") -> Notice:
 def hardly_any_of(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     """Say once of several series what `hardly_any` says of each."""
     others, same = list[Notice](), list[Notice]()
-    for each in notices:
-        (same if each.code is Code.HARDLY_UNDISTURBED else others).append(each)
+    for notice in notices:
+        (same if notice.code is Code.HARDLY_UNDISTURBED else others).append(notice)
     if len(same) < 2:
         return (*others, *same)
     left, taken, lost = (
@@ -243,17 +243,20 @@ def hardly_any_of(notices: Iterable[Notice]) -> tuple[Notice, ...]:
 
 
 def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Disturbed | None:
-    """Tell of several series as one what was left out; None where all readings count."""
+    """Tell of several series as one what was left out; None if all readings count."""
     if not any(chosen):
         return None
-    before, whole_series = np.cumsum([0, *(each.n for each in series)]), joined(series)
+    before, whole_series = (
+        np.cumsum([0, *(one_series.n for one_series in series)]),
+        join_groups(series),
+    )
     whole = [
         each or Disturbed(n=n, left_out=0, lost=0.0, starts=np.array([0]), stops=np.array([n]))
         for each, n in zip(chosen, np.diff(before), strict=True)
     ]
     return Disturbed(
         n=int(before[-1]),
-        left_out=sum(each.left_out for each in whole),
+        left_out=sum(one_series.left_out for one_series in whole),
         lost=whole_series.lost,
         stopped=whole_series.stopped,
         starts=np.concatenate([n + each.starts for n, each in zip(before, whole, strict=False)]),

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Floats, Notice
-from benchrigor.stats.series.subsessions import MIN_MERGED, merge_subsessions, still_correlated
+from benchrigor.stats.series.subsessions import MIN_MERGED, merge_subsessions, refuse_correlated
 from benchrigor.stats.wps.hc3 import CoefficientError, Regression
 
 _DETERMINED = 1e-9  # of the determinant that must be left without a subsession
@@ -20,7 +20,7 @@ def subsession_size(fit: Regression, limit: float) -> int:
     merged = merge_subsessions(fit.residuals, limit=limit)
     if merged.size is None or merged.means.size < MIN_MERGED:
         n = fit.residuals.size
-        raise NotEstimable(still_correlated(merged, f"the residuals of {n} rounds", n=n))
+        raise NotEstimable(refuse_correlated(merged, f"the residuals of {n} rounds", n=n))
     return merged.size
 
 

@@ -28,7 +28,7 @@ _MAX_ORDER = 3
 _ROUNDING = 1e-14  # residual, relative to the largest response, that is rounding
 _MIN_LIMIT = 3.0 * _ROUNDING  # of residuals of which most are rounding: 1.345 scales of it
 _LIMITED_WEIGHT = 0.05
-_ITERATIONS = 200  # up to 150 where all points but one lie on a line, some 20 elsewhere
+_ITERATIONS = 200  # up to 150 if all points but one lie on a line, some 20 elsewhere
 _NORMAL = 0.6745  # median absolute deviation of normal noise of variance 1
 _DECISIVE = 1e-9  # a point whose leverage is nearer to 1 decides a coefficient alone
 _MIN_LEVEL = 0.1  # of the mean response: lower bound of fitted values as a size of noise
@@ -41,7 +41,7 @@ class Regression:
     design: Floats  # regressors times the roots of the weights, shape (n, k)
     inverse: Floats  # pseudo-inverse of the design, shape (k, n)
     coefficients: Floats
-    residuals: Floats  # weighted; 0 where all (robust: most) are rounding
+    residuals: Floats  # weighted; 0 if all (robust: most) are rounding
     left_out: Floats  # unweighted residual of each point from the fit without it
     leverages: Floats
     levels: Floats  # unweighted fitted values, at least a tenth of the mean response
@@ -171,7 +171,7 @@ def coefficient_errors(
         projected = row @ fit.inverse
         scores = projected * fit.residuals / (1.0 - fit.leverages)
         hc3 = float(scores @ scores)
-        modelled = max((float(row @ each @ row) for each in covariances), default=0.0)
+        modelled = max((float(row @ covariance @ row) for covariance in covariances), default=0.0)
         variance = max(hc3 * _variance_inflation(scores), modelled)
         errors.append(
             CoefficientError(
@@ -224,7 +224,7 @@ def _modelled_covariances(fit: Regression) -> list[Floats]:
         coefficients, _, lagged = autoregression(series, highest=_MAX_ORDER)
         if coefficients.size == 0:
             continue
-        correlations = _correlations(_unbiased(coefficients, n), n)
+        correlations = _correlations(_remove_bias(coefficients, n), n)
         spread: Floats = (
             scipy.linalg.matmul_toeplitz(correlations, (fit.inverse * sizes).T) * sizes[:, None]
         )
@@ -239,7 +239,7 @@ def _modelled_covariances(fit: Regression) -> list[Floats]:
     return covariances
 
 
-def _unbiased(coefficients: Floats, n: int) -> Floats:
+def _remove_bias(coefficients: Floats, n: int) -> Floats:
     """Correct the sum for its bias (1 + 4 sum) / n (Marriott & Pope 1954); keep it stationary."""
     total = float(coefficients.sum())
     corrected = coefficients.copy()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchrigor.model import Estimate, Floats
-from benchrigor.stats.series.interval import scaled, student_t
+from benchrigor.stats.series.interval import scale, student_t
 from benchrigor.stats.wps.hc3 import (
     CoefficientError,
     Regression,
@@ -72,9 +72,7 @@ def _bend(
     if error is None:
         return None, False
     bend, strict = (
-        scaled(
-            error.estimate(level, work.size, "quadratic term"), 2.0 * float(np.ptp(work)) / slope
-        )
+        scale(error.estimate(level, work.size, "quadratic term"), 2.0 * float(np.ptp(work)) / slope)
         for level in (confidence, 1.0 - _LEVEL)
     )
     # Rounding gives an exact line a bend that is as exact.

@@ -113,7 +113,7 @@ def diagnose_further(fit: WpsFit, work: Floats, duration_s: Floats) -> Iterator[
 def diagnose_outliers(
     outliers: int, n: int, speed: Estimate | None, faster: float | None
 ) -> Iterator[Notice]:
-    """Yield a warning where outliers change the speed, which is so much faster without them."""
+    """Yield a warning where outliers change the speed, which is that much faster without them."""
     sentence = f"{outliers} of {n} rounds lie far from the line"
     if not outliers:
         return

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Floats
 from benchrigor.stats.series.long_run_variance import batch_means
-from benchrigor.stats.series.subsessions import MIN_MERGED, merge_subsessions, still_correlated
+from benchrigor.stats.series.subsessions import MIN_MERGED, merge_subsessions, refuse_correlated
 from benchrigor.stats.wps.hc3 import CoefficientError, Regression
 
 
@@ -22,7 +22,7 @@ def merge_pairs(work: Floats, durations: Floats, limit: float) -> tuple[Floats, 
     """
     merged = merge_subsessions(durations / work, limit=limit)
     if merged.size is None or merged.means.size < MIN_MERGED:
-        raise NotEstimable(still_correlated(merged, f"{work.size} rounds", n=work.size))
+        raise NotEstimable(refuse_correlated(merged, f"{work.size} rounds", n=work.size))
     return batch_means(work, merged.size), batch_means(durations, merged.size), merged.size
 
 

@@ -14,7 +14,7 @@ from benchrigor.model import Code, Floats, Notice, WpsFit, as_series
 from benchrigor.model.checks import attempt, refuse, wrong_choice, wrong_share
 from benchrigor.model.options import check_work
 from benchrigor.model.series import check_items, short
-from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, reciprocal_of, scaled
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, reciprocal_of, scale
 from benchrigor.stats.series.subsessions import MERGED, SUBSESSIONS
 from benchrigor.stats.wps.grouped_jackknife import jackknife_errors, subsession_size
 from benchrigor.stats.wps.hc3 import (
@@ -96,7 +96,7 @@ def fit_wps(
     InvalidInput
         When an argument is invalid.
     NotEstimable
-        With fewer than three rounds, where amounts differ in one round only, where all durations
+        With fewer than three rounds, where amounts differ in one round only, if all durations
         are 0, or where no merging decorrelates the residuals.
 
     Notes
@@ -118,12 +118,12 @@ def fit_wps(
         wrong_choice("method", method, (LONG_RUN_VARIANCE, SUBSESSIONS, MERGED)),
         wrong_share("autocorrelation_limit", autocorrelation_limit),
     )
-    rounds = _checked(work, duration_s)
+    rounds = _check(work, duration_s)
     fitted, merged = rounds, 1
     if method == MERGED:
         *pairs, merged = merge_pairs(rounds.work, rounds.durations, autocorrelation_limit)
         fitted = replace(rounds, work=pairs[0], durations=pairs[1])
-        _check_determined(fitted.work, rounds.seconds)
+        _check_spread(fitted.work, rounds.seconds)
     line, centre = _line(fitted, estimator)
     combinations = [[0.0, 1.0], [1.0, -centre]]
     if method == MERGED:
@@ -135,14 +135,14 @@ def fit_wps(
         errors = coefficient_errors(line, combinations)
     n, rate = rounds.work.size, rounds.unit / rounds.seconds
     name = "-".join([WPS, *(each for each in (estimator, method) if each not in _PLAIN)])
-    slope, overhead = (each.estimate(confidence, n, name) for each in errors)
+    slope, overhead = (error.estimate(confidence, n, name) for error in errors)
     speed = reciprocal_of(slope)
     prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / fitted.durations.mean())
     notices = tuple(diagnose_line(fitted.work, line, speed, prediction_error))
     fit = WpsFit(
-        speed=None if speed is None else replace(scaled(speed, rate), notices=notices),
-        overhead=scaled(overhead, rounds.seconds),
-        slope=scaled(slope, rounds.seconds / rounds.unit),
+        speed=None if speed is None else replace(scale(speed, rate), notices=notices),
+        overhead=scale(overhead, rounds.seconds),
+        slope=scale(slope, rounds.seconds / rounds.unit),
         n=n,
         naive_speed=min(float(rounds.work.sum() / rounds.durations.sum()) * rate, _LARGEST),
         prediction_error=prediction_error,
@@ -155,7 +155,7 @@ def fit_wps(
 
 def check_fit(fit: WpsFit, work: Floats, duration_s: Floats) -> WpsFit:
     """Add bend, growth and outliers to a least-squares fit of these rounds."""
-    rounds = _checked(work, duration_s)
+    rounds = _check(work, duration_s)
     slope = fit.slope.value * (rounds.unit / rounds.seconds)
     return _with_checks(fit, rounds, slope, ESTIMATORS[0])
 
@@ -183,7 +183,7 @@ def _with_checks(fit: WpsFit, rounds: _Rounds, slope: float, estimator: str) -> 
     )
 
 
-def _checked(work: object, duration_s: object) -> _Rounds:
+def _check(work: object, duration_s: object) -> _Rounds:
     """Check amounts and durations, and that they determine a line."""
     amounts = _amounts(work)
     durations = as_series(duration_s, name="duration_s")
@@ -195,7 +195,7 @@ def _checked(work: object, duration_s: object) -> _Rounds:
     check_items(durations, durations >= 0.0, "at least 0", name="duration_s")
     unit, seconds = max(amounts), float(durations.max())
     shares = np.array([amount / unit for amount in amounts])
-    _check_determined(shares, seconds)
+    _check_spread(shares, seconds)
     return _Rounds(work=shares, durations=durations / seconds, unit=unit, seconds=seconds)
 
 
@@ -205,17 +205,17 @@ def _amounts(work: object) -> list[float]:
         raise InvalidInput(f"work is {short(work)}, expected a 1-D sequence of amounts")
     amounts = []
     items = np.atleast_1d(work).tolist() if isinstance(work, np.ndarray) else work
-    for index, each in enumerate(items):
-        amount = attempt([], check_work, each)
+    for index, item in enumerate(items):
+        amount = attempt([], check_work, item)
         if amount is None or isinstance(amount, tuple):
             raise InvalidInput(
-                f"work[{index}] is {short(each)}, expected an amount above 0 and at most 1e300"
+                f"work[{index}] is {short(item)}, expected an amount above 0 and at most 1e300"
             )
         amounts.append(float(amount))
     return amounts
 
 
-def _check_determined(work: Floats, seconds: float) -> None:
+def _check_spread(work: Floats, seconds: float) -> None:
     """Raise unless rounds of these amounts, the longest of seconds, determine a line."""
     n = work.size
     if n < _MIN_ROUNDS:

@@ -16,7 +16,7 @@ from benchrigor.workloads.processes.output_file import OutputFile
 PLACES = ("setup", "prepare", "conclude", "cleanup")
 LONGEST_S = {"cleanup": 60.0}  # of those that no round limits
 _SETUP_S = 3600.0  # a build takes long, and not for ever
-_LAST_S = 0.5  # for what concludes a round that took all of its time, and the grace behind it
+_LAST_S = 0.5  # for what concludes a round that took all of its time, and the grace after it
 setting_up: list[str] = []  # while a setup runs: no round is under way that could be finished
 
 

@@ -1,4 +1,4 @@
-"""A command line: its program and arguments, where it runs, and what its output and end mean."""
+"""A command line: its program and arguments, if it runs, and what its output and end mean."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class CommandLine:
         program = shutil.which(self._argv[0], path=self._env.get("PATH"))
         named = [program or self._argv[0], *self._argv[1:]]
         paths = (self._cwd / name for name in named)
-        return tuple(each for each in paths if is_there(each, Path.is_file))
+        return tuple(path for path in paths if is_there(path, Path.is_file))
 
     @property
     def name(self) -> str:
@@ -135,7 +135,7 @@ class CommandLine:
         seconds: float | None = None,
         **given: Any,
     ) -> ProcessGroup:
-        """Start it, to end after so many seconds; WorkloadFailed when it cannot be started.
+        """Start it, to end after that many seconds; WorkloadFailed when it cannot be started.
 
         ``given`` are further parameters of `ProcessGroup`.
         """
@@ -154,7 +154,7 @@ class CommandLine:
         )
 
     def failure(self, code: int) -> str | None:
-        """Return what is wrong with an exit code; None when nothing is."""
+        """Return the problem with an exit code, or None."""
         if code in self._accept_exit:
             return None
         if code < 0:
@@ -174,7 +174,7 @@ def with_stderr(message: str, stderr: bytes, argv: Sequence[str] = ()) -> list[s
 
     Secrets are hidden: programs repeat their arguments, ``argv``, when they complain of them.
     """
-    lines = [f"  | {each}" for each in last_lines(stderr, argv)]
+    lines = [f"  | {line}" for line in last_lines(stderr, argv)]
     return [f"{message}; its stderr ends:", *lines] if lines else [message]
 
 
@@ -196,9 +196,9 @@ def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
     arguments = tuple(os.fspath(each) if isinstance(each, os.PathLike) else each for each in argv)
     if not arguments:
         raise InvalidInput("argv is empty, expected a program and its arguments")
-    for index, each in enumerate(arguments):
-        if not isinstance(each, str) or "\0" in each:
-            raise InvalidInput(f"argv[{index}] is {each!r}, expected text without NUL")
+    for index, argument in enumerate(arguments):
+        if not isinstance(argument, str) or "\0" in argument:
+            raise InvalidInput(f"argv[{index}] is {argument!r}, expected text without NUL")
     return arguments
 
 

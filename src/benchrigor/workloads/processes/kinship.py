@@ -87,7 +87,7 @@ def let_go(adopted: Collection[int], *, sessions: Collection[int]) -> None:
 def kill_descendants(spared: Collection[int] = ()) -> bool:
     """Kill all descendants of this process that are not spared; return whether there were any."""
     some = False
-    while pids := [each for each in _descendants() if each not in spared]:
+    while pids := [descendant for descendant in _descendants() if descendant not in spared]:
         some = True
         kill(pids)
         for pid in pids:
@@ -101,7 +101,7 @@ def kill_orphans() -> None:
 
     The background jobs of a shell lose their parent when the shell ends.
     """
-    orphans = {process.pid for process in _marked() if process.session == os.getsid(0)}
+    orphans = {process.pid for process in _started_by_us() if process.session == os.getsid(0)}
     kill(orphans)
     deadline = time.monotonic() + _DYING_S
     while time.monotonic() < deadline and orphans & {process.pid for process in running()}:
@@ -125,7 +125,7 @@ def _descendants() -> Iterator[int]:
     for pid in queue:
         queue += [child for child in _children(pid) if child not in _gone_their_way]
         words = _content(pid, "cmdline")  # none if it has ended, and its parent has not noticed
-        if pid != os.getpid() and words and not any(each in words for each in _HELPERS):
+        if pid != os.getpid() and words and not any(helper in words for helper in _HELPERS):
             yield pid
 
 
@@ -142,12 +142,12 @@ def escapees(after: int = 0, *, sessions: Collection[int] = ()) -> list[str]:
 
     ``sessions`` are those that they may be in.
     """
-    pids = {process.pid for process in _marked(after) if process.session not in sessions}
+    pids = {process.pid for process in _started_by_us(after) if process.session not in sessions}
     pids |= {pid for pid in _gone_their_way if pid > after and _process(pid) is not None}
-    return [_named(pid) for pid in sorted(pids)]
+    return [_name_of(pid) for pid in sorted(pids)]
 
 
-def _marked(after: int = 0) -> Iterator[Process]:
+def _started_by_us(after: int = 0) -> Iterator[Process]:
     """Return the processes that this one started, helpers of multiprocessing apart."""
     mark = f"{MARK}={os.getpid()}".encode()
     for process in running(after):
@@ -161,7 +161,7 @@ def _is_helper(pid: int) -> bool:
     return any(helper in words for helper in _HELPERS)
 
 
-def _named(pid: int) -> str:
+def _name_of(pid: int) -> str:
     return f"{_name(pid)} (process {pid})"
 
 
@@ -193,7 +193,7 @@ def kill_when_closed(pipe: int, pid: int) -> None:
     ``pipe`` is the end to read from, which a process that lives on must have open, too. So those
     that this one started die with it even where SIGKILL ends it, unless that comes in the instant
     between their start and this call. Linux alone can do that; a thread that watches the pipe would
-    be in the way of what is measured.
+    be in the way of the measured code.
     """
     with suppress(ImportError, AttributeError, OSError):
         import fcntl  # noqa: PLC0415  # not on every system

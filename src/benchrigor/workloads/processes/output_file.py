@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from tempfile import TemporaryFile, gettempdir
-from types import TracebackType
 from typing import BinaryIO, Self
 
 from benchrigor.errors import StoreFailed
@@ -42,9 +41,7 @@ class OutputFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.file.close()
 
     def fileno(self) -> int:
@@ -64,7 +61,7 @@ class OutputFile:
         return False
 
     def end(self) -> bytes:
-        """Return the last bytes of what was printed, some more than are shown."""
+        """Return the last bytes of the output, some more than are shown."""
         most = STDERR_KEPT + 1
         begin = max(os.fstat(self.fileno()).st_size - most, 0)
         return (self._dropped_end + os.pread(self.fileno(), most, begin))[-most:]

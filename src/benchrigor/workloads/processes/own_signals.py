@@ -106,7 +106,7 @@ def ended_by_signals() -> Iterator[None]:
         yield
         return
     _ending = _Ending()
-    with handled(dict.fromkeys(taken, end)), _main_thread_woken():
+    with handle(dict.fromkeys(taken, end)), _main_thread_woken():
         try:
             yield
         finally:
@@ -131,10 +131,10 @@ def _main_thread_woken() -> Iterator[None]:
     kinship.signal_when_readable(reader.fileno(), signal.SIGURG, threading.get_native_id())
 
     def read_one(_number: int, _frame: FrameType | None) -> None:
-        with suppress(OSError):  # what is measured may have closed it
+        with suppress(OSError):  # the measured code may have closed it
             reader.recv(1)
 
-    with handled({signal.SIGURG: read_one}):
+    with handle({signal.SIGURG: read_one}):
         before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
         try:
             yield
@@ -192,7 +192,7 @@ def too_late() -> None:
 
 
 @contextmanager
-def not_interrupted() -> Iterator[None]:
+def hold_interrupts() -> Iterator[None]:
     """Let signals that end this program wait until what is inside is done."""
     ending = _ending
     ending.holds += 1
@@ -205,7 +205,7 @@ def not_interrupted() -> Iterator[None]:
 
 
 def go_on(pid: int) -> None:
-    """End this process if it is a copy, forked by what was measured, or if a signal said so.
+    """End this process if it is a copy, forked by the measured code, or if a signal said so.
 
     ``pid`` is that of the process that measures. What was measured may have swallowed the signal.
     """
@@ -226,7 +226,7 @@ def measuring() -> Iterator[None]:
     _measuring.append(1)
     limit = sys.getrecursionlimit()
     try:
-        with _exit_refused():
+        with _refuse_exit():
             yield
     finally:
         _measuring.pop()
@@ -235,7 +235,7 @@ def measuring() -> Iterator[None]:
 
 
 @contextmanager
-def _exit_refused() -> Iterator[None]:
+def _refuse_exit() -> Iterator[None]:
     """Have `_ENDS` of ``os`` raise `ExitedAtOnce` inside, in this process but not in its forks."""
     before = {name: getattr(os, name) for name in _ENDS}
     if hasattr(os._exit, "is_ours"):  # another thread measures, too
@@ -262,7 +262,7 @@ def _refusing(name: str, really: Callable[..., Any], pid: int) -> Callable[..., 
 
 
 @contextmanager
-def handled(handlers: Mapping[int, Handler]) -> Iterator[None]:
+def handle(handlers: Mapping[int, Handler]) -> Iterator[None]:
     """Handle signals inside, in the main thread; forked processes do not inherit the handlers.
 
     A worker of a pool that got ours would not end at SIGTERM, and its pool would wait for it.
@@ -283,12 +283,12 @@ def handled(handlers: Mapping[int, Handler]) -> Iterator[None]:
 
 
 def _is_ours(number: int) -> bool:
-    """Whether a handler of ours is in place: what is measured may have put its own there."""
+    """Whether a handler of ours is in place: the measured code may have put its own there."""
     return signal.getsignal(number) in (end, *_ours)
 
 
 @contextmanager
-def stops_noted() -> Iterator[None]:
+def note_stops() -> Iterator[None]:
     """Note inside when this process goes on after a signal stopped it, as after Ctrl-Z.
 
     Not where something else handles that, nor outside of the main thread.
@@ -298,7 +298,7 @@ def stops_noted() -> Iterator[None]:
         and threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGCONT) == signal.SIG_DFL
     )
-    with handled({signal.SIGCONT: _note} if is_free else {}):
+    with handle({signal.SIGCONT: _note} if is_free else {}):
         yield
 
 

@@ -1,4 +1,4 @@
-"""Picks readings from what a command prints."""
+"""Picks readings from the output of a command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.text import many, show_value
 from benchrigor.units import Quantity, has_time_unit, rest_of_duration, time_in
-from benchrigor.workloads.processes.own_signals import handled
+from benchrigor.workloads.processes.own_signals import handle
 from benchrigor.workloads.table_rows import TableRows
 
 # Returns what a line holds where a pick looks, not yet checked to be a number.
@@ -113,7 +113,7 @@ class Pick(OneLine):
         match = _FORM.fullmatch(str(self))
         described = (self.metric, self.description, self.how, self.where)
         if match is None or match.groups("") != described or self.measured.unit != self.unit:
-            raise _misformed(str(self))
+            raise _wrong_form(str(self))
         self.finder()
 
     @classmethod
@@ -127,7 +127,7 @@ class Pick(OneLine):
         """
         match = _FORM.fullmatch(text)
         if match is None:
-            raise _misformed(text)
+            raise _wrong_form(text)
         metric, description, how, where = match.groups("")
         unit = describe_metric(metric, description).unit
         words = tuple(filter(None, map(str.strip, description.split(","))))
@@ -183,7 +183,7 @@ class OutputSearch:
         self.found: dict[str, array[float]] = {pick.metric: array("d") for pick in picks}
         self.trials: dict[str, float] = {}  # behind the last share that was found as 998/1000
         self._counts = {pick.metric for pick in picks if _may_count(pick)}
-        self._durations = {each.metric for each in picks if each.measured.kind is Quantity.TIME}
+        self._durations = {pick.metric for pick in picks if pick.measured.kind is Quantity.TIME}
         self._finders = [(pick, pick.finder()) for pick in picks]
         tables = (pick.metric for pick in picks if pick.how == "column" and pick.unit_readings)
         self._tables = {metric: TableRows() for metric in tables}
@@ -205,12 +205,12 @@ class OutputSearch:
         WorkloadFailed when something picked is not a finite number.
         """
         self._size += len(output)
-        with self._limited():
+        with self._limit():
             self._add(self._decoder.decode(output))
 
     def finish(self) -> None:
         """Search the last line too, which has no end."""
-        with self._limited():
+        with self._limit():
             self._add(self._decoder.decode(b"", final=True))
             if self._begun or self._is_too_long:
                 self._search(self._begun)
@@ -252,7 +252,7 @@ class OutputSearch:
         return f"{show_value(self._size, 'B')} in {many(self._lines, 'line')}{skipped}"
 
     @contextmanager
-    def _limited(self) -> Iterator[None]:
+    def _limit(self) -> Iterator[None]:
         """End the search of a line that takes long, as by a pattern that tries all ways to part it.
 
         It can be ended in the main thread only. Ticks of processor time in one and the same line
@@ -262,7 +262,7 @@ class OutputSearch:
             yield
             return
         try:
-            with handled({signal.SIGVTALRM: self._tick}):
+            with handle({signal.SIGVTALRM: self._tick}):
                 signal.setitimer(signal.ITIMER_VIRTUAL, _TICK_S, _TICK_S)
                 try:
                     yield
@@ -316,17 +316,17 @@ class OutputSearch:
     def _number(self, item: Any, pick: Pick, line: str) -> float:
         """Return a number, or the share of successes in trials."""
         if isinstance(item, _Part):
-            raise _misprinted(item, pick, line, item.expected)
+            raise _wrong_output(item, pick, line, item.expected)
         successes, slash, trials = str(item).partition("/")
         self.trials.pop(pick.metric, None)
         if not slash or pick.metric not in self._counts:
             number = _number(item, pick, line)
             if number < 0.0 and pick.metric in self._durations:
-                raise _misprinted(item, pick, line, A_DURATION)
+                raise _wrong_output(item, pick, line, A_DURATION)
             return number
         number, of = (_number(each, pick, line) for each in (successes, trials))
         if not 0.0 <= number <= of or of == 0.0:
-            raise _misprinted(item, pick, line, "successes/trials, such as 998/1000")
+            raise _wrong_output(item, pick, line, "successes/trials, such as 998/1000")
         self.trials[pick.metric] = of
         return number / of
 
@@ -397,7 +397,7 @@ def _may_count(pick: Pick) -> bool:
     return not pick.unit_readings and pick.measured.kind in (None, Quantity.SHARE)
 
 
-def _misformed(text: str) -> InvalidInput:
+def _wrong_form(text: str) -> InvalidInput:
     return InvalidInput(
         f"pick is {text!r}, expected NAME[:UNIT[,WORD]...]=regex:PATTERN, ...=column:N or "
         "...=json:KEY"
@@ -532,11 +532,11 @@ def _number(item: Any, pick: Pick, line: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise _misprinted(item, pick, line, "a finite number")
+        raise _wrong_output(item, pick, line, "a finite number")
     return number
 
 
-def _misprinted(item: Any, pick: Pick, line: str, expected: str) -> WorkloadFailed:
+def _wrong_output(item: Any, pick: Pick, line: str, expected: str) -> WorkloadFailed:
     shown = hide_secrets(str(item)[:1_000])[:80]
     return WorkloadFailed(
         f"{line}: {shown!r} is picked for metric {pick.metric!r}, expected {expected} "

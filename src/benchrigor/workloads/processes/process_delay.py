@@ -33,13 +33,7 @@ def record_process(
     if stopped_s:
         seconds[STOPPED] = [min(stopped_s, max(elapsed_s - cpu_s - lost_s, 0.0))]
     recorder.delays(
-        Delays(
-            stops=[1],
-            seconds=seconds,
-            duration_s=[elapsed_s],
-            known=[known],
-            busy=[cpu_s],
-        )
+        Delays(stops=[1], seconds=seconds, duration_s=[elapsed_s], known=[known], busy=[cpu_s])
     )
     if together_ns:
         recorder.fact("waited_together_s", together_ns / 1e9)

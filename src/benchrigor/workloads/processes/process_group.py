@@ -24,7 +24,7 @@ from benchrigor.model.text import first_few
 from benchrigor.protocols import Clock, DelayMeter
 from benchrigor.workloads.processes import kinship
 from benchrigor.workloads.processes.output_file import OutputFile
-from benchrigor.workloads.processes.own_signals import continued_ns, not_interrupted
+from benchrigor.workloads.processes.own_signals import continued_ns, hold_interrupts
 
 _LOOK_S = 0.01  # from one look to the next at whether a group is gone
 _DYING_S = 1.0  # for the kernel to end what was killed
@@ -61,7 +61,7 @@ class Ended:
     left_running: bool  # it left processes of its session running, which were ended
     escaped: list[str]  # processes that it left in sessions of their own
     delay: tuple[int, int] | None  # as `DelayMeter.wait_for` tells it
-    together_ns: int  # likewise
+    together_ns: int  # the same
     stopped_s: float = 0.0  # for how long it was stopped, or we were while we waited
 
     @property
@@ -145,7 +145,7 @@ class ProcessGroup:
         _running.add(self)
         self._start_ns = clock.now_ns()
         try:
-            with not_interrupted():
+            with hold_interrupts():
                 self._start(
                     argv,
                     stdin=stdin,
@@ -197,7 +197,7 @@ class ProcessGroup:
             self._flooded |= self._has_flooded()
             ended_by_us = self._cut or self._overran or self._flooded
             left_running = not ended_by_us and not self._gone_within(_LINGER_S)
-            escaped = self._escaped()
+            escaped = self._names_of_escaped()
         except BaseException:
             self._over.set()
             self.end(grace_s=0.0)
@@ -255,7 +255,7 @@ class ProcessGroup:
 
     def _has_flooded(self) -> bool:
         """Whether any output is too large; all of them are looked at, and kept small."""
-        return True in [each.is_flooded() for each in self._outputs]
+        return True in [output.is_flooded() for output in self._outputs]
 
     def ask_to_end(self) -> None:
         """Send SIGTERM to the session, once."""
@@ -289,7 +289,7 @@ class ProcessGroup:
         return int(self.process.returncode)
 
     def _gone_within(self, seconds: float, number: int | None = None) -> bool:
-        """Wait until no process of the session is running, at most so long.
+        """Wait until no process of the session is running, at most that long.
 
         What it starts meanwhile is sent the signal, too.
         """
@@ -326,7 +326,7 @@ class ProcessGroup:
             return False
         return True
 
-    def _escaped(self) -> list[str]:
+    def _names_of_escaped(self) -> list[str]:
         """Name the processes that left the session, of which the command is not waited for."""
         if not self._let_go():
             return []

@@ -1,4 +1,4 @@
-"""A fixed command that is run in turn with a measured one: it tells the pace of the machine."""
+"""A fixed command that is run in turn with a measured one: it shows the pace of the machine."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class ReferenceCommand:
         self._due_ns = 0
 
     def measure(self, lasting_ns: int) -> dict[str, float]:
-        """Return seconds by kind after a command that took so long; empty where it is not due.
+        """Return seconds by kind after a command that took that long; empty if it is not due.
 
-        Means of several runs where that was long.
+        Means of several runs if that was long.
         """
         if not self._cost_ns or self._clock.now_ns() < self._due_ns:
             return {}
@@ -56,17 +56,17 @@ class ReferenceCommand:
         runs = [self._run() for _ in range(repeats_after(lasting_ns, self._cost_ns))]
         stop_ns = self._clock.now_ns()
         self._due_ns = stop_ns + int((stop_ns - began_ns) / MOST_SHARE)
-        ended = [each for each in runs if each is not None]
+        ended = [run for run in runs if run is not None]
         if len(ended) < len(runs):
             return {}
-        wall_s = sum(each.elapsed_ns for each in ended) / len(ended) / 1e9
-        cpu_s = sum(each.cpu_s for each in ended) / len(ended)
-        waited_s = sum(each.delay[0] for each in ended if each.delay) / len(ended) / 1e9
+        wall_s = sum(run.elapsed_ns for run in ended) / len(ended) / 1e9
+        cpu_s = sum(run.cpu_s for run in ended) / len(ended)
+        waited_s = sum(run.delay[0] for run in ended if run.delay) / len(ended) / 1e9
         rest_s = max(wall_s - cpu_s - waited_s, _LEAST_S)
         return {COMMAND: wall_s, COMMAND_CPU: max(cpu_s, _LEAST_S), COMMAND_REST: rest_s}
 
     def _run(self) -> Ended | None:
-        """Run it once; None where it cannot be run."""
+        """Run it once; None if it cannot be run."""
         try:
             group = ProcessGroup(
                 self._argv,

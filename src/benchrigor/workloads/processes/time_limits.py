@@ -16,7 +16,7 @@ from benchrigor.model import Code, Notice
 from benchrigor.model.options import LATEST
 from benchrigor.model.text import show_value
 from benchrigor.workloads.processes import own_signals
-from benchrigor.workloads.processes.own_signals import handled, left_calls
+from benchrigor.workloads.processes.own_signals import handle, left_calls
 
 _SHORTEST_TICK_S = 0.001
 # A call hangs if it goes on for this long after its round's time is up: seconds, or multiples of a
@@ -32,7 +32,7 @@ class CallOverran(BaseException):
 class _Alarm:
     """The timer of this process, which each tick sets again, and what ends a call that hangs.
 
-    ``is_late`` tells whether the call under way is to end. A SIGALRM while the timer runs came from
+    ``is_late`` says whether the call under way is to end. A SIGALRM while the timer runs came from
     elsewhere, and means what it means elsewhere.
     """
 
@@ -46,7 +46,7 @@ class _Alarm:
         """Have it tick inside; give what was left of a timer before, and its interval."""
         self._is_set, self._tick_s, self._raised_s = True, tick_s, None
         trace = sys.gettrace()
-        with handled({signal.SIGALRM: self._tick}):
+        with handle({signal.SIGALRM: self._tick}):
             try:
                 yield signal.setitimer(signal.ITIMER_REAL, first_s)
             finally:
@@ -109,7 +109,7 @@ class TimeLimit:
     def __init__(self, seconds: float) -> None:
         self._alarm = _Alarm(self._is_late)
         self.seconds = seconds
-        self.calls = 1  # of a reading, each of which may last so long
+        self.calls = 1  # of a reading, each of which may last that long
         self._taken: Sequence[int] | None = None
         self._seen, self._since = 0, 0.0
         self._done: int | None = None
@@ -166,13 +166,13 @@ class Patience:
     def __init__(self) -> None:
         self._alarm = _Alarm(self._is_late)
         self.taken: Sequence[int] = ()  # readings so far
-        self.typical_s = 0.0  # of those before, 0 where there was none
+        self.typical_s = 0.0  # of those before, 0 if there was none
         self.is_over = False
         self._seconds = self._until = self._waited_s = 0.0
 
     @contextmanager
     def kept(self, seconds: float | None) -> Iterator[None]:
-        """Leave what is inside when a call hangs, in a round that should take so long."""
+        """Leave what is inside when a call hangs, in a round that should take that long."""
         self.taken, self.is_over = (), False
         if seconds is None or not _is_timer_free():
             yield
@@ -221,5 +221,5 @@ def _is_timer_free() -> bool:
 
 
 def place_of(taken: int, done: int | None) -> str:
-    """Say where in a round a call was, after so many readings; None for the first call."""
+    """Say where in a round a call was, after that many readings; None for the first call."""
     return AT_FIRST if done is None else f"at reading {done + taken}"

@@ -1,7 +1,7 @@
 """Times calls and steps: in this process, and as the program of a fresh interpreter.
 
 Only the standard library of CPython 3.9 or newer is needed, and as little of it as can be: a fresh
-interpreter is started with the path of this file, where neither benchrigor nor numpy need be, and
+interpreter is started with the path of this file, if neither benchrigor nor numpy need be, and
 what it takes until it measures is part of every round.
 """
 
@@ -104,9 +104,9 @@ FEW_CALLS = 30  # where no more are to be had, the first call counts: nothing te
 def calls_per_reading(
     single_ns: int, enough_ns: float, time_reading: Callable[[int], int]
 ) -> tuple[int, int]:
-    """Return how many calls last so long, and how long they lasted, from a single one on.
+    """Return how many calls last that long, and how long they lasted, from a single one on.
 
-    ``time_reading`` returns the nanoseconds of a reading of so many calls.
+    ``time_reading`` returns the nanoseconds of a reading of that many calls.
     """
     inner, elapsed_ns = 1, single_ns
     while True:
@@ -123,7 +123,7 @@ def calls_per_reading(
 
 _EVERY_NS = 500_000  # the pace of a shared processor changes within a millisecond
 MOST_SHARE = 0.05  # of the time that the reference may take
-_LONG_SHARE = 0.01  # of a long reading, after which the reference is repeated for so long
+_LONG_SHARE = 0.01  # of a long reading, after which the reference is repeated for that long
 _MOST_REPEATS = 100
 _WARM_UP = 100  # calls, after which the interpreter has specialised its byte code
 _STEPS = range(50)
@@ -161,9 +161,9 @@ class Reference:
         return now_ns >= self._due_ns
 
     def measure(self, lasting_ns: int) -> int:
-        """Return the nanoseconds of the work after a reading, or readings, that took so long.
+        """Return the nanoseconds of the work after a reading, or readings, that took that long.
 
-        The mean of repeated runs where that was long.
+        The mean of repeated runs if that was long.
         """
         now, table, repeats = self._now, self._table, repeats_after(lasting_ns, self._cost_ns)
         _loop(table)
@@ -176,7 +176,7 @@ class Reference:
 
 
 def repeats_after(lasting_ns: int, cost_ns: int) -> int:
-    """Return how often work of such a cost is repeated after something that took so long."""
+    """Return how often work of such a cost is repeated after something that took that long."""
     return max(1, min(int(_LONG_SHARE * lasting_ns / cost_ns), _MOST_REPEATS))
 
 
@@ -191,7 +191,7 @@ def _loop(table: dict[int, int]) -> None:
 # Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this.
 SEGMENT_NS = 500_000
 # Segments after which their length is adjusted; again whenever there are four times as many. It
-# stays as it is where that is near enough: only segments of equal length can be compared.
+# stays as it is if that is near enough: only segments of equal length can be compared.
 _TRIED = 16
 COLUMNS = ("stops", "began_ns", "delays_ns", "durations_ns", "busy_ns")  # of a `SegmentTimer`
 
@@ -205,13 +205,13 @@ class SegmentTimer:
     Parameters
     ----------
     delay_ns
-        Tells how long the thread waited for a processor so far; None where nothing does.
+        Returns how long the thread waited for a processor so far; None if unknown.
     now_ns
         Reads the clock.
     reference
         Timed in turn with the segments; None for none.
     busy_ns
-        Tells the processor time of the thread so far; None where the clock is not that of the
+        Returns the processor time of the thread so far; None if the clock is not that of the
         machine.
 
     Attributes
@@ -221,7 +221,7 @@ class SegmentTimer:
     began_ns, delays_ns, durations_ns, busy_ns
         When each began, how long it waited, the sum of its readings, and its processor time.
     references
-        Times of the reference in nanoseconds, each after so many readings.
+        Times of the reference in nanoseconds, each after that many readings.
     used_ns
         Processor time of this thread, of all other threads and children, and wall time, when the
         first one began; None before.
@@ -266,7 +266,7 @@ class SegmentTimer:
     def begin(self, elapsed_ns: list[int], *, done: int, readings: int) -> Callable[[int], None]:
         """Return a function that appends a reading, and measures delay between them.
 
-        The round has so many readings done before, and at most so many to come.
+        The round has so many readings done before, and at most that many to come.
         """
         append, close = elapsed_ns.append, self._close
         self._elapsed_ns, self._kept = elapsed_ns, 0
@@ -302,16 +302,16 @@ class SegmentTimer:
             self._since_ns = None
 
     def forget(self, readings: int) -> None:
-        """Forget what was measured after so many readings of the round."""
-        kept = sum(each <= readings for each in self.stops)
+        """Forget what was measured after that many readings of the round."""
+        kept = sum(stop <= readings for stop in self.stops)
         for name in COLUMNS:
             del getattr(self, name)[kept:]
-        self.references = [each for each in self.references if each[0] <= readings]
+        self.references = [reference for reference in self.references if reference[0] <= readings]
         if not kept:
             self.used_ns = None
 
     def close(self, readings: int) -> None:
-        """End the segment under way, if there is one, after so many readings of the round."""
+        """End the segment under way, if there is one, after that many readings of the round."""
         if readings > (self.stops[-1] if self.stops else 0):
             self.pause()
             self._keep(readings)
@@ -402,12 +402,12 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
         if task["given"] is not None:
             args, kwargs = pickle.loads(task["given"])  # noqa: S301  # what started this wrote it
             func = functools.partial(func, *args, **kwargs)
-        arrays = _measured(func, task, facts)
+        arrays = _measure(func, task, facts)
     except Refused as error:
         facts = {"refused": str(error)}
     except BaseException as error:
         _end_copy(pid)
-        facts = {"failed": _told(error)}
+        facts = {"failed": _report_error(error)}
     _end_copy(pid)
     _answer(descriptor, facts, arrays)
     _see_to_the_end()
@@ -439,7 +439,7 @@ def _see_to_the_end() -> None:
     _thread.start_new_thread(_end_later, ())
 
 
-def _told(error: BaseException) -> str:
+def _report_error(error: BaseException) -> str:
     """Say what the target raised, and print its own lines: their end is part of the message."""
     own = trace = error.__traceback__
     while trace:
@@ -486,7 +486,7 @@ def imported(task: dict[str, Any]) -> Any:
 
 
 def _check(item: Any, target: str, is_given: bool) -> None:
-    """Refuse what is no function without arguments, unless some are given."""
+    """Refuse what is not a function without arguments, unless some are given."""
     if not callable(item):
         raise Refused(f"{target} is {item!r}, expected a function")
     code = getattr(item, "__code__", None)
@@ -502,7 +502,7 @@ def _check(item: Any, target: str, is_given: bool) -> None:
         raise Refused(f"{target} takes arguments, expected none: name a function that gives them")
 
 
-def _measured(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[str, array[float]]:
+def _measure(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[str, array[float]]:
     """Time the function, or the steps of the generator that it makes; add facts."""
     if task["gc"] == "off":
         collector.disable()
@@ -607,7 +607,7 @@ def _refuse_coroutines(returned: list[object], target: str) -> None:
 
 
 def _meter() -> Callable[[], int] | None:
-    """Return what tells how long this thread waited for a processor; None where nothing counts."""
+    """Return what says how long this thread waited for a processor; None if unknown."""
     try:
         file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         if not any(map(int, os.pread(file, 64, 0).split())):
