@@ -34,10 +34,11 @@ def functions(store, monkeypatch):
 def test_several_functions_take_turns(cli, functions):
     result = cli("run", "--budget", "2", "several:small", "several:large")
     lines = result.stdout.splitlines()
-    if result.exit_code != 4:  # no number, on a busy machine
+    unclear = "no clear difference between several:large and several:small: "
+    if result.exit_code != 4 and not lines[0].startswith(unclear):  # on a busy machine
         assert result.exit_code == 0, result.output
         assert re.match(r"several:large is \S+x slower than several:small \[", lines[0])
-        lines = lines[2:]
+    lines = lines[2:] if lines[1] == "" else lines
     names = [line.split()[0] for line in lines if line.startswith("several:")]
     assert names == ["several:small", "several:large"]
     assert all(run["run_id"] in result.stdout for run in Journal(functions).runs())
