@@ -131,7 +131,6 @@ def test_modules_are_short() -> None:
     assert {name_of(path) for path in MODULES if len(code_of(path)) > MOST_LINES} == {*LONG_MODULES}
 
 
-@pytest.mark.slow
 def test_functions_are_short() -> None:
     found = {
         f"{name_of(path)}: {node.name}"

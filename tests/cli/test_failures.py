@@ -99,7 +99,7 @@ def test_every_verb_tells_its_errors_as_json(cli, words, code, kind, strict):
 
 @pytest.mark.slow
 def test_the_traceback_shows_the_users_own_part_only(cli, module):
-    result = cli("run", "--in-process", f"{module}:late")
+    result = cli("run", "--in-process", "--target", "0.001%", f"{module}:late")
     assert result.exit_code == 5
     trace, _, message = result.stderr.partition("benchrigor: failing.")
     assert "in own_part\n" in trace
@@ -215,7 +215,7 @@ def test_a_comparison_that_failed_says_what_is_kept_and_how_to_see_it(cli, store
     sides = [f"{module}:steady", f"{module}:{failing}"]
     if failing == "sh count.sh":
         sides = [f"{failing} {name}" for name in "ab"]
-    result = cli("ab", *more, *sides, "--budget", "20")
+    result = cli("ab", *more, *sides, "--budget", "300", "--target", "0.001%")
     assert result.exit_code == 5
     runs = {run["run_id"]: run for run in Journal(store).runs()}
     line = re.search(r"(\d+) and (\d+) finished rounds kept: benchrigor (.*)", result.stderr)

@@ -166,15 +166,14 @@ class PairEngine(Controller[PairPlan, PairRound]):
             raise InvalidInput(problems)
         super().__init__(checked)
         self.command_line = ""  # that measures both sides again; kept with each
-        q, confidence = quantile_named(checked.statistic), checked.confidence
+        policy = Policy(
+            q=quantile_named(checked.statistic),
+            confidence=checked.confidence,
+            trim=True,
+            detector=detector_named(checked.detector),
+        )
         self._question = Question(
-            statistic=checked.statistic,
-            policy=Policy(
-                q=q, confidence=confidence, trim=True, detector=detector_named(checked.detector)
-            ),
-            margin=margin,
-            direction=way,
-            paired=True,
+            statistic=checked.statistic, policy=policy, margin=margin, direction=way, paired=True
         )
         self._floor = min_evidence(checked, by_round=by_round)
         self._rules: tuple[StopRule, ...] = (

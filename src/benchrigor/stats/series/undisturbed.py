@@ -17,8 +17,8 @@ from benchrigor.model.series import Ints
 from benchrigor.model.text import many, percent
 
 _MOST_DELAY = 1e-3  # of its duration that an undisturbed group waited: nobody sees it in the mean
-# So many readings must be left for an analysis, of few readings half of them.
-LEAST_SHARE, _FEWEST = 0.1, 20
+# So many readings must be left for an analysis, of few readings half of them, and two for a number.
+LEAST_SHARE, _FEWEST, _NUMBER = 0.1, 20, 2
 _STRATUM = 10  # undisturbed groups of each length: fewer weigh too unequally, more differ in length
 _NEGLIGIBLE = 5e-4  # change of the mean that is not worth a correction
 _MOST_WEIGHT = 3.0  # of the stratum of the longest, over the average: more is told
@@ -183,7 +183,7 @@ def choose_undisturbed(groups: Groups) -> tuple[Disturbed | None, tuple[Notice, 
     running = others.n
     if left == n:
         return None, ()
-    if left < max(LEAST_SHARE * running, min(_FEWEST, running / 2)):
+    if left < max(LEAST_SHARE * running, min(_FEWEST, running / 2), _NUMBER):
         notice = hardly_any(left, running or n, (others if running else groups).lost)
         if running in (0, n):
             return None, (notice,)

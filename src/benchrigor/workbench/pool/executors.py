@@ -129,11 +129,7 @@ def run_job(
     try:
         line = _await_words(lines, is_wanted, job.limit_s)
         if line == BEGUN:  # now the host answers at once, which tells its clock
-            with suppress(OSError):  # it has ended already
-                assert process.stdin is not None  # noqa: S101  # it is a pipe
-                asked = json.dumps(codec.encode(replace(job, asked_s=time.time())))
-                process.stdin.write(f"{asked}\n")
-                process.stdin.flush()
+            _send(process.stdin, job)
             line = _await_words(lines, is_wanted, job.limit_s)
         if line:
             return _outcome_of(line)
@@ -149,6 +145,13 @@ def run_job(
         end(process)
         for reader in readers:  # which close what they read
             reader.join(_LOOK_S)
+
+
+def _send(stdin: IO[str] | None, job: Job) -> None:
+    assert stdin is not None  # noqa: S101  # it is a pipe
+    with suppress(OSError):  # the process has ended already
+        stdin.write(f"{json.dumps(codec.encode(replace(job, asked_s=time.time())))}\n")
+        stdin.flush()
 
 
 def _outcome_of(line: str) -> Outcome:
