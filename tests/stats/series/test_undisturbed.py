@@ -48,8 +48,10 @@ def test_a_thousandth_of_delay_does_not_matter_and_more_does() -> None:
 
 @pytest.mark.parametrize(
     ("n", "left", "counts"),
-    [(1000, 99, False), (1000, 100, True), (60, 19, False), (60, 20, True), (15, 8, True)]
-    + [(2, 1, False), (3, 2, True)],
+    [
+        *((1000, 99, False), (1000, 100, True), (60, 19, False), (60, 20, True), (15, 8, True)),
+        *((2, 1, False), (3, 2, True)),
+    ],
 )
 def test_where_hardly_any_reading_is_undisturbed_all_count_and_that_is_said(
     n: int, left: int, counts: bool

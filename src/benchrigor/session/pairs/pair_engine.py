@@ -175,11 +175,9 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._question = Question(
             statistic=checked.statistic, policy=policy, margin=margin, direction=way, paired=True
         )
-        self._floor = min_evidence(checked, by_round=by_round)
+        floor = self._floor = min_evidence(checked, by_round=by_round)
         self._rules: tuple[StopRule, ...] = (
-            when_satisfied(
-                minimum_effective(self._floor.effective), self._is_steady, self._is_narrow
-            ),
+            when_satisfied(minimum_effective(floor.effective), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),
             limit(StopReason.TIME_BUDGET, checked.budget_s),
             limit(StopReason.MEMORY_LIMIT, MOST_READINGS),
