@@ -77,7 +77,8 @@ class TomlTables:
             text = readable(path).read_text(encoding="utf-8")
             return cls(tomllib.loads(text), name=str(path), text=text)
         except (OSError, ValueError, RecursionError) as error:
-            raise InvalidInput(f"{path} cannot be read: {error}") from error
+            why = getattr(error, "strerror", None) or error
+            raise InvalidInput(f"{path} cannot be read: {why}") from error
 
     def at(self, *keys: str) -> Any:
         """Return what stands there; None for nothing."""
