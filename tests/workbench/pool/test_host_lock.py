@@ -130,9 +130,14 @@ def test_names_that_are_known_to_be_one_machine_are_held_together(lock_of: MakeL
 
 
 def test_machines_that_share_the_folder_are_two(lock_of: MakeLock) -> None:
-    lock_of("a").take()
-    lock_of("a", host="oak", machine="n").take()
-    lock_of("b", machine="o").take()
+    locks = [
+        lock_of("a"),
+        lock_of("a", host="oak", machine="n"),
+        lock_of("b", machine="o"),
+    ]
+    for lock in locks:
+        lock.take()
+    assert all(lock.beat() for lock in locks)
 
 
 def test_names_of_machines_stay_in_the_folder(lock_of: MakeLock, tmp_path: Path) -> None:
