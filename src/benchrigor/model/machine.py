@@ -1,4 +1,4 @@
-"""What a machine can do, how it is, whether it is sound, and the problem with it."""
+"""What a machine can do, how it is, whether it is sound, and its alarms."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class State(Reported):
         Raises
         ------
         InvalidInput
-            When no sample has that name; the message lists those that are the same.
+            When no sample has that name; the message lists those with similar names.
         """
         for sample in self.samples:
             if sample.name == name:

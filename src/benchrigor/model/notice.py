@@ -20,7 +20,7 @@ class Severity(enum.StrEnum):
 
     NOTE = "note"  # Good to know; the number stands
     WARNING = "warning"  # The number is weaker than it looks
-    REFUSAL = "refusal"  # There is not a number, for this reason
+    REFUSAL = "refusal"  # there is no number, for this reason
 
 
 class Code(enum.StrEnum):

@@ -36,7 +36,7 @@ class Recorded(OneLine):
         What each round is: "process", "fork" or "repetition"; "series" if all readings continue
         one series in one process.
     provenance
-        Machine, interpreter, commit, and all else that the file says about if it was measured.
+        Machine, interpreter, commit, and all else that the file says about where it was measured.
     parameters
         Parameters of the benchmark.
     notices

@@ -109,7 +109,7 @@ class RunRecord(OneLine):
     run_id
         Key in the store; None if it is not stored.
     subject
-        What was measured, for programs (the command line, the function's name), the same.
+        What was measured, for programs (the command line, the function's name).
     interference
         Share of the time lost to interference; None if no delay was measured.
     red_rounds

@@ -169,7 +169,7 @@ class LikeRuns:
     ) -> tuple[list[Estimate], tuple[Notice, ...]]:
         """Return the mean of each of two, by its headline, and of those like it.
 
-        Two that are the same stand alone: neither has the other's like runs for itself. The spread
+        Two that are alike stand alone: neither has the other's like runs for itself. The spread
         between runs is pooled over the versions of the work, and with what is assumed.
         """
         groups: dict[object, list[Told]] = defaultdict(list)

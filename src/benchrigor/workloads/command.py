@@ -170,7 +170,7 @@ class CommandWorkload:
 
     def describe(self) -> dict[str, Any]:
         """Return all that `from_description` needs, ready for JSON."""
-        # What is not given is left out: runs from before it could be are the same.
+        # An option that is not given is left out: so were options that did not exist yet.
         added: dict[str, object] = {"hooks": self._hooks.argvs, **self._streams, **self._flags}
         added["warm_up"] = self._warm_up
         return {

@@ -141,7 +141,7 @@ class NodeService:
         InvalidInput
             With all that is wrong in them; those before stay in force.
         StoreFailed
-            When they cannot be kept; the same.
+            When they cannot be kept; those before stay in force, too.
         """
         thresholds = _thresholds(given)
         with self._lock:

@@ -20,7 +20,7 @@ column                            meaning
 ``end``                           name of the end, or of the stage, if there are several
 ``bytes`` or ``item_bytes``       bytes served, or the size of one item
 ``cpu_ns`` or ``cpu_s``           processor time used; ``nan`` where it is unknown
-``delay_ns`` or ``delay_s``       time spent waiting for a processor; the same
+``delay_ns`` or ``delay_s``       time spent waiting for a processor; ``nan`` if unknown
 ``servers``                       threads or processes that serve side by side at this end
 ================================  ==================================================================
 

@@ -105,7 +105,7 @@ def measure_pair(
         When a function raises, naming it; the error's ``record`` is the Comparison of the rounds
         finished before.
     ClockFailed
-        When the clock goes backwards or stands still; the same.
+        When the clock goes backwards or stands still; the error has a ``record``, too.
     KeyboardInterrupt
         As it came, with the attribute ``record``.
 

@@ -3,7 +3,7 @@
 The paper is 'Estimating the impact of external interference on application performance'. Its
 method, by section:
 
-- `clustering` (2): amounts of computation are the same when their relative distance is below 0.1;
+- `clustering` (2): amounts of computation count as one if their relative distance is below 0.1;
 - `grouping` (2): segments with the same clusters and nominal features form a group of 5 or more;
 - `mad_threshold` (2): the time of a segment beyond median + 4 MAD of its group is interference;
 - `one_run` (2, 3): the sum of it in per cent of the wall time; medians against a reference;

@@ -12,7 +12,7 @@ from benchrigor.stats.series.level import exact_fit
 
 BLOCKS = "blocks in wall time"
 
-_BLOCKS = 8  # few, for the levels of neighbouring seconds are the same
+_BLOCKS = 8  # few, since neighbouring seconds have similar levels
 _READINGS = 3  # in each block at least, on average
 
 
