@@ -1,9 +1,11 @@
 import gc
+import inspect
 import json
 import multiprocessing
 import os
 import signal
 import tempfile
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,6 +71,42 @@ def pytest_collection_finish():
     """Spare the collector what stays until the end: modules, and the tests themselves."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Run a test that is marked so in a forked process, where no other thread is.
+
+    Threads that earlier tests left behind close files and allocate memory at any moment.
+    """
+    __tracebackhide__ = True
+    if pyfuncitem.get_closest_marker("alone") is None:
+        return None
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    names = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+
+    def work():
+        try:
+            pyfuncitem.obj(**arguments)
+        except pytest.skip.Exception as error:
+            theirs.send((pytest.skip, str(error)))
+        except BaseException:  # noqa: BLE001  # the parent tells what it was
+            theirs.send((pytest.fail, traceback.format_exc()))
+        else:
+            theirs.send((None, ""))
+
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    theirs.close()
+    try:
+        tell, why = ours.recv()
+    except EOFError:
+        tell, why = pytest.fail, "the process of this test died"
+    process.join()
+    if tell is not None:
+        tell(why)
+    return True
 
 
 @pytest.fixture

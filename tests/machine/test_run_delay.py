@@ -62,6 +62,7 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+@pytest.mark.alone
 @real
 def test_each_thread_has_a_file_of_its_own_until_it_ends() -> None:
     meter = RunDelay()

@@ -39,6 +39,7 @@ def test_rates_are_the_same_to_the_last_bit_however_periods_are_told(
     assert in_parts.rates == at_once.rates
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_memory_does_not_grow_while_a_stage_has_nothing_to_do() -> None:
     est = ServiceRateEstimator()

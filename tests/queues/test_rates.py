@@ -176,6 +176,7 @@ def test_several_servers_serve_as_much_as_all_of_them() -> None:
     assert value(only(est)) == pytest.approx(201.0)
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_stream() -> None:
     sizes = []

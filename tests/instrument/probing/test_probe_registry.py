@@ -118,6 +118,7 @@ def test_a_hundred_thousand_probes_are_made_and_read() -> None:
     assert (len(found), sum(each.count for each in found.values())) == (100_000, 5)
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_probe_in_use_takes_less_than_a_kibibyte() -> None:
     registry, many = ProbeRegistry(), 200

@@ -46,20 +46,29 @@ def counters(
 
     monkeypatch.setattr(thread_counters, "open_counter", opener)
     made = ThreadCounters()
-    gc.collect()  # files of other tests are closed before, not while counting
-    gc.disable()
-    made.start()
     yield made
     made.close()
-    gc.enable()
+
+
+def start(counters: ThreadCounters) -> None:
+    """Start them, in the process that is counted; skip where some are missing."""
+    gc.collect()  # files of other tests are closed before, not while counting
+    gc.disable()
+    counters.start()
+    for name in ("reads", "closes"):
+        if name in counters.missing:
+            pytest.skip(f"{name}: {counters.missing[name]}")
 
 
 @pytest.fixture
 def gains(counters: ThreadCounters) -> Gains:
+    is_started = False
+
     def gains(work: Callable[[], object]) -> dict[str, int]:
-        for name in ("reads", "closes"):
-            if name in counters.missing:
-                pytest.skip(f"{name}: {counters.missing[name]}")
+        nonlocal is_started
+        if not is_started:
+            start(counters)
+            is_started = True
         before = counters.read()
         counters.exclude_own()
         work()
@@ -72,6 +81,7 @@ def nominal(found: dict[str, int]) -> dict[str, int]:
     return {name: found[name] for name in NOMINAL if found[name]}
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @linux
 def test_reading_the_counters_does_not_show_in_them(gains: Gains) -> None:
@@ -98,6 +108,7 @@ def test_floating_point_operations_of_a_pause_do_not_count(monkeypatch: pytest.M
     made.close()
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @linux
 def test_files_are_counted_exactly(gains: Gains, tmp_path: Path) -> None:
@@ -113,6 +124,7 @@ def test_files_are_counted_exactly(gains: Gains, tmp_path: Path) -> None:
     assert nominal(gains(read)) == {"opens": 1, "closes": 1, "reads": 2, "read_bytes": 1000}
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @linux
 def test_writes_are_counted_exactly_and_what_stays_open_is_not_closed(
@@ -128,6 +140,7 @@ def test_writes_are_counted_exactly_and_what_stays_open_is_not_closed(
     assert nominal(gains(lambda: os.close(opened[0]))) == {"closes": 1}
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @linux
 def test_collections_and_switches_are_counted(gains: Gains) -> None:
@@ -144,6 +157,7 @@ def test_collections_and_switches_are_counted(gains: Gains) -> None:
         end.close()
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @linux
 def test_computation_is_the_threads_own(counters: ThreadCounters, gains: Gains) -> None:
@@ -153,6 +167,7 @@ def test_computation_is_the_threads_own(counters: ThreadCounters, gains: Gains) 
     assert counters.computation in ("cpu_s", "instructions")
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @linux
 def test_a_pause_does_not_count(counters: ThreadCounters, gains: Gains) -> None:

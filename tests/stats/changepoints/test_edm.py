@@ -114,6 +114,7 @@ def test_the_readings_are_left_as_they_are() -> None:
     assert series.tolist() == list(range(50))
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_long_series_is_cut_in_bounded_memory() -> None:
     n = MAX_READINGS // 4

@@ -26,7 +26,8 @@ def test_a_rate_is_offered(web):
     assert 20 <= (found.scheduled or 0) <= 90
     assert found.failed == 0
     assert 0.0 < (found.mean_response_s or 0.0) < 1.0
-    assert found.spent_s["run"] >= 0.3
+    # The last request is scheduled for .487 s; what is warm-up counts apart.
+    assert found.spent_s["warm-up"] + found.spent_s["run"] >= 0.48
 
 
 @pytest.mark.slow

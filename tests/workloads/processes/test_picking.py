@@ -246,6 +246,7 @@ class Endless(io.RawIOBase):
         return n
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_hundred_megabytes_without_a_line_end_need_little_memory() -> None:
     output = io.BufferedReader(Endless(100_000_000))
