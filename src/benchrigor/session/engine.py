@@ -288,9 +288,8 @@ class Engine(Controller[RoundPlan, Round]):
 
     @property
     def _is_due(self) -> bool:
-        # Without rules nobody asks what a recording shows before its end.
-        is_asked = not (self._recorded and self._rules == ())
-        return is_asked and self._traces.is_due
+        # Without rules nobody asks what it shows before its end.
+        return self._rules != () and self._traces.is_due
 
     @property
     def _is_early(self) -> bool:

@@ -13,8 +13,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cached_property, partial
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -54,6 +54,7 @@ sys.path[:] = filter(None, sys.path)
 __file__ = sys.argv.pop(1)
 exec(files.SourceFileLoader(__name__, __file__).get_code(__name__))
 """
+_Answer = tuple[int, Ended, bytes, bytes]  # when it began, how it ended, what it told and printed
 _MOST_GIVEN = 65_536  # bytes: it travels on the command line
 _PADDING = 4096  # bytes of environment at most, which move what is on the stack
 
@@ -68,7 +69,8 @@ class InterpreterWorkload:
 
     Further facts than those of `CallableWorkload` are ``startup_s`` (until the program began),
     ``import_s`` (of the function's module), ``peak_memory`` of the process in bytes,
-    ``peak_memory_floor`` (the same before the function was called) and ``python``.
+    ``peak_memory_floor`` (the same before the function was called), ``python``, and ``by_turns``
+    where two interpreters took their readings by turns.
 
     Parameters
     ----------
@@ -117,6 +119,8 @@ class InterpreterWorkload:
 
     fresh_process = True
     _whole_s: float | None = None  # the time of the first plan, which has the whole budget
+    _is_paced = False
+    _answer: Callable[[], _Answer] | None = None  # of the interpreter that was started
 
     def __init__(
         self,
@@ -168,7 +172,7 @@ class InterpreterWorkload:
         }
         self._timeout_s = timeout_s
         self._clock = WallClock()
-        self._is_paced = False
+        self._started = ExitStack()
 
     def take_turns(self) -> None:
         """Time the reference in turn with the readings."""
@@ -215,30 +219,29 @@ class InterpreterWorkload:
     def _stopwatch(self) -> Stopwatch:
         return Stopwatch(self._clock)
 
+    def start(self, plan: RoundPlan, turns: socket.socket, *, is_first: bool) -> None:
+        """Start the interpreter of a round, which `run` with the same plan waits for.
+
+        It measures by turns with that of another workload, which has the other end of a pair of
+        sockets.
+        """
+        self.close()
+        self._answer = self._started.enter_context(self._answering(plan, turns, is_first))
+
+    def close(self) -> None:
+        """End the interpreter that was started and not waited for, if there is one."""
+        self._answer = None
+        self._started.close()
+
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Start an interpreter, take up to ``plan.readings`` readings, and record them.
 
         WorkloadFailed when it does not start, runs too long, or does not come to its end;
         InvalidInput when the target is not a function that can be timed.
         """
-        enough_ns, began_ns = worker.HEADROOM * self._stopwatch.shortest_ns, self._clock.now_ns()
-        self._whole_s = self._whole_s or plan.seconds
-        task = self._task | {
-            "path": self._path,
-            "readings": plan.readings,
-            "seconds": self._whole_s,
-            "until_ns": NEVER if plan.seconds is None else began_ns + plan.seconds * 1e9,
-            "longest_ns": NEVER,
-            "enough_ns": enough_ns,
-            "reference": self._is_paced,
-            "began_ns": began_ns,
-            "carry_out": None,
-        }
-        if plan.index == 0 and plan.seconds is not None:
-            task["longest_ns"] = _FIRST_SHARE * plan.seconds * 1e9
-        with OutputFile(keeps_end=True) as stderr:
-            ended, answer = self._carried_out(task, plan, stderr)
-            printed = stderr.end()
+        with closing(self):
+            answer_of = self._answer or self._started.enter_context(self._answering(plan))
+            began_ns, ended, answer, printed = answer_of()
         for notice in ended.left_behind(self.name):
             recorder.notice(notice)
         told = _decode(answer)
@@ -254,23 +257,17 @@ class InterpreterWorkload:
         if arrays["readings"].size < plan.readings and over_s >= (plan.seconds or math.inf):
             recorder.cut()
 
-    def _carried_out(
-        self, task: dict[str, Any], plan: RoundPlan, stderr: OutputFile
-    ) -> tuple[Ended, bytes]:
-        """Run the program, and return how it ended and what it answered."""
+    @contextmanager
+    def _answering(
+        self, plan: RoundPlan, turns: socket.socket | None = None, is_first: bool = True
+    ) -> Iterator[Callable[[], _Answer]]:
+        """Start the program of a round, and give what waits for its end and its answer."""
         late_s = _FIRST_START_S if plan.index == 0 else 0.0  # a short budget is to give a reading
-        source, sink = socket.socketpair()
-        chunks: list[bytes] = []
-
-        def drain() -> None:
-            while chunk := source.recv(_CHUNK):
-                chunks.append(chunk)
-
-        # It would wait for ever for somebody to read more than a pipe holds.
-        reader = threading.Thread(target=drain, daemon=True)
-        reader.start()
-        arguments = [worker.__file__, str(sink.fileno()), ascii(task)]
-        try:
+        shared = [] if turns is None else [turns.fileno()]
+        task = self._task_of(plan) | {"turns": (*shared, is_first) if shared else None}
+        limit_s = None if self._timeout_s is None else self._timeout_s * (1 + len(shared))
+        with OutputFile(keeps_end=True) as stderr, _drained() as (sink, collected):
+            arguments = [worker.__file__, str(sink.fileno()), ascii(task)]
             group = ProcessGroup(
                 [self._python, "-X", "faulthandler", "-c", _START, *arguments],
                 name=self._python,
@@ -279,22 +276,34 @@ class InterpreterWorkload:
                 cwd=Path(self._folder),
                 env=self._environment(plan.seed or 0),
                 clock=self._clock,
-                timeout_s=self._timeout_s,
+                timeout_s=limit_s,
                 seconds=None if plan.seconds is None else LATEST * plan.seconds + late_s,
                 grace_s=GRACE_S,
-                pass_fds=(sink.fileno(),),
+                pass_fds=(sink.fileno(), *shared),
             )
-            sink.close()
-            ended = group.wait(None)
-            while reader.is_alive() and select.select([source], [], [], 0.0)[0]:
-                reader.join(0.001)
-        finally:
-            sink.close()
-            with suppress(OSError):  # a copy of the process may never close it
-                source.shutdown(socket.SHUT_RD)
-            reader.join()
-            source.close()
-        return ended, b"".join(chunks)
+            try:
+                yield lambda: (task["began_ns"], group.wait(None), collected(), stderr.end())
+            finally:
+                group.stop(grace_s=0.0)
+
+    def _task_of(self, plan: RoundPlan) -> dict[str, Any]:
+        """Return what the program of a round is told, which begins now."""
+        enough_ns, began_ns = worker.HEADROOM * self._stopwatch.shortest_ns, self._clock.now_ns()
+        self._whole_s = self._whole_s or plan.seconds
+        task = self._task | {
+            "path": self._path,
+            "readings": plan.readings,
+            "seconds": self._whole_s,
+            "until_ns": NEVER if plan.seconds is None else began_ns + plan.seconds * 1e9,
+            "longest_ns": NEVER,
+            "enough_ns": enough_ns,
+            "reference": self._is_paced,
+            "began_ns": began_ns,
+            "carry_out": None,
+        }
+        if plan.index == 0 and plan.seconds is not None:
+            task["longest_ns"] = _FIRST_SHARE * plan.seconds * 1e9
+        return task
 
     def _environment(self, seed: int) -> dict[str, str]:
         """Return the variables of a round."""
@@ -434,6 +443,36 @@ def _are_free(cpus: Collection[int] | None) -> bool:
     if not isinstance(cpus, Collection) or not cpus or not hasattr(os, "sched_getaffinity"):
         return False
     return set(cpus) <= os.sched_getaffinity(0)
+
+
+@contextmanager
+def _drained() -> Iterator[tuple[socket.socket, Callable[[], bytes]]]:
+    """Give a socket for an answer, and what returns it once the program has ended."""
+    source, sink = socket.socketpair()
+    chunks: list[bytes] = []
+
+    def drain() -> None:
+        while chunk := source.recv(_CHUNK):
+            chunks.append(chunk)
+
+    # The program would wait for ever for somebody to read more than a pipe holds.
+    reader = threading.Thread(target=drain, daemon=True)
+    reader.start()
+
+    def collected() -> bytes:
+        sink.close()
+        while reader.is_alive() and select.select([source], [], [], 0.0)[0]:
+            reader.join(0.001)
+        with suppress(OSError):  # a copy of the process may never close it
+            source.shutdown(socket.SHUT_RD)
+        reader.join()
+        return b"".join(chunks)
+
+    try:
+        yield sink, collected
+    finally:
+        collected()
+        source.close()
 
 
 def _decode(answer: bytes) -> tuple[dict[str, Any], dict[str, Floats]] | None:

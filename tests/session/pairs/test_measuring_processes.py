@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 import benchrigor as br
 from benchrigor.clocks import WallClock
 from benchrigor.model import RoundPlan
 from benchrigor.protocols import Recorder
+from benchrigor.session.pairs.kept_sides import paces_of
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.session.pairs.pair_engine import PairEngine, PairRound
 from benchrigor.storage import Journal
@@ -204,6 +207,60 @@ def test_commands_and_fresh_interpreters_take_turns():
     function = InterpreterWorkload("os:getcwd")
     found = measure_processes(function, InterpreterWorkload("os:getcwd"), seed=1, budget_s=1.0)
     assert str(found.verdict) != "worse" or found.ratio.value < 2.0
+
+
+@pytest.mark.slow
+def test_fresh_interpreters_of_a_pair_measure_by_turns_and_need_no_pace(tmp_path: Path):
+    store = tmp_path / "runs.sqlite"
+    functions = InterpreterWorkload("os:getcwd"), InterpreterWorkload("os:getpid")
+    measure_processes(*functions, seed=1, budget_s=1.0, store=store)
+    old, new = (Journal(store).load(each["run_id"]) for each in Journal(store).runs())
+    pairs = [*zip(old.rounds, new.rounds, strict=False)]
+    assert pairs
+    assert all(each.facts["by_turns"] for pair in pairs for each in pair)
+    assert paces_of(pairs) == []
+    assert all(
+        max(one.starts_ns[0], two.starts_ns[0]) < min(one.starts_ns[-1], two.starts_ns[-1])
+        for one, two in pairs
+        if one.unit_readings["time"].size > 100 < two.unit_readings["time"].size
+    )
+
+
+def order_of(seed: int) -> tuple[str, ...]:
+    return PairEngine(by_round=True, seed=seed).ask().order
+
+
+@pytest.mark.slow
+def test_an_interpreter_is_ended_with_the_one_beside_it(tmp_path: Path, monkeypatch):
+    code = """
+        import os, time
+        def fail(): raise ValueError("no such luck")
+        def wait():
+            with open("pid", "w") as file: file.write(str(os.getpid()))
+            time.sleep(600)
+    """
+    (tmp_path / "besides.py").write_text(textwrap.dedent(code))
+    monkeypatch.chdir(tmp_path)
+    functions = InterpreterWorkload("besides:fail"), InterpreterWorkload("besides:wait")
+    seeds = (seed for seed in range(20) if order_of(seed)[0] == "baseline")
+    with pytest.raises(br.WorkloadFailed, match=r"baseline: .*no such luck"):
+        measure_processes(*functions, seed=next(seeds), budget_s=1200.0)
+    if (tmp_path / "pid").exists():  # it had begun
+        pid = int((tmp_path / "pid").read_text() or 0)
+        assert not psutil.pid_exists(pid)
+
+
+@pytest.mark.parametrize(("by_turns", "readings"), [(False, 100), (True, 1_000)])
+def test_who_measures_by_turns_does_so_for_as_long_as_a_start(by_turns: bool, readings: int):
+    engine = PairEngine(by_round=True, seed=1)
+    plan = engine.ask()
+    series = np.random.default_rng(5).normal(1e-4, 1e-5, (4, plan.readings))
+    sides = {"baseline": [*series[:2]], "candidate": [*series[2:]]}
+    busy_s = float(series.sum())
+    elapsed_ns = round(1e9 * (busy_s + 4 * 0.1))
+    told = PairRound(plan=plan, **sides, elapsed_ns=elapsed_ns, busy_s=busy_s, by_turns=by_turns)
+    engine.tell(told)
+    assert engine.ask().readings == pytest.approx(readings, rel=0.01)
 
 
 @pytest.mark.slow

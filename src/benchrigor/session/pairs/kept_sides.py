@@ -119,13 +119,20 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -
 
 
 def paces_of(pairs: Iterable[Sequence[Round]]) -> Paces:
-    """Return the median times of the reference in both rounds of each pair that has them."""
-    times = ([*map(_reference_of, pair)] for pair in pairs)
+    """Return the median times of the reference in both rounds of each pair that has them.
+
+    Rounds that were measured by turns are at the same pace as they are.
+    """
+    times = ([*map(_reference_of, pair)] for pair in pairs if not any(map(_by_turns, pair)))
     return [
         (float(np.median(one)), float(np.median(two)))
         for one, two in times
         if one.size and two.size
     ]
+
+
+def _by_turns(finished: Round) -> bool:
+    return bool(finished.facts.get("by_turns"))
 
 
 def _reference_of(finished: Round) -> Floats:

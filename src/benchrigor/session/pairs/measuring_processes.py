@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchrigor.clocks import WallClock
 from benchrigor.errors import WorkloadFailed
-from benchrigor.model import Code, Comparison, Floats, Notice, Progress, Round
+from benchrigor.model import Code, Comparison, Floats, Notice, Progress, Round, RoundPlan
 from benchrigor.protocols import Clock, Store, Workload
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.loop import Hooks, drive, ended_by_errors
@@ -27,6 +29,7 @@ from benchrigor.session.pairs.pair_engine import PairEngine, PairPlan, PairRound
 from benchrigor.session.session import Session
 from benchrigor.session.stored_runs import BASELINE, CANDIDATE
 from benchrigor.session.traces import calls_per_reading
+from benchrigor.workloads import InterpreterWorkload
 
 
 def measure_processes(
@@ -97,15 +100,31 @@ def measure_processes(
         return replace(engine.result(), readings_in="s", names=names_of(workloads))
 
     with ended_by_errors(engine, result), sides as (sessions, perform):
-        drive(engine, _Processes(sessions, perform, clock), clock, Hooks(progress=progress))
+        carry_out = _Processes(sessions, perform, workloads, clock)
+        drive(engine, carry_out, clock, Hooks(progress=progress))
     return result()
 
 
 class _Processes:
-    """Carries out the plans of a comparison: a round of either session in turn."""
+    """Carries out the plans of a comparison: a round of either session in turn.
 
-    def __init__(self, sessions: Mapping[str, Session], perform: Performers, clock: Clock) -> None:
+    Fresh interpreters of a pair run side by side, and one hands over to the other every
+    millisecond: whatever the machine does, both sides see the same of it.
+    """
+
+    def __init__(
+        self,
+        sessions: Mapping[str, Session],
+        perform: Performers,
+        workloads: Mapping[str, Workload],
+        clock: Clock,
+    ) -> None:
         self._sessions, self._perform, self._clock = sessions, perform, clock
+        self._interpreters = {
+            name: workload
+            for name, workload in workloads.items()
+            if isinstance(workload, InterpreterWorkload)
+        }
 
     def __call__(self, plan: PairPlan) -> Callable[[int], PairRound]:
         """Run the processes of a block; a pair counts if both ran to their ends without a stop."""
@@ -114,14 +133,22 @@ class _Processes:
         rounds: dict[str, list[Round]] = {name: [] for name in self._sessions}
         notices: dict[tuple[str, Code], Notice] = {}
         busy_s, cut = 0.0, False
+        started: dict[str, RoundPlan] = {}
         for place, name in enumerate(plan.order):
-            passed_s = (self._clock.now_ns() - began_ns) / 1e9
+            now_ns = self._clock.now_ns()
+            passed_s = (now_ns - began_ns) / 1e9
             if plan.seconds is not None and place % 2 == 0 and passed_s >= plan.seconds:
                 cut = True
                 break
             left_s = None if plan.seconds is None else max(plan.seconds - passed_s, 1e-3)
+            size = partial(self._planned, plan, left_s=left_s)
+            if place % 2 == 0:
+                started, pair_ns = {}, now_ns
+                if len(self._interpreters) == 2:
+                    started = self._start_side_by_side(plan.order[place : place + 2], size)
+            since_ns = pair_ns if started else now_ns
             with naming(name):
-                finished = self._round(name, plan.readings or 1, left_s)
+                finished = self._round(name, started.get(name) or size(name), since_ns)
             if finished.cut:
                 cut = True
                 break
@@ -144,21 +171,39 @@ class _Processes:
                 busy_s=busy_s,
                 notices=(*notices.values(), *([STOPPED_PAIR] if any(stopped) else [])),
                 paces=paces_of(pairs[place] for place in counted),
+                by_turns=bool(started),
             )
 
         return finish
 
-    def _round(self, name: str, readings: int, left_s: float | None) -> Round:
-        """Carry out the next round of a session, of the size and in the time that both share."""
-        session, began_ns = self._sessions[name], self._clock.now_ns()
-        planned = session.ask()
-        finish = None
-        if planned is not None:
-            # In a first block only the session knows how long its readings take.
-            size = min(readings, planned.readings)
-            finish = self._perform[name](replace(planned, readings=size, seconds=left_s))
-        if planned is None or finish is None:
+    def _planned(self, plan: PairPlan, name: str, *, left_s: float | None) -> RoundPlan:
+        """Return the next plan of a session, of the size and in the time that both share."""
+        planned = self._sessions[name].ask()
+        if planned is None:
             raise WorkloadFailed("it has no more to give")
-        finished = replace(finish(self._clock.now_ns() - began_ns), plan=planned)
+        readings = plan.readings or 1
+        if plan.index == 0:  # only the session knows yet how long its readings take
+            readings = min(readings, planned.readings)
+        return replace(planned, readings=readings, seconds=left_s)
+
+    def _start_side_by_side(
+        self, order: Sequence[str], size: Callable[[str], RoundPlan]
+    ) -> dict[str, RoundPlan]:
+        """Start the interpreters of a pair, which measure by turns; return the plans of both."""
+        plans = {name: size(name) for name in order}
+        one, two = socket.socketpair()
+        with one, two:
+            for name, turns in zip(order, (one, two), strict=True):
+                with naming(name):
+                    self._interpreters[name].start(plans[name], turns, is_first=turns is one)
+        return plans
+
+    def _round(self, name: str, planned: RoundPlan, since_ns: int) -> Round:
+        """Carry out a plan of a session."""
+        session, finish = self._sessions[name], self._perform[name](planned)
+        asked = session.ask()
+        if finish is None or asked is None:
+            raise WorkloadFailed("it has no more to give")
+        finished = replace(finish(self._clock.now_ns() - since_ns), plan=asked)
         session.tell(finished)
         return finished

@@ -99,6 +99,7 @@ class PairRound:
     delays: Delays | None = None  # measured, of groups of successive pairs
     busy_s: float = 0.0  # of invocations: how long the calls of their readings took
     paces: Paces = ()  # of invocations, if all have a reference
+    by_turns: bool = False  # whether those of a pair took their readings by turns
 
     def __post_init__(self) -> None:
         problems: list[str] = []
@@ -183,7 +184,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             limit(StopReason.MEMORY_LIMIT, MOST_READINGS),
             in_time(checked.budget_s, calls=2),
         )
-        self._by_round, self._busy_s = by_round, 0.0
+        self._by_round, self._by_turns, self._busy_s = by_round, False, 0.0
         self._so_far: PairsOfReadings | PairsOfInvocations = (
             PairsOfInvocations(self._question)
             if by_round
@@ -211,6 +212,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             invocation=self._so_far.invocation,
             least_invocations=_LEAST_INVOCATIONS,
             busy_s=self._busy_s,
+            as_long_as_start=self._by_turns,
         )
 
     def _next_plan(self) -> PairPlan:
@@ -237,6 +239,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._check_plan(plan)
         added = self.add(finished.baseline, finished.candidate, finished.delays, finished.paces)
         self._busy_s += finished.busy_s
+        self._by_turns = finished.by_turns
         for notice in finished.notices:
             self.note(notice)
         self._last = added, finished.elapsed_ns

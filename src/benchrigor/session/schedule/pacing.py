@@ -37,6 +37,7 @@ class Pace:
     invocation: int = INVOCATION  # readings of each, until it is known how they differ
     least_invocations: int = 10  # for which there must be time
     busy_s: float = 0.0  # how long all readings took
+    as_long_as_start: bool = False  # whether readings of an invocation take no less than its start
     split: VarianceSplit | None = None  # of the invocations, at the last look
     may_be_short: bool = False  # whether short ones show a stable phase, as far as is known
 
@@ -97,7 +98,8 @@ def _of_an_invocation(pace: Pace, options: Options) -> int:
         # Readings take at least as long as starts: a few would tell nothing.
         longest = max(2, min(longest, int(max(in_time_s, start_s) / reading_s)))
     if pace.split is None:
-        return min(pace.invocation, longest)
+        least = math.ceil(start_s / reading_s) if pace.as_long_as_start else 0
+        return min(max(pace.invocation, least), longest)
     cut = max(pace.readings / pace.invocations - pace.split.readings, 0.0)
     best = readings_per_invocation(
         pace.split, start_cost=start_s + cut * reading_s, reading_cost=reading_s, longest=longest

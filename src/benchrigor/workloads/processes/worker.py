@@ -31,6 +31,10 @@ VERSION = 1  # of the reference: any change of it makes other times
 # last one may begin, and the calls of each; the list holds those of the reading under way.
 
 
+class Enough(Exception):
+    """No more readings are wanted: raised by what takes them."""
+
+
 def time_calls(func: Callable[[], object], timing: Timing) -> None:
     """Time readings of one call each."""
     now, append, readings, until_ns, _ = timing
@@ -78,17 +82,20 @@ def time_readings(
             if stop >= until_ns:
                 break
 
-    if carry_out is not None:
-        carry_out(awaited())
-    else:
-        (time_calls if inner == 1 else time_loops)(func, timing)
+    try:
+        if carry_out is not None:
+            carry_out(awaited())
+        else:
+            (time_calls if inner == 1 else time_loops)(func, timing)
+    except Enough:
+        return
 
 
 def time_steps(steps: Iterator[object], timing: Timing) -> None:
     """Time steps until they end."""
     try:
         time_calls(steps.__next__, timing)
-    except StopIteration:
+    except (StopIteration, Enough):
         return
 
 
@@ -186,6 +193,85 @@ def _loop(table: dict[int, int]) -> None:
         table[key] = (table.get(key, 0) + step) & 255
 
 
+# --- turns with another process
+
+# The pace of a processor changes within a millisecond: turns are about as short, so that both
+# sides see the same. Shorter ones would time how caches fill again.
+TURN_NS = 1_000_000
+_PID_BYTES = 4
+
+
+class Turns:
+    """Lets two processes measure by turns: one waits while the other is timed.
+
+    Both run on the same processor, whichever that is, since another one may have another pace: a
+    main thread that waits is moved there. Both end together, since the pace changes later on.
+
+    Parameters
+    ----------
+    turns
+        The descriptor of one end of a pair of sockets, of which the other process has the other
+        end; and whether this process begins, as soon as the other one is ready.
+    now_ns
+        Reads the clock.
+    is_free
+        Whether this process may run on any processor.
+    """
+
+    def __init__(self, turns: tuple[int, bool], now_ns: Callable[[], int], is_free: bool) -> None:
+        (self._descriptor, is_first), self._now_ns = turns, now_ns
+        self._own = os.getpid().to_bytes(_PID_BYTES, "little")
+        self._other = 0  # process; 0 if unknown
+        self._stat = _open_or_none("/proc/thread-self/stat") if is_free else None
+        self._until_ns = 0
+        self.is_alone = False
+        if is_first:
+            self._wait()
+        else:
+            self.hand_over()
+
+    def is_over(self, now_ns: int) -> bool:
+        """Return whether it is time to hand over."""
+        return not self.is_alone and now_ns >= self._until_ns
+
+    def hand_over(self) -> None:
+        """Let the other process go on here, and wait until it hands over or ends."""
+        if self._stat is not None:
+            cpus = os.sched_getaffinity(0)
+            if self._other:
+                status = os.pread(self._stat, 1024, 0).rpartition(b")")[2].split(None, 37)
+                self._move(self._other, {int(status[36])})
+        self._tell(self._own)
+        self._wait()
+        if self._stat is not None:
+            self._move(0, cpus)
+
+    def end(self) -> None:
+        """Let the other process go on alone."""
+        self._tell(bytes(_PID_BYTES))
+
+    def _tell(self, message: bytes) -> None:
+        try:
+            os.write(self._descriptor, message)
+        except OSError:  # it has ended
+            return
+
+    def _wait(self) -> None:
+        try:
+            told = os.read(self._descriptor, _PID_BYTES)
+        except OSError:  # what is measured closed all descriptors
+            told = b""
+        self._other = int.from_bytes(told, "little")
+        self.is_alone = not self._other
+        self._until_ns = self._now_ns() + TURN_NS
+
+    def _move(self, process: int, cpus: set[int]) -> None:
+        try:
+            os.sched_setaffinity(process, cpus)
+        except OSError:  # it has ended, or a sandbox does not let us
+            self._stat = None
+
+
 # --- segments of readings, between which delay and reference are measured
 
 # Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this.
@@ -213,6 +299,8 @@ class SegmentTimer:
     busy_ns
         Returns the processor time of the thread so far; None if the clock is not that of the
         machine.
+    turns
+        With another process, handed over between segments; None for none.
 
     Attributes
     ----------
@@ -233,8 +321,9 @@ class SegmentTimer:
         now_ns: Callable[[], int],
         reference: Reference | None = None,
         busy_ns: Callable[[], int] | None = None,
+        turns: Turns | None = None,
     ) -> None:
-        self.reference = reference
+        self.reference, self._turns = reference, turns
         self.is_metered, self.is_busy_known = delay_ns is not None, busy_ns is not None
         self._busy_so_far_ns = busy_ns or _nothing
         self._now_ns = now_ns
@@ -341,6 +430,13 @@ class SegmentTimer:
             self.resume()
         if time_ns and (self._since_ns if is_running else self._delay_so_far_ns()) == before_ns:
             self.references.append((self.stops[-1], time_ns))
+        if is_running and self._turns is not None and self._turns.is_over(self._now_ns()):
+            self.pause()
+            self._turns.hand_over()
+            self._began_ns = None
+            if self._turns.is_alone and self.stops[-1] >= FEW_CALLS:
+                raise Enough
+            self.resume()
         self._closed += 1
         if self._closed >= self._adjusted_at:
             self._adjusted_at *= 4
@@ -386,7 +482,8 @@ class Refused(Exception):
 
 def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
     """Measure as the task says, and write what came out to the descriptor."""
-    os.set_inheritable(descriptor, False)  # what the target starts must not keep it open
+    for each in (descriptor, *(task["turns"] or ())[:1]):
+        os.set_inheritable(each, False)  # what the target starts must not keep it open
     pid = os.getpid()
     facts: dict[str, Any] = {"startup_s": (entered_ns - task["began_ns"]) / 1e9}
     arrays: dict[str, array[float]] = {}
@@ -507,9 +604,10 @@ def _measure(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[str
     if task["gc"] == "off":
         collector.disable()
     facts["peak_memory_floor"], now = _peak_memory(), time.perf_counter_ns
-    task["until_ns"] = min(task["until_ns"], now() + task["longest_ns"])
     reference = Reference() if task["reference"] else None
-    timer = SegmentTimer(_meter(), now, reference, time.thread_time_ns)
+    turns = Turns(task["turns"], now, task["cpus"] is None) if task["turns"] else None
+    task["until_ns"] = min(task["until_ns"], now() + task["longest_ns"])
+    timer = SegmentTimer(_meter(), now, reference, time.thread_time_ns, turns)
     elapsed_ns: list[int] = []
     inner_func = getattr(func, "func", func)
     code = getattr(inner_func, "__code__", None) or getattr(inner_func.__call__, "__code__", None)
@@ -526,6 +624,9 @@ def _measure(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[str
             task["carry_out"] = asyncio.new_event_loop().run_until_complete
         inner = _time_function(func, task, timer, elapsed_ns=elapsed_ns, facts=facts)
     timer.close(len(elapsed_ns))
+    if turns is not None:
+        facts["by_turns"] = True
+        turns.end()
     facts["inner_loop"], facts["python"] = inner, sys.version.split()[0]
     facts["gc"] = "on" if collector.isenabled() else "off"
     facts["peak_memory"], facts["metered"] = _peak_memory(), timer.is_metered
@@ -606,11 +707,19 @@ def _refuse_coroutines(returned: list[object], target: str) -> None:
         )
 
 
+def _open_or_none(path: str) -> int | None:
+    """Open a file of the kernel, if it has that."""
+    try:
+        return os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+
+
 def _meter() -> Callable[[], int] | None:
     """Return what says how long this thread waited for a processor; None if unknown."""
+    file = _open_or_none("/proc/thread-self/schedstat")
     try:
-        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
-        if not any(map(int, os.pread(file, 64, 0).split())):
+        if file is None or not any(map(int, os.pread(file, 64, 0).split())):
             return None
     except (OSError, ValueError):
         return None

@@ -1,0 +1,174 @@
+"""Two processes that measure by turns."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from benchrigor.testing import FakeClock
+from benchrigor.workloads.processes import worker
+from benchrigor.workloads.processes.worker import TURN_NS, Enough, SegmentTimer, Turns
+
+Ends = tuple[socket.socket, socket.socket]
+WAIT_S = 60.0
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    one, two = socket.socketpair()
+    with one, two:
+        yield one, two
+
+
+def turns_of(end: socket.socket, is_first: bool, now_ns: Callable[[], int] = int) -> Turns:
+    return Turns((end.fileno(), is_first), now_ns, is_free=False)
+
+
+def beside(work: Callable[[], object]) -> threading.Thread:
+    """Run what stands for the other process."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def end(other: threading.Thread) -> None:
+    other.join(WAIT_S)
+    assert not other.is_alive()
+
+
+def test_one_works_while_the_other_waits_until_it_ends(ends: Ends):
+    said: list[str] = []
+
+    def take_three(name: str, end: socket.socket, is_first: bool) -> None:
+        turns = turns_of(end, is_first)
+        for _ in range(3):
+            said.append(name)
+            turns.hand_over()
+        turns.end()
+
+    other = beside(lambda: take_three("second", ends[1], is_first=False))
+    take_three("first", ends[0], is_first=True)
+    end(other)
+    assert said == ["first", "second"] * 3
+
+
+@pytest.mark.parametrize("ended", ["ended", "died"])
+def test_who_is_left_goes_on_alone(ends: Ends, ended: str):
+    def leave() -> None:
+        turns = turns_of(ends[1], is_first=False)
+        turns.end() if ended == "ended" else ends[1].close()
+
+    other = beside(leave)
+    turns = turns_of(ends[0], is_first=True)
+    assert not turns.is_alone
+    turns.hand_over()
+    end(other)
+    assert turns.is_alone
+    assert not turns.is_over(10**18)
+
+
+def test_a_turn_is_over_after_its_time(ends: Ends):
+    other = beside(lambda: turns_of(ends[1], is_first=False))
+    turns = turns_of(ends[0], True, lambda: 5)
+    assert not turns.is_over(5 + TURN_NS - 1)
+    assert turns.is_over(5 + TURN_NS)
+    turns.end()
+    end(other)
+
+
+def timed(turns: Turns, clock: FakeClock, readings: int) -> tuple[SegmentTimer, list[int]]:
+    """Time readings of a millisecond."""
+    timer, taken = SegmentTimer(lambda: 0, clock.now_ns, turns=turns), list[int]()
+    timer.expect(1e6)
+    take = timer.begin(taken, done=0, readings=readings)
+    try:
+        for _ in range(readings):
+            clock.advance(1_000_000)
+            take(1_000_000)
+    except Enough:
+        pass
+    timer.close(len(taken))
+    return timer, taken
+
+
+@pytest.mark.parametrize(("readings_there", "readings"), [(40, 40), (10, 100)])
+def test_who_has_enough_readings_ends_with_the_other(
+    ends: Ends, clock: FakeClock, readings_there: int, readings: int
+):
+    """The pace of the machine is another one later on."""
+    there = FakeClock()
+
+    def work() -> None:
+        turns = turns_of(ends[1], False, there.now_ns)
+        timed(turns, there, readings_there)
+        turns.end()
+
+    other = beside(work)
+    _, taken = timed(turns_of(ends[0], True, clock.now_ns), clock, 100)
+    end(other)
+    assert len(taken) == pytest.approx(readings, abs=2)
+
+
+def test_the_time_of_the_other_is_in_no_segment(ends: Ends, clock: FakeClock):
+    def work() -> None:
+        turns = turns_of(ends[1], is_first=False)
+        for _ in range(5):
+            clock.advance(7_000_000)
+            turns.hand_over()
+        turns.end()
+
+    other = beside(work)
+    timer, taken = timed(turns_of(ends[0], True, clock.now_ns), clock, 10)
+    end(other)
+    assert timer.durations_ns == taken == [1_000_000] * 10
+    begun_ns = [later - earlier for earlier, later in pairwise(timer.began_ns)]
+    assert begun_ns == [8_000_000] * 5 + [1_000_000] * 4
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/stat").exists(), reason="of Linux")
+def test_who_waits_is_moved_to_this_processor_and_set_free_again(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+):
+    moves: list[tuple[int, set[int]]] = []
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: moves.append((pid, {*cpus})))
+
+    def work() -> None:
+        turns = turns_of(ends[1], is_first=False)
+        turns.hand_over()
+        turns.end()
+
+    other = beside(work)
+    turns = Turns((ends[0].fileno(), True), int, is_free=True)
+    turns.hand_over()
+    turns.end()
+    end(other)
+    (moved, here), freed = moves
+    assert moved == os.getpid()  # of the other one, which is a thread here
+    assert here <= os.sched_getaffinity(0)
+    assert len(here) == 1
+    assert freed == (0, os.sched_getaffinity(0))
+
+
+def test_a_sandbox_that_lets_nobody_be_moved_changes_nothing(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(worker.os, "sched_setaffinity", refuse, raising=False)
+
+    def work() -> None:
+        turns_of(ends[1], is_first=False).hand_over()
+
+    other = beside(work)
+    turns = Turns((ends[0].fileno(), True), int, is_free=True)
+    turns.hand_over()
+    assert not turns.is_alone
+    turns.end()
+    end(other)
