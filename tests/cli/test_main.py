@@ -1,4 +1,5 @@
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,23 @@ def test_help_fits_a_narrow_terminal(cli, monkeypatch, words):
     listed = lines[lines.index("Options:") :]
     # A term that does not fit stands alone.
     assert [each for each in listed if len(each) > 40 and "  " in each.strip()] == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_examples_go_on_in_the_next_line_of_a_narrow_terminal(cli, monkeypatch, verb):
+    def examples(columns):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        shown = cli(verb, "--help").stdout.partition("Examples:\n")[2]
+        return shown.split("\n\n")[0] if "\n\n" in shown else shown
+
+    narrow = examples(40)
+    for line in narrow.splitlines():
+        assert len(line) <= 40 or len(shlex.split(line.removesuffix("\\"))) == 1
+    told, usual = (
+        [shlex.split(line) for line in text.replace("\\\n", " ").splitlines()]
+        for text in (narrow, examples(80))
+    )
+    assert told == usual
 
 
 def test_help_groups_the_verbs_by_task(cli):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable
 from typing import Any
@@ -56,6 +57,7 @@ SIDE_SYSTEMS = {
 """The packages of verbs that are no part of the core; each has a module of the verb's name."""
 
 _SHOWS_ALL = "benchrigor.help_all"
+_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|\S)+""")  # of a command, with what quotes hold
 _LEAST_WIDTH = 50  # of the formatter of click: narrower lines would wrap in the terminal
 
 
@@ -75,6 +77,22 @@ class _Formatter(click.HelpFormatter):
     ) -> None:
         """Write terms and their texts in two columns."""
         super().write_dl(rows, min(col_max, self.width * 2 // 5), col_spacing)
+
+    def write_text(self, text: str) -> None:
+        """Write text; commands of examples go on in a next line as a shell reads it."""
+        super().write_text(text)
+        self.buffer[-2] = "\n".join(map(self._folded, self.buffer[-2].split("\n")))
+
+    def _folded(self, line: str) -> str:
+        if len(line) <= self.width + 2:  # of the terminal
+            return line
+        indent = " " * (len(line) - len(line.lstrip()))
+        lines = [""]
+        for word in _WORD.findall(line.removesuffix("\\")):
+            if lines[-1] and len(f"{indent}  {lines[-1]} {word} \\") > self.width + 2:
+                lines.append("")
+            lines[-1] = f"{lines[-1]} {word}".strip()
+        return indent + f" \\\n{indent}  ".join(lines) + " \\" * line.endswith("\\")
 
 
 class HelpContext(click.Context):
