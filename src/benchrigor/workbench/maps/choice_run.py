@@ -158,28 +158,22 @@ class ChoiceRun:
             What ends it; the error has what is finished as ``record``.
         """
         self.kept.begin()
-        running: dict[Future[TurnDone], str] = {}
+        busy: set[str] = set()
         waiting: list[Turn] = []
-        late_ns = self._now_ns() + 1e9 * deadline_s
 
-        def begin() -> Future[TurnDone] | None:
-            turn = self._next(waiting, running.values())
-            if turn is None:
-                return None
-            future = take(turn)
-            running[future] = turn.host
-            return future
+        def ask() -> Turn | None:
+            turn = self._next(waiting, busy)
+            busy.update([turn.host] if turn else [])
+            return turn
 
-        def may_begin() -> bool:
-            return self._now_ns() < late_ns
-
+        clock: dict[str, Any] = {"late_ns": self._now_ns() + 1e9 * deadline_s}
+        clock["now_ns"] = self._now_ns
         with keep_record(self.record):
-            for future in finish_each(begin, hosts=hosts, may_begin=may_begin):
-                del running[future]
-                done = future.result()
+            for turn, done, _ in finish_each(ask, take, hosts=hosts, **clock):
+                busy.remove(turn.host)
                 self._keep(done)
                 if done.lost:
-                    self._withdraw(waiting, done.turn.host)
+                    self._withdraw(waiting, turn.host)
                 after(done)
         found = self._choice.result()
         is_decided = found.verdict != UNDECIDED

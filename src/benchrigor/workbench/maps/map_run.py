@@ -31,6 +31,7 @@ from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 from benchrigor.workbench.surfaces.surface import Surface
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 KIND = "map"  # of the subject of such a run
@@ -78,22 +79,29 @@ Submit = Callable[[Sample], Future[Found]]
 
 
 def finish_each(
-    begin: Callable[[], Future[T] | None], *, hosts: int, may_begin: Callable[[], bool]
-) -> Iterator[Future[T]]:
-    """Keep up to ``hosts`` futures running, and yield them as they end.
+    ask: Callable[[], A | None],
+    submit: Callable[[A], Future[T]],
+    *,
+    hosts: int,
+    late_ns: float,
+    now_ns: Callable[[], int],
+) -> Iterator[tuple[A, T, int]]:
+    """Submit what is asked for, up to ``hosts`` at once; yield it, its result and nanoseconds.
 
-    Of those that end together the ones that raise come last, so that the results of the others are
-    kept. ``begin`` returns None when there is nothing to begin now.
+    Nothing is begun from ``late_ns`` on, or while ``ask`` returns None. Among those that end
+    together, those that raise come last, so that the results of the others are kept.
     """
-    running: set[Future[T]] = set()
+    running: dict[Future[T], tuple[A, int]] = {}
     while True:
-        while len(running) < hosts and may_begin() and (future := begin()) is not None:
-            running.add(future)
+        while len(running) < hosts and now_ns() < late_ns and (asked := ask()) is not None:
+            begun_ns = now_ns()
+            running[submit(asked)] = asked, begun_ns
         if not running:
             return
         ended = wait(running, return_when=FIRST_COMPLETED).done
-        running.difference_update(ended)
-        yield from sorted(ended, key=lambda future: future.exception() is not None)
+        for future in sorted(ended, key=lambda future: future.exception() is not None):
+            asked, begun_ns = running.pop(future)
+            yield asked, future.result(), now_ns() - begun_ns
 
 
 def at_once(measure: Measure) -> Submit:
@@ -227,23 +235,10 @@ class MapRun:
         """
         self.kept.begin()
         late_ns = self._now_ns() + 1e9 * deadline_s
-        running: dict[Future[Found], tuple[Sample, int]] = {}
-
-        def begin() -> Future[Found] | None:
-            sample, begun_ns = self._next(), self._now_ns()
-            if sample is None:
-                return None
-            future = submit(sample)
-            running[future] = sample, begun_ns
-            return future
-
-        def may_begin() -> bool:
-            return self._now_ns() < late_ns
-
+        clock: dict[str, Any] = {"late_ns": late_ns, "now_ns": self._now_ns}
         with keep_record(self.record):
-            for future in finish_each(begin, hosts=hosts, may_begin=may_begin):
-                sample, begun_ns = running.pop(future)
-                self._tell(sample, future.result(), self._now_ns() - begun_ns)
+            for sample, found, took_ns in finish_each(self._next, submit, hosts=hosts, **clock):
+                self._tell(sample, found, took_ns)
                 after(self._search.last)
                 self._refuse_failing()
         reason = self._search.reason()
