@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from benchrigor.cli.output import say
@@ -63,14 +64,7 @@ def carry_out_on_hosts(
     after
         Called with each sample that is finished.
     """
-    shared: dict[str, Any] = {
-        "document": dict(file.document),
-        "cwd": hosts.cwd or cwd,
-        "map_id": run.kept.begin(),
-        "store": str(store.path) if hosts.is_here else None,
-        "hosts": [],  # of the lease
-        "lease": 0,
-    }
+    shared = job_arguments(file, cwd=cwd, map_id=run.kept.begin(), store=store)
     n_hosts = 1 + hosts.generators
 
     with pool_for(file, run.kept.begin(), began=_say_begun) as pool:
@@ -87,6 +81,19 @@ def carry_out_on_hosts(
             deadline_s=math.inf if hosts.deadline_s is None else hosts.deadline_s,
             after=after,
         )
+
+
+def job_arguments(file: MapFile, *, cwd: str, map_id: str | None, store: Journal) -> dict[str, Any]:
+    """Return what every job of a map is given; the pool adds the hosts and number of its lease."""
+    table = file.hosts or HostTable()  # without one all is measured here
+    return {
+        "document": dict(file.document),
+        "cwd": table.cwd or cwd,
+        "map_id": map_id,
+        "store": str(store.path) if table.is_here else None,
+        "hosts": [],
+        "lease": 0,
+    }
 
 
 def pool_for(file: MapFile, run_id: str | None, *, began: Began) -> Pool:
@@ -138,78 +145,67 @@ def change_result(future: Future[T], change: Callable[[T], U]) -> Future[U]:
 
 
 def measure_sample(
-    *,
-    document: Mapping[str, Any],
-    cwd: str,
-    map_id: str | None,
-    store: str | None,
-    sample: Mapping[str, Any],
-    earlier: str | None = None,
-    hosts: Sequence[str],
-    lease: int,
+    *, sample: Mapping[str, Any], earlier: str | None = None, store: str | None, **shared: Any
 ) -> dict[str, Any]:
     """Measure a sample on this host; return what was found, and its run if no store here has it."""
     asked = codec.decode(Sample, sample)
-    with _journal(store) as journal, _senders(document, hosts, map_id, lease) as senders:
-        samples = Samples(
-            _file_on(hosts[0], document),
-            cwd=_folder(cwd),
-            store=journal,
-            earlier={asked.id: journal.load(earlier)} if earlier and store else {},
-            map_id=map_id,
-            senders=senders,
-        )
-        with samples:
-            found = samples.measure(asked)
-        found = replace(found, steps=(*found.steps, *samples.ended()))
+    begun = {asked.id: earlier} if earlier else {}
+    with _samples_here(store=store, earlier=begun, **shared) as (samples, journal):
+        found = samples.measure(asked)
         runs = [journal.load(found.run_id)] if found.run_id and not store else []
-        return {"found": codec.encode(found), "runs": [codec.encode(run) for run in runs]}
+    found = replace(found, steps=(*found.steps, *samples.ended()))
+    return {"found": codec.encode(found), "runs": codec.encode(runs)}
 
 
 def measure_points(
-    *,
-    document: Mapping[str, Any],
-    cwd: str,
-    map_id: str | None,
-    store: str | None,
-    samples: Sequence[Mapping[str, Any]],
-    response: str,
-    hosts: Sequence[str],
-    lease: int,
+    *, samples: Sequence[Mapping[str, Any]], response: str, **shared: Any
 ) -> dict[str, list[Any]]:
     """Measure points on this host, one after the other; return answers and bounds, or None."""
-    asked = [codec.decode(Sample, sample) for sample in samples]
-    file = _file_on(hosts[0], document)
-    with (
-        _journal(store) as journal,
-        _senders(document, hosts, map_id, lease) as senders,
-        Samples(file, cwd=_folder(cwd), store=journal, map_id=map_id, senders=senders) as measured,
-    ):
-        found = [measured.measure(sample) for sample in asked]
+    with _samples_here(**shared) as (measured, _):
+        found = [measured.measure(codec.decode(Sample, sample)) for sample in samples]
     return {
         "estimates": [codec.encode(answer.estimates.get(response)) for answer in found],
         "better_than": [answer.at_least for answer in found],
     }
 
 
+@contextmanager
+def _samples_here(
+    *,
+    document: Mapping[str, Any],
+    cwd: str,
+    map_id: str | None,
+    store: str | None,
+    hosts: Sequence[str],
+    lease: int,
+    earlier: Mapping[int, str] = MappingProxyType({}),
+) -> Iterator[tuple[Samples, Journal]]:
+    """Give what measures samples on this host, the first of a lease, and where it keeps runs.
+
+    A journal without a ``store`` is deleted in the end.
+    """
+    if not Path(cwd).is_dir():
+        raise Refused(f"there is no folder {cwd} on this host, expected that of the map")
+    with (
+        TemporaryDirectory() as folder,
+        Journal(store or Path(folder, "runs.sqlite")) as journal,
+        _senders(document, hosts, map_id, lease) as senders,
+        Samples(
+            _file_on(hosts[0], document),
+            cwd=cwd,
+            store=journal,
+            earlier={number: journal.load(run_id) for number, run_id in earlier.items() if store},
+            map_id=map_id,
+            senders=senders,
+        ) as samples,
+    ):
+        yield samples, journal
+
+
 def _file_on(host: str, document: Mapping[str, Any]) -> MapFile:
     """Return what a file says on a host, whose name is in its places."""
     rest = {name: table for name, table in document.items() if name != "hosts"}
     return map_of(filled(rest, {"host": host}, again=True))
-
-
-def _folder(cwd: str) -> str:
-    """Return a folder that is there; Refused else."""
-    if not Path(cwd).is_dir():
-        raise Refused(f"there is no folder {cwd} on this host, expected that of the map")
-    return cwd
-
-
-@contextmanager
-def _journal(store: str | None) -> Iterator[Journal]:
-    """Open a store, or one that is deleted afterwards."""
-    with TemporaryDirectory() as folder, Journal(store or Path(folder, "runs.sqlite")) as journal:
-        yield journal
 
 
 @contextmanager

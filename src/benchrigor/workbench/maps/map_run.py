@@ -104,12 +104,12 @@ def finish_each(
             yield asked, future.result(), now_ns() - begun_ns
 
 
-def at_once(measure: Measure) -> Submit:
-    """Return what measures a sample while it is submitted, one after the other."""
+def at_once(measure: Callable[[A], T]) -> Callable[[A], Future[T]]:
+    """Return a function that measures what it is given, and returns a future that has ended."""
 
-    def submit(sample: Sample) -> Future[Found]:
-        future: Future[Found] = Future()
-        future.set_result(measure(sample))
+    def submit(asked: A) -> Future[T]:
+        future: Future[T] = Future()
+        future.set_result(measure(asked))
         return future
 
     return submit

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn
 
 from benchrigor.cli.exits import ExitCode, leave
@@ -24,7 +25,13 @@ from benchrigor.report.notice_lines import marked_all
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.choice_run import ChoiceRun, Take, TurnDone, recall_turns, turns_of
 from benchrigor.workbench.maps.map_file import MapFile, PeakResponse, map_of
-from benchrigor.workbench.maps.map_hosts import change_result, measure_points, pool_for
+from benchrigor.workbench.maps.map_hosts import (
+    change_result,
+    job_arguments,
+    measure_points,
+    pool_for,
+)
+from benchrigor.workbench.maps.map_run import at_once
 from benchrigor.workbench.maps.responses import metric_of
 from benchrigor.workbench.maps.surfaces_of_maps import surface_of
 from benchrigor.workbench.planning.best_choice import BEST, EQUIVALENT, BestChoice, Choice, Turn
@@ -127,61 +134,43 @@ def _taking(
     run: ChoiceRun, file: MapFile, subject: Mapping[str, Any], store: Journal
 ) -> Iterator[Take]:
     """Give what measures turns, on the hosts of a file or on this machine."""
-    shared: dict[str, Any] = {
-        "document": subject["file"],
-        "cwd": subject["cwd"],
-        "map_id": run.kept.begin(),
-        "store": str(store.path) if file.hosts is None or file.hosts.is_here else None,
-        "response": metric_of(file.response).name,
-        "hosts": [],
-        "lease": 0,
-    }
+    shared = job_arguments(file, cwd=subject["cwd"], map_id=run.kept.begin(), store=store)
+    shared["response"] = metric_of(file.response).name
+    accuracy = file.design.get("target", _ACCURACY)
 
-    def samples_of(turn: Turn) -> list[Any]:
-        accuracy = file.design.get("target", _ACCURACY)
+    def arguments(turn: Turn) -> dict[str, Any]:
         places = [subject["points"].index(dict(point)) for point in turn.points]
-        seeds = [subject["seeds"][place] for place in places]
-        asked = zip(places, turn.points, seeds, strict=True)
-        return [
-            codec.encode(Sample(id=place, point=point, seed_load=seed, accuracy=accuracy))
-            for place, point, seed in asked
+        samples = [
+            Sample(id=at, point=point, seed_load=subject["seeds"][at], accuracy=accuracy)
+            for at, point in zip(places, turn.points, strict=True)
         ]
+        return {**shared, "samples": codec.encode(samples)}
+
+    def measure_here(turn: Turn) -> TurnDone:
+        begun_s = time.monotonic()
+        found = _turn_done(turn, measure_points(**{**arguments(turn), "hosts": [turn.host]}))
+        return replace(found, cost_s=time.monotonic() - begun_s)
 
     if file.hosts is None:
-
-        def take_here(turn: Turn) -> Future[TurnDone]:
-            given = {**shared, "samples": samples_of(turn), "hosts": [turn.host]}
-            future: Future[TurnDone] = Future()
-            begun_s = time.monotonic()
-            found = _turn_done(turn, measure_points(**given))
-            future.set_result(replace(found, cost_s=time.monotonic() - begun_s))
-            return future
-
-        yield take_here
+        yield at_once(measure_here)
         return
-    if file.hosts.cwd is not None:
-        shared["cwd"] = file.hosts.cwd
     n_hosts = 1 + file.hosts.generators
     with pool_for(file, run.kept.begin(), began=_say_begun) as pool:
 
         def take(turn: Turn) -> Future[TurnDone]:
-            given = {**shared, "samples": samples_of(turn)}
-            done = pool.submit(_CALL, given, n_hosts=n_hosts, first=turn.host)
-            return change_result(done, _done(turn))
+            done = pool.submit(_CALL, arguments(turn), n_hosts=n_hosts, first=turn.host)
+            return change_result(done, partial(_done, turn))
 
         yield take
 
 
-def _done(turn: Turn) -> Callable[[JobDone], TurnDone]:
-    def done(job: JobDone) -> TurnDone:
-        if job.failure and job.attempts and job.attempts[-1].outcome.kind == "failed":
-            raise WorkloadFailed(f"{turn.host}: {job.failure}")
-        spent_s = sum(attempt.elapsed_s for attempt in job.attempts)
-        found = TurnDone(turn=turn, lost=job.failure)
-        found = found if job.failure else _turn_done(turn, job.value)
-        return replace(found, cost_s=spent_s, attempts=job.remarks())
-
-    return done
+def _done(turn: Turn, job: JobDone) -> TurnDone:
+    if job.failure and job.attempts and job.attempts[-1].outcome.kind == "failed":
+        raise WorkloadFailed(f"{turn.host}: {job.failure}")
+    lost = TurnDone(turn=turn, lost=job.failure)
+    found = lost if job.failure else _turn_done(turn, job.value)
+    spent_s = sum(attempt.elapsed_s for attempt in job.attempts)
+    return replace(found, cost_s=spent_s, attempts=job.remarks())
 
 
 def _turn_done(turn: Turn, told: Mapping[str, Sequence[Any]]) -> TurnDone:
@@ -190,9 +179,8 @@ def _turn_done(turn: Turn, told: Mapping[str, Sequence[Any]]) -> TurnDone:
         None if plain is None else codec.decode(Estimate, plain) for plain in told["estimates"]
     )
     lost = "" if any(estimates) else "no configuration has a number on this host"
-    return TurnDone(
-        turn=turn, estimates=estimates, better_than=tuple(told["better_than"]), lost=lost
-    )
+    bounds = tuple(told["better_than"])
+    return TurnDone(turn=turn, estimates=estimates, better_than=bounds, lost=lost)
 
 
 def _say_begun(host: str, given: Mapping[str, Any]) -> None:
@@ -252,14 +240,8 @@ def _print(record: RunRecord, choice: Choice, *, as_json: bool, whole: bool = Fa
     )
 
 
-def _choice_and_file(record: RunRecord) -> tuple[BestChoice, MapFile]:
-    file = map_of(record.subject["file"])
-    choice = _choice_of(record.subject, file)
-    return choice, file
-
-
 def _found(record: RunRecord) -> Choice:
-    choice, _ = _choice_and_file(record)
+    choice = _choice_of(record.subject, map_of(record.subject["file"]))
     recall_turns(choice, record)
     choice.ask()  # which looks at what was told last
     return choice.result()
