@@ -89,7 +89,7 @@ def test_the_name_of_the_host_needs_hosts(folder: Path) -> None:
     with pytest.raises(InvalidInput, match="has a place for host"):
         read_map(folder / "alone.toml")
     (folder / "hosts.toml").write_text(command + HOSTS)
-    assert read_map(folder / "hosts.toml").hosts is not None
+    assert read_map(folder / "hosts.toml").has_pool
 
 
 @pytest.mark.slow

@@ -1,11 +1,11 @@
-"""The file that says what a map varies, what it measures, and how a server is run meanwhile."""
+"""The file of a map: what it varies, what it measures, and how a server is run meanwhile."""
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,23 +14,8 @@ from benchrigor.cli.targets import names_function
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.session.measuring import TIME
-from benchrigor.storage.toml_tables import (
-    Keys,
-    Reader,
-    TomlTables,
-    as_it_is,
-    choice_of,
-    flag_of,
-    list_of,
-    reader_of,
-    seconds_of,
-    several_of,
-    share_of,
-    table_of,
-    text_of,
-    whole_of,
-    words_of,
-)
+from benchrigor.storage import toml_tables as toml
+from benchrigor.storage.toml_tables import Keys, Reader, TomlTables
 from benchrigor.units import Direction
 from benchrigor.workbench.data import Limit
 from benchrigor.workbench.good_requests import read_slo
@@ -51,6 +36,7 @@ _SECONDS = {"change": "change_s", "budget": "budget_s", "trial_time": "trial_s"}
 _SECONDS |= {"timeout": "timeout_s"}
 _OFFERED = ("load", "seconds")  # places of a load generator's command, beside those of factors
 _FIXED = {*COMMANDS, "ready", "port"} - {"warm_up", "ramp"}  # of a server that is started once
+_PARTS = ("factors", "design", "server", "response", "hosts", "best")
 _PEAK = ("response", "peak")
 VALUE = "value"  # the name of a response that has none of its own
 HOST = "host"  # the place for the name of the host on which a sample is measured
@@ -58,64 +44,72 @@ HOST = "host"  # the place for the name of the host on which a sample is measure
 
 def _is_limit(value: Any) -> bool:
     """Whether it is a text; or a table of a factor, in which each of its levels has one."""
-    by_level = [*value.values()] if isinstance(value, dict) else [{"": value}]
-    is_one = len(by_level) == 1 and isinstance(by_level[0], dict)
-    return is_one and all(isinstance(text, str) for text in by_level[0].values())
+    if not isinstance(value, dict):
+        return isinstance(value, str)
+    (levels,) = value.values() if len(value) == 1 else [None]
+    return isinstance(levels, dict) and all(isinstance(text, str) for text in levels.values())
 
 
 def _is_function(value: Any) -> bool:
     return isinstance(value, str) and names_function(value)
 
 
-_texts = several_of(text_of)
-_picks = several_of(lambda name, value: str(Pick.parse(text_of(name, value))))
-_limit = reader_of(_is_limit, 'a text such as "40ms", or such texts by the levels of a factor')
-_direction = choice_of(*map(str, Direction))
+_picks = toml.several_of(lambda name, value: str(Pick.parse(toml.text_of(name, value))))
+_limit = toml.reader_of(_is_limit, 'a text such as "40ms", or such texts by the levels of a factor')
+_direction = toml.choice_of(*map(str, Direction))
 
 
 def _directions(name: str, value: Any) -> Any:
     """Take a direction, or a table of them by response."""
-    several_of(_direction)(name, [*value.values()] if isinstance(value, dict) and value else value)
+    is_table = isinstance(value, dict) and value
+    toml.several_of(_direction)(name, [*value.values()] if is_table else value)
     return value
 
 
-_FACTOR = {"levels": list_of, "scale": as_it_is, "change": seconds_of, "workload": flag_of}
-_DESIGN = {
-    "kind": choice_of(*DESIGNS),
-    "samples": whole_of,
-    "seed": whole_of,
-    "target": share_of,
-    "confidence": share_of,
+_FACTOR = {
+    "levels": toml.list_of,
+    "scale": toml.as_it_is,
+    "change": toml.seconds_of,
+    "workload": toml.flag_of,
 }
-_SERVER = dict.fromkeys(COMMANDS, words_of) | {"ready": as_it_is, "port": as_it_is}
-_REQUEST = dict.fromkeys(("url", "method", "headers", "body", "status", "weight"), as_it_is)
+_DESIGN = {
+    "kind": toml.choice_of(*DESIGNS),
+    **dict.fromkeys(("samples", "seed"), toml.whole_of),
+    **dict.fromkeys(("target", "confidence"), toml.share_of),
+}
+_SERVER = dict.fromkeys(COMMANDS, toml.words_of) | {"ready": toml.as_it_is, "port": toml.as_it_is}
+_REQUEST = dict.fromkeys(("url", "method", "headers", "body", "status", "weight"), toml.as_it_is)
 _LIMITS = dict.fromkeys(("mean", "p95", "failed"), _limit)
 _SEARCH = {
-    **dict.fromkeys(("accuracy", "confidence", "width"), share_of),
-    **dict.fromkeys(("policy", "seed_load", "min_load", "max_load"), as_it_is),
-    **dict.fromkeys(("trial_time", "budget"), seconds_of),
+    **dict.fromkeys(("accuracy", "confidence", "width"), toml.share_of),
+    **dict.fromkeys(("policy", "seed_load", "min_load", "max_load"), toml.as_it_is),
+    **dict.fromkeys(("trial_time", "budget"), toml.seconds_of),
 }
-_SLOS = {"slo": _texts}
-_AROUND = {"prepare": words_of, "recover": words_of}
-_SENT = {"arrivals": choice_of(*ARRIVALS), "timeout": seconds_of, "processes": whole_of}
-_ANY_PEAK = {**_LIMITS, "limits": table_of, **_SEARCH, **_AROUND}
+_AROUND = {"prepare": toml.words_of, "recover": toml.words_of}
+_SENT = {
+    "slo": toml.several_of(toml.text_of),
+    "arrivals": toml.choice_of(*ARRIVALS),
+    "timeout": toml.seconds_of,
+    "processes": toml.whole_of,
+}
+_ANY_PEAK = {**_LIMITS, "limits": toml.table_of, **_SEARCH, **_AROUND}
 _PEAKS: dict[str, Mapping[str, Reader]] = {
-    "url": {**_REQUEST, **_SENT, **_SLOS, **_ANY_PEAK},
-    "requests": {"requests": list_of, **_SENT, **_SLOS, **_ANY_PEAK},
+    "url": {**_REQUEST, **_SENT, **_ANY_PEAK},
+    "requests": {"requests": toml.list_of, **_SENT, **_ANY_PEAK},
     "command": {
-        "command": words_of,
+        "command": toml.words_of,
         "read": _picks,
-        "load": choice_of("rate", "users", "connections"),
+        "load": toml.choice_of("rate", "users", "connections"),
         **_ANY_PEAK,
     },
 }
 _GENERATOR = {"load": "rate", "arrivals": ARRIVALS[0], "timeout_s": None, "processes": None}
 _WAY = {"direction": _directions}
-_TAKES = {"accuracy": share_of, "budget": seconds_of, "timeout": seconds_of}
+_TAKES = {"accuracy": toml.share_of, "budget": toml.seconds_of, "timeout": toml.seconds_of}
 _RESPONSES: dict[str, Mapping[str, Reader]] = {
-    "peak": {"peak": table_of},
-    "command": {"command": words_of, "read": _picks, **_TAKES, **_WAY},
-    "function": {"function": reader_of(_is_function, "module:function"), **_WAY},
+    "peak": {"peak": toml.table_of},
+    "command": {"command": toml.words_of, "read": _picks, **_TAKES, **_WAY},
+    "function": {"function": toml.reader_of(_is_function, "module:function"), **_WAY},
 }
 
 
@@ -155,7 +149,7 @@ class PeakResponse(OneLine):
 
     def unit(self, metric: str) -> str:
         """Return the unit in which a metric is read."""
-        units = {each.metric: each.unit for each in map(Pick.parse, self.read)}
+        units = {pick.metric: pick.unit for pick in map(Pick.parse, self.read)}
         return units.get(metric, "")
 
     def generator_at(self, point: Point) -> dict[str, Any]:
@@ -207,7 +201,7 @@ class MapFile(OneLine):
     budget_s
         Seconds that the whole map may take, added up over hosts; None for no limit.
     hosts
-        On which samples are measured at the same time; None for this machine alone.
+        On which samples are measured at the same time; without names or a scheduler this machine.
     best
         Options of the choice among those that lead: margin.
     document
@@ -219,9 +213,19 @@ class MapFile(OneLine):
     response: PeakResponse | MetricResponse
     life_cycle: LifeCycle | None = None
     budget_s: float | None = None
-    hosts: HostTable | None = None
+    hosts: HostTable = field(default_factory=HostTable)
     best: Mapping[str, Any] = field(default_factory=dict)
     document: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def has_pool(self) -> bool:
+        """Whether a pool of hosts measures the samples, rather than this process."""
+        return bool(self.hosts.names) or self.hosts.scheduler is not None
+
+    @property
+    def deadline_s(self) -> float:
+        """Seconds after which nothing is begun."""
+        return math.inf if self.hosts.deadline_s is None else self.hosts.deadline_s
 
 
 def read_map(path: str | Path) -> MapFile:
@@ -236,71 +240,10 @@ def read_map(path: str | Path) -> MapFile:
 
 
 def map_of(document: Mapping[str, Any]) -> MapFile:
-    """Make a map of the document of its file.
+    """Make a map of the document of its file, whose format `docs/maps.md` and `docs/pool.md` show.
 
-    Texts have places for levels, ``{threads}``; ``{{threads}}`` is that text itself. Commands are
-    program and arguments, each of which is filled by itself: a shell reads them where they are
-    ``sh -c``. Durations have their unit, shares are "5%" or 0.05::
-
-        budget = "2h"
-
-        [factors.threads]
-        levels = [1, 2, 4, 8]
-        scale = "log2"                  # linear, log2, log10, category
-        change = "30s"                  # that a change costs
-
-        [factors.size]
-        levels = ["small", "large"]
-        workload = true                 # the server need not be configured again
-
-        [design]
-        kind = "adaptive"               # d-optimal, full
-        samples = 8
-        target = "5%"
-
-        [server]
-        configure = "make THREADS={threads}"
-        start = "my-server --port 8000 --threads {threads}"
-        ready = "http://127.0.0.1:8000/"    # or port = 8000, or ready_command
-        warm_up = "my-client --once {size}"     # and ramp, stop, clean
-        timeouts = {ready = "20s", stop = "5s"}
-
-        [response.peak]
-        url = "http://127.0.0.1:8000/{size}"    # or requests = [{url = ..., weight = 2}, ...],
-        p95 = "200ms"                           # or command = "wrk2 -R{load} -d{seconds}s ..."
-        mean = {size = {small = "10ms", large = "40ms"}}
-        limits = {p99 = "500ms"}
-        accuracy = "5%"                         # and what else `benchrigor peak` takes
-
-    Samples may be measured on several hosts at the same time::
-
-        [hosts]
-        names = ["elm", "oak", "fir"]
-        prefix = "ssh {host}"           # without it all of them are this machine
-        scheduler = "tcp://elm:8786"    # or of Dask, whose workers are the hosts
-        interchangeable = false         # true if it does not matter which one measured what
-        deadline = "8h"                 # after which no sample is begun; budget counts all hosts
-        cwd = "/home/me/work"           # and python = "...", where they differ from here
-        generators = 1                  # further hosts of each sample, which send its requests
-        limit = "1h"                    # after which a sample is lost that has not ended
-
-        [best]
-        margin = "2%"                   # that does not matter to `map --best`
-
-    Instead of ``[response.peak]`` there may be a metric of a command, or a function that is called
-    with the factors by name::
-
-        [response]
-        command = "my-program --threads {threads}"
-        read = "rate:op/s=regex:rate (.+)"      # without it its wall time
-        function = "my_module:my_function"      # instead of a command
-        direction = "higher"                    # where no unit tells
-
-    A command has several responses where ``read`` is a list, a function where it returns a mapping;
-    the first one steers. Each has a direction of its own::
-
-        read = ["rate:op/s=json:rate", "p99:ms=json:p99"]
-        direction = {rate = "higher", p99 = "lower"}    # needed of a function, in its order
+    Texts have places for levels, ``{threads}``; ``{{threads}}`` is that text itself. Each word of a
+    command is filled by itself. Durations have their unit, and shares are "5%" or 0.05.
 
     Raises
     ------
@@ -311,23 +254,23 @@ def map_of(document: Mapping[str, Any]) -> MapFile:
 
 
 def _map_of(tables: TomlTables) -> MapFile:
-    parts = dict.fromkeys(("factors", "design", "server", "response", "hosts", "best"), table_of)
-    top = tables.table((), {"budget": seconds_of, **parts}, ["factors", "response"])
+    parts = dict.fromkeys(_PARTS, toml.table_of)
+    top = tables.table((), {"budget": toml.seconds_of, **parts}, ["factors", "response"])
     made = [_factor(tables, name) for name in top.get("factors", {})]
     if "factors" in top and not made:
         tables.note(("factors",), "factors is empty, expected at least one")
-    factors = tuple(each for each in made if each is not None)
+    factors = tuple(factor for factor in made if factor is not None)
     design = {"kind": ADAPTIVE, **tables.table(("design",), _DESIGN)}
-    hosts = read_hosts(tables)
+    hosts = read_hosts(tables) or HostTable()
     space = Space(factors) if len(factors) == len(made) > 0 else None
     samples = tables.at("design", "samples")
     if space is not None and design["kind"] == D_OPTIMAL and samples == design.get("samples"):
         tables.note(("design",), *wrong_samples(space, samples))
     life_cycle = _life_cycle(tables, space)
     response = _response(tables, space)
-    best = tables.table(("best",), {"margin": share_of})
+    best = tables.table(("best",), {"margin": toml.share_of})
     _check_places(tables)
-    if hosts is not None and hosts.generators:
+    if hosts.generators:
         _check_generators(tables, response)
     tables.refuse()
     assert response is not None  # noqa: S101  # else it was refused
@@ -350,7 +293,7 @@ def _check_generators(tables: TomlTables, response: PeakResponse | MetricRespons
         tables.note(("hosts", "generators"), f"generators are given, expected {expected}")
     elif response.generator.get("processes") is not None:
         tables.note(_PEAK, "processes is given, expected none with generators: each has one")
-    elif not all(HOST in places_in(str(each.get("url"))) for each in response.requests):
+    elif not all(HOST in places_in(str(request.get("url"))) for request in response.requests):
         expected = f"the place {{{HOST}}} for the host of the server"
         tables.note(_PEAK, f"a url names no host that generators know, expected {expected}")
 
@@ -363,35 +306,37 @@ def _factor(tables: TomlTables, name: str) -> Factor | None:
 
 def _seconds(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return options as they are called within; limits of "none" are None."""
-    return {
-        _SECONDS.get(name, name): None if each == math.inf else each for name, each in given.items()
-    }
+    own = {_SECONDS.get(name, name): option for name, option in given.items()}
+    return {name: None if option == math.inf else option for name, option in own.items()}
 
 
 def _life_cycle(tables: TomlTables, space: Space | None) -> LifeCycle | None:
     if not isinstance(tables.at("server"), Mapping):
         return None
-    given = tables.table(("server",), {**_SERVER, "timeouts": table_of})
+    given = tables.table(("server",), {**_SERVER, "timeouts": toml.table_of})
     if "timeouts" in given:
-        limits = dict.fromkeys(TIMEOUTS_S, seconds_of)
+        limits = dict.fromkeys(TIMEOUTS_S, toml.seconds_of)
         given["timeouts"] = tables.table(("server", "timeouts"), limits)
     life_cycle = tables.attempt(("server",), LifeCycle, **given)
     if life_cycle is not None:
-        for point in _points_of(space, life_cycle.ready, life_cycle.port):
-            tables.attempt(("server",), life_cycle.at, point)
+        waits = {"ready": life_cycle.ready, "port": life_cycle.port}
+        _try(tables, ("server",), space, lambda waits: replace(life_cycle, **waits), waits)
     return life_cycle
 
 
-def _points_of(space: Space | None, *texts: Any) -> list[Point]:
-    """Return points that differ in what has a place in texts, and are all that these may be at."""
-    names = {name for text in texts for name in places_in(text)}
+def _try(
+    tables: TomlTables, keys: Keys, space: Space | None, make: Callable[[Any], object], item: Any
+) -> None:
+    """Make something of texts with each combination of the levels that they have places for."""
+    names = {*places_in(item)}
     varied = [factor for factor in space.factors if factor.name in names] if space else []
-    return Space(varied).grid() if varied else [{}]
+    for point in Space(varied).grid() if varied else [{}]:
+        tables.attempt(keys, make, filled(item, point))
 
 
 def _one_of(tables: TomlTables, keys: Keys, choices: Iterable[str]) -> str:
     """Return which of some keys a table has; empty, and noted, unless it is one."""
-    found = [each for each in choices if tables.at(*keys, each) is not None]
+    found = [choice for choice in choices if tables.at(*keys, choice) is not None]
     if len(found) == 1:
         return found[0]
     expected = " or ".join(choices)
@@ -417,21 +362,20 @@ def _directions_of(
     tables: TomlTables, reads: Sequence[Pick], given: Any, kind: str
 ) -> dict[str, Direction]:
     """Return which way each response is better, by its name, the steering one first."""
-    names = [each.metric for each in reads] or [TIME.name if kind == "command" else VALUE]
+    names = [pick.metric for pick in reads]
     if len({*names}) < len(names):
         tables.note(("response", "read"), f"read has {', '.join(names)}, expected different names")
+    alone = {TIME.name: Direction.LOWER} if kind == "command" else {VALUE: None}
+    own = {pick.metric: pick.measured.direction for pick in reads} or alone
     if isinstance(given, Mapping) and kind == "function":
-        names = [*given]
-    ways = given if isinstance(given, Mapping) else dict.fromkeys(names, given) if given else {}
-    for name in (each for each in ways if each not in names):
-        said = f"direction is of {name!r}, expected {' or '.join(names)}"
+        own = dict.fromkeys(given)
+    ways = given if isinstance(given, Mapping) else dict.fromkeys(own, given)
+    for name in (name for name in ways if name not in own):
+        said = f"direction is of {name!r}, expected {' or '.join(own)}"
         tables.note(("response", "direction"), said)
-    own = {each.metric: each.measured.direction for each in reads}
-    if kind == "command" and not reads:
-        own = {TIME.name: Direction.LOWER}
-    found = {name: ways.get(name) or own.get(name) for name in names}
-    for name in (each for each, way in found.items() if way is None):
-        of = f" for {name}" * (len(names) > 1)
+    found = {name: ways.get(name) or way for name, way in own.items()}
+    for name in (name for name, way in found.items() if way is None):
+        of = f" for {name}" * (len(own) > 1)
         tables.note(("response",), f"response has no direction{of}, expected 'higher' or 'lower'")
     return {name: Direction(way or Direction.HIGHER) for name, way in found.items()}
 
@@ -444,8 +388,8 @@ def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:
     requests = [{name: given.pop(name) for name in _REQUEST if name in given}]
     if way == "requests":
         places = [(*_PEAK, way, str(index)) for index in range(len(given.pop(way, ())))]
-        requests = [tables.table(each, _REQUEST, ["url"]) for each in places]
-        requests = [each for each in requests if "url" in each]
+        requests = [tables.table(place, _REQUEST, ["url"]) for place in places]
+        requests = [request for request in requests if "url" in request]
     limits = {name: given.pop(name) for name in _LIMITS if name in given}
     further = dict.fromkeys(given.pop("limits", {}), _limit)
     response = PeakResponse(
@@ -459,7 +403,17 @@ def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:
     )
     if space is not None:
         _check_limits(tables, response, space)
-        _check_offered(tables, response, space)
+        for index, request in enumerate(response.requests):
+            keys = (*_PEAK, *["requests", str(index)] * (way == "requests"))
+            _try(tables, keys, space, lambda fields: HttpRequest(**fields), request)
+    if space is not None and tables.is_right:
+        kept = response.limits_at(space.grid()[0])
+        tables.attempt(_PEAK, PeakSearch, limits=kept, **response.search)
+        if response.command:
+            is_rate = response.generator.get("load", "rate") == "rate"
+            picks = [*map(Pick.parse, response.read)]
+            command = partial(LoadCommand, picks=picks, limits=kept, is_rate=is_rate)
+            _try(tables, (*_PEAK, "command"), space, command, [*response.command])
     return response
 
 
@@ -473,56 +427,36 @@ def _check_limits(tables: TomlTables, response: PeakResponse, space: Space) -> N
             expected = f"each of {sorted(levels[name])}" if name in levels else "a factor"
             tables.note(keys, f"{metric} is given by {short(name)}, expected {expected}")
             continue
+        limit = partial(limit_of, metric, unit=response.unit(metric))
         for text in by_level.values() if name else [given]:
-            for point in _points_of(space, text):
-                tables.attempt(keys, limit_of, metric, filled(text, point), response.unit(metric))
+            _try(tables, keys, space, limit, text)
     for text in response.slos:
-        for point in _points_of(space, text):
-            tables.attempt((*_PEAK, "slo"), share_of_good, filled(text, point))
-
-
-def _check_offered(tables: TomlTables, response: PeakResponse, space: Space) -> None:
-    """Note what is wrong with requests, and with a search and its command if all else is right."""
-    for index, request in enumerate(response.requests):
-        several = tables.at(*_PEAK, "requests") is not None
-        for point in _points_of(space, request):
-            keys = (*_PEAK, *["requests", str(index)] * several)
-            tables.attempt(keys, HttpRequest, **filled(request, point))
-    if not tables.is_right:
-        return
-    limits = response.limits_at(space.grid()[0])
-    tables.attempt(_PEAK, PeakSearch, limits=limits, **response.search)
-    is_rate = response.generator.get("load", "rate") == "rate"
-    command = partial(LoadCommand, limits=limits, is_rate=is_rate)
-    for point in _points_of(space, response.command) if response.command else ():
-        words, picks = filled([*response.command], point), [*map(Pick.parse, response.read)]
-        tables.attempt((*_PEAK, "command"), command, words, picks)
+        _try(tables, (*_PEAK, "slo"), space, share_of_good, text)
 
 
 def _check_places(tables: TomlTables) -> None:
     """Note places of what is no factor, factors without a place, and those in a wrong place."""
     factors = tables.at("factors")
     factors = factors if isinstance(factors, Mapping) else {}
+    known = {*factors}
     used = {*factors} if tables.at("response", "function") else set[str]()
-    has_hosts = tables.at("hosts") is not None
-    if has_hosts and HOST in factors:
-        tables.note(
-            ("factors", HOST),
-            f"{HOST} is a factor, expected another name: {{{HOST}}} is that of the host",
-        )
+    if tables.at("hosts") is not None:
+        if HOST in factors:
+            said = f"{HOST} is a factor, expected another name: {{{HOST}}} is that of the host"
+            tables.note(("factors", HOST), said)
+        known.add(HOST)
     for keys, name in (found for root in ("server", "response") for found in _places(tables, root)):
         used.add(name)
-        offered = keys[:3] == (*_PEAK, "command") and name in _OFFERED
+        is_offered = keys[:3] == (*_PEAK, "command") and name in _OFFERED
         is_fixed = keys[0] == "server" and {*keys[1:2]} & _FIXED
-        expected = ""
-        if name not in factors and not offered and not (has_hosts and name == HOST):
+        if name not in known and not is_offered:
             expected = f"{' or '.join(factors)}; {{{{{name}}}}} is that text itself"
         elif is_fixed and tables.at("factors", name, "workload") is True:
             expected = "none of the workload: the server is not started again for it"
-        if expected:
-            said = f"{'.'.join(keys)} has a place for {name}, expected {expected}"
-            tables.note(keys, said)
-    for name in (each for each in factors if each not in used):
+        else:
+            continue
+        tables.note(keys, f"{'.'.join(keys)} has a place for {name}, expected {expected}")
+    for name in (name for name in factors if name not in used):
         said = f"{name} is unused, expected {{{name}}} in a command, a request or a limit"
         tables.note(("factors", name), said)
 
@@ -533,10 +467,8 @@ def _places(tables: TomlTables, *keys: str) -> Iterator[tuple[Keys, str]]:
     if isinstance(item, str) and "read" not in keys:
         yield from ((keys, name) for name in places_in(item))
     elif isinstance(item, Mapping):
-        is_by_level = keys in {(*_PEAK, name) for name in _LIMITS} or keys[:-1] == (
-            *_PEAK,
-            "limits",
-        )
+        limited = {(*_PEAK, name) for name in _LIMITS}
+        is_by_level = keys in limited or keys[:-1] == (*_PEAK, "limits")
         for name in item:
             if is_by_level:
                 yield keys, name

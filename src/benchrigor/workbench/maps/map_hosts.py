@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from benchrigor.workbench.loadgen.senders import Senders
 from benchrigor.workbench.maps.map_file import MapFile, map_of
 from benchrigor.workbench.maps.map_run import Found, MapRun
 from benchrigor.workbench.maps.responses import Samples
-from benchrigor.workbench.pool.host_table import HostTable, executor_for
+from benchrigor.workbench.pool.host_table import executor_for
 from benchrigor.workbench.pool.on_host import Refused
 from benchrigor.workbench.pool.pool import JobDone, Pool
 from benchrigor.workbench.surfaces.factors import show_point
@@ -39,7 +38,6 @@ U = TypeVar("U")
 def carry_out_on_hosts(
     run: MapRun,
     file: MapFile,
-    hosts: HostTable,
     *,
     cwd: str,
     store: Journal,
@@ -55,8 +53,8 @@ def carry_out_on_hosts(
     ----------
     run, file
         The map.
-    hosts, cwd
-        Where; the folder of its commands here.
+    cwd
+        The folder of its commands here.
     store
         What keeps the runs of samples.
     earlier
@@ -65,7 +63,7 @@ def carry_out_on_hosts(
         Called with each sample that is finished.
     """
     shared = job_arguments(file, cwd=cwd, map_id=run.kept.begin(), store=store)
-    n_hosts = 1 + hosts.generators
+    n_hosts = 1 + file.hosts.generators
 
     with pool_for(file, run.kept.begin(), began=_say_begun) as pool:
 
@@ -78,19 +76,18 @@ def carry_out_on_hosts(
         run.carry_out_on_hosts(
             submit,
             hosts=max(1, len(pool.table.hosts) // n_hosts),  # of too few the first one tells
-            deadline_s=math.inf if hosts.deadline_s is None else hosts.deadline_s,
+            deadline_s=file.deadline_s,
             after=after,
         )
 
 
 def job_arguments(file: MapFile, *, cwd: str, map_id: str | None, store: Journal) -> dict[str, Any]:
     """Return what every job of a map is given; the pool adds the hosts and number of its lease."""
-    table = file.hosts or HostTable()  # without one all is measured here
     return {
         "document": dict(file.document),
-        "cwd": table.cwd or cwd,
+        "cwd": file.hosts.cwd or cwd,
         "map_id": map_id,
-        "store": str(store.path) if table.is_here else None,
+        "store": str(store.path) if file.hosts.is_here else None,
         "hosts": [],
         "lease": 0,
     }
@@ -98,7 +95,6 @@ def job_arguments(file: MapFile, *, cwd: str, map_id: str | None, store: Journal
 
 def pool_for(file: MapFile, run_id: str | None, *, began: Began) -> Pool:
     """Return the hosts of a map, held for a run; a job has no more time than all of them."""
-    assert file.hosts is not None  # noqa: S101  # whoever calls has looked
     limit_s = file.hosts.limit_s or file.budget_s or _MOST_S
     return Pool(executor_for(file.hosts), owner=str(run_id), limit_s=limit_s, began=began)
 
@@ -214,7 +210,7 @@ def _senders(
 ) -> Iterator[Senders | None]:
     """Give what sends from the hosts of a lease but the first, which this is; None if alone."""
     table = map_of(document).hosts
-    if len(hosts) == 1 or table is None:
+    if len(hosts) == 1:
         yield None
         return
     others = executor_for(replace(table, names=hosts[1:], generators=0))

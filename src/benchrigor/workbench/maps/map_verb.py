@@ -21,7 +21,7 @@ from benchrigor.workbench.maps.map_report import plan_page, plan_seconds
 from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of
 from benchrigor.workbench.maps.responses import metrics_of, name_of, search_options
 from benchrigor.workbench.maps.stored_choices import choose
-from benchrigor.workbench.maps.stored_maps import carry_out, count_hosts
+from benchrigor.workbench.maps.stored_maps import carry_out
 from benchrigor.workbench.maps.surfaces_of_maps import search_for
 from benchrigor.workbench.planning.expected_cost import expected_costs
 from benchrigor.workbench.planning.surface_map import SurfaceMap
@@ -119,7 +119,7 @@ def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
     expected_s = _expected_s(file, samples[0]) if samples else None
     seconds: dict[str, Any] = plan_seconds(search, samples, expected_s)
     print_result(
-        lambda: plan_page(search, samples, expected_s, hosts=count_hosts(file)),
+        lambda: plan_page(search, samples, expected_s, hosts=file.hosts.at_once),
         as_json=as_json,
         samples=codec.encode(samples),
         sample_s=expected_s,

@@ -86,7 +86,7 @@ def is_begun(record: RunRecord, store: Journal) -> bool:
 
 
 def _hosts_of(file: MapFile) -> list[str]:
-    if file.hosts is None:
+    if not file.has_pool:
         return [platform.node() or "this machine"]
     if file.hosts.names:
         return list(file.hosts.names)
@@ -118,9 +118,8 @@ def _carry_out(
 ) -> ExitCode:
     try:
         with _taking(run, file, subject, store) as take:
-            deadline_s = math.inf if file.hosts is None else file.hosts.deadline_s or math.inf
-            hosts = len(subject["hosts"]) // (1 + (file.hosts.generators if file.hosts else 0))
-            run.carry_out(take, hosts=hosts, deadline_s=deadline_s, after=_say_turn)
+            hosts = len(subject["hosts"]) // (1 + file.hosts.generators)
+            run.carry_out(take, hosts=hosts, deadline_s=file.deadline_s, after=_say_turn)
     except (BenchrigorError, KeyboardInterrupt):
         if run.record().rounds:
             _print(run.record(), choice.result(), as_json=as_json)
@@ -151,7 +150,7 @@ def _taking(
         found = _turn_done(turn, measure_points(**{**arguments(turn), "hosts": [turn.host]}))
         return replace(found, cost_s=time.monotonic() - begun_s)
 
-    if file.hosts is None:
+    if not file.has_pool:
         yield at_once(measure_here)
         return
     n_hosts = 1 + file.hosts.generators

@@ -112,16 +112,14 @@ def carry_out(
         known = {name: each for name, each in last.estimates.items() if name == metric.name}
         done, left = search.done, search.left
         planned = None if left is None else done + left
-        left_s = None if left is None else left * search.mean_cost_s / count_hosts(file)
+        left_s = None if left is None else left * search.mean_cost_s / file.hosts.at_once
         shown = replace(last, estimates=known)
         say(progress_line(shown, done, planned, left_s, metric.unit), err=True)
 
     given: dict[str, Any] = {"cwd": cwd, "store": store, "earlier": earlier, "after": say_sample}
     try:
-        if file.hosts is None:
-            _carry_out_here(run, file, **given)
-        else:
-            carry_out_on_hosts(run, file, file.hosts, **given)
+        measure = carry_out_on_hosts if file.has_pool else _carry_out_here
+        measure(run, file, **given)
     except (BenchrigorError, KeyboardInterrupt):
         if run.record().rounds:  # what is known until then
             print_map(run.record(), as_json=as_json)
@@ -198,11 +196,6 @@ def _fields(surface: Surface, responses: Sequence[str], grid: Sequence[Point]) -
         if surface.missed(name) is not None
     }
     return {**fields, "responses": answers}
-
-
-def count_hosts(file: MapFile) -> int:
-    """Return how many hosts measure at the same time, as far as the file says."""
-    return 1 if file.hosts is None else file.hosts.at_once
 
 
 def _code(record: RunRecord, file: MapFile) -> ExitCode:

@@ -22,7 +22,7 @@ def surface_of(record: RunRecord) -> Surface:
         samples,
         responses=[*ways],
         direction=ways,
-        interchangeable=file.hosts is None or file.hosts.are_alike,
+        interchangeable=file.hosts.are_alike,
         **{name: file.design[name] for name in ("confidence", "seed") if name in file.design},
     )
 
@@ -36,6 +36,6 @@ def search_for(file: MapFile) -> SurfaceMap:
         **options,
         budget_s=file.budget_s,
         direction={each.name: str(each.direction) for each in metrics},
-        interchangeable=file.hosts is None or file.hosts.are_alike,
+        interchangeable=file.hosts.are_alike,
         responses=[each.name for each in metrics],
     )
