@@ -191,6 +191,8 @@ class Server:
         What is run, and the levels in its places.
     cwd
         Where commands run; None for the current folder.
+    steps
+        The list that gets each step when it ends; None for a new one.
 
     Raises
     ------
@@ -199,9 +201,14 @@ class Server:
     """
 
     def __init__(
-        self, life_cycle: LifeCycle, point: Point, *, cwd: str | os.PathLike[str] | None = None
+        self,
+        life_cycle: LifeCycle,
+        point: Point,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        steps: list[StepDone] | None = None,
     ) -> None:
-        self.steps: list[StepDone] = []  # as they ended
+        self.steps: list[StepDone] = [] if steps is None else steps
         self._whole, self._now = life_cycle, life_cycle.at(point)
         self._cwd, self._clock = cwd, WallClock()
         self._running: tuple[ProcessGroup, OutputFile] | None = None

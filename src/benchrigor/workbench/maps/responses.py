@@ -128,7 +128,8 @@ class Samples:
         self._map_id, self._senders = map_id, senders
         self._file, self._cwd, self._store, self._after = file, cwd, store, after
         self._space, self._earlier = Space(file.factors), dict(earlier)
-        self._server: tuple[Server, Point] | None = None
+        self._server: Server | None = None
+        self._at: Point = {}  # its configuration and workload
         self._steps: list[StepDone] = []
 
     def __enter__(self) -> Self:
@@ -138,11 +139,9 @@ class Samples:
         self._end_server()
 
     def ended(self) -> list[StepDone]:
-        """Return the steps of the life of the server that ended since they were asked for."""
-        steps = self._known()
+        """Return the steps of the life of the server that ended since the last call."""
+        steps = self._steps.copy()
         self._steps.clear()
-        if self._server:
-            self._server[0].steps.clear()
         return steps
 
     def measure(self, sample: Sample) -> Found:
@@ -152,14 +151,16 @@ class Samples:
         fails, another is started.
         """
         earlier = self._earlier.pop(sample.id, None)
-        is_kept = self._is_kept(sample.point)
+        is_kept = self._serves(sample.point)
         try:
             self._serve(sample.point)
             found = without_wrong_numbers(self._answer(sample, earlier))
+            if earlier is not None:
+                found = replace(found, before_s=earlier.elapsed_s or 0.0)
         except WorkloadFailed as error:
             why, *output = map(str, error.args)
             why = re.sub(_ENDS, "", why)
-            if output and not any(step.end for step in self._known()):  # of no step of the server
+            if output and not any(step.end for step in self._steps):  # of no step of the server
                 self._steps.append(StepDone(name="measure", how=why, end=tuple(output)))
             found = Found(reason=why)
             self._end_server()  # the next one begins anew
@@ -167,39 +168,28 @@ class Samples:
                 return self.measure(sample)
         return replace(found, steps=tuple(self.ended()))
 
-    def _is_kept(self, point: Point) -> bool:
-        """Whether the server goes on for a point."""
-        server = self._server
-        return server is not None and same_configuration(self._space, server[1], point)
-
-    def _known(self) -> list[StepDone]:
-        return [*self._steps, *(self._server[0].steps if self._server else ())]
+    def _serves(self, point: Point) -> bool:
+        """Whether there is a server in the configuration of a point."""
+        return self._server is not None and same_configuration(self._space, self._at, point)
 
     def _serve(self, point: Point) -> None:
         """Have a server in the configuration of a point, warmed up for its workload."""
         if self._file.life_cycle is None:
             return
-        if self._server is not None and self._is_kept(point):
-            if dict(point) != dict(self._server[1]):
-                self._server = self._server[0], point
-                self._server[0].warm_up(point)
-            return
-        self._end_server()
-        server = Server(self._file.life_cycle, point, cwd=self._cwd)
-        try:
-            self._server = server.__enter__(), point
-        finally:
-            if self._server is None:  # it ended itself
-                self._steps += server.steps
+        if self._server is None or not self._serves(point):
+            self._end_server()
+            server = Server(self._file.life_cycle, point, cwd=self._cwd, steps=self._steps)
+            self._server = server.__enter__()
+        elif dict(point) != dict(self._at):
+            self._server.warm_up(point)
+        self._at = point
 
     def _end_server(self) -> None:
-        """End the server; what fails meanwhile is told by its steps, and spoils no sample."""
-        if self._server is None:
-            return
-        (server, _), self._server = self._server, None
-        with suppress(WorkloadFailed):
-            server.__exit__(None, None, None)
-        self._steps += server.steps
+        """End the server; its steps tell what fails meanwhile, which spoils no sample."""
+        server, self._server = self._server, None
+        if server is not None:
+            with suppress(WorkloadFailed):
+                server.__exit__(None, None, None)
 
     def _answer(self, sample: Sample, earlier: RunRecord | None) -> Found:
         response = self._file.response
@@ -223,9 +213,7 @@ class Samples:
         options = search_options(response, sample)
         described = response.generator_at(sample.point)
         if earlier is not None and earlier.decision is not None:
-            return replace(
-                answer_of_peak(peak_of(earlier), earlier.run_id), before_s=_spent_s(earlier)
-            )
+            return answer_of_peak(peak_of(earlier), earlier.run_id)
         if earlier is not None and self._store is not None:
             search = search_of(earlier)
             run = PeakRun.resumed(search, earlier, self._store)
@@ -240,25 +228,24 @@ class Samples:
                 provenance=machine.provenance(full=True),
                 store=self._store,
             )
-        restart = self._server[0].restart if self._server else None
+        restart = self._server.restart if self._server else None
         given: dict[str, Any] = {"cwd": self._cwd, "recover": restart, "senders": self._senders}
         generator = generator_of(described, search.limits, **given)
-        found = answer_of_peak(find_peak(run, generator, after=self._after), run.kept.run_id)
-        return replace(found, before_s=_spent_s(earlier))
+        return answer_of_peak(find_peak(run, generator, after=self._after), run.kept.run_id)
 
     def _metric(self, response: MetricResponse, sample: Sample, earlier: RunRecord | None) -> Found:
         metrics, record = metrics_of(response), earlier
-        if earlier is None or earlier.decision is None or earlier.decision.reason in _CUT_SHORT:
+        if record is None or record.decision is None or record.decision.reason in _CUT_SHORT:
             record = self._measured(response, sample, earlier)
-        assert record is not None  # noqa: S101  # one or the other
-        told: dict[str, Any] = {"run_id": record.run_id, "before_s": _spent_s(earlier)}
         found = {
-            each.name: record.headline(each.name) or record.estimate(each.name) for each in metrics
+            metric.name: record.headline(metric.name) or record.estimate(metric.name)
+            for metric in metrics
         }
         estimates = {name: estimate for name, estimate in found.items() if estimate is not None}
+        reason = None
         if metrics[0].name not in estimates:  # the others are kept
-            told["reason"] = " ".join(each.sentence for each in record.notices) or "no number"
-        return Found(estimates=estimates, **told)
+            reason = " ".join(notice.sentence for notice in record.notices) or "no number"
+        return Found(estimates=estimates, reason=reason, run_id=record.run_id)
 
     def _measured(
         self, response: MetricResponse, sample: Sample, earlier: RunRecord | None
@@ -347,11 +334,6 @@ def answer_of_peak(peak: PeakRate, run_id: str | None) -> Found:
         reason="; ".join(_short(each.sentence) for each in peak.notices) or str(peak.status),
         run_id=run_id,
     )
-
-
-def _spent_s(earlier: RunRecord | None) -> float:
-    """Return how long an earlier process had measured a sample."""
-    return 0.0 if earlier is None else earlier.elapsed_s or 0.0
 
 
 def _short(sentence: str) -> str:
