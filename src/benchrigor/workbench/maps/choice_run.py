@@ -35,18 +35,13 @@ _TURN = "turn"  # the fact of a round that holds it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnDone(OneLine):
-    """What a turn found.
+    """The findings of a turn.
 
     Parameters
     ----------
-    turn
-        What was asked for.
-    estimates
-        Of each of its points, in their order; None where one does not work.
-    better_than
-        Of each point without an estimate that is only known to be better than this.
-    cost_s
-        Seconds that it took.
+    estimates, better_than
+        By its points: the estimate, or None; and the bound of a point that is only known to be
+        better than it.
     lost
         Why there is nothing: its host was lost; empty for a turn that counts.
     attempts
@@ -65,37 +60,20 @@ Take = Callable[[Turn], Future[TurnDone]]
 
 
 class ChoiceRun:
-    """Carries out a choice, and keeps it as a run of which each turn is a round.
+    """Carries out a choice, and keeps it as a run whose rounds are the turns.
 
     Parameters
     ----------
     choice
-        What asks for turns.
-    name
-        Of what is measured, for people.
+        The planner, which asks for turns.
     metric
-        What counts.
+        The one that counts.
     subject
-        What a later process needs to go on, by name.
+        The facts that a later process needs to go on.
     store
         Where turns are kept; None for nowhere.
     now_ns
-        A clock, for the deadline.
-
-    Examples
-    --------
-    >>> from benchrigor.model.metric import describe_metric
-    >>> choice = BestChoice([{"size": 1}, {"size": 2}], ["elm", "oak", "fir", "ash"])
-    >>> def take(turn):
-    ...     found = [Estimate(value=point["size"], low=0.9 * point["size"], high=2.2, n=9,
-    ...                       confidence=0.95, n_effective=9.0, method="told")
-    ...              for point in turn.points]
-    ...     future = Future()
-    ...     future.set_result(TurnDone(turn=turn, estimates=tuple(found)))
-    ...     return future
-    >>> run = ChoiceRun(choice, name="a cache", metric=describe_metric("speed", "1/s"))
-    >>> run.carry_out(take, hosts=4).point
-    {'size': 2}
+        A clock for the deadline.
     """
 
     def __init__(
@@ -137,25 +115,11 @@ class ChoiceRun:
         deadline_s: float = math.inf,
         after: Callable[[TurnDone], object] = lambda _: None,
     ) -> Choice:
-        """Have turns measured until one is chosen, or all that may be spent is.
+        """Have turns measured until one is chosen, or the budget is spent.
 
         A host has one turn at a time; a further one of it waits, and costs nothing meanwhile.
-
-        Parameters
-        ----------
-        take
-            Begins to measure a turn, on its host.
-        hosts
-            How many turns are measured at the same time.
-        deadline_s
-            After so many seconds no turn is begun.
-        after
-            Called with each turn that is over.
-
-        Raises
-        ------
-        BenchrigorError
-            What ends it; the error has what is finished as ``record``.
+        ``take`` begins a turn on its host, up to ``hosts`` at once and none after ``deadline_s``;
+        ``after`` is called with each finished turn. Errors have the finished rounds as ``record``.
         """
         self.kept.begin()
         busy: set[str] = set()

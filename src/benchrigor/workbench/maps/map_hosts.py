@@ -47,20 +47,8 @@ def carry_out_on_hosts(
     """Carry out a map on a pool of hosts, each of which measures one sample at a time.
 
     Hosts that are this machine keep the runs of samples in the store themselves, so that a sample
-    that was cut off goes on; those of other hosts are kept when they come back.
-
-    Parameters
-    ----------
-    run, file
-        The map.
-    cwd
-        The folder of its commands here.
-    store
-        What keeps the runs of samples.
-    earlier
-        Runs of samples that an earlier process had begun, by sample.
-    after
-        Called with each sample that is finished.
+    that was cut off goes on: ``earlier`` has such runs, by sample. The runs of other hosts are kept
+    when they come back.
     """
     shared = job_arguments(file, cwd=cwd, map_id=run.kept.begin(), store=store)
     n_hosts = 1 + file.hosts.generators

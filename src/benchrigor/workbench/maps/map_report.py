@@ -37,31 +37,10 @@ _TOLD = Code.SAMPLES_WITHOUT_NUMBER  # rows of a page tell it in detail
 def surface_page(
     surface: Surface, name: str, units: Mapping[str, str], *, whole: bool = False
 ) -> Page:
-    """Return the report of a map.
+    """Return the report of a map, whose responses have these units.
 
-    Without details at most eight rows tell of the first response, and one of each further one.
-
-    Parameters
-    ----------
-    surface
-        What the samples say.
-    name
-        Of what was measured.
-    units
-        Of the responses, by name.
-    whole
-        Whether everything is told of all responses, with all samples, notes and codes.
-
-    Examples
-    --------
-    >>> from benchrigor.workbench.planning.surface_map import SurfaceMap
-    >>> from benchrigor.workbench.surfaces.factors import Factor
-    >>> search = SurfaceMap([Factor("threads", levels=[1, 2, 4, 8], scale="log2")], design="full")
-    >>> while (sample := search.ask()) is not None:
-    ...     peak = 100.0 * sample.point["threads"]
-    ...     search.tell(sample, (peak, 0.98 * peak, 1.02 * peak), cost_s=60.0)
-    >>> print(surface_page(search.result(), "a server", {"response": "1/s"}).splitlines()[0])
-    a server: 4 samples in 4 min
+    It has at most eight rows about the first response, and one about each further response. If it
+    is ``whole``, it has all rows of all responses, and all samples, notes and codes.
     """
     spent_s = sum(each.cost_s for each in surface.samples)
     took = f" in {show_duration(spent_s)}" if spent_s else ""
@@ -94,7 +73,7 @@ def _response_rows(surface: Surface, response: str, unit: str, *, whole: bool) -
         point = show_point(best.point)
         guessed = "" if point in {each.name for each in ranked} else "not measured itself"
         yield from row("best", [f"{point}: {show_estimate(best.estimate, unit)}", guessed])
-        yield from row("regret", [_show_regret(best.regret), _show_open(surface)])
+        yield from row("regret", _show_regret(surface, best.regret))
         effects = sorted(surface.sensitivities(response).items(), key=lambda each: -each[1].value)
         shown = _few([_show_effect(*each) for each in effects], most)
         yield from row("matters", [f"from worst to best level: {shown}"])
@@ -118,18 +97,16 @@ def _few(shown: Sequence[str], most: int) -> str:
     return "; ".join([*shown[:most], *([f"and {more} more"] if more > 0 else [])])
 
 
-def _show_regret(regret: Estimate) -> str:
-    """Say how much better another configuration may be."""
+def _show_regret(surface: Surface, regret: Estimate) -> Iterator[str]:
+    """Say how much better another configuration may be, also one whose peak was not reached."""
     sure = percent(regret.confidence, digits=10)
     if regret.high <= 0.0:
-        return f"no other configuration is likely to be better, at {sure}"
-    return f"another configuration may be up to {percent(regret.high, digits=2)} better, at {sure}"
-
-
-def _show_open(surface: Surface) -> str:
-    """Say that peaks which were not reached may be better ones."""
-    n = sum(each.at_least is not None for each in surface.samples)
-    return f"{many(n, 'sample')} did not reach the peak, which may be higher" if n else ""
+        yield f"no other configuration is likely to be better, at {sure}"
+    else:
+        better = percent(regret.high, digits=2)
+        yield f"another configuration may be up to {better} better, at {sure}"
+    if n := sum(measured.at_least is not None for measured in surface.samples):
+        yield f"{many(n, 'sample')} did not reach the peak, which may be higher"
 
 
 def _show_effect(factor: str, effect: Estimate) -> str:
@@ -228,22 +205,8 @@ def progress_line(
 ) -> Page:
     """Return a line that says what a sample found, and what is left to measure.
 
-    Parameters
-    ----------
-    measured
-        The sample.
-    done, planned
-        How many are finished, and how many there may be; None where only their answers tell.
-    left_s
-        Expected seconds until the last one; likewise.
-    unit
-        Of its first response.
-
-    Examples
-    --------
-    >>> failed = Measured(sample=Sample(id=3, point={"disks": 2}), reason="exit code 1")
-    >>> print(progress_line(failed, 4, 12, 480.0, "1/s"))
-    sample 4 of 12 · disks 2: failed, exit code 1 · about 8 min left
+    ``done`` samples are finished. How many there will be, and how many seconds are left, may depend
+    on answers: ``planned`` and ``left_s`` are None then.
     """
     estimate = next(iter(measured.estimates.values()), None)
     found = _show_lack(measured, unit) if estimate is None else show_short(estimate, unit)
@@ -259,32 +222,11 @@ def progress_line(
 def plan_page(
     search: SurfaceMap, samples: Sequence[Sample], expected_s: float | None, *, hosts: int = 1
 ) -> Page:
-    """Return which samples a map takes, in their order, how long, and what all would take.
+    """Return the order of the samples that are known beforehand, their duration and that of all.
 
-    Parameters
-    ----------
-    search
-        The map.
-    samples
-        Those that are known beforehand.
-    expected_s
-        Seconds that a sample is expected to take, without changes of factors; None where nothing
-        tells.
-    hosts
-        How many measure at the same time.
-
-    Examples
-    --------
-    >>> from benchrigor.workbench.surfaces.factors import Factor
-    >>> search = SurfaceMap([Factor("disks", levels=[1, 2, 3, 4])], design="d-optimal", samples=3)
-    >>> samples = [search.ask(), search.ask(), search.ask()]
-    >>> for line in plan_page(search, samples, 60.0).splitlines()[:3]:
-    ...     print(line)
-    3 samples of a grid of 4 configurations
-      takes     about 3 min
-      all 4     about 4 min
+    A sample is expected to take ``expected_s``, without changes of factors; None if unknown.
     """
-    points, grid = [each.point for each in samples], search.space.grid()
+    points, grid = [sample.point for sample in samples], search.space.grid()
     lines: list[Part] = [
         f"{many(len(points), 'sample')} of a grid of {many(len(grid), 'configuration')}"
     ]
@@ -292,19 +234,18 @@ def plan_page(
         most = f", at most {counted(search.samples)} in all" if search.samples else ""
         lines += row("then", [f"where predictions are the least certain{most}"])
     ends_s = _ends(search.space, points, expected_s)
-    every = _ends(search.space, snake(search.space, grid), expected_s)
-    takes = f"about {show_duration(ends_s[-1])}" if ends_s else ""
-    more = (search.samples or 0) - len(points)
-    if ends_s and expected_s and more > 0:
-        takes += (
-            f", {show_duration(ends_s[-1] + more * expected_s)} with {many(more, 'further one')}"
-        )
-    lines += row("takes", [takes or "nothing tells how long a sample takes" * bool(points)])
+    takes = "nothing tells how long a sample takes" * bool(points)
+    if ends_s and expected_s is not None:
+        takes, more = f"about {show_duration(ends_s[-1])}", (search.samples or 0) - len(points)
+        if more > 0:
+            longer = show_duration(ends_s[-1] + more * expected_s)
+            takes += f", {longer} with {many(more, 'further one')}"
+    lines += row("takes", [takes])
     if ends_s and hosts > 1:
         clock_s = ends_s[-1] / len(points) * math.ceil(len(points) / hosts)
         lines += row("by clock", [f"about {show_duration(clock_s)} on {hosts} hosts"])
-    if every:
-        lines += row(f"all {counted(len(grid))}", [f"about {show_duration(every[-1])}"])
+    if all_s := plan_seconds(search, samples, expected_s)["all_configurations_s"]:
+        lines += row(f"all {counted(len(grid))}", [f"about {show_duration(all_s)}"])
     if search.budget_s is not None:
         lines += row("budget", [show_duration(search.budget_s)])
     begins = ["0 s", *map(show_duration, ends_s)] if ends_s else [""] * len(points)
@@ -319,33 +260,25 @@ def plan_page(
 def plan_seconds(
     search: SurfaceMap, samples: Sequence[Sample], expected_s: float | None
 ) -> dict[str, float | None]:
-    """Return what samples take together, and what all configurations would, as a plan has them.
+    """Return the seconds of some samples and of all configurations, with changes of factors.
 
-    Changes of factors are included; None where nothing tells how long a sample takes.
-
-    Examples
-    --------
-    >>> from benchrigor.workbench.surfaces.factors import Factor
-    >>> disks = Factor("disks", levels=[1, 2, 3, 4], change_s=10.0)
-    >>> search = SurfaceMap([disks], design="d-optimal", samples=3)
-    >>> plan_seconds(search, search.planned(), 60.0)
-    {'expected_s': 200.0, 'all_configurations_s': 270.0}
+    They are None if the duration of a sample is unknown.
     """
-    several = {
-        "expected_s": [each.point for each in samples],
-        "all_configurations_s": snake(search.space, search.space.grid()),
+    planned = _ends(search.space, [sample.point for sample in samples], expected_s)
+    every = _ends(search.space, snake(search.space, search.space.grid()), expected_s)
+    return {
+        "expected_s": planned[-1] if planned else None,
+        "all_configurations_s": every[-1] if every else None,
     }
-    every = {name: _ends(search.space, points, expected_s) for name, points in several.items()}
-    return {name: ends_s[-1] if ends_s else None for name, ends_s in every.items()}
 
 
 def _ends(space: Space, points: Sequence[Point], sample_s: float | None) -> list[float]:
-    """Return when each of these samples is over, changes of factors included."""
+    """Return when the sample at each point ends, changes of factors included."""
     if sample_s is None:
         return []
     changes = [
-        sum(each.change_s for each in space.factors if before[each.name] != after[each.name])
-        for before, after in pairwise(points)
+        sum(factor.change_s for factor in space.factors if one[factor.name] != other[factor.name])
+        for one, other in pairwise(points)
     ]
     ends = accumulate(sample_s + change_s for change_s in [0.0, *changes][: len(points)])
     return [*ends]

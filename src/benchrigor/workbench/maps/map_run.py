@@ -44,22 +44,19 @@ _MOST_FAILED = 3  # samples, if none before them had an answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What the measuring of a sample found; as `SurfaceMap.tell` takes it.
+    """What was found for a sample: its numbers as `SurfaceMap.tell` takes them, and how.
 
     Parameters
     ----------
     steps
-        Of the life of its server that ended meanwhile.
+        Those of its server that ended meanwhile.
     run_id
-        Of the stored run that measured it; None where there is none.
-    before_s
-        For how long an earlier process had measured it.
-    host
-        Where it was measured; None where there is no pool of hosts.
-    attempts
-        Why it was measured again, by attempt.
-    spent_s
-        For how long hosts worked on it; None where it was measured at once.
+        The stored run that measured it; None without one.
+    before_s, spent_s
+        How long an earlier process measured it, and how long hosts did; None for hosts if it was
+        measured at once.
+    host, attempts
+        The host of a pool that measured it, and why it was measured again.
     """
 
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
@@ -116,38 +113,22 @@ def at_once(measure: Callable[[A], T]) -> Callable[[A], Future[T]]:
 
 
 class MapRun:
-    """Carries out a map, and keeps it as a run of which each sample is a round.
+    """Carries out a map, and keeps it as a run whose rounds are the samples.
 
     Parameters
     ----------
     search
-        What asks for samples.
-    name
-        Of what is measured, for people.
+        The planner, which asks for samples.
     subject
-        What a later process needs to go on, by name: options of the map, and what is measured.
+        The facts that a later process needs to go on.
     metrics
-        The responses, the first of which steers.
+        Those of the responses, the steering one first.
     reused
-        Samples of earlier maps, which the map takes in.
+        Samples of earlier maps.
     store
         Where samples are kept; None for nowhere.
     now_ns
-        A clock, for what a sample costs.
-
-    Examples
-    --------
-    >>> from benchrigor.model.metric import describe_metric
-    >>> from benchrigor.workbench.surfaces.factors import Factor
-    >>> search = SurfaceMap([Factor("size", levels=[1, 2, 4], scale="log2")], design="full")
-    >>> def measure(sample):
-    ...     value = 100.0 * sample.point["size"]
-    ...     told = Estimate(value=value, low=0.9 * value, high=1.1 * value, confidence=0.95, n=9,
-    ...                     n_effective=9.0, method="told")
-    ...     return Found(estimates={"speed": told})
-    >>> run = MapRun(search, name="a cache", metrics=(describe_metric("speed", "1/s"),))
-    >>> len(run.carry_out(measure).samples)
-    3
+        A clock for the costs of samples.
     """
 
     def __init__(
@@ -210,35 +191,33 @@ class MapRun:
         deadline_s: float = math.inf,
         after: Callable[[Measured], object] = lambda _: None,
     ) -> Surface:
-        """Have samples measured until the map is known well enough, and tell of each.
+        """Have samples measured until the map is known well enough.
 
-        A sample that failed is kept with its reason, and the map goes on, unless the first ones
-        all failed.
-
-        Parameters
-        ----------
-        submit
-            Begins to measure a sample.
-        hosts
-            How many are measured at the same time.
-        deadline_s
-            After so many seconds no sample is begun.
-        after
-            Called with each sample that is finished.
+        A sample that failed is kept with its reason, and the map goes on, unless the first three
+        all failed. ``submit`` begins a sample, up to ``hosts`` at once and none after
+        ``deadline_s``; ``after`` is called with each finished sample.
 
         Raises
         ------
         WorkloadFailed
-            When the first samples all failed; the error has what is finished as ``record``.
-        BenchrigorError
-            What else ends it, likewise.
+            When the first samples all failed. All errors have the finished rounds as ``record``.
         """
         self.kept.begin()
         late_ns = self._now_ns() + 1e9 * deadline_s
         clock: dict[str, Any] = {"late_ns": late_ns, "now_ns": self._now_ns}
         with keep_record(self.record):
             for sample, found, took_ns in finish_each(self._next, submit, hosts=hosts, **clock):
-                self._tell(sample, found, took_ns)
+                spent_s = took_ns / 1e9 if found.spent_s is None else found.spent_s
+                self._search.tell(
+                    sample,
+                    found.estimates or None,
+                    at_least=found.at_least,
+                    at_most=found.at_most,
+                    host=found.host,
+                    cost_s=spent_s + found.before_s,
+                    reason=found.reason,
+                )
+                self.kept.add(round_of(self._search.last, found))
                 after(self._search.last)
                 self._refuse_failing()
         reason = self._search.reason()
@@ -251,18 +230,6 @@ class MapRun:
     def _next(self) -> Sample | None:
         """Return a sample that was under way when an earlier process ended, or the next one."""
         return self._begun.pop(0) if self._begun else self._search.ask()
-
-    def _tell(self, sample: Sample, found: Found, elapsed_ns: int) -> None:
-        self._search.tell(
-            sample,
-            found.estimates or None,
-            at_least=found.at_least,
-            at_most=found.at_most,
-            host=found.host,
-            cost_s=(elapsed_ns / 1e9 if found.spent_s is None else found.spent_s) + found.before_s,
-            reason=found.reason,
-        )
-        self.kept.add(round_of(self._search.last, found))
 
     def _refuse_failing(self) -> None:
         """Raise what failed if there is nothing else so far: further samples would fail, too."""
