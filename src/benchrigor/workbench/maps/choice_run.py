@@ -87,7 +87,7 @@ class ChoiceRun:
         store: Store | None = None,
         now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self._choice, self._metric, self._now_ns = choice, metric, now_ns
+        self.choice, self._metric, self._now_ns = choice, metric, now_ns
         self._reason: StopReason | None = None
         self.kept = KeptRun(
             KIND,
@@ -139,7 +139,7 @@ class ChoiceRun:
                 if done.lost:
                     self._withdraw(waiting, turn.host)
                 after(done)
-        found = self._choice.result()
+        found = self.choice.result()
         is_decided = found.verdict != UNDECIDED
         self._reason = StopReason.SATISFIED if is_decided else StopReason.TIME_BUDGET
         self.kept.finish(self.record())
@@ -151,7 +151,7 @@ class ChoiceRun:
             if turn.host not in busy:
                 waiting.remove(turn)
                 return turn
-        while (asked := self._choice.ask()) is not None and asked.host in busy:
+        while (asked := self.choice.ask()) is not None and asked.host in busy:
             waiting.append(asked)
         return asked
 
@@ -159,10 +159,10 @@ class ChoiceRun:
         """Forget the turns that wait for a host which was lost."""
         for turn in [turn for turn in waiting if turn.host == host]:
             waiting.remove(turn)
-            self._choice.withdraw(turn)
+            self.choice.withdraw(turn)
 
     def _keep(self, done: TurnDone) -> None:
-        tell_turn(self._choice, self._choice.tell, done)
+        tell_turn(self.choice, self.choice.tell, done)
         self.kept.add(
             Round(
                 plan=RoundPlan(index=len(self.kept.rounds)),
@@ -174,7 +174,7 @@ class ChoiceRun:
 
     def record(self) -> RunRecord:
         """Return the run so far; its estimate is the choice over the best other one."""
-        found = self._choice.result()
+        found = self.choice.result()
         analysis = Analysis(
             metric=self._metric,
             kind=Kind.READINGS,

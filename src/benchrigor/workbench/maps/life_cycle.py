@@ -41,12 +41,12 @@ _SERVER_ERROR = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifeCycle(OneLine):
-    """What is run around the load of a server; levels of factors have places as ``{threads}``.
+    """The steps around the load of a server; levels of factors have places as ``{threads}``.
 
     Parameters
     ----------
     configure
-        Program and arguments, as of all commands: no shell reads them, unless they are ``sh -c``.
+        Program and arguments, as all commands: no shell reads them, unless they are ``sh -c``.
     start
         The server. It is best not a daemon: then its whole process group is ended, with force if
         needed. A daemon's command ends with code 0, and ``stop`` must end the daemon.
@@ -60,20 +60,12 @@ class LifeCycle(OneLine):
     clean
         Run last, whatever happened before.
     timeouts
-        Seconds of each step that shall have others than `TIMEOUTS_S`.
+        Seconds of the steps that differ from `TIMEOUTS_S`.
 
     Raises
     ------
     InvalidInput
         With all that is wrong, such as a start without a way to tell when the server is ready.
-
-    Examples
-    --------
-    >>> life = LifeCycle(start=["my-server", "--threads={threads}"], port=8000)
-    >>> with Server(life, {"threads": 4}) as server:  # doctest: +SKIP
-    ...     pass  # offer load
-    >>> [str(step) for step in server.steps]  # doctest: +SKIP
-    ['ready after 0.31 s', 'start was killed by SIGTERM after 12 s']
     """
 
     configure: Sequence[str] | None = None
@@ -89,28 +81,25 @@ class LifeCycle(OneLine):
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in COMMANDS if getattr(self, name) is not None}
-        waits = [self.ready, self.port, self.ready_command]
-        n_waits = len(waits) - waits.count(None)
+        n_waits = sum(wait is not None for wait in (self.ready, self.port, self.ready_command))
         is_ready = self.ready is None or any(places_in(self.ready)) or is_url(self.ready)
         is_port = self.port is None or any(places_in(self.port)) or _is_port(self.port)
+        expected = "a program and its arguments"
+        checks = [(name, words, _is_command(words), expected) for name, words in given.items()]
+        checks += [
+            ("ready", self.ready, is_ready, "http://HOST[:PORT]/PATH, or https://"),
+            ("port", self.port, is_port, "a number from 1 to 65535, or a place for one"),
+        ]
+        known = ", ".join(TIMEOUTS_S)
         refuse(
-            wrong_values(
-                [
-                    *(
-                        (name, words, _is_command(words), "a program and its arguments")
-                        for name, words in given.items()
-                    ),
-                    ("ready", self.ready, is_ready, "http://HOST[:PORT]/PATH, or https://"),
-                    ("port", self.port, is_port, "a number from 1 to 65535, or a place for one"),
-                ]
-            ),
+            wrong_values(checks),
             [f"{n_waits} of ready, port and ready_command are given, expected one"]
             * (n_waits > 1 or (self.start is not None and not n_waits)),
             (
-                f"timeouts has {short(name)}, expected some of {', '.join(TIMEOUTS_S)}"
+                f"timeouts has {short(name)}, expected some of {known}"
                 for name in sorted({*self.timeouts} - {*TIMEOUTS_S})
             ),
-            *(wrong_number(f"timeouts[{name!r}]", each) for name, each in self.timeouts.items()),
+            *(wrong_number(f"timeouts[{name!r}]", limit) for name, limit in self.timeouts.items()),
         )
         for name, words in given.items():
             object.__setattr__(self, name, tuple(words))
@@ -131,7 +120,7 @@ def _is_port(port: object) -> bool:
 
 def _is_command(words: object) -> bool:
     is_several = isinstance(words, list | tuple) and len(words) > 0
-    return is_several and all(isinstance(each, str) for each in words)  # type: ignore[attr-defined]
+    return is_several and all(isinstance(word, str) for word in words)  # type: ignore[attr-defined]
 
 
 def same_configuration(space: Space, one: Point, other: Point) -> bool:
@@ -150,11 +139,11 @@ class StepDone(OneLine):
     how
         How it ended; "" for code 0, or as it should.
     code
-        Its exit code, or minus the signal that killed it; None where no command was run.
+        Its exit code, or minus the signal that killed it; None without a command.
     seconds
-        For how long; of "start" until the server had ended.
+        Its duration; of "start" until the server had ended.
     end
-        Last lines of what it printed to stdout and stderr, without secrets.
+        Last lines of its stdout and stderr, without secrets.
     """
 
     name: str
@@ -182,17 +171,8 @@ class StepDone(OneLine):
 class Server:
     """A server that ``with`` configures, starts and waits for, and always stops and cleans up.
 
-    Also where a signal or an error ends what is inside: that is raised then, and what fails while
-    stopping is only told in ``steps``.
-
-    Parameters
-    ----------
-    life_cycle, point
-        What is run, and the levels in its places.
-    cwd
-        Where commands run; None for the current folder.
-    steps
-        The list that gets each step when it ends; None for a new one.
+    A signal or an error inside is raised after that. ``steps`` is a list that gets each step when
+    it ends, also those that fail while stopping.
 
     Raises
     ------

@@ -15,6 +15,7 @@ from benchrigor.cli.output import say
 from benchrigor.control_characters import escaped
 from benchrigor.layout import page, wrapped
 from benchrigor.model import RunRecord, codec
+from benchrigor.model.text import many
 from benchrigor.protocols import Store
 from benchrigor.storage import Journal
 from benchrigor.workbench.loadgen import HostSenders
@@ -30,7 +31,6 @@ from benchrigor.workbench.surfaces.placeholders import filled
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 
 _MOST_S = 86_400.0  # for a job, where a file says nothing
-Began = Callable[[str, Mapping[str, Any]], object]
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -53,7 +53,7 @@ def carry_out_on_hosts(
     shared = job_arguments(file, cwd=cwd, map_id=run.kept.begin(), store=store)
     n_hosts = 1 + file.hosts.generators
 
-    with pool_for(file, run.kept.begin(), began=_say_begun) as pool:
+    with pool_for(file, run.kept.begin()) as pool:
 
         def submit(sample: Sample) -> Future[Found]:
             begun = earlier.get(sample.id)
@@ -81,15 +81,16 @@ def job_arguments(file: MapFile, *, cwd: str, map_id: str | None, store: Journal
     }
 
 
-def pool_for(file: MapFile, run_id: str | None, *, began: Began) -> Pool:
+def pool_for(file: MapFile, run_id: str | None) -> Pool:
     """Return the hosts of a map, held for a run; a job has no more time than all of them."""
     limit_s = file.hosts.limit_s or file.budget_s or _MOST_S
-    return Pool(executor_for(file.hosts), owner=str(run_id), limit_s=limit_s, began=began)
+    return Pool(executor_for(file.hosts), owner=str(run_id), limit_s=limit_s, began=_say_begun)
 
 
 def _say_begun(host: str, given: Mapping[str, Any]) -> None:
-    point = show_point(given["sample"]["point"])
-    say(page(wrapped(f"{escaped(host)} · {point}: begun", hanging=2)), err=True)
+    several = many(len(given.get("samples", ())), "configuration")
+    what = show_point(given["sample"]["point"]) if "sample" in given else several
+    say(page(wrapped(f"{escaped(host)} · {what}: begun", hanging=2)), err=True)
 
 
 def found_by(job: JobDone, store: Store) -> Found:

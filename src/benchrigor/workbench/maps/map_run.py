@@ -36,8 +36,8 @@ T = TypeVar("T")
 
 KIND = "map"  # of the subject of such a run
 _SAMPLE = "sample"  # the fact of a round that holds it
-_STEPS = "steps"  # likewise: those of the life of its server
-_ATTEMPTS = "attempts"  # likewise: where it was tried in vain
+STEPS = "steps"  # likewise: those of the life of its server
+ATTEMPTS = "attempts"  # likewise: where it was tried in vain
 _REUSED = "reused"  # in the subject: samples of earlier maps
 _MOST_FAILED = 3  # samples, if none before them had an answer
 
@@ -143,7 +143,7 @@ class MapRun:
         store: Store | None = None,
         now_ns: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
-        self._search, self._metrics, self._now_ns = search, metrics, now_ns
+        self.search, self._metrics, self._now_ns = search, metrics, now_ns
         search.recall(reused, own=False)
         self._reason: StopReason | None = None
         self.kept = KeptRun(
@@ -208,7 +208,7 @@ class MapRun:
         with keep_record(self.record):
             for sample, found, took_ns in finish_each(self._next, submit, hosts=hosts, **clock):
                 spent_s = took_ns / 1e9 if found.spent_s is None else found.spent_s
-                self._search.tell(
+                self.search.tell(
                     sample,
                     found.estimates or None,
                     at_least=found.at_least,
@@ -217,19 +217,19 @@ class MapRun:
                     cost_s=spent_s + found.before_s,
                     reason=found.reason,
                 )
-                self.kept.add(round_of(self._search.last, found))
-                after(self._search.last)
+                self.kept.add(round_of(self.search.last, found))
+                after(self.search.last)
                 self._refuse_failing()
-        reason = self._search.reason()
+        reason = self.search.reason()
         if reason is StopReason.EXHAUSTED and self._now_ns() >= late_ns:
             reason = StopReason.TIME_BUDGET
         self._reason = reason
         self.kept.finish(self.record())
-        return self._search.result()
+        return self.search.result()
 
     def _next(self) -> Sample | None:
         """Return a sample that was under way when an earlier process ended, or the next one."""
-        return self._begun.pop(0) if self._begun else self._search.ask()
+        return self._begun.pop(0) if self._begun else self.search.ask()
 
     def _refuse_failing(self) -> None:
         """Raise what failed if there is nothing else so far: further samples would fail, too."""
@@ -241,7 +241,7 @@ class MapRun:
 
     def record(self) -> RunRecord:
         """Return the run so far; its estimate is what the best point is predicted to be."""
-        surface, n = self._search.result(), len(self.kept.rounds)
+        surface, n = self.search.result(), len(self.kept.rounds)
         analyses = (
             Analysis(
                 metric=metric,
@@ -260,11 +260,11 @@ def round_of(measured: Measured, found: Found) -> Round:
     """Return a sample as it is stored; `sample_in` reads it."""
     facts = {_SAMPLE: json.dumps(codec.encode(measured))}
     if found.steps:
-        facts[_STEPS] = json.dumps(codec.encode(list(found.steps)))
+        facts[STEPS] = json.dumps(codec.encode(list(found.steps)))
     if found.run_id:
         facts["run"] = found.run_id
     if found.attempts:
-        facts[_ATTEMPTS] = json.dumps(list(found.attempts))
+        facts[ATTEMPTS] = json.dumps(list(found.attempts))
     return Round(
         plan=RoundPlan(index=measured.sample.id),
         elapsed_ns=round(measured.cost_s * 1e9),
@@ -293,19 +293,8 @@ def reused_in(record: RunRecord) -> list[Measured]:
     return [codec.decode(Measured, each) for each in record.subject.get(_REUSED, ())]
 
 
-def attempts_of(record: RunRecord) -> list[tuple[Sample, str]]:
-    """Return what did not go as it should on hosts, in a stored map, with the sample meanwhile."""
-    return [
-        (sample_in(finished).sample, attempt)
-        for finished in record.rounds
-        for attempt in json.loads(str(finished.facts.get(_ATTEMPTS, "[]")))
-    ]
-
-
-def steps_of(record: RunRecord) -> list[tuple[Sample, StepDone]]:
-    """Return the steps of the lives of servers in a stored map, with the sample meanwhile."""
-    return [
-        (sample_in(finished).sample, codec.decode(StepDone, step))
-        for finished in record.rounds
-        for step in json.loads(str(finished.facts.get(_STEPS, "[]")))
-    ]
+def facts_of(record: RunRecord, name: str) -> Iterator[tuple[Sample, Any]]:
+    """Yield the items of a fact of the samples of a stored map, each with its sample."""
+    for finished in record.rounds:
+        for item in json.loads(str(finished.facts.get(name, "[]"))):
+            yield sample_in(finished).sample, item

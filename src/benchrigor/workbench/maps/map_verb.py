@@ -106,7 +106,7 @@ def map_(
         store=opened,
     )
     code = carry_out(
-        run, search, read, cwd, opened, as_json=as_json, picture=picture, silent=best and as_json
+        run, read, cwd, opened, as_json=as_json, picture=picture, silent=best and as_json
     )
     if best and code is not ExitCode.NOTHING_MEASURED:
         code = choose(run.record(), read, opened, as_json=as_json)

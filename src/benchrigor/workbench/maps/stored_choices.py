@@ -16,7 +16,6 @@ from benchrigor.cli.exits import ExitCode, leave
 from benchrigor.cli.options import wants_details
 from benchrigor.cli.output import print_result, say
 from benchrigor.cli.targets import refuse_hidden
-from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
 from benchrigor.layout import Page, Part, page, row, wrapped
 from benchrigor.model import Estimate, RunRecord, codec
@@ -67,16 +66,15 @@ def choose(record: RunRecord, file: MapFile, store: Journal, *, as_json: bool) -
         "budget_s": left_s,
         MAP: record.run_id,
     }
-    choice = _choice_of(subject, file)
     run = ChoiceRun(
-        choice,
+        _choice_of(subject, file),
         name=f"best of {record.name}",
         metric=metric,
         subject=subject,
         provenance=record.provenance,
         store=store,
     )
-    return _carry_out(run, choice, file, subject, store, as_json=as_json)
+    return _carry_out(run, file, subject, store, as_json=as_json)
 
 
 def is_begun(record: RunRecord, store: Journal) -> bool:
@@ -108,13 +106,7 @@ def _choice_of(subject: Mapping[str, Any], file: MapFile) -> BestChoice:
 
 
 def _carry_out(
-    run: ChoiceRun,
-    choice: BestChoice,
-    file: MapFile,
-    subject: Mapping[str, Any],
-    store: Journal,
-    *,
-    as_json: bool,
+    run: ChoiceRun, file: MapFile, subject: Mapping[str, Any], store: Journal, *, as_json: bool
 ) -> ExitCode:
     try:
         with _taking(run, file, subject, store) as take:
@@ -122,10 +114,10 @@ def _carry_out(
             run.carry_out(take, hosts=hosts, deadline_s=file.deadline_s, after=_say_turn)
     except (BenchrigorError, KeyboardInterrupt):
         if run.record().rounds:
-            _print(run.record(), choice.result(), as_json=as_json)
+            _print(run.record(), run.choice.result(), as_json=as_json)
         raise
-    _print(run.record(), choice.result(), as_json=as_json)
-    return _code(choice.result())
+    _print(run.record(), run.choice.result(), as_json=as_json)
+    return _code(run.choice.result())
 
 
 @contextmanager
@@ -154,7 +146,7 @@ def _taking(
         yield at_once(measure_here)
         return
     n_hosts = 1 + file.hosts.generators
-    with pool_for(file, run.kept.begin(), began=_say_begun) as pool:
+    with pool_for(file, run.kept.begin()) as pool:
 
         def take(turn: Turn) -> Future[TurnDone]:
             done = pool.submit(_CALL, arguments(turn), n_hosts=n_hosts, first=turn.host)
@@ -174,16 +166,9 @@ def _done(turn: Turn, job: JobDone) -> TurnDone:
 
 def _turn_done(turn: Turn, told: Mapping[str, Sequence[Any]]) -> TurnDone:
     """Return what a turn found; lost where nothing has a number, which says nothing of them."""
-    estimates = tuple(
-        None if plain is None else codec.decode(Estimate, plain) for plain in told["estimates"]
-    )
-    lost = "" if any(estimates) else "no configuration has a number on this host"
-    bounds = tuple(told["better_than"])
-    return TurnDone(turn=turn, estimates=estimates, better_than=bounds, lost=lost)
-
-
-def _say_begun(host: str, given: Mapping[str, Any]) -> None:
-    say(f"{escaped(host)} · {many(len(given['samples']), 'configuration')}: begun", err=True)
+    found = codec.decode(TurnDone, {"turn": codec.encode(turn), **told})
+    lost = "" if any(found.estimates) else "no configuration has a number on this host"
+    return replace(found, lost=lost)
 
 
 def _say_turn(done: TurnDone) -> None:
@@ -266,17 +251,17 @@ def resume(
 ) -> NoReturn:
     """Take up a stored choice, with a new budget for all of its turns where one is given."""
     refuse_other_limits(record, limits, NOUN)
-    if limits["budget_s"] is None and record.decision is not None:
+    budget_s = limits["budget_s"]
+    if budget_s is None and record.decision is not None:
         _print(record, _found(record), as_json=as_json)
         leave(_code(_found(record)))
     refuse_hidden(record)
     subject = dict(record.subject)
-    if limits["budget_s"] is not None:
-        subject["budget_s"] = None if limits["budget_s"] == math.inf else limits["budget_s"]
+    if budget_s is not None:
+        subject["budget_s"] = None if budget_s == math.inf else budget_s
     file = map_of(subject["file"])
-    choice = _choice_of(subject, file)
-    run = ChoiceRun.resumed(choice, record, store)
-    leave(_carry_out(run, choice, file, subject, store, as_json=as_json))
+    run = ChoiceRun.resumed(_choice_of(subject, file), record, store)
+    leave(_carry_out(run, file, subject, store, as_json=as_json))
 
 
 def _code(choice: Choice) -> ExitCode:

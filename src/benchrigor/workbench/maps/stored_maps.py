@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,23 +17,24 @@ from benchrigor.cli.picture import write_picture
 from benchrigor.cli.targets import refuse_hidden
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Part, page, wrapped
-from benchrigor.model import RunRecord
+from benchrigor.model import RunRecord, codec
 from benchrigor.storage import Journal
+from benchrigor.workbench.maps.life_cycle import StepDone
 from benchrigor.workbench.maps.map_file import MapFile, map_of
 from benchrigor.workbench.maps.map_hosts import carry_out_on_hosts
 from benchrigor.workbench.maps.map_picture import plot_map
 from benchrigor.workbench.maps.map_report import progress_line, surface_page
 from benchrigor.workbench.maps.map_run import (
+    ATTEMPTS,
+    STEPS,
     MapRun,
-    attempts_of,
+    facts_of,
     reused_in,
     samples_of,
-    steps_of,
 )
 from benchrigor.workbench.maps.responses import Samples, metric_of, unfinished_samples
 from benchrigor.workbench.maps.stored_choices import choose, is_begun
 from benchrigor.workbench.maps.surfaces_of_maps import search_for, surface_of
-from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.searches import refuse_other_limits, say_trial
 from benchrigor.workbench.surfaces.factors import Point, Space
 from benchrigor.workbench.surfaces.samples import Measured
@@ -78,12 +79,11 @@ def resume(
             file = replace(file, budget_s=None if budget_s == math.inf else budget_s)
         refuse_hidden(record)
         begun = unfinished_samples(store, record)
-        search = search_for(file)
-        run = MapRun.resumed(search, record, store, begun=[sample for sample, _ in begun.values()])
+        samples = [sample for sample, _ in begun.values()]
+        run = MapRun.resumed(search_for(file), record, store, begun=samples)
         earlier = {number: run_of_it for number, (_, run_of_it) in begun.items()}
         shown: dict[str, Any] = {"as_json": as_json, "silent": is_best and as_json}
-        cwd = record.subject["cwd"]
-        code = carry_out(run, search, file, cwd, store, earlier=earlier, **shown)
+        code = carry_out(run, file, record.subject["cwd"], store, earlier=earlier, **shown)
         record = run.record()
     if is_best and code is not ExitCode.NOTHING_MEASURED:
         code = choose(record, file, store, as_json=as_json)
@@ -92,7 +92,6 @@ def resume(
 
 def carry_out(
     run: MapRun,
-    search: SurfaceMap,
     file: MapFile,
     cwd: str,
     store: Journal,
@@ -110,16 +109,24 @@ def carry_out(
 
     def say_sample(last: Measured) -> None:
         known = {name: each for name, each in last.estimates.items() if name == metric.name}
+        search = run.search
         done, left = search.done, search.left
         planned = None if left is None else done + left
         left_s = None if left is None else left * search.mean_cost_s / file.hosts.at_once
         shown = replace(last, estimates=known)
         say(progress_line(shown, done, planned, left_s, metric.unit), err=True)
 
-    given: dict[str, Any] = {"cwd": cwd, "store": store, "earlier": earlier, "after": say_sample}
+    shared: dict[str, Any] = {"cwd": cwd, "store": store, "earlier": earlier}
     try:
-        measure = carry_out_on_hosts if file.has_pool else _carry_out_here
-        measure(run, file, **given)
+        if file.has_pool:
+            carry_out_on_hosts(run, file, **shared, after=say_sample)
+        else:
+            after = partial(say_trial, indent=2)
+            with Samples(file, **shared, after=after, map_id=run.kept.begin()) as samples:
+                run.carry_out(samples.measure, after=say_sample)
+            for step in samples.ended():
+                if step.went_wrong:
+                    remark(f"after the last sample: {step}")
     except (BenchrigorError, KeyboardInterrupt):
         if run.record().rounds:  # what is known until then
             print_map(run.record(), as_json=as_json)
@@ -131,25 +138,6 @@ def carry_out(
     if picture is not None and code is not ExitCode.NOTHING_MEASURED:
         write_picture(draw(record), picture)
     return code
-
-
-def _carry_out_here(
-    run: MapRun,
-    file: MapFile,
-    *,
-    cwd: str,
-    store: Journal,
-    earlier: Mapping[int, RunRecord],
-    after: Callable[[Measured], object],
-) -> None:
-    """Measure samples on this machine, whose server stays from one to the next."""
-    told, map_id = partial(say_trial, indent=2), run.kept.begin()
-    samples = Samples(file, cwd=cwd, store=store, after=told, earlier=earlier, map_id=map_id)
-    with samples:
-        run.carry_out(samples.measure, after=after)
-    for step in samples.ended():
-        if step.went_wrong:
-            remark(f"after the last sample: {step}")
 
 
 def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
@@ -171,9 +159,10 @@ def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
 
 def _steps(record: RunRecord) -> Iterator[Part]:
     """Yield what did not go as it should: on hosts, and of servers, with what they printed last."""
-    for sample, attempt in attempts_of(record):
+    for sample, attempt in facts_of(record, ATTEMPTS):
         yield from wrapped(f"sample {sample.id}: {attempt}", "  ", hanging=4)
-    for sample, step in steps_of(record):
+    for sample, plain in facts_of(record, STEPS):
+        step = codec.decode(StepDone, plain)
         if step.went_wrong:
             yield from wrapped(f"sample {sample.id}: {step}", "  ", hanging=4)
             yield from (f"    | {line}" for line in step.end)
