@@ -52,11 +52,18 @@ def lines_of(text: str) -> dict[Keys, int]:
 
 def _paths(item: Any) -> Iterator[Keys]:
     """Yield the keys of all that is in tables, and in arrays of tables."""
-    if isinstance(item, list) and all(isinstance(each, dict) for each in item):
-        item = {str(index): each for index, each in enumerate(item)}
-    for name, value in item.items() if isinstance(item, dict) else ():
+    if isinstance(item, list) and not all(isinstance(table, dict) for table in item):
+        return
+    for name, value in items_of(item).items():
         yield (name,)
         yield from ((name, *keys) for keys in _paths(value))
+
+
+def items_of(item: Any) -> Mapping[str, Any]:
+    """Return what is in a table by name, or in an array by index; nothing of other values."""
+    if isinstance(item, list):
+        return {str(index): inner for index, inner in enumerate(item)}
+    return item if isinstance(item, Mapping) else {}
 
 
 class TomlTables:
@@ -84,9 +91,7 @@ class TomlTables:
         """Return what stands there; None for nothing."""
         item = self.document
         for key in keys:
-            if isinstance(item, list):
-                item = dict(zip(map(str, range(len(item))), item, strict=True))
-            item = item.get(key) if isinstance(item, Mapping) else None
+            item = items_of(item).get(key)
         return item
 
     def table(
@@ -97,13 +102,12 @@ class TomlTables:
         A table that is not there is empty.
         """
         given = self.at(*keys)
-        if given is None:
-            given = {}
+        given = {} if given is None else given
         if not isinstance(given, Mapping):
             self.attempt(keys, table_of, ".".join(keys), given)
             return {}
         where = ".".join(keys) or "the file"
-        for name in (each for each in given if each not in readers):
+        for name in (name for name in given if name not in readers):
             near = get_close_matches(name, readers, n=1, cutoff=0.5) or [*readers]
             self.note((*keys, name), f"{where} has {name!r}, expected {' or '.join(near)}")
         for name in needs:
@@ -134,7 +138,7 @@ class TomlTables:
     def _lines_around(self, keys: Keys) -> Iterator[int]:
         """Yield lines of it, of what is in it, and of what it is in."""
         for n in range(len(keys), 0, -1):
-            yield from (line for each, line in self._lines.items() if each[:n] == keys[:n])
+            yield from (line for at, line in self._lines.items() if at[:n] == keys[:n])
 
     @property
     def is_right(self) -> bool:
@@ -143,8 +147,8 @@ class TomlTables:
 
     def refuse(self) -> None:
         """Raise InvalidInput with all that was noted, by its lines."""
-        by_line = sorted(dict.fromkeys(self._problems), key=lambda each: each[0])
-        refuse(each for _, each in by_line)
+        by_line = sorted(dict.fromkeys(self._problems), key=lambda noted: noted[0])
+        refuse(problem for _, problem in by_line)
 
 
 def as_it_is(_name: str, value: Any) -> Any:

@@ -125,7 +125,8 @@ def _is_command(words: object) -> bool:
 
 def same_configuration(space: Space, one: Point, other: Point) -> bool:
     """Return whether points differ in factors of the workload alone: the server may go on."""
-    return all(one[each.name] == other[each.name] for each in space.factors if not each.workload)
+    names = [factor.name for factor in space.factors if not factor.workload]
+    return all(one[name] == other[name] for name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +166,7 @@ class StepDone(OneLine):
         """Return the error that says so, of this command."""
         said = f"{self.name} {shown(argv)}" if argv else self.name
         ends = "; its output ends:" if self.end else ""
-        return WorkloadFailed(f"{said} {self.how}{ends}", *(f"  | {each}" for each in self.end))
+        return WorkloadFailed(f"{said} {self.how}{ends}", *(f"  | {line}" for line in self.end))
 
 
 class Server:

@@ -445,7 +445,8 @@ def _check_places(tables: TomlTables) -> None:
             said = f"{HOST} is a factor, expected another name: {{{HOST}}} is that of the host"
             tables.note(("factors", HOST), said)
         known.add(HOST)
-    for keys, name in (found for root in ("server", "response") for found in _places(tables, root)):
+    parts = [_places(tables.at(part), part) for part in ("server", "response")]
+    for keys, name in (*parts[0], *parts[1]):
         used.add(name)
         is_offered = keys[:3] == (*_PEAK, "command") and name in _OFFERED
         is_fixed = keys[0] == "server" and {*keys[1:2]} & _FIXED
@@ -461,21 +462,15 @@ def _check_places(tables: TomlTables) -> None:
         tables.note(("factors", name), said)
 
 
-def _places(tables: TomlTables, *keys: str) -> Iterator[tuple[Keys, str]]:
+def _places(item: Any, *keys: str) -> Iterator[tuple[Keys, str]]:
     """Yield names of places in texts, and those of factors by whose levels limits are given."""
-    item = tables.at(*keys)
     if isinstance(item, str) and "read" not in keys:
         yield from ((keys, name) for name in places_in(item))
-    elif isinstance(item, Mapping):
-        limited = {(*_PEAK, name) for name in _LIMITS}
-        is_by_level = keys in limited or keys[:-1] == (*_PEAK, "limits")
-        for name in item:
-            if is_by_level:
-                yield keys, name
-            yield from _places(tables, *keys, name)
-    elif isinstance(item, list):
-        for index in range(len(item)):
-            yield from _places(tables, *keys, str(index))
+    is_limit = keys[:-1] == (*_PEAK, "limits") or keys in {(*_PEAK, name) for name in _LIMITS}
+    if is_limit and isinstance(item, Mapping):
+        yield from ((keys, name) for name in item)
+    for name, inner in toml.items_of(item).items():
+        yield from _places(inner, *keys, name)
 
 
 def share_of_good(text: str) -> Limit:

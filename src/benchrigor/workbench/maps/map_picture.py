@@ -112,7 +112,7 @@ def plot_map(
     name = response if response is not None else next(iter(surface.responses), None)
     best = surface.best(name)
     drawing = _Drawing(surface, str(name), best, scale_for(best.estimate.value, unit))
-    has_contours = [each.is_category for each in surface.factors] == [False, False]
+    has_contours = [factor.is_category for factor in surface.factors] == [False, False]
     panels = _panels(3 if has_contours else len(surface.factors) + 1, figure)
     if has_contours:
         _draw_contours(drawing, panels[:2])
@@ -157,6 +157,7 @@ def _entitle(panels: Sequence[Axes], lines: Iterable[str]) -> None:
 def _draw_contours(drawing: _Drawing, panels: Sequence[Axes]) -> None:
     """Draw predictions of two numbers, and the half-widths of their intervals."""
     across, upwards = drawing.surface.factors
+    names = across.name, upwards.name
     xs, ys = spread(across, _STEPS), spread(upwards, _STEPS)
     points = [{across.name: x, upwards.name: y} for y in ys for x in xs]
     found = drawing.surface.intervals(points, drawing.response)
@@ -167,15 +168,15 @@ def _draw_contours(drawing: _Drawing, panels: Sequence[Axes]) -> None:
     _fill(panels[1], (xs, ys, half_width), "Purples", "% of the prediction")
     words = ("prediction", f"half-width of its {confidence} interval")
     for axes, shown in zip(panels, words, strict=True):
-        name_axes(axes, across.name, upwards.name)
+        name_axes(axes, *names)
         _scale_to(axes, "x", across)
         _scale_to(axes, "y", upwards)
         above(axes, shown, 4.0, color=INK)
         for kind, samples in _by_kind(drawing).items():
-            places = [[each.sample.point[it.name] for it in (across, upwards)] for each in samples]
+            places = [[found.sample.point[name] for name in names] for found in samples]
             edge = {"markeredgecolor": "white", "markeredgewidth": 0.8, "clip_on": False}
             _dots(axes, places, kind, **edge)
-        _dots(axes, [[drawing.best.point[each.name] for each in (across, upwards)]], _BEST, **_STAR)
+        _dots(axes, [[drawing.best.point[name] for name in names]], _BEST, **_STAR)
 
 
 def _fill(axes: Axes, heights: tuple[Any, Any, Floats], colors: str, name: str) -> None:
@@ -198,7 +199,7 @@ def _fill(axes: Axes, heights: tuple[Any, Any, Floats], colors: str, name: str) 
 def _draw_profiles(drawing: _Drawing, panels: Sequence[Axes]) -> None:
     """Draw what is predicted along each factor, the others as at the best point."""
     surface, best, kinds = drawing.surface, drawing.best.point, _by_kind(drawing)
-    values = [each.estimates[drawing.response].value for each in kinds.get(_MEASURED, ())]
+    values = [found.estimates[drawing.response].value for found in kinds.get(_MEASURED, ())]
     ends = [*values]
     for axes, factor in zip(panels, surface.factors, strict=True):
         levels = factor.levels if factor.is_category else spread(factor, _STEPS)
@@ -228,7 +229,7 @@ def _draw_samples(
     axes: Axes, drawing: _Drawing, factor: Factor, kind: str, samples: Sequence[Measured]
 ) -> None:
     """Draw samples at their levels of a factor; at the lower edge those without a number."""
-    at = [_place(factor, each.sample.point[factor.name]) for each in samples]
+    at = [_place(factor, found.sample.point[factor.name]) for found in samples]
     if kind != _MEASURED:
         edge = {"transform": axes.get_xaxis_transform(), "clip_on": False}
         height = 0.03 + 0.05 * [*_MARKS].index(kind)  # so that none hides another
@@ -236,9 +237,9 @@ def _draw_samples(
         return
     best = {**drawing.best.point, factor.name: None}
     places: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
-    for place, each in zip(at, samples, strict=True):
-        is_here = {**each.sample.point, factor.name: None} == best
-        places[is_here].append((place, each.estimates[drawing.response].value))
+    for place, found in zip(at, samples, strict=True):
+        is_here = {**found.sample.point, factor.name: None} == best
+        places[is_here].append((place, found.estimates[drawing.response].value))
     _dots(axes, places[False], "measured elsewhere", marker="o", color=PALE)
     _dots(axes, places[True], _MEASURED, marker="o", color=INK)
 
@@ -246,14 +247,14 @@ def _draw_samples(
 def _draw_check(drawing: _Drawing, axes: Axes) -> None:
     """Draw what was measured over what the other samples predict of it."""
     pairs = drawing.surface.left_out(drawing.response)
-    measured, predicted = [each.measured for each in pairs], [each.predicted for each in pairs]
-    places = [(each.predicted.value, each.measured.value) for each in pairs]
+    measured, predicted = [pair.measured for pair in pairs], [pair.predicted for pair in pairs]
+    places = [(pair.predicted.value, pair.measured.value) for pair in pairs]
     style: dict[str, Any] = {"fmt": "none", "ecolor": PALE, "elinewidth": 0.8, "zorder": 1.0}
     across, upwards = zip(*places, strict=True)
     axes.errorbar(across, upwards, yerr=_ends(measured), xerr=_ends(predicted), **style)
     _dots(axes, places, _MEASURED, marker="o", color=INK)
     values = [value for place in places for value in place]
-    ends = [end for each in [*measured, *predicted] for end in (each.low, each.high)]
+    ends = [end for estimate in [*measured, *predicted] for end in (estimate.low, estimate.high)]
     line = [min(ends), max(ends)]
     axes.plot(line, line, color=NUMBER, linewidth=0.8, zorder=0.5, label="equal")
     missed = percent(drawing.surface.missed(drawing.response) or 0.0, digits=2)
@@ -267,14 +268,14 @@ def _draw_check(drawing: _Drawing, axes: Axes) -> None:
 def _by_kind(drawing: _Drawing) -> dict[str, list[Measured]]:
     """Return the samples by what they found of a response."""
     kinds: dict[str, list[Measured]] = {}
-    for each in drawing.surface.samples:
-        if drawing.response in each.estimates:
+    for found in drawing.surface.samples:
+        if drawing.response in found.estimates:
             kind = _MEASURED
-        elif each.at_least is not None:
+        elif found.at_least is not None:
             kind = "peak not reached"
         else:
-            kind = "failed" if each.at_most is None else "limits not kept"
-        kinds.setdefault(kind, []).append(each)
+            kind = "failed" if found.at_most is None else "limits not kept"
+        kinds.setdefault(kind, []).append(found)
     return kinds
 
 
@@ -288,8 +289,8 @@ def _dots(axes: Axes, places: Sequence[Sequence[Any]], label: str, **style: Any)
 
 def _ends(estimates: Sequence[Estimate]) -> list[list[float]]:
     """Return how far the ends of intervals are."""
-    low = [each.value - each.low for each in estimates]
-    return [low, [each.high - each.value for each in estimates]]
+    low = [estimate.value - estimate.low for estimate in estimates]
+    return [low, [estimate.high - estimate.value for estimate in estimates]]
 
 
 def _place(factor: Factor, level: Level) -> float:
@@ -300,7 +301,7 @@ def _scale_to(axes: Axes, which: _Which, factor: Factor) -> None:
     """Scale an axis as a factor is, and label its levels."""
     axis: Axis = getattr(axes, f"{which}axis")
     if factor.scale == "linear":
-        is_whole = all(float(each).is_integer() for each in factor.levels)
+        is_whole = all(float(level).is_integer() for level in factor.levels)
         axes.locator_params(axis=which, integer=is_whole, nbins=_MOST)
         axis.set_major_formatter(lambda level, _: f"{level:g}")
         return
@@ -312,10 +313,11 @@ def _scale_to(axes: Axes, which: _Which, factor: Factor) -> None:
     for level in ordered:
         if not levels or factor.coded(level) >= factor.coded(levels[-1]) + apart:
             levels.append(level)
-    shown = [shortened(f"{each:g}" if is_number(each) else str(each), _LONGEST) for each in levels]
+    texts = [f"{level:g}" if is_number(level) else str(level) for level in levels]
+    shown = [shortened(text, _LONGEST) for text in texts]
     is_long = sum(map(len, shown)) > _IN_AN_INCH * _WIDTH / 2.0
     style: Any = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if is_long else {}
-    axis.set_ticks([_place(factor, each) for each in levels], shown, parse_math=False, **style)
+    axis.set_ticks([_place(factor, level) for level in levels], shown, parse_math=False, **style)
     axis.set_ticks([], minor=True)
     if factor.is_category:
         axes.set_xlim(-0.5, len(factor.levels) - 0.5)

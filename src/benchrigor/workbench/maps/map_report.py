@@ -42,9 +42,9 @@ def surface_page(
     It has at most eight rows about the first response, and one about each further response. If it
     is ``whole``, it has all rows of all responses, and all samples, notes and codes.
     """
-    spent_s = sum(each.cost_s for each in surface.samples)
+    spent_s = sum(found.cost_s for found in surface.samples)
     took = f" in {show_duration(spent_s)}" if spent_s else ""
-    hosts = {each.host for each in surface.samples if each.host}
+    hosts = {found.host for found in surface.samples if found.host}
     took += f" of {len(hosts)} hosts" if len(hosts) > 1 else ""
     lines: list[Part] = [f"{name}: {many(len(surface.samples), 'sample')}{took}"]
     most = len(surface.samples) if whole else _FEW
@@ -59,7 +59,7 @@ def surface_page(
         for response in known:
             lines += _ranking(surface, response, units[response])
         lines += _samples(surface, units)
-    told = {str(each): each for each in surface.notices if whole or each.code is not _TOLD}
+    told = {str(notice): notice for notice in surface.notices if whole or notice.code is not _TOLD}
     return page([*lines, *marked_all(told.values(), whole=whole)])
 
 
@@ -71,11 +71,11 @@ def _response_rows(surface: Surface, response: str, unit: str, *, whole: bool) -
         most = len(surface.samples) if whole else _FEW
         best = surface.best(response)
         point = show_point(best.point)
-        guessed = "" if point in {each.name for each in ranked} else "not measured itself"
+        guessed = "" if point in {entry.name for entry in ranked} else "not measured itself"
         yield from row("best", [f"{point}: {show_estimate(best.estimate, unit)}", guessed])
         yield from row("regret", _show_regret(surface, best.regret))
-        effects = sorted(surface.sensitivities(response).items(), key=lambda each: -each[1].value)
-        shown = _few([_show_effect(*each) for each in effects], most)
+        effects = sorted(surface.sensitivities(response).items(), key=lambda it: -it[1].value)
+        shown = _few([_show_effect(*effect) for effect in effects], most)
         yield from row("matters", [f"from worst to best level: {shown}"])
         yield from row("swap", [_few([*_swaps(surface, best.point, response)], most)])
         hosts = surface.hosts(response)
@@ -84,7 +84,7 @@ def _response_rows(surface: Surface, response: str, unit: str, *, whole: bool) -
         misses = f"it misses points left out by {percent(missed, digits=2)} on average"
         yield from row("model", [_MODELS[best.estimate.method], misses])
     first = [
-        f"{each.name}: {show_short(each.estimate, unit)}" for each in ranked if each.place == 1
+        f"{entry.name}: {show_short(entry.estimate, unit)}" for entry in ranked if entry.place == 1
     ]
     places = f"the best of {many(len(ranked), 'point')}"
     places += ", not shown to differ" if len(first) > 1 else ""
@@ -105,7 +105,7 @@ def _show_regret(surface: Surface, regret: Estimate) -> Iterator[str]:
     else:
         better = percent(regret.high, digits=2)
         yield f"another configuration may be up to {better} better, at {sure}"
-    if n := sum(measured.at_least is not None for measured in surface.samples):
+    if n := sum(found.at_least is not None for found in surface.samples):
         yield f"{many(n, 'sample')} did not reach the peak, which may be higher"
 
 
@@ -124,7 +124,7 @@ def _swaps(surface: Surface, best: Point, response: str) -> Iterator[str]:
         if level != best[factor.name]
         for swap in surface.crossovers(best, {**best, factor.name: level}, response)
     ]
-    for swap, name in sorted(swaps, key=lambda each: -each[0].probability):
+    for swap, name in sorted(swaps, key=lambda pair: -pair[0].probability):
         at = f"{swap.at.value:.3g} [{swap.at.low:.3g}, {swap.at.high:.3g}]"
         chance = f" (probability {percent(swap.probability, digits=2)})"
         yield (
@@ -135,15 +135,15 @@ def _swaps(surface: Surface, best: Point, response: str) -> Iterator[str]:
 
 def _show_outside(surface: Surface, most: int) -> str:
     """Say at which levels, and which further points, no load keeps the limits."""
-    outside = {each.sample.id: show_point(each.sample.point) for each in surface.outside()}
+    outside = {found.sample.id: show_point(found.sample.point) for found in surface.outside()}
     if not outside:
         return ""
     if len(outside) == len(surface.samples):
         return "no load keeps them in any sample"
     levels: dict[str, set[int]] = {}
-    for each in surface.samples:
-        for name, level in each.sample.point.items():
-            levels.setdefault(show_point({name: level}), set()).add(each.sample.id)
+    for found in surface.samples:
+        for name, level in found.sample.point.items():
+            levels.setdefault(show_point({name: level}), set()).add(found.sample.id)
     lost = {level: ids for level, ids in levels.items() if len(ids) > 1 and ids <= {*outside}}
     told = {number for ids in lost.values() for number in ids}
     shown = [f"{level} (all {len(ids)} samples)" for level, ids in lost.items()]
@@ -153,11 +153,11 @@ def _show_outside(surface: Surface, most: int) -> str:
 
 def _show_lacking(surface: Surface, response: str, unit: str, most: int) -> str:
     """Show the other samples that have no estimate of the first response, and why."""
-    told = {each.sample.id for each in surface.outside()}
+    told = {found.sample.id for found in surface.outside()}
     shown = [
-        f"{show_point(each.sample.point)}: {_show_lack(each, unit)}"
-        for each in surface.samples
-        if response not in each.estimates and each.sample.id not in told
+        f"{show_point(found.sample.point)}: {_show_lack(found, unit)}"
+        for found in surface.samples
+        if response not in found.estimates and found.sample.id not in told
     ]
     return _few(shown, most)
 
@@ -174,28 +174,29 @@ def _show_lack(measured: Measured, unit: str) -> str:
 def _ranking(surface: Surface, response: str, unit: str) -> list[Part]:
     """Return a row for each point that was measured, the best first."""
     rows = [
-        (each.name, str(each.place), show_interval(each.estimate, unit))
-        for each in surface.ranking(response)
+        (entry.name, str(entry.place), show_interval(entry.estimate, unit))
+        for entry in surface.ranking(response)
     ]
     return ["", *table([("configuration", "place", response), *rows], "<><", indent=2)]
 
 
 def _samples(surface: Surface, units: Mapping[str, str]) -> list[Part]:
     """Return a row for each sample, in the order in which they were measured."""
-    names = [each.name for each in surface.factors]
+    names = [factor.name for factor in surface.factors]
     rows = [("sample", *names, *units, "took", "why no number")]
-    for each in surface.samples:
+    for measured in surface.samples:
         found = (
-            show_short(each.estimates[name], unit) if name in each.estimates else "-"
+            show_short(measured.estimates[name], unit) if name in measured.estimates else "-"
             for name, unit in units.items()
         )
         first, of_first = next(iter(units.items()))
-        why = each.reason or "" if first in each.estimates else _show_lack(each, of_first)
-        levels = (str(each.sample.point[name]) for name in names)
-        took = show_duration(each.cost_s) if each.cost_s else ""
-        rows.append((str(each.sample.id), *levels, *found, took, why))
+        lack = "" if first in measured.estimates else _show_lack(measured, of_first)
+        why = lack or measured.reason or ""
+        levels = (str(measured.sample.point[name]) for name in names)
+        took = show_duration(measured.cost_s) if measured.cost_s else ""
+        rows.append((str(measured.sample.id), *levels, *found, took, why))
     used = rows if any(cells[-1] for cells in rows[1:]) else [cells[:-1] for cells in rows]
-    sides = "".join([">", *("<" if each.is_category else ">" for each in surface.factors)])
+    sides = "".join([">", *("<" if factor.is_category else ">" for factor in surface.factors)])
     sides += "<" * len(units) + "><"
     return ["", *table(used, sides[: len(used[0])], indent=2)]
 

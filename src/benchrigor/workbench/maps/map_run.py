@@ -235,7 +235,7 @@ class MapRun:
         """Raise what failed if there is nothing else so far: further samples would fail, too."""
         if len(self.kept.rounds) == _MOST_FAILED:
             samples = [*map(sample_in, self.kept.rounds)]
-            if all(each.lacks(self._metrics[0].name) for each in samples):
+            if all(sample.lacks(self._metrics[0].name) for sample in samples):
                 why = samples[-1].reason
                 raise WorkloadFailed(f"the first {_MOST_FAILED} samples failed, the last: {why}")
 
@@ -290,7 +290,7 @@ def samples_of(record: RunRecord) -> list[Measured]:
 
 def reused_in(record: RunRecord) -> list[Measured]:
     """Return the samples of earlier maps that a stored map took in."""
-    return [codec.decode(Measured, each) for each in record.subject.get(_REUSED, ())]
+    return [codec.decode(Measured, sample) for sample in record.subject.get(_REUSED, ())]
 
 
 def facts_of(record: RunRecord, name: str) -> Iterator[tuple[Sample, Any]]:

@@ -132,7 +132,7 @@ def _expected_s(file: MapFile, sample: Sample) -> float | None:
     """Return how long a sample is expected to take; None where nothing tells."""
     response = file.response
     if isinstance(response, PeakResponse):
-        costs = [each.cost_s for each in expected_costs(search_options(response, sample))]
+        costs = [cost.cost_s for cost in expected_costs(search_options(response, sample))]
         return sorted(costs)[len(costs) // 2]
     return None if response.function else response.options.get("budget_s", 10.0)
 
@@ -157,5 +157,5 @@ def reusable(store: Journal, file: MapFile, provenance: Provenance, cwd: str) ->
         )
         if same and record.subject["cwd"] == cwd and record.provenance.host == provenance.host:
             steering = record.metrics[0].name
-            found += [each for each in samples_of(record) if not each.lacks(steering)]
+            found += [sample for sample in samples_of(record) if not sample.lacks(steering)]
     return found

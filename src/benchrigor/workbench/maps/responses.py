@@ -55,8 +55,8 @@ def name_of(response: PeakResponse | MetricResponse) -> str:
     """Return what is measured, for people."""
     if isinstance(response, MetricResponse):
         return response.function or shlex.join(response.command)
-    offered = [str(each["url"]) for each in response.requests] or [shlex.join(response.command)]
-    return f"peak of {offered[0]}"
+    urls = [str(request["url"]) for request in response.requests]
+    return f"peak of {urls[0] if urls else shlex.join(response.command)}"
 
 
 def metric_of(response: PeakResponse | MetricResponse) -> Metric:
@@ -72,7 +72,7 @@ def metrics_of(response: PeakResponse | MetricResponse) -> tuple[Metric, ...]:
     ways = response.directions
     if response.function:
         return tuple(describe_metric(name, way) for name, way in ways.items())
-    found = {each.name: each for each in metrics_for(response.reads)}
+    found = {metric.name: metric for metric in metrics_for(response.reads)}
     return tuple(replace(found[name], direction=way) for name, way in ways.items())
 
 
@@ -265,11 +265,11 @@ class Samples:
         if "budget_s" in given:
             options = replace(options, budget_s=given["budget_s"] or math.inf)
         steering, *others = metrics_of(response)
-        own = {each.name for each in (steering, *others)}
-        others += [each for each in metrics_for(response.reads) if each.name not in own]
+        own = {metric.name for metric in (steering, *others)}
+        others += [metric for metric in metrics_for(response.reads) if metric.name not in own]
         session = Session(
             options,
-            (steering, *(replace(each, must_satisfy=False) for each in others)),
+            (steering, *(replace(metric, must_satisfy=False) for metric in others)),
             name=self._name(sample),
             subject={**workload.describe(), "name": self._name(sample), **self._told(sample)},
             store=self._store,
@@ -331,7 +331,7 @@ def answer_of_peak(peak: PeakRate, run_id: str | None) -> Found:
     return Found(
         at_least=peak.at_least if peak.status is PeakStatus.NOT_SATURATED else None,
         at_most=peak.at_most if peak.status is PeakStatus.SATURATED_AT_LOWEST else None,
-        reason="; ".join(_short(each.sentence) for each in peak.notices) or str(peak.status),
+        reason="; ".join(_short(notice.sentence) for notice in peak.notices) or str(peak.status),
         run_id=run_id,
     )
 
@@ -343,8 +343,8 @@ def _short(sentence: str) -> str:
 
 def unfinished_samples(store: Store, record: RunRecord) -> dict[int, tuple[Sample, RunRecord]]:
     """Return the samples of a stored map that were under way when it ended, each with its run."""
-    told = {each.sample.id for each in samples_of(record)}
-    known = {record.run_id, *(each.facts.get("run") for each in record.rounds)}
+    told = {measured.sample.id for measured in samples_of(record)}
+    known = {record.run_id, *(sample.facts.get("run") for sample in record.rounds)}
     found: dict[int, tuple[Sample, RunRecord]] = {}
     for listed in store.runs(str(record.run_id)):  # the newest first
         if listed["run_id"] in known:

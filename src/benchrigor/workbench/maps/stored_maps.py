@@ -108,7 +108,7 @@ def carry_out(
     metric = metric_of(file.response)
 
     def say_sample(last: Measured) -> None:
-        known = {name: each for name, each in last.estimates.items() if name == metric.name}
+        known = {name: estimate for name, estimate in last.estimates.items() if name == metric.name}
         search = run.search
         done, left = search.done, search.left
         planned = None if left is None else done + left
@@ -143,7 +143,7 @@ def carry_out(
 def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
     """Print the report of a map, or what it tells as JSON."""
     surface = surface_of(record)
-    units = {each.name: each.unit for each in record.metrics}
+    units = {metric.name: metric.unit for metric in record.metrics}
 
     def text() -> str:
         steps = _steps(record) if whole else ()
@@ -190,7 +190,8 @@ def _fields(surface: Surface, responses: Sequence[str], grid: Sequence[Point]) -
 def _code(record: RunRecord, file: MapFile) -> ExitCode:
     """Return how a map ends that is over."""
     steering = record.metrics[0].name
-    if not any(steering in each.estimates for each in [*reused_in(record), *samples_of(record)]):
+    samples = [*reused_in(record), *samples_of(record)]
+    if not any(steering in found.estimates for found in samples):
         return ExitCode.NOTHING_MEASURED
     is_reached = record.decision is not None and record.decision.satisfied
     return ExitCode.RESULT if is_reached or "target" not in file.design else ExitCode.TARGET_MISSED

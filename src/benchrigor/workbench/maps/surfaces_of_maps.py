@@ -15,8 +15,8 @@ def surface_of(record: RunRecord) -> Surface:
     """Return the surface of a stored map; of one that was cut off, by then."""
     file = map_of(record.subject["file"])
     samples = [*reused_in(record), *samples_of(record)]
-    known = {name for each in samples for name in each.estimates}
-    ways = {each.name: str(each.direction) for each in record.metrics if each.name in known}
+    known = {name for measured in samples for name in measured.estimates}
+    ways = {metric.name: str(metric.direction) for metric in record.metrics if metric.name in known}
     return fit_surface(
         Space(file.factors),
         samples,
@@ -29,13 +29,14 @@ def surface_of(record: RunRecord) -> Surface:
 
 def search_for(file: MapFile) -> SurfaceMap:
     """Return what asks for the samples of a map."""
-    options = {("design" if name == "kind" else name): each for name, each in file.design.items()}
+    options = dict(file.design)
     metrics = metrics_of(file.response)
     return SurfaceMap(
         file.factors,
+        design=options.pop("kind"),
         **options,
         budget_s=file.budget_s,
-        direction={each.name: str(each.direction) for each in metrics},
+        direction={metric.name: str(metric.direction) for metric in metrics},
         interchangeable=file.hosts.are_alike,
-        responses=[each.name for each in metrics],
+        responses=[metric.name for metric in metrics],
     )
