@@ -59,7 +59,7 @@ def carry_out_on_hosts(
             begun = earlier.get(sample.id)
             own = {"sample": codec.encode(sample), "earlier": begun.run_id if begun else None}
             done = pool.submit(f"{__name__}:measure_sample", {**shared, **own}, n_hosts=n_hosts)
-            return change_result(done, lambda job: found_by(job, store))
+            return change_result(done, lambda job: keep_found(job, store))
 
         run.carry_out_on_hosts(
             submit,
@@ -93,8 +93,8 @@ def _say_begun(host: str, given: Mapping[str, Any]) -> None:
     say(page(wrapped(f"{escaped(host)} · {what}: begun", hanging=2)), err=True)
 
 
-def found_by(job: JobDone, store: Store) -> Found:
-    """Return what a host found for a sample, and keep the run of it."""
+def keep_found(job: JobDone, store: Store) -> Found:
+    """Return the findings of a host for a sample, and keep its run."""
     tries = job.remarks()
     spent_s = sum(attempt.elapsed_s for attempt in job.attempts)
     if job.failure:
@@ -165,7 +165,7 @@ def _samples_here(
     lease: int,
     earlier: Mapping[int, str] = MappingProxyType({}),
 ) -> Iterator[tuple[Samples, Journal]]:
-    """Give what measures samples on this host, the first of a lease, and where it keeps runs.
+    """Give `Samples` of this host, the first of a lease, and their journal.
 
     A journal without a ``store`` is deleted in the end.
     """
@@ -188,7 +188,7 @@ def _samples_here(
 
 
 def _file_on(host: str, document: Mapping[str, Any]) -> MapFile:
-    """Return what a file says on a host, whose name is in its places."""
+    """Return a file with the name of a host in its places."""
     rest = {name: table for name, table in document.items() if name != "hosts"}
     return map_of(filled(rest, {"host": host}, again=True))
 
@@ -197,7 +197,7 @@ def _file_on(host: str, document: Mapping[str, Any]) -> MapFile:
 def _senders(
     document: Mapping[str, Any], hosts: Sequence[str], owner: str | None, lease: int
 ) -> Iterator[Senders | None]:
-    """Give what sends from the hosts of a lease but the first, which this is; None if alone."""
+    """Give senders on the other hosts of a lease, of which this is the first; None if alone."""
     table = map_of(document).hosts
     if len(hosts) == 1:
         yield None

@@ -1,4 +1,4 @@
-"""Draws a map: what is predicted and how surely, the samples, and what the others tell of each."""
+"""The picture of a map: predictions with intervals, samples, and how well others predict each."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _STAR |= {"markeredgecolor": INK, "markeredgewidth": 0.8, "alpha": 1.0, "zorder"
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """What is drawn: a response of a surface."""
+    """A response of a surface, to be drawn."""
 
     surface: Surface
     response: str
@@ -77,19 +77,19 @@ def plot_map(
     title: str = "",
     figure: Figure | None = None,
 ) -> Axes:
-    """Draw what samples say of all configurations.
+    """Draw the predictions of a surface and its samples.
 
-    Two numbers make contours of the predicted answer, and of how wide its interval is. Otherwise
+    Two numbers make contours of the prediction, and of the half-width of its interval. Otherwise
     each factor has a panel, in which the others are as at the best point: the prediction with its
-    interval, the samples there, and paler those elsewhere. The last panel has what was measured
-    over what the other samples predict of it.
+    interval, the samples there, and paler those elsewhere. The last panel has the measured answers
+    over the predictions of the other samples.
 
     Parameters
     ----------
     surface
         Of a `benchrigor.workbench.SurfaceMap`.
     response
-        Which one, where a map has several; None for the first.
+        Its name; None for the first.
     unit
         Of the response.
     title
@@ -197,7 +197,7 @@ def _fill(axes: Axes, heights: tuple[Any, Any, Floats], colors: str, name: str) 
 
 
 def _draw_profiles(drawing: _Drawing, panels: Sequence[Axes]) -> None:
-    """Draw what is predicted along each factor, the others as at the best point."""
+    """Draw the predictions along each factor, the others as at the best point."""
     surface, best, kinds = drawing.surface, drawing.best.point, _by_kind(drawing)
     values = [found.estimates[drawing.response].value for found in kinds.get(_MEASURED, ())]
     ends = [*values]
@@ -245,7 +245,7 @@ def _draw_samples(
 
 
 def _draw_check(drawing: _Drawing, axes: Axes) -> None:
-    """Draw what was measured over what the other samples predict of it."""
+    """Draw the measured answers over the predictions of the other samples."""
     pairs = drawing.surface.left_out(drawing.response)
     measured, predicted = [pair.measured for pair in pairs], [pair.predicted for pair in pairs]
     places = [(pair.predicted.value, pair.measured.value) for pair in pairs]
@@ -266,7 +266,7 @@ def _draw_check(drawing: _Drawing, axes: Axes) -> None:
 
 
 def _by_kind(drawing: _Drawing) -> dict[str, list[Measured]]:
-    """Return the samples by what they found of a response."""
+    """Return the samples by kind: measured, beyond a limit, or failed."""
     kinds: dict[str, list[Measured]] = {}
     for found in drawing.surface.samples:
         if drawing.response in found.estimates:

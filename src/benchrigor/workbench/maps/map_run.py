@@ -1,4 +1,4 @@
-"""A map that is carried out: ask, measure, tell, and keep each sample."""
+"""A map that is carried out: it asks for samples, has them measured, and keeps them."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def map_(
 
 
 def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
-    """Print the samples of a map in their order, and what they are expected to take."""
+    """Print the samples of a map in their order, and their expected durations."""
     samples = search.planned()
     expected_s = _expected_s(file, samples[0]) if samples else None
     seconds: dict[str, Any] = plan_seconds(search, samples, expected_s)
@@ -129,7 +129,7 @@ def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
 
 
 def _expected_s(file: MapFile, sample: Sample) -> float | None:
-    """Return how long a sample is expected to take; None where nothing tells."""
+    """Return the expected seconds of a sample; None if unknown."""
     response = file.response
     if isinstance(response, PeakResponse):
         costs = [cost.cost_s for cost in expected_costs(search_options(response, sample))]

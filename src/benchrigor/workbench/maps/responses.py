@@ -1,4 +1,4 @@
-"""What a map measures in each sample: a peak, a metric of a command, or the value of a function."""
+"""The measurement of a sample: a peak, a metric of a command, or the value of a function."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _SAMPLE = "sample"  # in the subject of a run that measures one
 
 
 def name_of(response: PeakResponse | MetricResponse) -> str:
-    """Return what is measured, for people."""
+    """Return the name of the response, for people."""
     if isinstance(response, MetricResponse):
         return response.function or shlex.join(response.command)
     urls = [str(request["url"]) for request in response.requests]
@@ -99,19 +99,19 @@ class Samples:
     Parameters
     ----------
     file
-        What the map is of.
+        The map.
     cwd
-        Where commands run, and from where a function is imported.
+        The folder in which commands run, and from which a function is imported.
     store
-        Where the measuring of each sample is kept; None for nowhere.
+        The store of the runs of samples; None for none.
     after
-        Called with each trial of a search for a peak, and what is known after it.
+        A function that is called with each trial of a search for a peak, and the result so far.
     earlier
-        Runs of earlier processes that had begun to measure samples, by sample.
+        Runs of earlier processes that had begun samples, by sample.
     map_id
-        Of the run of the whole map.
+        The run of the whole map.
     senders
-        What sends the requests of searches; None for this process.
+        The senders of the requests of searches; None for this process.
     """
 
     def __init__(
@@ -145,10 +145,10 @@ class Samples:
         return steps
 
     def measure(self, sample: Sample) -> Found:
-        """Measure a sample; what fails is the reason why there is no answer.
+        """Measure a sample; a failure becomes the reason why there is no answer.
 
-        A server that was kept from the sample before may still work off its load: where that one
-        fails, another is started.
+        A server that was kept from the sample before may still work off its load. If it fails,
+        another one is started.
         """
         earlier = self._earlier.pop(sample.id, None)
         is_kept = self._serves(sample.point)
@@ -201,7 +201,7 @@ class Samples:
         return self._metric(response, sample, earlier)
 
     def _told(self, sample: Sample) -> dict[str, Any]:
-        """Return what the run of a sample tells of the map."""
+        """Return the part of the subject of a run that names its map and sample."""
         return {PART_OF: self._map_id, _SAMPLE: codec.encode(sample)}
 
     def _name(self, sample: Sample) -> str:
@@ -210,10 +210,10 @@ class Samples:
         return f"{name}, {show_point(sample.point)}{of}"
 
     def _peak(self, response: PeakResponse, sample: Sample, earlier: RunRecord | None) -> Found:
-        options = search_options(response, sample)
-        described = response.generator_at(sample.point)
         if earlier is not None and earlier.decision is not None:
             return answer_of_peak(peak_of(earlier), earlier.run_id)
+        options = search_options(response, sample)
+        described = response.generator_at(sample.point)
         if earlier is not None and self._store is not None:
             search = search_of(earlier)
             run = PeakRun.resumed(search, earlier, self._store)
@@ -285,8 +285,8 @@ def values_of(
     Raises
     ------
     WorkloadFailed
-        When it raises, or returns neither an Estimate, nor value, low and high, nor a number, which
-        is taken for exact; nor, of several names, a mapping of these.
+        When it raises, or returns anything but an Estimate; value, low and high; a number, which
+        is taken for exact; or a mapping of these, by several names.
     """
     function = imported(target, cwd)
     try:
@@ -312,7 +312,7 @@ def _value_of(target: str, name: str, answer: object) -> Estimate:
 
 
 def without_wrong_numbers(found: Found) -> Found:
-    """Return what was found, without numbers that no surface takes."""
+    """Remove numbers that no surface takes."""
     wrong: list[str] = []
     read = {
         name: attempt(wrong, read_answer, name, estimate, _CONFIDENCE)
@@ -325,20 +325,17 @@ def without_wrong_numbers(found: Found) -> Found:
 
 
 def answer_of_peak(peak: PeakRate, run_id: str | None) -> Found:
-    """Return what a search for a peak is for a map: a peak that is only bounded is no value."""
+    """Return the result of a search for a peak; a peak that is only bounded is not a value."""
     if peak.load is not None:
         return Found(estimates={PEAK: peak.load}, run_id=run_id)
+    # The run of the search has the details of each sentence, after its colon.
+    short_reasons = [notice.sentence.partition(": ")[0].rstrip(".") for notice in peak.notices]
     return Found(
         at_least=peak.at_least if peak.status is PeakStatus.NOT_SATURATED else None,
         at_most=peak.at_most if peak.status is PeakStatus.SATURATED_AT_LOWEST else None,
-        reason="; ".join(_short(notice.sentence) for notice in peak.notices) or str(peak.status),
+        reason="; ".join(short_reasons) or str(peak.status),
         run_id=run_id,
     )
-
-
-def _short(sentence: str) -> str:
-    """Return what a sentence says before its details, which the run of the search tells."""
-    return sentence.partition(": ")[0].rstrip(".")
 
 
 def unfinished_samples(store: Store, record: RunRecord) -> dict[int, tuple[Sample, RunRecord]]:

@@ -224,7 +224,7 @@ def _print(record: RunRecord, choice: Choice, *, as_json: bool, whole: bool = Fa
     )
 
 
-def _found(record: RunRecord) -> Choice:
+def _choice_in(record: RunRecord) -> Choice:
     choice = _choice_of(record.subject, map_of(record.subject["file"]))
     recall_turns(choice, record)
     choice.ask()  # which looks at what was told last
@@ -233,7 +233,7 @@ def _found(record: RunRecord) -> Choice:
 
 def show(record: RunRecord) -> None:
     """Print the report of a stored choice."""
-    _print(record, _found(record), as_json=False)
+    _print(record, _choice_in(record), as_json=False)
 
 
 def draw(record: RunRecord) -> NoReturn:
@@ -243,7 +243,7 @@ def draw(record: RunRecord) -> NoReturn:
 
 def explain(record: RunRecord, *, as_json: bool) -> None:
     """Print the whole report of a stored choice."""
-    _print(record, _found(record), as_json=as_json, whole=True)
+    _print(record, _choice_in(record), as_json=as_json, whole=True)
 
 
 def resume(
@@ -253,8 +253,8 @@ def resume(
     refuse_other_limits(record, limits, NOUN)
     budget_s = limits["budget_s"]
     if budget_s is None and record.decision is not None:
-        _print(record, _found(record), as_json=as_json)
-        leave(_code(_found(record)))
+        _print(record, _choice_in(record), as_json=as_json)
+        leave(_code(_choice_in(record)))
     refuse_hidden(record)
     subject = dict(record.subject)
     if budget_s is not None:

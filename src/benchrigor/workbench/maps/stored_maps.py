@@ -103,7 +103,7 @@ def carry_out(
 ) -> ExitCode:
     """Carry out a map, with a line for each sample on stderr; return how it ends.
 
-    Nothing is printed in the end where it is ``silent``.
+    A ``silent`` one prints no report in the end.
     """
     metric = metric_of(file.response)
 
@@ -141,7 +141,7 @@ def carry_out(
 
 
 def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
-    """Print the report of a map, or what it tells as JSON."""
+    """Print the report of a map, or its parts as JSON."""
     surface = surface_of(record)
     units = {metric.name: metric.unit for metric in record.metrics}
 
@@ -158,7 +158,7 @@ def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
 
 
 def _steps(record: RunRecord) -> Iterator[Part]:
-    """Yield what did not go as it should: on hosts, and of servers, with what they printed last."""
+    """Yield failures on hosts, and of servers with their last output."""
     for sample, attempt in facts_of(record, ATTEMPTS):
         yield from wrapped(f"sample {sample.id}: {attempt}", "  ", hanging=4)
     for sample, plain in facts_of(record, STEPS):
@@ -169,7 +169,7 @@ def _steps(record: RunRecord) -> Iterator[Part]:
 
 
 def _fields(surface: Surface, responses: Sequence[str], grid: Sequence[Point]) -> dict[str, Any]:
-    """Return what a surface tells, as plain data."""
+    """Return the parts of a surface, as plain data."""
     fields = {name: getattr(surface, name) for name in ("samples", "model", "loo_error", "notices")}
     if surface.model is None:
         return fields
