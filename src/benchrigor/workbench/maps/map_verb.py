@@ -9,7 +9,7 @@ import click
 
 from benchrigor import machine
 from benchrigor.cli import options as shared
-from benchrigor.cli.exits import ExitCode, leave
+from benchrigor.cli.exits import leave
 from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option
 from benchrigor.cli.targets import imported
@@ -20,7 +20,6 @@ from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResp
 from benchrigor.workbench.maps.map_report import plan_page, plan_seconds
 from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of
 from benchrigor.workbench.maps.responses import metrics_of, name_of, search_options
-from benchrigor.workbench.maps.stored_choices import choose
 from benchrigor.workbench.maps.stored_maps import carry_out
 from benchrigor.workbench.maps.surfaces_of_maps import search_for
 from benchrigor.workbench.planning.expected_cost import expected_costs
@@ -105,12 +104,7 @@ def map_(
         provenance=provenance,
         store=opened,
     )
-    code = carry_out(
-        run, read, cwd, opened, as_json=as_json, picture=picture, silent=best and as_json
-    )
-    if best and code is not ExitCode.NOTHING_MEASURED:
-        code = choose(run.record(), read, opened, as_json=as_json)
-    leave(code)
+    leave(carry_out(run, read, cwd, opened, best=best, as_json=as_json, picture=picture))
 
 
 def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:

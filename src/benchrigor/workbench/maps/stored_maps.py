@@ -73,21 +73,16 @@ def resume(
         is_best = is_best and not is_begun(record, store)
         if not (is_best and as_json):
             print_map(record, as_json=as_json)
-        code = _code(record, file)
-    else:
-        if budget_s is not None:
-            file = replace(file, budget_s=None if budget_s == math.inf else budget_s)
-        refuse_hidden(record)
-        begun = unfinished_samples(store, record)
-        samples = [sample for sample, _ in begun.values()]
-        run = MapRun.resumed(search_for(file), record, store, begun=samples)
-        earlier = {number: run_of_it for number, (_, run_of_it) in begun.items()}
-        shown: dict[str, Any] = {"as_json": as_json, "silent": is_best and as_json}
-        code = carry_out(run, file, record.subject["cwd"], store, earlier=earlier, **shown)
-        record = run.record()
-    if is_best and code is not ExitCode.NOTHING_MEASURED:
-        code = choose(record, file, store, as_json=as_json)
-    leave(code)
+        leave(_end(record, file, store, best=is_best, as_json=as_json))
+    if budget_s is not None:
+        file = replace(file, budget_s=None if budget_s == math.inf else budget_s)
+    refuse_hidden(record)
+    begun = unfinished_samples(store, record)
+    samples = [sample for sample, _ in begun.values()]
+    run = MapRun.resumed(search_for(file), record, store, begun=samples)
+    earlier = {number: run_of_it for number, (_, run_of_it) in begun.items()}
+    given: dict[str, Any] = {"earlier": earlier, "best": is_best, "as_json": as_json}
+    leave(carry_out(run, file, record.subject["cwd"], store, **given))
 
 
 def carry_out(
@@ -97,13 +92,13 @@ def carry_out(
     store: Journal,
     *,
     earlier: Mapping[int, RunRecord] = MappingProxyType({}),
+    best: bool,
     as_json: bool,
     picture: Path | None = None,
-    silent: bool = False,
 ) -> ExitCode:
-    """Carry out a map, with a line for each sample on stderr; return how it ends.
+    """Carry out a map, and then a choice of the ``best``; return how they end.
 
-    A ``silent`` one prints no report in the end.
+    Each sample has a line on stderr. JSON is that of the choice alone.
     """
     metric = metric_of(file.response)
 
@@ -132,12 +127,11 @@ def carry_out(
             print_map(run.record(), as_json=as_json)
         raise
     record = run.record()
-    if not silent:
+    if not (best and as_json):
         print_map(record, as_json=as_json, whole=wants_details())
-    code = _code(record, file)
-    if picture is not None and code is not ExitCode.NOTHING_MEASURED:
+    if picture is not None and _code(record, file) is not ExitCode.NOTHING_MEASURED:
         write_picture(draw(record), picture)
-    return code
+    return _end(record, file, store, best=best, as_json=as_json)
 
 
 def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
@@ -185,6 +179,16 @@ def _fields(surface: Surface, responses: Sequence[str], grid: Sequence[Point]) -
         if surface.missed(name) is not None
     }
     return {**fields, "responses": answers}
+
+
+def _end(
+    record: RunRecord, file: MapFile, store: Journal, *, best: bool, as_json: bool
+) -> ExitCode:
+    """Return how a map ends that is over, or a choice of the ``best`` after it."""
+    code = _code(record, file)
+    if best and code is not ExitCode.NOTHING_MEASURED:
+        return choose(record, file, store, as_json=as_json)
+    return code
 
 
 def _code(record: RunRecord, file: MapFile) -> ExitCode:
