@@ -51,14 +51,27 @@ def pytest_configure():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """Let the second worker collect from the end, so that each rewrites only half of the asserts.
+    """Let the second worker collect from the end, a third from the middle.
 
-    Either finds what the other has compiled; in a fresh checkout that is half of collecting.
+    Each rewrites asserts of its own and finds what others have compiled; in a fresh checkout that
+    is half of collecting.
     """
     report = yield
-    if os.environ.get("PYTEST_XDIST_WORKER") == "gw1" and isinstance(collector, pytest.Directory):
-        report.result.reverse()
+    if isinstance(collector, pytest.Directory):
+        match os.environ.get("PYTEST_XDIST_WORKER"):
+            case "gw1":
+                report.result.reverse()
+            case "gw2":
+                middle = len(report.result) // 2
+                report.result[:] = report.result[middle:] + report.result[:middle]
     return report
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Load no module without slow tests where only such are asked for."""
+    words = config.option.markexpr.split()
+    asked = words[:1] == ["slow"] and "or" not in words and collection_path.suffix == ".py"
+    return (asked and "slow" not in collection_path.read_text()) or None
 
 
 @pytest.hookimpl(tryfirst=True)
