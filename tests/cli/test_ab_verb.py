@@ -74,7 +74,7 @@ def test_two_functions_are_compared(cli, job):
 def test_what_is_failed_on_can_be_chosen(cli, job):
     words = ("ab", "--budget", "60", "--target", "20%", "--fail-on")
     assert cli(*words, "never", *TWO).exit_code == 0
-    assert cli(*words, "worse", "ab_job:quick", "ab_job:quick").exit_code == 0
+    assert cli(*words, "worse", "--margin", "20%", "ab_job:quick", "ab_job:quick").exit_code == 0
 
 
 @pytest.mark.slow

@@ -137,7 +137,7 @@ def test_code_that_swallows_signals_is_ended(tmp_path):
 def test_what_escapes_its_session_is_named_and_goes_on(tmp_path):
     child = f"setsid sleep 600 > /dev/null 2>&1 & sleep 0.5; {signalled.STAYING}"
     signalled.MODES["escaping"] = ("run", "sh", "-c", child)
-    found = signalled.trial("escaping", signal.SIGTERM, tmp_path)
+    found = signalled.trial("escaping", signal.SIGTERM, tmp_path, staying=1)
     assert [each.split(maxsplit=1)[1] for each in found.left] == ["sleep 600"]
     assert "benchrigor: still running: sleep 600 (process " in found.stderr
 

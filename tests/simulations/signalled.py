@@ -132,8 +132,13 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def trial(mode: str, number: int, folder: Path, *, delay_s: float = 0.0) -> Outcome:
-    """Start a mode in an empty folder, signal when its child lives, and look what is left."""
+def trial(
+    mode: str, number: int, folder: Path, *, delay_s: float = 0.0, staying: int = 0
+) -> Outcome:
+    """Start a mode in an empty folder, signal when its child lives, and look what is left.
+
+    So many processes are expected to stay.
+    """
     run = start(mode, folder)
     try:
         until(lambda: lives(folder) or run.poll() is not None)
@@ -146,7 +151,7 @@ def trial(mode: str, number: int, folder: Path, *, delay_s: float = 0.0) -> Outc
         run.wait(timeout=_PATIENCE_S)
         seconds = time.monotonic() - began
         with suppress(TimeoutError):  # the kernel may take a moment to end what it killed
-            until(lambda: not processes_of(folder), 30.0)
+            until(lambda: len(processes_of(folder)) <= staying, 30.0)
         left = processes_of(folder)
     finally:
         clear(folder)
