@@ -105,7 +105,7 @@ def drawn(seed: int, name: str, repetition: int) -> tuple[rivals.Floats, float]:
 
 def fixed(setting: Setting) -> None:
     """Print one table per group of processes."""
-    runs, other_runs = setting.runs(1_000, 100), setting.runs(1_000, 10)
+    runs, other_runs = setting.runs(1_000, 100), setting.runs(1_000, 2)
     print(f"{runs} series of {N} readings a row; in brackets the half-width in % of the truth.")
     if other_runs < runs:
         print(f"The other methods, which no bar judges, have the first {other_runs} of them.")
