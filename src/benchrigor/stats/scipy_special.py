@@ -8,7 +8,7 @@ from types import ModuleType
 
 import numpy as np
 
-_UNUSED = ("f2py", "testing")
+_UNUSED = ("f2py", "ma", "polynomial", "testing")
 
 
 class _Placeholder(ModuleType):
@@ -19,7 +19,7 @@ class _Placeholder(ModuleType):
 
 
 def load_special() -> None:
-    """Load `scipy.special` without two modules of numpy that it never uses.
+    """Load `scipy.special` without modules of numpy that it does not use.
 
     ``from numpy import *`` in scipy names them, which takes half of the time.
     """
