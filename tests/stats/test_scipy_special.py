@@ -1,4 +1,4 @@
-"""What loads `scipy.special` spares modules of numpy, and they are as ever for whoever wants them."""
+"""Modules of numpy that `scipy.special` does not use are spared, and there when wanted."""
 
 import subprocess
 import sys
