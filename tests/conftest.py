@@ -51,19 +51,18 @@ def pytest_configure():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """Let the second worker collect from the end, a third from the middle.
+    """Let the second worker collect from the end, a third and a fourth from the middle.
 
     Each rewrites asserts of its own and finds what others have compiled; in a fresh checkout that
     is half of collecting.
     """
     report = yield
     if isinstance(collector, pytest.Directory):
-        match os.environ.get("PYTEST_XDIST_WORKER"):
-            case "gw1":
-                report.result.reverse()
-            case "gw2":
-                middle = len(report.result) // 2
-                report.result[:] = report.result[middle:] + report.result[:middle]
+        worker, middle = os.environ.get("PYTEST_XDIST_WORKER"), len(report.result) // 2
+        if worker in {"gw1", "gw3"}:
+            report.result.reverse()
+        if worker in {"gw2", "gw3"}:
+            report.result[:] = report.result[middle:] + report.result[:middle]
     return report
 
 
