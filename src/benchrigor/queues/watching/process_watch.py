@@ -28,7 +28,6 @@ from benchrigor.queues.stages.stage import Stage
 from benchrigor.queues.stages.stage_figures import Watching
 from benchrigor.queues.watching.sampler import PATIENCE_S, Sampler, run_sampler
 from benchrigor.secret_texts import hide_in_text
-from benchrigor.stats.scipy_special import load_special
 
 LOADING_S, _GLANCE_S = 10.0, 0.005
 COMMAND = (sys.executable, "-P", "-c", f"from {__name__} import main; main()")
@@ -198,7 +197,7 @@ def main() -> None:
     with contextlib.suppress(OSError):
         os.nice(_NICE)
     # The first rate loads it: that publication would take so long that the next came in 10 s.
-    load_special()
+    import scipy.special  # noqa: F401, PLC0415
 
     stopped = threading.Event()
     # Without a buffer, which would be locked by who waits for more when the process ends.

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
+from scipy import special
 
 from benchrigor.errors import NotEstimable
 from benchrigor.model import Code, Estimate, Floats, Notice
@@ -18,7 +18,6 @@ from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.estimators.order_statistics import quantile_value
 from benchrigor.stats.estimators.proportion import MIN_IN_TAIL
 from benchrigor.stats.phases.trend import find_trend
-from benchrigor.stats.scipy_special import load_special
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
 BLOCKS_OF_PAIRS = "blocks of pairs"
@@ -59,7 +58,7 @@ class PairBlocks:
         """Return the p-value of the sign test that the median of blocks is this ratio."""
         below, above = (self.ratios < ratio).sum(), (self.ratios > ratio).sum()
         fewer, count = int(min(below, above)), int(below + above)
-        return min(1.0, 2.0 * float(scipy.special.bdtr(fewer, count, 0.5))) if count else 1.0
+        return min(1.0, 2.0 * float(special.bdtr(fewer, count, 0.5))) if count else 1.0
 
 
 def blocks_of_pairs(
@@ -100,8 +99,7 @@ def _rank(blocks: int, confidence: float) -> int:
     The largest r with P(B < r) at most half the error, B binomial (blocks, 1/2): the interval of
     the sign test (Thompson 1936; Conover 1999, section 3.2).
     """
-    load_special()
-    tails = scipy.special.bdtr(np.arange(blocks), blocks, 0.5)
+    tails = special.bdtr(np.arange(blocks), blocks, 0.5)
     return int(np.searchsorted(tails, (1.0 - confidence) / 2.0, side="right"))
 
 

@@ -16,7 +16,6 @@ from benchrigor.model import Code, Estimate, LevelFit, Notice
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
 from benchrigor.model.series import short
 from benchrigor.model.text import show_plainly
-from benchrigor.stats.scipy_special import load_special
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.stats.series.wall_time_blocks import BLOCKS
 
@@ -42,7 +41,6 @@ def check_confidence(confidence: float) -> None:
 
 def student_t(degrees_of_freedom: float, confidence: float) -> float:
     """Return the quantile of Student's t that two-sided intervals of that confidence use."""
-    load_special()
     # From the lower tail: one minus a tiny tail would round to one, whose quantile is infinite.
     return -float(scipy.special.stdtrit(degrees_of_freedom, (1.0 - confidence) / 2.0))
 
