@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from benchrigor.model import RoundPlan
 from benchrigor.testing import FakeClock
+from benchrigor.workloads import InterpreterWorkload
 from benchrigor.workloads.processes import worker
 from benchrigor.workloads.processes.worker import TURN_NS, Enough, SegmentTimer, Turns
 
@@ -27,7 +29,9 @@ def ends() -> Iterator[Ends]:
 
 
 def turns_of(end: socket.socket, is_first: bool, now_ns: Callable[[], int] = int) -> Turns:
-    return Turns((end.fileno(), is_first), now_ns, is_free=False)
+    turns = Turns((end.fileno(), is_first), now_ns)
+    turns.begin()
+    return turns
 
 
 def beside(work: Callable[[], object]) -> threading.Thread:
@@ -115,6 +119,26 @@ def test_who_has_enough_readings_ends_with_the_other(
     assert len(taken) == pytest.approx(readings, abs=2)
 
 
+def test_who_waits_too_long_goes_on_alone(ends: Ends):
+    """The other one hangs, and is to be named by whoever ends it."""
+    workload = InterpreterWorkload("os:getcwd", timeout_s=0.01)
+    workload.start(RoundPlan(index=0, readings=2), ends[0], is_first=True)
+    workload.close()
+    assert turns_of(ends[0], is_first=True).is_alone
+
+
+def test_a_copy_of_a_process_takes_no_turns(ends: Ends):
+    """As one that the target forks, which may outlive it by hours."""
+    other = beside(lambda: turns_of(ends[1], is_first=False))
+    turns = turns_of(ends[0], is_first=True)
+    turns.leave()
+    turns.leave()  # a copy of the copy
+    turns.end()
+    assert not turns.is_over(10**18)
+    end(other)
+    ends[0].detach()  # it is closed
+
+
 def test_the_time_of_the_other_is_in_no_segment(ends: Ends, clock: FakeClock):
     def work() -> None:
         turns = turns_of(ends[1], is_first=False)
@@ -136,7 +160,12 @@ def test_who_waits_is_moved_to_this_processor_and_set_free_again(
     ends: Ends, monkeypatch: pytest.MonkeyPatch
 ):
     moves: list[tuple[int, set[int]]] = []
-    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: moves.append((pid, {*cpus})))
+
+    def move(process: int, cpus: set[int]) -> None:
+        if threading.current_thread() is threading.main_thread():
+            moves.append((process, {*cpus}))
+
+    monkeypatch.setattr(os, "sched_setaffinity", move)
 
     def work() -> None:
         turns = turns_of(ends[1], is_first=False)
@@ -144,7 +173,7 @@ def test_who_waits_is_moved_to_this_processor_and_set_free_again(
         turns.end()
 
     other = beside(work)
-    turns = Turns((ends[0].fileno(), True), int, is_free=True)
+    turns = turns_of(ends[0], is_first=True)
     turns.hand_over()
     turns.end()
     end(other)
@@ -167,7 +196,7 @@ def test_a_sandbox_that_lets_nobody_be_moved_changes_nothing(
         turns_of(ends[1], is_first=False).hand_over()
 
     other = beside(work)
-    turns = Turns((ends[0].fileno(), True), int, is_free=True)
+    turns = turns_of(ends[0], is_first=True)
     turns.hand_over()
     assert not turns.is_alone
     turns.end()
