@@ -264,7 +264,7 @@ def test_what_an_interpreter_forked_does_not_keep_the_one_beside_it_waiting(
     monkeypatch.chdir(tmp_path)
     functions = InterpreterWorkload("forked:work"), InterpreterWorkload("forked:die")
     seeds = (seed for seed in range(20) if order_of(seed)[0] == "baseline")
-    with pytest.raises(br.WorkloadFailed, match="candidate: .* exited with code 3"):
+    with pytest.raises(br.WorkloadFailed, match=r"candidate: .* exited with code 3"):
         measure_processes(*functions, seed=next(seeds), budget_s=50.0)
 
 

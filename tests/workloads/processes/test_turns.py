@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -153,6 +154,21 @@ def test_the_time_of_the_other_is_in_no_segment(ends: Ends, clock: FakeClock):
     assert timer.durations_ns == taken == [1_000_000] * 10
     begun_ns = [later - earlier for earlier, later in pairwise(timer.began_ns)]
     assert begun_ns == [8_000_000] * 5 + [1_000_000] * 4
+
+
+def test_the_time_of_the_other_is_no_time_of_the_round(ends: Ends, clock: FakeClock):
+    def work() -> None:
+        turns = turns_of(ends[1], is_first=False)
+        time.sleep(1.0)
+        turns.end()
+
+    other = beside(work)
+    turns, began_s = turns_of(ends[0], True, clock.now_ns), time.monotonic()
+    timer, _ = timed(turns, clock, 10)
+    assert timer.used_ns is not None
+    used_s = (timer.spent_ns()[2] - timer.used_ns[2]) / 1e9
+    assert time.monotonic() - began_s - used_s > 0.9
+    end(other)
 
 
 @pytest.mark.skipif(not Path("/proc/thread-self/stat").exists(), reason="of Linux")

@@ -320,7 +320,7 @@ class SegmentTimer:
         Times of the reference in nanoseconds, each after that many readings.
     used_ns
         Processor time of this thread, of all other threads and children, and wall time, when the
-        first one began; None before.
+        first one began, and what passed of them in turns of the other process; None before.
     """
 
     def __init__(
@@ -354,7 +354,7 @@ class SegmentTimer:
         self.durations_ns: list[int] = []
         self.busy_ns: list[int] = []
         self.references: list[tuple[int, int]] = []
-        self.used_ns: tuple[int, int, int] | None = None
+        self.used_ns: tuple[int, ...] | None = None
 
     def expect(self, typical_ns: float) -> None:
         """Choose how many readings a segment holds, from how long one takes."""
@@ -440,7 +440,9 @@ class SegmentTimer:
             self.references.append((self.stops[-1], time_ns))
         if is_running and self._turns is not None and self._turns.is_over(self._now_ns()):
             self.pause()
+            so_far_ns = [now - then for now, then in zip(self.spent_ns(), self.used_ns or ())]
             self._turns.hand_over()
+            self.used_ns = tuple(now - used for now, used in zip(self.spent_ns(), so_far_ns))
             self._began_ns = None
             if self._turns.is_alone and self.stops[-1] >= FEW_CALLS:
                 raise Enough
