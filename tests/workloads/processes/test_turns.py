@@ -78,6 +78,17 @@ def test_who_is_left_goes_on_alone(ends: Ends, ended: str):
     assert not turns.is_over(10**18)
 
 
+def test_who_is_left_writes_to_nobody(ends: Ends):
+    """It would be killed, where what is measured has SIGPIPE as programs of a shell have it."""
+    other = beside(lambda: turns_of(ends[1], is_first=False).end())
+    turns = turns_of(ends[0], is_first=True)
+    turns.hand_over()
+    turns.end()
+    end(other)
+    with pytest.raises(BlockingIOError):
+        ends[1].recv(1, socket.MSG_DONTWAIT)
+
+
 def test_a_turn_is_over_after_its_time(ends: Ends):
     other = beside(lambda: turns_of(ends[1], is_first=False))
     turns = turns_of(ends[0], True, lambda: 5)

@@ -250,7 +250,8 @@ class Turns:
 
     def end(self) -> None:
         """Let the other process go on alone."""
-        self._tell(bytes(_PID_BYTES))
+        if not self.is_alone:  # to write to who has ended may kill this process by SIGPIPE
+            self._tell(bytes(_PID_BYTES))
 
     def leave(self) -> None:
         """Take no further turns, in a copy of this process: it would keep the other one waiting."""
