@@ -99,14 +99,14 @@ def test_a_turn_is_over_after_its_time(ends: Ends):
 
 
 def timed(turns: Turns, clock: FakeClock, readings: int) -> tuple[SegmentTimer, list[int]]:
-    """Time readings of a millisecond."""
+    """Time readings as long as turns."""
     timer, taken = SegmentTimer(lambda: 0, clock.now_ns, turns=turns), list[int]()
-    timer.expect(1e6)
+    timer.expect(TURN_NS)
     take = timer.begin(taken, done=0, readings=readings)
     try:
         for _ in range(readings):
-            clock.advance(1_000_000)
-            take(1_000_000)
+            clock.advance(TURN_NS)
+            take(TURN_NS)
     except Enough:
         pass
     timer.close(len(taken))
@@ -162,9 +162,38 @@ def test_the_time_of_the_other_is_in_no_segment(ends: Ends, clock: FakeClock):
     other = beside(work)
     timer, taken = timed(turns_of(ends[0], True, clock.now_ns), clock, 10)
     end(other)
-    assert timer.durations_ns == taken == [1_000_000] * 10
+    assert timer.durations_ns == taken == [TURN_NS] * 10
     begun_ns = [later - earlier for earlier, later in pairwise(timer.began_ns)]
-    assert begun_ns == [8_000_000] * 5 + [1_000_000] * 4
+    assert begun_ns == [TURN_NS + 7_000_000] * 5 + [TURN_NS] * 4
+
+
+def test_readings_that_find_the_caches_of_the_other_do_not_count(
+    ends: Ends, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+):
+    """Else what needs caches would look slower beside what needs none than by itself."""
+
+    def work() -> None:
+        turns = turns_of(ends[1], is_first=False)
+        for _ in range(5):
+            turns.hand_over()
+        turns.end()
+
+    other, turns = beside(work), turns_of(ends[0], True, clock.now_ns)
+    is_cold, hand_over = list[bool](), turns.hand_over
+    monkeypatch.setattr(turns, "hand_over", lambda: (hand_over(), is_cold.append(True)))
+    timer, taken = SegmentTimer(lambda: 0, clock.now_ns, turns=turns), list[int]()
+    timer.expect(100_000)
+    take = timer.begin(taken, done=0, readings=1_000)
+    try:
+        for _ in range(1_000):
+            clock.advance(reading_ns := 900_000 if is_cold else 100_000)
+            is_cold.clear()
+            take(reading_ns)
+    except Enough:
+        pass
+    end(other)
+    assert set(taken) == {100_000}
+    assert (timer.stops[-1], sum(timer.durations_ns)) == (len(taken), sum(taken))
 
 
 def test_the_time_of_the_other_is_no_time_of_the_round(ends: Ends, clock: FakeClock):

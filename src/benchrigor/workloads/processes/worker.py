@@ -195,9 +195,10 @@ def _loop(table: dict[int, int]) -> None:
 
 # --- turns with another process
 
-# The pace of a processor changes within a millisecond: turns are about as short, so that both
-# sides see the same. Shorter ones would time how caches fill again.
-TURN_NS = 1_000_000
+# The pace of a processor changes within milliseconds: turns are about as short, so that both
+# sides see the same. In shorter ones what fills caches would take longer, and what does not would
+# not: the first segment of a turn does not count, and of long readings few begin a turn.
+TURN_NS = 3_000_000
 _PID_BYTES = 4
 
 
@@ -343,7 +344,7 @@ class SegmentTimer:
         self._paused_ns = self._busy_since_ns = 0
         self._began_ns: int | None = None  # the segment under way
         self._delay_ns = self._busy_ns = 0
-        self._length = 1
+        self._length, self._is_cold = 1, False
         self._adjusted_at = _TRIED
         self.clear()
 
@@ -433,6 +434,12 @@ class SegmentTimer:
         is_running = self._since_ns is not None
         if is_running:
             self.pause()
+        is_cold, self._is_cold = self._is_cold, False
+        if is_cold and self._length > 1 and self.stops:
+            del elapsed_ns[self._kept :]
+            self._began_ns, self._delay_ns, self._busy_ns = None, 0, 0
+            self.resume()
+            return
         self._keep(done + len(elapsed_ns))
         time_ns, before_ns = self._reference_ns(is_running)
         if is_running:
@@ -444,7 +451,7 @@ class SegmentTimer:
             so_far_ns = [now - then for now, then in zip(self.spent_ns(), self.used_ns or ())]
             self._turns.hand_over()
             self.used_ns = tuple(now - used for now, used in zip(self.spent_ns(), so_far_ns))
-            self._began_ns = None
+            self._began_ns, self._is_cold = None, True
             if self._turns.is_alone and self.stops[-1] >= FEW_CALLS:
                 raise Enough
             self.resume()
