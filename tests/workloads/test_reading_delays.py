@@ -71,6 +71,20 @@ def test_short_readings_share_segments_of_half_a_millisecond(
     assert delays.sum() == pytest.approx(0.005)
 
 
+@pytest.mark.parametrize(("by_turns", "stopped_s"), [(False, 0.7), (True, 0.0)])
+def test_a_gap_between_segments_is_a_stop_unless_it_was_the_turn_of_another_process(
+    clock: FakeClock, meter: FakeMeter, by_turns: bool, stopped_s: float
+) -> None:
+    timer, recorder = ReadingDelays(meter.delay_ns, clock.now_ns), RoundRecorder()
+    n, timer.by_turns = 100, by_turns
+    timer.stops, timer.delays_ns, timer.durations_ns = [*range(1, n + 1)], [0] * n, [MS] * n
+    timer.began_ns = [place * MS + (700 * MS if place > 50 else 0) for place in range(n)]
+    recorder.unit_readings("time", [1e-3] * n)
+    timer.report(recorder, [100 * MS, 0, 800 * MS])
+    delays = delays_of(recorder.finish(RoundPlan(index=0, readings=n), elapsed_ns=800 * MS))
+    assert sum(delays.seconds.get("stopped", [0.0])) == pytest.approx(stopped_s)
+
+
 @pytest.mark.parametrize(("others_ms", "is_told"), [(5, False), (20, True), (150, True)])
 def test_what_other_threads_computed_is_a_fact(
     clock: FakeClock, meter: FakeMeter, others_ms: int, is_told: bool

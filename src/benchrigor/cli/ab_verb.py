@@ -94,10 +94,10 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
 
     Readings come in blocks old-new-new-old or the reverse, so that drift of the machine cancels;
     with --fresh, revisions and commands, whole processes do. Fresh interpreters run side by side,
-    and hand over every millisecond. It ends when the ratio is known well enough, never because a
-    verdict appeared. A command with arguments stands in quotes; no shell reads it. Ctrl-C ends it
-    after the round under way, with what is known so far. Each side is kept as a run: compare
-    --paired reads both again.
+    and hand over every three milliseconds. It ends when the ratio is known well enough, never
+    because a verdict appeared. A command with arguments stands in quotes; no shell reads it. Ctrl-C
+    ends it after the round under way, with what is known so far. Each side is kept as a run:
+    compare --paired reads both again.
 
     Exit codes: 0 better or equivalent, 3 undecided, 4 no number, 5 one failed, 7 worse.
 

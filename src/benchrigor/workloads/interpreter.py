@@ -9,6 +9,7 @@ import pickle
 import select
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -226,6 +227,9 @@ class InterpreterWorkload:
         sockets.
         """
         self.close()
+        if self._timeout_s is not None:  # who waits longer goes on alone: the other one hangs
+            longest = struct.pack("ll", *map(int, divmod(1e6 * self._timeout_s, 1_000_000)))
+            turns.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, longest)
         self._answer = self._started.enter_context(self._answering(plan, turns, is_first))
 
     def close(self) -> None:
@@ -349,7 +353,7 @@ class InterpreterWorkload:
         if not readings_s.size:
             raise WorkloadFailed(f"{self.name} ended before its first step")
         timer = ReadingDelays(None, self._clock.now_ns, None, time.thread_time_ns)
-        timer.is_metered = facts.pop("metered")
+        timer.is_metered, timer.by_turns = facts.pop("metered"), "by_turns" in facts
         for name in worker.COLUMNS:
             setattr(timer, name, arrays[name].astype(np.int64).tolist())
         references = arrays["reference_stops"], arrays["reference_ns"]

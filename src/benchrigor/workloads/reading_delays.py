@@ -32,6 +32,7 @@ class ReadingDelays(SegmentTimer):
     where they did most of the work, no delay is told.
     """
 
+    by_turns = False  # whether another process was timed between segments
     _busy_s: Floats | None = None  # of each segment of the round that is reported
     _between_s: Floats  # for how long the process was stopped after each
     _inside_s: Floats  # and in each
@@ -64,8 +65,11 @@ class ReadingDelays(SegmentTimer):
     def _stopped_between(self) -> Floats:
         """Return for how long the process was stopped after each segment, before the next began.
 
-        No reading is longer for that, but a run that lost the time should say so.
+        No reading is longer for that, but a run that lost the time should say so. Between turns
+        nobody knows: the other process may have taken that long.
         """
+        if self.by_turns:
+            return np.zeros(len(self.stops))
         durations_ns = np.array(self.durations_ns, dtype=np.float64)
         ended_ns = np.array(self.began_ns) + durations_ns
         between_s = np.append(np.maximum(self.began_ns[1:] - ended_ns[:-1], 0.0), 0.0) / 1e9

@@ -250,6 +250,24 @@ def test_an_interpreter_is_ended_with_the_one_beside_it(tmp_path: Path, monkeypa
         assert not psutil.pid_exists(pid)
 
 
+@pytest.mark.slow
+def test_what_an_interpreter_forked_does_not_keep_the_one_beside_it_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    code = """
+        import os, time
+        if os.fork() == 0: time.sleep(600)
+        def die(): os._exit(3)
+        def work(): pass
+    """
+    (tmp_path / "forked.py").write_text(textwrap.dedent(code))
+    monkeypatch.chdir(tmp_path)
+    functions = InterpreterWorkload("forked:work"), InterpreterWorkload("forked:die")
+    seeds = (seed for seed in range(20) if order_of(seed)[0] == "baseline")
+    with pytest.raises(br.WorkloadFailed, match=r"candidate: .* exited with code 3"):
+        measure_processes(*functions, seed=next(seeds), budget_s=50.0)
+
+
 @pytest.mark.parametrize(("by_turns", "readings"), [(False, 100), (True, 1_000)])
 def test_who_measures_by_turns_does_so_for_as_long_as_a_start(by_turns: bool, readings: int):
     engine = PairEngine(by_round=True, seed=1)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from benchrigor.model import RoundPlan
 from benchrigor.testing import FakeClock
+from benchrigor.workloads import InterpreterWorkload
 from benchrigor.workloads.processes import worker
 from benchrigor.workloads.processes.worker import TURN_NS, Enough, SegmentTimer, Turns
 
@@ -27,7 +30,9 @@ def ends() -> Iterator[Ends]:
 
 
 def turns_of(end: socket.socket, is_first: bool, now_ns: Callable[[], int] = int) -> Turns:
-    return Turns((end.fileno(), is_first), now_ns, is_free=False)
+    turns = Turns((end.fileno(), is_first), now_ns)
+    turns.begin()
+    return turns
 
 
 def beside(work: Callable[[], object]) -> threading.Thread:
@@ -73,6 +78,17 @@ def test_who_is_left_goes_on_alone(ends: Ends, ended: str):
     assert not turns.is_over(10**18)
 
 
+def test_who_is_left_writes_to_nobody(ends: Ends):
+    """It would be killed, where what is measured has SIGPIPE as programs of a shell have it."""
+    other = beside(lambda: turns_of(ends[1], is_first=False).end())
+    turns = turns_of(ends[0], is_first=True)
+    turns.hand_over()
+    turns.end()
+    end(other)
+    with pytest.raises(BlockingIOError):
+        ends[1].recv(1, socket.MSG_DONTWAIT)
+
+
 def test_a_turn_is_over_after_its_time(ends: Ends):
     other = beside(lambda: turns_of(ends[1], is_first=False))
     turns = turns_of(ends[0], True, lambda: 5)
@@ -83,14 +99,14 @@ def test_a_turn_is_over_after_its_time(ends: Ends):
 
 
 def timed(turns: Turns, clock: FakeClock, readings: int) -> tuple[SegmentTimer, list[int]]:
-    """Time readings of a millisecond."""
+    """Time readings as long as turns."""
     timer, taken = SegmentTimer(lambda: 0, clock.now_ns, turns=turns), list[int]()
-    timer.expect(1e6)
+    timer.expect(TURN_NS)
     take = timer.begin(taken, done=0, readings=readings)
     try:
         for _ in range(readings):
-            clock.advance(1_000_000)
-            take(1_000_000)
+            clock.advance(TURN_NS)
+            take(TURN_NS)
     except Enough:
         pass
     timer.close(len(taken))
@@ -115,6 +131,26 @@ def test_who_has_enough_readings_ends_with_the_other(
     assert len(taken) == pytest.approx(readings, abs=2)
 
 
+def test_who_waits_too_long_goes_on_alone(ends: Ends):
+    """The other one hangs, and is to be named by whoever ends it."""
+    workload = InterpreterWorkload("os:getcwd", timeout_s=0.01)
+    workload.start(RoundPlan(index=0, readings=2), ends[0], is_first=True)
+    workload.close()
+    assert turns_of(ends[0], is_first=True).is_alone
+
+
+def test_a_copy_of_a_process_takes_no_turns(ends: Ends):
+    """As one that the target forks, which may outlive it by hours."""
+    other = beside(lambda: turns_of(ends[1], is_first=False))
+    turns = turns_of(ends[0], is_first=True)
+    turns.leave()
+    turns.leave()  # a copy of the copy
+    turns.end()
+    assert not turns.is_over(10**18)
+    end(other)
+    ends[0].detach()  # it is closed
+
+
 def test_the_time_of_the_other_is_in_no_segment(ends: Ends, clock: FakeClock):
     def work() -> None:
         turns = turns_of(ends[1], is_first=False)
@@ -126,9 +162,53 @@ def test_the_time_of_the_other_is_in_no_segment(ends: Ends, clock: FakeClock):
     other = beside(work)
     timer, taken = timed(turns_of(ends[0], True, clock.now_ns), clock, 10)
     end(other)
-    assert timer.durations_ns == taken == [1_000_000] * 10
+    assert timer.durations_ns == taken == [TURN_NS] * 10
     begun_ns = [later - earlier for earlier, later in pairwise(timer.began_ns)]
-    assert begun_ns == [8_000_000] * 5 + [1_000_000] * 4
+    assert begun_ns == [TURN_NS + 7_000_000] * 5 + [TURN_NS] * 4
+
+
+def test_readings_that_find_the_caches_of_the_other_do_not_count(
+    ends: Ends, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+):
+    """Else what needs caches would look slower beside what needs none than by itself."""
+
+    def work() -> None:
+        turns = turns_of(ends[1], is_first=False)
+        for _ in range(5):
+            turns.hand_over()
+        turns.end()
+
+    other, turns = beside(work), turns_of(ends[0], True, clock.now_ns)
+    is_cold, hand_over = list[bool](), turns.hand_over
+    monkeypatch.setattr(turns, "hand_over", lambda: (hand_over(), is_cold.append(True)))
+    timer, taken = SegmentTimer(lambda: 0, clock.now_ns, turns=turns), list[int]()
+    timer.expect(100_000)
+    take = timer.begin(taken, done=0, readings=1_000)
+    try:
+        for _ in range(1_000):
+            clock.advance(reading_ns := 900_000 if is_cold else 100_000)
+            is_cold.clear()
+            take(reading_ns)
+    except Enough:
+        pass
+    end(other)
+    assert set(taken) == {100_000}
+    assert (timer.stops[-1], sum(timer.durations_ns)) == (len(taken), sum(taken))
+
+
+def test_the_time_of_the_other_is_no_time_of_the_round(ends: Ends, clock: FakeClock):
+    def work() -> None:
+        turns = turns_of(ends[1], is_first=False)
+        time.sleep(1.0)
+        turns.end()
+
+    other = beside(work)
+    turns, began_s = turns_of(ends[0], True, clock.now_ns), time.monotonic()
+    timer, _ = timed(turns, clock, 10)
+    assert timer.used_ns is not None
+    used_s = (timer.spent_ns()[2] - timer.used_ns[2]) / 1e9
+    assert time.monotonic() - began_s - used_s > 0.9
+    end(other)
 
 
 @pytest.mark.skipif(not Path("/proc/thread-self/stat").exists(), reason="of Linux")
@@ -136,7 +216,12 @@ def test_who_waits_is_moved_to_this_processor_and_set_free_again(
     ends: Ends, monkeypatch: pytest.MonkeyPatch
 ):
     moves: list[tuple[int, set[int]]] = []
-    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: moves.append((pid, {*cpus})))
+
+    def move(process: int, cpus: set[int]) -> None:
+        if threading.current_thread() is threading.main_thread():
+            moves.append((process, {*cpus}))
+
+    monkeypatch.setattr(os, "sched_setaffinity", move)
 
     def work() -> None:
         turns = turns_of(ends[1], is_first=False)
@@ -144,7 +229,7 @@ def test_who_waits_is_moved_to_this_processor_and_set_free_again(
         turns.end()
 
     other = beside(work)
-    turns = Turns((ends[0].fileno(), True), int, is_free=True)
+    turns = turns_of(ends[0], is_first=True)
     turns.hand_over()
     turns.end()
     end(other)
@@ -167,7 +252,7 @@ def test_a_sandbox_that_lets_nobody_be_moved_changes_nothing(
         turns_of(ends[1], is_first=False).hand_over()
 
     other = beside(work)
-    turns = Turns((ends[0].fileno(), True), int, is_free=True)
+    turns = turns_of(ends[0], is_first=True)
     turns.hand_over()
     assert not turns.is_alone
     turns.end()

@@ -109,7 +109,7 @@ class _Processes:
     """Carries out the plans of a comparison: a round of either session in turn.
 
     Fresh interpreters of a pair run side by side, and one hands over to the other every
-    millisecond: whatever the machine does, both sides see the same of it.
+    three milliseconds: whatever the machine does, both sides see the same of it.
     """
 
     def __init__(

@@ -195,9 +195,10 @@ def _loop(table: dict[int, int]) -> None:
 
 # --- turns with another process
 
-# The pace of a processor changes within a millisecond: turns are about as short, so that both
-# sides see the same. Shorter ones would time how caches fill again.
-TURN_NS = 1_000_000
+# The pace of a processor changes within milliseconds: turns are about as short, so that both
+# sides see the same. In shorter ones what fills caches would take longer, and what does not would
+# not: the first segment of a turn does not count, and of long readings few begin a turn.
+TURN_NS = 3_000_000
 _PID_BYTES = 4
 
 
@@ -205,27 +206,29 @@ class Turns:
     """Lets two processes measure by turns: one waits while the other is timed.
 
     Both run on the same processor, whichever that is, since another one may have another pace: a
-    main thread that waits is moved there. Both end together, since the pace changes later on.
+    main thread that waits is moved there, and goes back to where it may run as it goes on. Both
+    end together, since the pace changes later on.
 
     Parameters
     ----------
     turns
         The descriptor of one end of a pair of sockets, of which the other process has the other
-        end; and whether this process begins, as soon as the other one is ready.
+        end; and whether this process begins.
     now_ns
         Reads the clock.
-    is_free
-        Whether this process may run on any processor.
     """
 
-    def __init__(self, turns: tuple[int, bool], now_ns: Callable[[], int], is_free: bool) -> None:
-        (self._descriptor, is_first), self._now_ns = turns, now_ns
+    def __init__(self, turns: tuple[int, bool], now_ns: Callable[[], int]) -> None:
+        (self._descriptor, self._is_first), self._now_ns = turns, now_ns
         self._own = os.getpid().to_bytes(_PID_BYTES, "little")
         self._other = 0  # process; 0 if unknown
-        self._stat = _open_or_none("/proc/thread-self/stat") if is_free else None
+        self._stat = _open_or_none("/proc/thread-self/stat")
         self._until_ns = 0
         self.is_alone = False
-        if is_first:
+
+    def begin(self) -> None:
+        """Wait until the other process is ready, or hands over for the first time."""
+        if self._is_first:
             self._wait()
         else:
             self.hand_over()
@@ -248,7 +251,14 @@ class Turns:
 
     def end(self) -> None:
         """Let the other process go on alone."""
-        self._tell(bytes(_PID_BYTES))
+        if not self.is_alone:  # to write to who has ended may kill this process by SIGPIPE
+            self._tell(bytes(_PID_BYTES))
+
+    def leave(self) -> None:
+        """Take no further turns, in a copy of this process: it would keep the other one waiting."""
+        if not self.is_alone:
+            os.close(self._descriptor)
+        self._descriptor, self.is_alone = -1, True
 
     def _tell(self, message: bytes) -> None:
         try:
@@ -259,7 +269,7 @@ class Turns:
     def _wait(self) -> None:
         try:
             told = os.read(self._descriptor, _PID_BYTES)
-        except OSError:  # what is measured closed all descriptors
+        except OSError:  # the other one hangs, or what is measured closed all descriptors
             told = b""
         self._other = int.from_bytes(told, "little")
         self.is_alone = not self._other
@@ -312,7 +322,7 @@ class SegmentTimer:
         Times of the reference in nanoseconds, each after that many readings.
     used_ns
         Processor time of this thread, of all other threads and children, and wall time, when the
-        first one began; None before.
+        first one began, and what passed of them in turns of the other process; None before.
     """
 
     def __init__(
@@ -334,7 +344,7 @@ class SegmentTimer:
         self._paused_ns = self._busy_since_ns = 0
         self._began_ns: int | None = None  # the segment under way
         self._delay_ns = self._busy_ns = 0
-        self._length = 1
+        self._length, self._is_cold = 1, False
         self._adjusted_at = _TRIED
         self.clear()
 
@@ -346,7 +356,7 @@ class SegmentTimer:
         self.durations_ns: list[int] = []
         self.busy_ns: list[int] = []
         self.references: list[tuple[int, int]] = []
-        self.used_ns: tuple[int, int, int] | None = None
+        self.used_ns: tuple[int, ...] | None = None
 
     def expect(self, typical_ns: float) -> None:
         """Choose how many readings a segment holds, from how long one takes."""
@@ -424,6 +434,12 @@ class SegmentTimer:
         is_running = self._since_ns is not None
         if is_running:
             self.pause()
+        is_cold, self._is_cold = self._is_cold, False
+        if is_cold and self._length > 1 and self.stops:
+            del elapsed_ns[self._kept :]
+            self._began_ns, self._delay_ns, self._busy_ns = None, 0, 0
+            self.resume()
+            return
         self._keep(done + len(elapsed_ns))
         time_ns, before_ns = self._reference_ns(is_running)
         if is_running:
@@ -432,8 +448,10 @@ class SegmentTimer:
             self.references.append((self.stops[-1], time_ns))
         if is_running and self._turns is not None and self._turns.is_over(self._now_ns()):
             self.pause()
+            so_far_ns = [now - then for now, then in zip(self.spent_ns(), self.used_ns or ())]
             self._turns.hand_over()
-            self._began_ns = None
+            self.used_ns = tuple(now - used for now, used in zip(self.spent_ns(), so_far_ns))
+            self._began_ns, self._is_cold = None, True
             if self._turns.is_alone and self.stops[-1] >= FEW_CALLS:
                 raise Enough
             self.resume()
@@ -482,8 +500,11 @@ class Refused(Exception):
 
 def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
     """Measure as the task says, and write what came out to the descriptor."""
+    turns = Turns(task["turns"], time.perf_counter_ns) if task["turns"] else None
     for each in (descriptor, *(task["turns"] or ())[:1]):
         os.set_inheritable(each, False)  # what the target starts must not keep it open
+    if turns is not None:
+        os.register_at_fork(after_in_child=turns.leave)
     pid = os.getpid()
     facts: dict[str, Any] = {"startup_s": (entered_ns - task["began_ns"]) / 1e9}
     arrays: dict[str, array[float]] = {}
@@ -499,7 +520,7 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
         if task["given"] is not None:
             args, kwargs = pickle.loads(task["given"])  # noqa: S301  # what started this wrote it
             func = functools.partial(func, *args, **kwargs)
-        arrays = _measure(func, task, facts)
+        arrays = _measure(func, task, facts, turns)
     except Refused as error:
         facts = {"refused": str(error)}
     except BaseException as error:
@@ -599,13 +620,16 @@ def _check(item: Any, target: str, is_given: bool) -> None:
         raise Refused(f"{target} takes arguments, expected none: name a function that gives them")
 
 
-def _measure(func: Any, task: dict[str, Any], facts: dict[str, Any]) -> dict[str, array[float]]:
+def _measure(
+    func: Any, task: dict[str, Any], facts: dict[str, Any], turns: Turns | None
+) -> dict[str, array[float]]:
     """Time the function, or the steps of the generator that it makes; add facts."""
     if task["gc"] == "off":
         collector.disable()
     facts["peak_memory_floor"], now = _peak_memory(), time.perf_counter_ns
     reference = Reference() if task["reference"] else None
-    turns = Turns(task["turns"], now, task["cpus"] is None) if task["turns"] else None
+    if turns is not None:
+        turns.begin()
     task["until_ns"] = min(task["until_ns"], now() + task["longest_ns"])
     timer = SegmentTimer(_meter(), now, reference, time.thread_time_ns, turns)
     elapsed_ns: list[int] = []
