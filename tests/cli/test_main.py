@@ -71,6 +71,10 @@ def test_examples_go_on_in_the_next_line_of_a_narrow_terminal(cli, monkeypatch, 
     assert told == usual
 
 
+def test_nothing_else_of_the_help_goes_on_in_a_next_line(cli):
+    assert "\\\n" not in cli("--help").stdout
+
+
 def test_help_groups_the_verbs_by_task(cli):
     *_, measure, compare, servers, analyse, machine = cli("--help").stdout.split("\n\n")
     assert measure.startswith("Measure:\n  run  ")

@@ -81,7 +81,8 @@ class _Formatter(click.HelpFormatter):
     def write_text(self, text: str) -> None:
         """Write text; commands of examples go on in a next line as a shell reads it."""
         super().write_text(text)
-        self.buffer[-2] = "\n".join(map(self._folded, self.buffer[-2].split("\n")))
+        prose, head, examples = self.buffer[-2].partition("Examples:\n")
+        self.buffer[-2] = prose + head + "\n".join(map(self._folded, examples.split("\n")))
 
     def _folded(self, line: str) -> str:
         if len(line) <= self.width + 2:  # of the terminal
