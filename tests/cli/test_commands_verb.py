@@ -136,6 +136,7 @@ def test_no_figure_of_several_threads_is_below_their_processor_time(cli, strict,
     burn = f"{PYTHON} {shlex.quote(THREADS)}"
     pipeline = "sh -c 'head -c 5000000 /dev/zero | cksum | cksum'"
     words = ("commands", burn, pipeline, "-L", "n", "2,4", "--max-rounds", "5", "--no-store")
+    words += ("--budget", "120")
     with cpu_hog(beside) if beside else nullcontext():
         told = strict(cli(*words, "--json").stdout)
     figures = {each["name"]: [each["estimate"]["value"]] for each in told["places"]}

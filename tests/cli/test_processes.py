@@ -79,7 +79,7 @@ def is_running(pid):
 def test_the_first_interrupt_finishes_the_round_and_reports_and_no_line_lives_in_a_pipe(
     started, store
 ):
-    run = started("run", "--target", "0.0001%", "sh", "-c", "sleep 0.05")
+    run = started("run", "--target", "0.0001%", "--budget", "900", "sh", "-c", "sleep 0.05")
     until(lambda: rounds_in(store) >= 3)
     interrupt(run)
     stdout, stderr = run.communicate(timeout=PATIENCE_S)
@@ -97,7 +97,7 @@ def test_the_second_interrupt_ends_at_once_and_keeps_the_finished_rounds(started
     script = "echo $$ >> pids; if [ $(wc -l < pids) -ge 3 ]; then exec sleep 600; fi"
     errors, pids = tmp_path / "errors", tmp_path / "pids"
     with errors.open("w") as stderr:
-        run = started("run", "--timeout", "900", "sh", "-c", script, stderr=stderr)
+        run = started("run", "--budget", "900", "sh", "-c", script, stderr=stderr)
         until(lambda: pids.exists() and len(pids.read_text().split()) == 3)
         interrupt(run)
         until(lambda: "again to end at once" in errors.read_text())
@@ -142,7 +142,7 @@ def test_a_budget_ends_a_command_and_says_so(started, tmp_path):
 @pytest.mark.slow
 def test_a_command_does_not_outlive_a_run_that_is_told_to_end(started, store, tmp_path):
     pids = tmp_path / "pids"
-    run = started("run", "sh", "-c", "echo $$ >> pids; exec sleep 600")
+    run = started("run", "--budget", "900", "sh", "-c", "echo $$ >> pids; exec sleep 600")
     until(lambda: pids.exists() and pids.read_text().strip())
     run.terminate()
     run.communicate(timeout=PATIENCE_S)
@@ -154,7 +154,8 @@ def test_a_command_does_not_outlive_a_run_that_is_told_to_end(started, store, tm
 def test_a_killed_run_is_resumed_with_every_finished_round_counted_once(
     started, store, cli, strict
 ):
-    run = started("run", "--target", "0.0001%", "--name", "killed", "sh", "-c", "sleep 0.02")
+    words = ("--target", "0.0001%", "--budget", "900", "--name", "killed")
+    run = started("run", *words, "sh", "-c", "sleep 0.02")
     until(lambda: rounds_in(store) >= 4)
     run.kill()
     run.communicate(timeout=PATIENCE_S)

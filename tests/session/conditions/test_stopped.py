@@ -211,7 +211,7 @@ def test_a_real_stop_is_left_out(tmp_path: Path, what: str) -> None:
         "command": ["run", "--no-store", "--max-rounds", "12", "--", *command],
         "ab": ["ab", "stopping:steady", "stopping:nap"],
     }.get(what, ["run", "--in-process", "--no-store", f"stopping:{what}"])
-    words[1:1] = ["--budget", "8" if what == "command" else "3", "--json"]
+    words[1:1] = ["--budget", "120" if what == "command" else "3", "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "benchrigor", *words],
         cwd=tmp_path,
