@@ -40,7 +40,7 @@ def turns(setting: Setting) -> None:
     print("| --- | --- | --- | --- |")
     widths = []
     for name in FUNCTIONS:
-        rows = {make: [] for make in (Lonely, InterpreterWorkload)}
+        rows: dict[Callable[..., Workload], list[Estimate]] = {Lonely: [], InterpreterWorkload: []}
         for seed in range(repetitions):
             for make, found in rows.items():
                 found.append(compared(make, name, name, setting.seed + seed))
