@@ -47,14 +47,14 @@ def test_a_stored_run_is_drawn(cli, store, tmp_path):
 KINDS = {
     "single readings": ((), ()),
     "one reading": (("--max-rounds", "1"), ()),
-    "rounds of various work": (("--work", "1:9"), ("{work}",)),
+    "rounds of various work": (("--work", "1:9", "--short-round", "0.0001"), ("{work}",)),
     "rounds of various work that do not count": (
         ("--work", "1:9", "--short-round", "100", "--max-rounds", "2"),
         ("{work}",),
     ),
     "unit readings": (("--read-units", "u:s=regex:u (.+)"), ()),
     "unit readings of various work": (
-        ("--work", "1:9", "--read-units", "u:s=regex:u (.+)"),
+        ("--work", "1:9", "--short-round", "0.0001", "--read-units", "u:s=regex:u (.+)"),
         ("{work}",),
     ),
     "a stream": (("--stream", "--max-readings", "9", "--read-units", "u:s=regex:u (.+)"), ()),

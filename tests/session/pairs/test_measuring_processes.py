@@ -213,7 +213,15 @@ def test_commands_and_fresh_interpreters_take_turns():
 def test_fresh_interpreters_of_a_pair_measure_by_turns_and_need_no_pace(tmp_path: Path):
     store = tmp_path / "runs.sqlite"
     functions = InterpreterWorkload("os:getcwd"), InterpreterWorkload("os:getpid")
-    measure_processes(*functions, seed=1, budget_s=1.0, store=store)
+    engines: list[PairEngine] = []
+    measure_processes(
+        *functions,
+        seed=1,
+        budget_s=600.0,
+        store=store,
+        began=engines.append,
+        progress=lambda _: engines[0].request_stop(),
+    )
     old, new = (Journal(store).load(each["run_id"]) for each in Journal(store).runs())
     pairs = [*zip(old.rounds, new.rounds, strict=False)]
     assert pairs
@@ -298,7 +306,7 @@ def test_both_runs_are_compared_again_invocation_by_invocation(tmp_path: Path):
 def test_a_process_that_was_ended_has_none_beside_it(tmp_path: Path):
     store = tmp_path / "runs.sqlite"
     make = partial(CommandWorkload, [sys.executable, "-c", ""], clock=WallClock())
-    found = measure_processes(make(), make(), seed=1, budget_s=1.0, store=store)
+    found = measure_processes(make(), make(), seed=1, budget_s=5.0, store=store)
     kept = [Journal(store).load(each["run_id"]) for each in Journal(store).runs()]
     old, new = sorted(kept, key=lambda each: str(each.subject["as"]))
     again = br.compare_runs(old, new, paired=True)
