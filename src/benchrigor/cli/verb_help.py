@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from benchrigor.control_characters import page
+
 # Help shows these in this order, without loading the verbs.
 TASKS = {
     "Measure": {
@@ -82,7 +84,7 @@ class _Formatter(click.HelpFormatter):
         """Write text; commands of examples go on in a next line as a shell reads it."""
         super().write_text(text)
         prose, head, examples = self.buffer[-2].partition("Examples:\n")
-        self.buffer[-2] = prose + head + "\n".join(map(self._folded, examples.split("\n")))
+        self.buffer[-2] = prose + head + page(map(self._folded, examples.split("\n")))
 
     def _folded(self, line: str) -> str:
         if len(line) <= self.width + 2:  # of the terminal
