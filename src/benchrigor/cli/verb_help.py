@@ -84,18 +84,20 @@ class _Formatter(click.HelpFormatter):
         """Write text; commands of examples go on in a next line as a shell reads it."""
         super().write_text(text)
         prose, head, examples = self.buffer[-2].partition("Examples:\n")
-        self.buffer[-2] = prose + head + page(map(self._folded, examples.split("\n")))
+        parts = (part for line in examples.split("\n") for part in self._fold(line))
+        self.buffer[-2] = prose + head + page(parts)
 
-    def _folded(self, line: str) -> str:
+    def _fold(self, line: str) -> list[str]:
         if len(line) <= self.width + 2:  # of the terminal
-            return line
-        indent = " " * (len(line) - len(line.lstrip()))
-        lines = [""]
+            return [line]
+        begin = line[: len(line) - len(line.lstrip())]
+        lines = []
         for word in _WORD.findall(line.removesuffix("\\")):
-            if lines[-1] and len(f"{indent}  {lines[-1]} {word} \\") > self.width + 2:
-                lines.append("")
-            lines[-1] = f"{lines[-1]} {word}".strip()
-        return indent + f" \\\n{indent}  ".join(lines) + " \\" * line.endswith("\\")
+            if len(f"{begin} {word} \\") > self.width + 2 and begin.strip():
+                lines.append(f"{begin} \\")
+                begin = " " * (len(line) - len(line.lstrip()) + 2)
+            begin += f" {word}" if begin.strip() else word
+        return [*lines, begin + " \\" * line.endswith("\\")]
 
 
 class HelpContext(click.Context):
