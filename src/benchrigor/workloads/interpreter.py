@@ -221,10 +221,10 @@ class InterpreterWorkload:
         return Stopwatch(self._clock)
 
     def start(self, plan: RoundPlan, turns: socket.socket, *, is_first: bool) -> None:
-        """Start the interpreter of a round, which `run` with the same plan waits for.
+        """Start the interpreter of a round; `run` with the same plan waits for it.
 
-        It measures by turns with that of another workload, which has the other end of a pair of
-        sockets.
+        It takes turns with the interpreter of another workload, which has the other socket of the
+        pair.
         """
         self.close()
         if self._timeout_s is not None:  # who waits longer goes on alone: the other one hangs
@@ -233,7 +233,7 @@ class InterpreterWorkload:
         self._answer = self._started.enter_context(self._answering(plan, turns, is_first))
 
     def close(self) -> None:
-        """End the interpreter that was started and not waited for, if there is one."""
+        """End an interpreter that `start` started and `run` did not wait for."""
         self._answer = None
         self._started.close()
 

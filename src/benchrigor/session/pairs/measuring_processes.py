@@ -108,8 +108,8 @@ def measure_processes(
 class _Processes:
     """Carries out the plans of a comparison: a round of either session in turn.
 
-    Fresh interpreters of a pair run side by side, and one hands over to the other every
-    three milliseconds: whatever the machine does, both sides see the same of it.
+    The two fresh interpreters of a pair run at the same time and take turns of three milliseconds.
+    So both sides meet the same pace of the machine.
     """
 
     def __init__(
