@@ -40,6 +40,21 @@ def by_restarted_rounds(series: np.ndarray) -> br.RunRecord:
     return record_of_readings([series] * 6, options, METRIC, name="rounds")
 
 
+def test_a_detector_cuts_longer_rounds_after_one_of_a_single_reading() -> None:
+    options = br.Options(detector="edm", target=None, rounds="restarted", readings_per_round=50)
+    session, sizes = br.Session(options, (METRIC,), clock=FakeClock()), (1, 1, 50, 50, 1, 50)
+    for round_index, size in enumerate(sizes):
+        plan = session.ask()
+        assert plan is not None
+        series = np.random.default_rng([36, round_index]).normal(LEVEL, 1.0, size)
+        session.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": series}))
+    record = session.result()
+    assert len(record.analyses[0].phases) == len(sizes)
+    estimate = record.estimate()
+    assert estimate is not None
+    assert estimate.value == pytest.approx(LEVEL, rel=0.02)
+
+
 DOORS: dict[str, Callable[[np.ndarray], br.RunRecord]] = {
     "session": by_session,
     "file": lambda series: record_of_readings([series], EDM, METRIC, name="file"),

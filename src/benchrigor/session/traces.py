@@ -148,8 +148,9 @@ class Traces:
                 trace.schedule.tell(*values)
                 usable = True
             elif kind == Kind.INVOCATIONS and self._detector is not None:
-                # Before the readings are added, because a detector may fail.
-                policy = self._material(trace).policy
+                # Before the readings are added, because a detector may fail. Rounds of one reading
+                # each so far are taken for single readings, and a longer one ends that.
+                policy = replace(self._material(trace).policy, kind=kind)
                 trace.phases += cut(
                     self._readings_that_count(values, groups), policy, self._detector
                 )
