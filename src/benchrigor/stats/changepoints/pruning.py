@@ -85,7 +85,7 @@ class Pruning:
             )
             if only is None or (place, tolerance) in only
         ]
-        new = [each for each in around if each not in self._exact]
+        new = [point for point in around if point not in self._exact]
         if new:
             place, tolerance, start, stop = np.array(new, dtype=np.int64).T
             for windows, mine in self._scales.by_length(start, stop, 2):
@@ -96,7 +96,7 @@ class Pruning:
                 for index, found in zip(some.tolist(), exact.tolist(), strict=True):
                     self._exact[new[index]] = found
         stay = [] if only is None else [point for point in points if point not in only]
-        located = {self._exact[each]: each.tolerance for each in around}
+        located = {self._exact[point]: point.tolerance for point in around}
         return sorted({**dict(stay), **located}.items())
 
     def _exact_places(
@@ -137,7 +137,7 @@ class Pruning:
 
     def _between_neighbours(self, splits: list[tuple[int, int, int]]) -> Ratios:
         """Return the larger ratio at both scales of splits between two neighbours."""
-        new = [each for each in splits if each not in self._ratios]
+        new = [split for split in splits if split not in self._ratios]
         if new:
             scales = self._scales
             start, split, stop = np.array(new, dtype=np.int64).T
@@ -147,7 +147,7 @@ class Pruning:
                 local = self._ratios_within(scales.local, start[weak], split[weak], stop[weak])
                 ratio[weak] = np.maximum(ratio[weak], local)
             self._ratios.update(zip(new, ratio.tolist(), strict=True))
-        return np.array([self._ratios[each] for each in splits], dtype=np.float32)
+        return np.array([self._ratios[split] for split in splits], dtype=np.float32)
 
     def _ratios_within(self, windows: Windows, start: Ints, split: Ints, stop: Ints) -> Ratios:
         """Return the ratio of one split of each interval, as far as a window shows it."""
@@ -162,9 +162,10 @@ class Pruning:
         borders = [0, *(place for place, _ in points)]
         borders.append(borders[-1] + leading_bits(self._scales.whole.n - borders[-1], 5))
         segments = [
-            each
-            for each in pairwise(borders)
-            if each[1] - each[0] >= 2 * self._criterion.min_segment and each not in self._unsplit
+            segment
+            for segment in pairwise(borders)
+            if segment[1] - segment[0] >= 2 * self._criterion.min_segment
+            and segment not in self._unsplit
         ]
         if not points or not segments:
             return []

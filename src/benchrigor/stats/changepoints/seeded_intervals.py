@@ -99,16 +99,18 @@ def _lengths(shortest: int, longest: int) -> list[int]:
 def _complete(lengths: list[int], seen: int, blocks: int) -> tuple[Ints, Ints]:
     """Return starts and stops of the intervals that end after ``seen``, up to ``blocks``."""
     starts = [np.zeros(0, dtype=np.int64)]
-    used = [each for each in lengths if each <= blocks]
+    used = [length for length in lengths if length <= blocks]
     for length in used:
         hop = max(1, length // 2)
         first = max(0, (seen - length) // hop + 1)
         starts.append(np.arange(first * hop, blocks - length + 1, hop))
     start = np.concatenate(starts)
-    return start, start + np.repeat(used or [0], [each.size for each in starts[1:]] or [0])
+    return start, start + np.repeat(used or [0], [part.size for part in starts[1:]] or [0])
 
 
 def _touching_end(lengths: list[int], blocks: int) -> tuple[Ints, Ints]:
     """Return starts and stops of the intervals that touch the end, the whole series among them."""
-    start = np.array([*(blocks - each for each in lengths if each < blocks), 0], dtype=np.int64)
+    start = np.array(
+        [*(blocks - length for length in lengths if length < blocks), 0], dtype=np.int64
+    )
     return start, np.full_like(start, blocks)

@@ -26,18 +26,18 @@ _LEVEL = 0.01  # where the detector promises none
 def settle_ends(series: Floats, points: ChangePoints, min_segment: int) -> ChangePoints:
     """Count the readings at each end that are at another level, but too few to call a change.
 
-    A change point is searched at a distance of ``min_segment`` from the ends at least. So a later
-    change is placed too early, or not found. Each of the last 3 to ``2 * min_segment`` readings
-    are compared with the rest of their segment by normal scores of their ranks (van der Waerden
-    1952), whose variance is inflated by the autocorrelation; all these tests together find a change
-    in a series without change with the chance ``points.level`` at most, by Bonferroni.
+    The search leaves ``min_segment`` readings before the first and after the last change point. So
+    it places a later change too early, or misses it. Here normal scores of ranks (van der Waerden
+    1952), with their variance inflated by the autocorrelation, compare the last 3 to
+    ``2 * min_segment`` readings with the rest of their segment, one test for each number. By
+    Bonferroni all tests together call a change in a series without change with a chance of at
+    most ``points.level``.
 
-    Readings that are farther from the rest of their segment than the rest spans are at another
-    level whatever their autocorrelation: ``min_segment`` or more of them are a change point. Two
-    are unsettled only if they are half as far from the rest as it spans: of n exchangeable readings
-    the last two are the two greatest with the chance 2/(n(n-1)). One
-    near an end is taken back if it is placed closer to the end than ``min_segment``. Where a gap
-    parts an end from all before it, it is the place.
+    Readings farther from the rest of their segment than the span of the rest are at another level,
+    whatever their autocorrelation. From ``min_segment`` on they begin with a change point. Two
+    readings need half that distance as well: the last two of n exchangeable readings are the two
+    greatest with the chance 2/(n(n-1)). A change point closer to an end than ``min_segment`` is
+    withdrawn. If a gap separates an end from all readings before it, the change is at the gap.
     """
     late, places = _settle_end(series, list(points.indices), points, min_segment)
     stop = series.size - late

@@ -63,8 +63,8 @@ def inflation_within(series: Floats, borders: Sequence[int]) -> float | None:
         for start in range(first, stop - _MIN_SEGMENT + 1, length)
     ]
     segments = [series[start : min(start + _WINDOW, stop)] for start, stop in long]
-    fast = [_by_differences(each[np.newaxis], each.size) for each in _spread(segments)]
-    slow = [_by_autoregression(each) for each in _spread(windows)]
+    fast = [_by_differences(segment[np.newaxis], segment.size) for segment in _spread(segments)]
+    slow = [_by_autoregression(window) for window in _spread(windows)]
     quick, thorough = float(np.median(fast)), float(np.median(slow))
     return thorough if thorough > _SLOW * quick else quick
 

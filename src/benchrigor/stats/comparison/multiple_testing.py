@@ -210,7 +210,7 @@ def rank(
     >>> rng = np.random.default_rng(1)
     >>> results = {name: rng.normal(mean, 0.1, 200)
     ...            for name, mean in {"heap": 1.0, "list": 1.5, "tree": 1.01}.items()}
-    >>> [(each.name, each.place) for each in rank(results)]
+    >>> [(ranked.name, ranked.place) for ranked in rank(results)]
     [('heap', 1), ('tree', 1), ('list', 3)]
     """
     problems: list[str] = []
@@ -226,7 +226,7 @@ def rank(
     }
     refuse(problems)
     refuse_zeros(*((name, each) for name, each in samples.items() if each is not None))
-    share = q is None and are_shares(*(each for each in samples.values() if each is not None))
+    share = q is None and are_shares(*(sample for sample in samples.values() if sample is not None))
     policy = Policy(q=q, confidence=float(confidence), trim=trim, share=share, detector=search)
     estimates: dict[str, Estimate] = {}
     values: dict[str, UncertainValue] = {}
@@ -317,7 +317,7 @@ def _summarise(comparisons: Mapping[str, Comparison]) -> tuple[Estimate | None, 
         n_effective=float(len(kept)),
         method="geometric mean of ratios",
     )
-    value, low, high = (math.exp(each) for each in (log.value, log.low, log.high))
+    value, low, high = (math.exp(bound) for bound in (log.value, log.low, log.high))
     summary = replace(
         log, value=value, low=low, high=high, standard_error=error * value, notices=notices
     )

@@ -49,12 +49,12 @@ class Basis:
 
 def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
     """Contrast samples that were taken independently."""
-    one, two = (estimate_sample(each, policy).estimate_or_raise() for each in (baseline, candidate))
+    one, two = (estimate_sample(side, policy).estimate_or_raise() for side in (baseline, candidate))
     units = {unit_of(baseline), unit_of(candidate)}
     # The reciprocal of a fitted slope, a speed, has an asymmetric interval, and so has a share.
     has_t = units <= {"invocation", "piece"}
     symmetric = (policy.q is None or has_t) and "round" not in units
-    symmetric &= not any(each.method.startswith(WILSON) for each in (one, two))
+    symmetric &= not any(side.method.startswith(WILSON) for side in (one, two))
     contrast = _contrast(one, two, symmetric=symmetric)
     single = [
         name
@@ -79,7 +79,7 @@ def paired_invocations(
     baseline: tuple[Floats, ...], candidate: tuple[Floats, ...], policy: Policy
 ) -> Basis:
     """Contrast invocations that were run in pairs; a pair counts if both have a value."""
-    estimations = [estimate_sample(each, policy) for each in (baseline, candidate)]
+    estimations = [estimate_sample(side, policy) for side in (baseline, candidate)]
     values = zip(*(estimation.values for estimation in estimations), strict=True)
     kept = np.array([pair for pair in values if None not in pair], dtype=np.float64).reshape(-1, 2)
     basis = _levels(kept[:, 0], kept[:, 1], policy.confidence, ())
@@ -88,7 +88,9 @@ def paired_invocations(
         for side, estimation in zip(kept.T, estimations, strict=True)
     )
     # Only constant differences matter, not constant values of either sample.
-    weak = [each for each in _merge(one.notices, two.notices) if each.code is not Code.CONSTANT]
+    weak = [
+        notice for notice in _merge(one.notices, two.notices) if notice.code is not Code.CONSTANT
+    ]
     constant = [notice for notice in basis.notices if notice.code is Code.CONSTANT]
     return replace(basis, baseline=one, candidate=two, notices=(*weak, *constant))
 
@@ -228,11 +230,11 @@ def _merge(baseline: tuple[Notice, ...], candidate: tuple[Notice, ...]) -> tuple
         [notice for notice in notices if notice.code is not Code.THIS_PROCESS_ONLY]
         for notices in (baseline, candidate)
     )
-    both = [each for each in one if each in two]
+    both = [notice for notice in one if notice in two]
     return (
         *both,
-        *_prefix("Baseline", (each for each in one if each not in both)),
-        *_prefix("Candidate", (each for each in two if each not in both)),
+        *_prefix("Baseline", (notice for notice in one if notice not in both)),
+        *_prefix("Candidate", (notice for notice in two if notice not in both)),
     )
 
 

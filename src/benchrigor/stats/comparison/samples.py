@@ -75,7 +75,7 @@ def are_shares(*samples: Sample) -> bool:
 def are_positive(*samples: Sample) -> bool:
     """Return whether no reading, and no value of an estimate, is below 0."""
     values = [sample.value for sample in samples if isinstance(sample, Estimate)]
-    return min([*values, *(float(each.min()) for each in _series_of(samples))]) >= 0.0
+    return min([*values, *(float(series.min()) for series in _series_of(samples))]) >= 0.0
 
 
 def refuse_zeros(*samples: tuple[str, Sample]) -> None:

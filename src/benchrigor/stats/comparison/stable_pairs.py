@@ -68,8 +68,8 @@ def _in_order(one: Floats, two: Floats) -> tuple[Floats, Floats]:
     A ratio has other phases than its reciprocal.
     """
     first, second = (
-        (each / middle if (middle := float(np.median(each))) else each).tolist()
-        for each in (one, two)
+        (side / middle if (middle := float(np.median(side))) else side).tolist()
+        for side in (one, two)
     )
     return (one, two) if first <= second else (two, one)
 

@@ -204,7 +204,7 @@ def compare_pairs(
     whole = StablePairs(start=0, stop=baseline.size, measured=slice(None))
     try:
         pairs = stable_pairs(baseline, candidate, policy) if policy.trim else whole
-        one, two = (each[pairs.measured] for each in (baseline, candidate))
+        one, two = (side[pairs.measured] for side in (baseline, candidate))
         basis = paired_readings(one, two, policy, pairs.transients)
     except NotEstimable as refusal:
         blocks = blocks_of_pairs(baseline, candidate, policy, refusal)

@@ -1,11 +1,13 @@
-"""What commands would take at the full pace of the machine, by bare starts in turn with them.
+"""The time of commands at the full pace of the machine, from bare starts in turn with them.
 
 The wall time of a command is its processor time, its measured delay, and a rest. At full pace the
-first is shorter by the pace of such starts, and there is no delay. The rest is what a process waits
-where nobody counts it: until the one that started it runs again, while another system has the
-processor. Of a bare start it is nothing else, nor of a command that never gave a processor up. Of
-others, that sleep or wait for data, their own is anywhere between all of it and what is beyond that
-of starts, in the mean or in the least: those that sleep wait less uncounted than those that run.
+processor time is shorter by the pace of the bare starts, and there is no delay.
+
+The rest includes uncounted waiting: until the parent runs again, and while another system has the
+processor. The rest of a bare start is uncounted waiting alone; so is the rest of a command that
+never gave a processor up. A command that sleeps or waits for data has a rest of its own. It lies
+between the whole rest, and the rest beyond that of the starts (their mean or minimum): a command
+that sleeps has less uncounted waiting than one that runs.
 """
 
 from __future__ import annotations
@@ -35,22 +37,22 @@ _END = 1  # times that a process gives a processor up which never waits: when it
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Invocations:
-    """What commands and starts of the reference took, in seconds.
+    """Times of commands and of bare starts of the reference, in seconds.
 
     Parameters
     ----------
     wall, cpu, waited
         Wall time, processor time and measured delay of each command, shape (n,).
     switches
-        How often each gave a processor up by itself; infinite if that is not known.
+        How often each command gave a processor up by itself; infinite if unknown.
     starts
-        Of the reference the same by kind: wall time, processor time, and what is left of the wall
-        time without processor time and delay, each of shape (k,).
+        Times of the bare starts by kind: wall time, processor time, and the rest of the wall time
+        without processor time and delay, each of shape (k,).
     after
-        How many commands had ended before each of these, shape (k,).
+        Number of commands that had ended before each bare start, shape (k,).
     together
-        How much longer the threads of each command waited than one of them at a time, shape (n,);
-        None if that is not known.
+        Summed waiting of the threads of each command beyond the waiting of one thread at a time,
+        shape (n,); None if unknown.
     """
 
     wall: Floats
@@ -65,8 +67,8 @@ class Invocations:
     def are_parallel(self) -> bool:
         """Whether several threads had work at once.
 
-        Then neither the processor time nor the delay of all is on the path that the wall time
-        takes, and subtraction tells nothing.
+        Then neither the processor time nor the delay of all threads lies on the path of the wall
+        time, and cannot be subtracted from it.
         """
         beyond = self.cpu + self.waited - self.wall
         together = 0.0 if self.together is None else float(self.together.sum())

@@ -47,7 +47,10 @@ def quiet_of_runs(medians: Mapping[str, Sequence[float]]) -> QuietPace | None:
     if not enough:
         return None
     paced = [each for kind, each in enough.items() if kind != COMMAND_REST]
-    sds = (float(np.std(np.log(each), ddof=1)) / math.sqrt(len(each)) for each in paced)
+    sds = (
+        float(np.std(np.log(references), ddof=1)) / math.sqrt(len(references))
+        for references in paced
+    )
     return QuietPace(
         seconds={kind: float(np.median(each)) for kind, each in enough.items()},
         sd=max(sds, default=0.0),
@@ -86,7 +89,7 @@ def common_quiet(paces: Iterable[QuietPace]) -> QuietPace:
 
     How far it is from the true one changes all of them alike.
     """
-    best = min(paces, key=lambda each: (-each.runs, reference_s(each.seconds)))
+    best = min(paces, key=lambda pace: (-pace.runs, reference_s(pace.seconds)))
     return replace(best, sd=0.0)
 
 

@@ -211,7 +211,7 @@ def _valleys(points: Points, start: int, stop: int, level: float) -> list[_Valle
         middle = own.starts + own.count / 2.0
         inner = (middle - start >= least) & (stop - middle >= least)
         found.append(_valley(own, ladder[: index + 1], inner, chance))
-    return sorted((split for split in found if split), key=lambda each: -each.margin)
+    return sorted((split for split in found if split), key=lambda valley: -valley.margin)
 
 
 def lay_blocks(points: Points, start: int, stop: int, count: int) -> Blocks:
@@ -234,8 +234,8 @@ def _valley(
 ) -> _Valley | None:
     """Return the clearest significant valley among the inner blocks of one size, or None."""
     compared = [contrast(own, other, chance) for other in larger]
-    left = np.array([each.left for each in compared])
-    right = np.array([each.right for each in compared])
+    left = np.array([split.left for split in compared])
+    right = np.array([split.right for split in compared])
     margins = np.where(inner, np.minimum(left.max(axis=0), right.max(axis=0)), -np.inf)
     best = int(margins.argmax())
     if margins[best] < 0.0:

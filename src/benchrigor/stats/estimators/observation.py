@@ -57,12 +57,12 @@ def _levels(series: Floats, phases: Sequence[StablePhase]) -> tuple[Mode, ...]:
     """Return the levels of the phases, like ones joined; of a single level, its modes."""
     cut = [phase for stable in phases for phase in stable.phases]
     levels = [Mode(value=part.median, share=part.n / series.size) for part in cut]
-    found = merge_near_modes(tuple(sorted(levels, key=lambda each: each.value)))
+    found = merge_near_modes(tuple(sorted(levels, key=lambda level: level.value)))
     if len(found) < 2 or sum(part.n for part in cut) != series.size:
         found = merge_near_modes(find_modes(series, _SEVERAL))
     joined = list(found)
     while len(joined) > _MOST:
-        gaps = np.diff([each.value for each in joined])
+        gaps = np.diff([level.value for level in joined])
         nearest = int(gaps.argmin())
         joined[nearest : nearest + 2] = [join_modes(joined[nearest], joined[nearest + 1])]
     return tuple(joined)

@@ -1,9 +1,9 @@
-"""What readings would have been at the full pace of the machine, by a reference in turn with them.
+"""The level of readings at the full pace of the machine, from a reference timed in turn with them.
 
-The pace of a shared machine changes within a millisecond, and nothing that the kernel counts shows
-it. The reference around a short segment of readings does: segments between two slow references and
-segments between two fast ones say how sensitive the readings are to the pace, whatever else makes
-them differ, and the mean of those between two references at full pace is the level there.
+The pace of a shared machine changes within a millisecond, and no counter of the kernel shows it.
+The reference before and after a short segment of readings does. Segments between two slow
+references, compared with segments between two fast ones, show how sensitive the readings are to the
+pace. The mean of the segments between two references at full pace is the level at full pace.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from benchrigor.stats.estimators.estimation import PIECE_MEANS
 from benchrigor.stats.series.interval import satterthwaite, student_t
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
-# By how many per cent a reading takes longer where the reference takes 1 % longer, before a run
-# tells: learned on 48 workloads on two kinds of processors, see docs/evidence/pace.py.
+# The prior: a reading takes 0.9 % longer if the reference takes 1 % longer. Learned from 48
+# workloads on two kinds of processors, see docs/evidence/pace.py.
 SENSITIVITY, SENSITIVITY_SD = 0.9, 0.25
-SD_OF_FASTEST = 0.2  # of the same, to what the fastest moments of runs are from full pace by
-BETWEEN = 0.035  # relative sd between runs that is left, of the same workloads
-BETWEEN_PROCESSES = 0.015  # the part of it that pieces of one process have in common
-# The same of work that the pace of the interpreter does not limit, such as copies in memory.
+SD_OF_FASTEST = 0.2  # sd of the sensitivity to the distance of a run's fastest moments
+BETWEEN = 0.035  # remaining relative sd between runs of those workloads
+BETWEEN_PROCESSES = 0.015  # the part of it that pieces of one process share
+# The same for work that the pace of the interpreter does not limit, such as copies in memory.
 BETWEEN_UNLIKE, UNLIKE = 0.08, 0.5
 AT_FULL_PACE = "at full pace"
 _CONTRAST = 0.03  # relative error of the contrast between segments at either pace
-_DEPENDENT = 10.0  # segments that tell as much as one independent one
+_DEPENDENT = 10.0  # neighbouring segments that are worth one independent segment
 _DIFFERENCE = 0.03  # sd of the sensitivity between versions of the same work
 _UNLIKELY = 3.0  # standard errors
 _FREEDOM = 30.0  # degrees of freedom of these
 
-# The fastest references of a run may be some way from full pace because the machine is, or because
-# of how they lie in the memory of this process: the level of the work follows them by that share.
-# How far that is, as a logarithm, beyond which it is the machine; all of it at twice as far.
+# The fastest references of a run may differ from full pace because the machine is slower, or due to
+# their place in the memory of this process. So the work follows them by the share _FOLLOWS. From
+# the distance _NEARLY on (a logarithm) more and more of it is the machine; all of it at twice that.
 _FASTEST, _FOLLOWS, _FOLLOWS_SD, _NEARLY = 0.05, 0.6, 0.2, 0.15
-_EXTREME = 0.1  # share of the segments that are taken as fast at least, and as slow
+_EXTREME = 0.1  # minimum share of segments that count as fast, and as slow
 _FAST, _SLOW = math.log(1.1), math.log(1.4)  # log of the reference over the fastest, or full pace
-_FEWEST_FAST = 10  # segments at full pace, or nearly, that tell the sensitivity
-_FEWEST_TELLING = 50  # and the level
-# Log of the pace between slow and fast segments, below which the jitter of the reference is a good
-# part of what makes them seem so, and the sensitivity comes out too small.
+_FEWEST_FAST = 10  # segments at or near full pace that show the sensitivity
+_FEWEST_TELLING = 50  # and that show the level
+# Below this log contrast between slow and fast segments the jitter of the reference makes up much
+# of the contrast, and the sensitivity comes out too small.
 _LEAST_CONTRAST = 0.1
-_INTERRUPTED = 2.0  # times the median: a reference that was interrupted tells no pace
-FEWEST = 3  # segments between references: those of a long reading are means of many
-_IN_BLOCK, _MOST_BLOCKS = 10, 16  # segments, which resemble their neighbours, and blocks of them
-_ENOUGH = 30  # from which on they tell the sensitivity, and are blocks of wall time
-_LEAST_BUSY = 1e-3  # share of work in readings, below which it tells no sensitivity
-_COLD = 0.05  # relative sd of what a preemption costs next to the waiting itself: cold caches
+_INTERRUPTED = 2.0  # times the median: such a reference was interrupted, and shows no pace
+FEWEST = 3  # segments between references; a long reading repeats the reference
+_IN_BLOCK, _MOST_BLOCKS = 10, 16  # neighbouring segments resemble each other: they form blocks
+_ENOUGH = 30  # segments that show the sensitivity, and that fill blocks of wall time
+_LEAST_BUSY = 1e-3  # with a smaller share of work readings show no sensitivity
+_COLD = 0.05  # relative sd of the cost of a preemption beyond the waiting: cold caches
 
 
 class Sensitivity(NamedTuple):
@@ -64,9 +64,9 @@ class Sensitivity(NamedTuple):
     Parameters
     ----------
     value, sd
-        To what makes moments of a run differ, and its standard deviation.
+        Sensitivity to differences between moments of a run, and its standard deviation.
     sd_of_fastest
-        Standard deviation of how sensitive it is to what the fastest moments are from full pace by.
+        Standard deviation of the sensitivity to the distance of the fastest moments from full pace.
     """
 
     value: float
@@ -76,21 +76,20 @@ class Sensitivity(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Segments:
-    """Segments of undisturbed readings between two references each, arrays of shape (k,).
+    """Segments of undisturbed readings, each between two references; arrays of shape (k,).
 
     Parameters
     ----------
     level
-        Mean reading of each without its waiting, more than 0.
+        Mean reading of the segment without its waiting, more than 0.
     busy
-        Share of that during which a processor worked, 0 to 1: the pace changes no other.
+        Share of the level during which a processor worked, 0 to 1. Only this part follows the pace.
     before, after
-        Seconds that the reference took before and after each.
+        Seconds that the reference took before and after the segment.
     duration_s, waited_s
-        Wall time of each, and how much of it was measured delay: 0 if disturbed readings are
-        left out.
+        Wall time of the segment, and its measured delay: 0 if disturbed readings are left out.
     piece
-        The piece of the run that each is in, counted from 0.
+        Index of the piece of the run, from 0.
     """
 
     level: Floats
@@ -122,26 +121,27 @@ def pace_of(
     sensitivity: Sensitivity | None = None,
     between: float | None = None,
 ) -> Pace | None:
-    """Return the pace of the machine during segments, and how sensitive they are to it.
+    """Return the pace of the machine during segments, and their sensitivity to it.
 
-    The sensitivity is the difference between the quartiles of the logarithm of slow and of fast
-    segments, over that of their pace, and its prior. Inside a segment the pace is not quite that
-    around it. Of a pace that flips at random between two states the mean inside, given both ends,
-    moves by the share 2 (1 - r) / (-log(r) (1 + r)) of what the mean of the ends moves, r the
-    correlation of the ends (the bridge of a telegraph process, averaged over the segment).
+    The sensitivity combines a prior with the contrast between slow and fast segments: the
+    difference of the quartiles of their log levels, over the difference of their log paces. The
+    pace inside a segment differs from the pace at its ends. If the pace flips at random between two
+    states, and the mean of the ends moves by d, the mean inside moves by
+    2 (1 - r) / (-log(r) (1 + r)) d, with r the correlation of the ends (the bridge of a telegraph
+    process, averaged over the segment).
 
-    The fastest moments of a run are some way from full pace for other reasons, the clock of the
-    machine above all. Over that way the level is moved by the sensitivity of most work. So it is
-    where the slowest moments are faster than another pace that ``full_s`` stands for.
+    The fastest moments of a run differ from full pace for other reasons, above all the clock
+    frequency of the machine. The level crosses that distance by the usual sensitivity of work. The
+    same holds if ``full_s`` is a slower pace than the slowest moments.
 
-    All of this is of the time during which a processor worked. What a reading slept, or waited for
-    data, is the same at any pace. It is added to the level at full pace as it was measured. For the
-    quantile ``q``, the share of it is that of segments near that quantile.
+    Only the time during which a processor worked follows the pace. Sleeping and waiting for data
+    take the same time at any pace, and are added to the level as measured. For the quantile ``q``
+    their share comes from the segments near that quantile.
 
-    Pieces are parts of one process, or with ``processes`` one each.
+    Pieces are parts of one process; with ``processes`` each piece is a process.
 
-    A ``sensitivity`` that is known from elsewhere is taken as it is; it is that of whole readings.
-    ``between`` is the relative standard deviation between runs in place of the usual one.
+    A known ``sensitivity`` refers to whole readings, and is used unchanged. ``between`` replaces
+    the usual relative standard deviation between runs.
 
     None with fewer than 3 segments whose references were not interrupted.
     """
@@ -187,7 +187,7 @@ def pace_of(
 
 
 def _leave_whole(segments: Segments) -> Segments:
-    """Return the segments both of whose references tell a pace."""
+    """Return the segments without an interrupted reference."""
     ends = np.stack([segments.before, segments.after])
     if not ends.size:
         return segments
@@ -215,13 +215,13 @@ def _share(busy: Floats, level: Floats, q: float | None) -> float:
 
 
 def _log(busy: Floats) -> Floats:
-    """Return the logarithm of times of work, of which a segment may have none."""
+    """Return the logarithm of working times; a segment without work gets a small one."""
     floor = _LEAST_BUSY * float(busy.mean())
     return np.log(np.maximum(busy, floor)) if floor > 0.0 else np.zeros(busy.size)
 
 
 def of_busy(sensitivity: Sensitivity | None, share: float) -> Sensitivity | None:
-    """Return the sensitivity of work which is so large a share of readings with this one."""
+    """Return the sensitivity of the work alone, if work is that share of the readings."""
     if sensitivity is None or share < _LEAST_BUSY:
         return None
     return Sensitivity(sensitivity.value / share, sensitivity.sd / share, sensitivity.sd_of_fastest)
@@ -235,7 +235,7 @@ def _between(is_unlike: bool, is_one_process: bool) -> float:
 
 
 def _of_machine(nearest: float) -> tuple[float, float]:
-    """Return how far the machine was from full pace, as the nearest references were, and its sd."""
+    """Return the machine's distance from full pace, given the nearest references; also its sd."""
     far = abs(nearest)
     either = min(far, _NEARLY) * min(max(2.0 - far / _NEARLY, 0.0), 1.0)
     return math.copysign(far - (1.0 - _FOLLOWS) * either, nearest), _FOLLOWS_SD * either
@@ -253,12 +253,12 @@ class _Level:
 
 
 def _level(level: Floats, log_ends: Floats, slope: float, sd: float) -> _Level:
-    """Return the mean of segments at the fastest pace of the run: of those nearly there, or of all.
+    """Return the mean of segments at the fastest pace of the run, from near segments or from all.
 
-    Both are moved by the sensitivity over what is left of the distance. Given both its ends, the
-    mean pace inside a segment lies between theirs and that of all segments, see `pace_of`. What
-    has the smaller error counts: of long segments the ends tell nothing of the inside, and all
-    are as good as those between two fast references.
+    Both means cross their remaining distance by the sensitivity. The mean pace inside a segment
+    lies between the pace at its ends and the pace of all segments, see `pace_of`. The mean with the
+    smaller error counts: the ends of a long segment say nothing about its inside, so that all
+    segments are as good as those between two fast references.
     """
     around = log_ends.mean(axis=0)
     mean, share = float(around.mean()), _share_inside(log_ends)
@@ -278,17 +278,17 @@ def _of_group(moved_level: Floats, distance: float, at_full: int = 0) -> _Level:
     """Return the mean of a group of segments that were moved to full pace, in order of time."""
     value, size = float(moved_level.mean()), moved_level.size
     count = size if size < _ENOUGH else min(_MOST_BLOCKS, size // _IN_BLOCK)
-    means = np.array([each.mean() for each in np.array_split(moved_level, count)])
+    means = np.array([block.mean() for block in np.array_split(moved_level, count)])
     can_tell = value > 0.0 and count > 1
     error = float(means.std(ddof=1)) / math.sqrt(count) / value if can_tell else 0.0
     return _Level(value=value, distance=distance, error=error, blocks=count, at_full=at_full)
 
 
 def common_sensitivity(one: Pace, two: Pace, others: Sequence[Pace] = ()) -> Sensitivity | None:
-    """Return one sensitivity for two runs of like work; None if theirs differ beyond their errors.
+    """Return one sensitivity for two runs of similar work; None if theirs differ significantly.
 
-    ``others`` are further runs of that work. An error of what all have in common counts by the
-    difference of the distances of the two alone.
+    ``others`` are further runs of that work. The error of a shared sensitivity counts only by the
+    difference between the distances of the two runs.
     """
     variance = one.sensitivity_sd**2 + two.sensitivity_sd**2 + 2.0 * _DIFFERENCE**2
     if abs(one.sensitivity - two.sensitivity) > _UNLIKELY * math.sqrt(variance):
@@ -297,12 +297,12 @@ def common_sensitivity(one: Pace, two: Pace, others: Sequence[Pace] = ()) -> Sen
     weights = np.array([fit.sensitivity_sd**-2 for fit in known])
     mean = float(np.average([fit.sensitivity for fit in known], weights=weights))
     sd = float(weights.sum()) ** -0.5 * _own_error(one.away, two.away)
-    fastest = (_of_machine(each.fastest_reference or 0.0)[0] for each in (one, two))
+    fastest = (_of_machine(pace.fastest_reference or 0.0)[0] for pace in (one, two))
     return Sensitivity(mean, math.hypot(_DIFFERENCE, sd), SD_OF_FASTEST * _own_error(*fastest))
 
 
 def _own_error(one: float, two: float) -> float:
-    """Return what is left of an error that goes with either distance, in their difference."""
+    """Return the share of a common error that remains in the difference of two distances."""
     return abs(one - two) / max(math.hypot(one, two), 1e-9)
 
 
@@ -313,7 +313,7 @@ def _by_piece(
     pieces: int,
     to_full: float,
 ) -> Iterator[float | None]:
-    """Return the level of each piece at full pace, by ``to_full`` from the fastest moments."""
+    """Return the level of each piece at full pace: ``to_full`` times its level at the fastest."""
     for piece in range(pieces):
         mine = segments.piece == piece
         if not mine.any():
@@ -326,7 +326,7 @@ def _by_piece(
 
 
 def _sensitivity(log_level: Floats, log_ends: Floats) -> Sensitivity:
-    """Return the sensitivity of segments to what makes them differ."""
+    """Return the sensitivity of segments to differences of their pace."""
     if log_level.size < _ENOUGH:
         return Sensitivity(SENSITIVITY, SENSITIVITY_SD)
     worse, better = log_ends.max(axis=0), log_ends.min(axis=0)
@@ -414,7 +414,7 @@ def pieces_at_full_pace(estimate: Estimate, pace: Pace) -> Estimate | None:
     What the reference leaves unexplained is in the differences between the levels, whose mean has
     Student's t. None with fewer than two.
     """
-    at_full = np.array([each for each in pace.by_piece if each is not None])
+    at_full = np.array([level for level in pace.by_piece if level is not None])
     count = at_full.size
     if count < 2:
         return None

@@ -99,7 +99,7 @@ def reciprocal(estimate: Estimate) -> Estimate:
 
 def are_equal(*series: Floats) -> bool:
     """Return whether all readings are equal: regardless of their mean, it is their value."""
-    return all(float(each.min()) == float(each.max()) == float(series[0][0]) for each in series)
+    return all(float(rates.min()) == float(rates.max()) == float(series[0][0]) for rates in series)
 
 
 def averaged_as(mean: str, estimate: Estimate) -> Estimate:

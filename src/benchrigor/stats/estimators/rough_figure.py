@@ -23,7 +23,7 @@ def rough_figure(
     """
 
     def level(start: int, stop: int) -> float:
-        sides = [each[start:stop] for each in (values, baseline) if each is not None]
+        sides = [readings[start:stop] for readings in (values, baseline) if readings is not None]
         own, *other = (side.mean() if q is None else np.quantile(side, q) for side in sides)
         return float(own / other[0]) if other else float(own)
 

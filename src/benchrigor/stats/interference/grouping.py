@@ -77,7 +77,7 @@ class Groups(NamedTuple):
         ranges = {}
         for name, values in profile.computation.items():
             ordered = values[self.order]
-            low, high = (each.reduceat(ordered, self.starts) for each in (np.minimum, np.maximum))
+            low, high = (least.reduceat(ordered, self.starts) for least in (np.minimum, np.maximum))
             ranges[name] = list(zip(low.tolist(), high.tolist(), strict=True))
         return [
             {

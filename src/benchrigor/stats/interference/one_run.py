@@ -91,7 +91,9 @@ def estimate_interference(
             duration_s=duration_s, computation=features, nominal=nominal or {}, delays=delays
         )
     except InvalidInput as error:
-        as_arguments = (re.sub(r"^computation\b", "features", each) for each in error.problems)
+        as_arguments = (
+            re.sub(r"^computation\b", "features", problem) for problem in error.problems
+        )
         raise InvalidInput(
             argument.replace("delays['delay_s']", "delay_s") for argument in as_arguments
         ) from None
@@ -207,7 +209,7 @@ def differing_columns(
     """Say which columns one profile has and the other has not."""
     problems = []
     for kind in kinds:
-        here, there = (sorted(getattr(each, kind)) for each in (profile, theirs))
+        here, there = (sorted(getattr(run, kind)) for run in (profile, theirs))
         if here != there:
             advice = "record the same in all, or leave out what some lack"
             problems.append(f"{name} has {kind} {here}, {other} {there}: {advice}")

@@ -1,8 +1,8 @@
-"""What is measured of readings from a machine that changed its pace meanwhile.
+"""Phases of a series from a machine that changed its pace during the measurement.
 
-Such a machine has several levels, each for a while, none of which holds most of the readings. Their
-mean is that of the time that was watched, and its interval comes from blocks of it. What climbs or
-falls to the end has no mean that would last.
+Such a series has several levels, and no level holds most of the readings. Their mean describes the
+time of the measurement, and blocks of that time give its interval. A series that rises or falls
+until its end has no lasting mean.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from benchrigor.stats.phases.trend import Trend, ends_of, find_far_ends, find_tr
 from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
-_WARM_UP = 0.3  # of the readings at most that one step down at the start may cut
-_BRIEF = 0.05  # and any step
-_COOL_DOWN = 0.1  # of the readings and of the time, and any step at the end
-_SLIGHT = 0.95  # paces that are nearer to each other are only good to know
-_FAR = 2.0  # a start so many times as slow as all that follows is not a matter of pace
-_FARTHEST = 16.0  # levels further apart are of the work, not of the machine
+_WARM_UP = 0.3  # maximum share of the readings that one step down at the start may cut
+_BRIEF = 0.05  # and that any step at the start may cut
+_COOL_DOWN = 0.1  # share of the readings, and of the time, that any step at the end may cut
+_SLIGHT = 0.95  # paces closer to each other than this ratio make a note, not a warning
+_FAR = 2.0  # a start slower than all later levels by this factor is not a matter of pace
+_FARTHEST = 16.0  # levels further apart come from the work, not from the machine
 _CLIMB = 0.05  # from the start to the end at least: an interval holds what moves less
 _CLIMB_OF_FEW = 0.1  # of fewer than 30 readings
 _MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
@@ -74,7 +74,7 @@ def phase_at_any_pace(
     if phase.reason is PhaseReason.FEW_EFFECTIVE:
         return _take_all(phase)
     paced = _take_all_but_cool_down(phase, rates=rates)
-    levels = [each.median for each in paced.phases if each.label is PhaseLabel.OTHER]
+    levels = [part.median for part in paced.phases if part.label is PhaseLabel.OTHER]
     if not max(levels) > _FARTHEST * min(levels) > 0.0:
         return paced
     if phase.start is None:
@@ -105,9 +105,9 @@ def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
     after = [segment for segment in apart if segment.start > stable.start]
     if not _is_tail(after, phase.phases, rates=rates):
         return False
-    for each in (part for part in apart if part.start < stable.start):
-        slower = _times_slower(each.median, stable.median, rates=rates)
-        share = each.n / n
+    for part in (early for early in apart if early.start < stable.start):
+        slower = _times_slower(part.median, stable.median, rates=rates)
+        share = part.n / n
         if not (slower > _FAR or share <= _BRIEF or (slower > 1.0 and share <= _WARM_UP)):
             return False
     return True
@@ -115,7 +115,7 @@ def is_one_pace(phase: StablePhase, *, rates: bool = False) -> bool:
 
 def _is_tail(some: Sequence[Phase], phases: Sequence[Phase], *, rates: bool) -> bool:
     """Whether some phases are at most a tenth of all, of their readings and of their time."""
-    took, whole = (sum(_time(each, rates=rates) for each in part) for part in (some, phases))
+    took, whole = (sum(_time(part, rates=rates) for part in group) for group in (some, phases))
     readings = sum(segment.n for segment in some)
     return took <= _COOL_DOWN * whole and readings <= _COOL_DOWN * phases[-1].stop
 
@@ -180,10 +180,10 @@ def _take_all_but_cool_down(phase: StablePhase, *, rates: bool) -> StablePhase:
         stop=stop,
         reason=PhaseReason.CHANGING_PACE,
         phases=tuple(
-            replace(each, label=label) for each, label in zip(phase.phases, labels, strict=True)
+            replace(part, label=label) for part, label in zip(phase.phases, labels, strict=True)
         ),
         notices=(
-            _warn_of_change([each.median for each in phase.phases[:last]], stop),
+            _warn_of_change([part.median for part in phase.phases[:last]], stop),
             *_of_ends(phase),
         ),
     )

@@ -114,7 +114,9 @@ def _cut_by_spread(series: list[Floats], typical: float, confidence: float) -> C
             start=cut.start,
             end=cut.end,
         )
-    levels = np.array([median_of(each[half * batch : each.size - cut.end]) for each in series])
+    levels = np.array(
+        [median_of(readings[half * batch : readings.size - cut.end]) for readings in series]
+    )
     error = float(levels.std(ddof=1)) / math.sqrt(count)
     tolerance = student_t(count - 1.0, confidence) * error / 4.0
     return _still_moving(forward[:, half : points - end], half * batch, tolerance) or cut
@@ -230,7 +232,7 @@ def _cut_by_change_points(series: list[Floats], confidence: float) -> CommonCut 
     last = first
     if any(values.size > size for values in series):
         last = _stable_average([values[values.size - size :] for values in series], confidence)
-    refused = next((each for each in (first, last) if each.start is None), None)
+    refused = next((phase for phase in (first, last) if phase.start is None), None)
     if refused is not None:
         return refused.notices[0]
     return CommonCut(

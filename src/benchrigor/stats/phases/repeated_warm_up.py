@@ -70,14 +70,14 @@ def find_repeated_warm_ups(values: npt.ArrayLike) -> RepeatedWarmUps | None:
 
     Notes
     -----
-    Such a series rises at once and falls gradually, the same again and again, from its first
-    reading on. The highest rises (the mean of 1 to 32 readings less that of those before) lie at
-    regular distances: a test that holds for noise of any kind, since where its peaks lie is chance.
-    What is periodic otherwise differs in shape or does not begin with a start: each round must
-    start high, for longer than two readings, rise at its start alone, and have fallen by its
-    middle. A cycle of steps that by chance begins with the series looks the same. At least five
-    rounds of 40 readings, whose lengths differ by an eighth at most, of the first 16,384 readings,
-    or of as many batch means of all.
+    Such a series repeats one pattern from its first reading on: a sudden rise, then a gradual fall.
+    Its highest rises (the mean of 1 to 32 readings, less the mean of the same number before) lie at
+    regular distances. In noise of any kind the distances are random, so that the test holds. Other
+    periodic series differ in shape, or do not begin with a start: a round must start high for more
+    than two readings, rise only at its start, and fall before its middle. A cycle of steps that
+    happens to begin with the series looks the same. At least five rounds of 40 readings are needed,
+    with lengths that differ by at most an eighth. The test reads the first 16,384 readings, or that
+    number of batch means of the whole series.
 
     Examples
     --------

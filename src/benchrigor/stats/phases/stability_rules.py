@@ -71,7 +71,7 @@ class LongestPhase:
         both = max(self.effective, self.slow_effective), min(_WANTED, self.size / 4)
         one = self.effective, min(5.0, self.size / 20)
         slow = self.slow_effective, min_effective(self.size)
-        return next((each for each in (one, both, slow) if each[0] < each[1]), None)
+        return next((pair for pair in (one, both, slow) if pair[0] < pair[1]), None)
 
     @property
     def like_random_walk(self) -> bool:
@@ -101,14 +101,15 @@ def min_effective(size: int) -> float:
 def find_reason(phase: LongestPhase) -> PhaseReason:
     """Return why the phase is stable, or why it is not.
 
-    * Trend, still moving: the medians of all phases, or those from the middle reading on, are
-      concordant with time (Mann 1945, Kendall 1938); a trend also the segments joined into a phase
-      that so became dominant, or all of them where the phase looks like a random walk. Behind a
-      dominant phase a quarter of the readings must move: less is a cool-down.
+    * Trend, still moving: the medians of all phases, or of those after the middle reading, are
+      concordant with time (Mann 1945, Kendall 1938). A trend is also found among the segments that
+      were joined into a dominant phase, or among all segments if the phase looks like a random
+      walk. After a dominant phase more than a quarter of the readings must move; fewer are a
+      cool-down.
     * Random walk: for AR(1) the effective sample size by the slowest noise is about n (1 - phi)/2;
       Dickey & Fuller (1979) reject a unit root at 5 % if n (1 - phi) exceeds 13.7 (n = 100).
-    * Too few effective readings: see `LongestPhase.shortage`; also if only one estimate is that
-      of a random walk, and where nothing dominates and noise is too slow to tell changes from it.
+    * Too few effective readings: see `LongestPhase.shortage`. Also if only one of the two estimates
+      looks like a random walk, or if no phase dominates and slow noise hides changes.
     * Not stable inside: a second search finds material changes, or the phase drifts or bends.
     """
     if not phase.dominant:

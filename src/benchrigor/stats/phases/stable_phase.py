@@ -92,7 +92,7 @@ def find_stable_phase(
     Examples
     --------
     >>> phase = find_stable_phase([9.0] * 20 + [5.0] * 80)
-    >>> phase.start, phase.stop, [str(each.label) for each in phase.phases]
+    >>> phase.start, phase.stop, [str(part.label) for part in phase.phases]
     (20, 100, ['warm-up', 'stable'])
     """
     series = as_series(values)
@@ -218,7 +218,7 @@ def admit_few_effective(phase: StablePhase) -> StablePhase:
     An interval that allows for the autocorrelation covers all the same (0.93 to 0.96 for AR(1) 0.9
     and 0.97, n = 200 to 1000). What may be a random walk, which has no level, stays refused.
     """
-    index = max(range(len(phase.phases)), key=lambda each: phase.phases[each].n)
+    index = max(range(len(phase.phases)), key=lambda place: phase.phases[place].n)
     longest = phase.phases[index]
     if phase.reason is not PhaseReason.FEW_EFFECTIVE or 2 * longest.n <= phase.change_points.n:
         return phase
@@ -237,7 +237,7 @@ def admit_few_effective(phase: StablePhase) -> StablePhase:
         start=longest.start,
         stop=longest.stop,
         phases=tuple(
-            replace(each, label=label) for each, label in zip(phase.phases, labels, strict=True)
+            replace(part, label=label) for part, label in zip(phase.phases, labels, strict=True)
         ),
         notices=(replace(notice, code=Code.FEW_EFFECTIVE, severity=Severity.WARNING), *others),
     )
@@ -289,9 +289,9 @@ def _join_similar(
         share = (kept[at + 1] - kept[at]) / (kept[at + 2] - kept[at])
         medians[at : at + 2] = [share * medians[at] + (1.0 - share) * medians[at + 1]]
         del kept[at + 1], gaps[at]
-        for each in (at - 1, at):
-            if 0 <= each < len(gaps):
-                gaps[each] = _relative_gap(medians[each], medians[each + 1])
+        for gap in (at - 1, at):
+            if 0 <= gap < len(gaps):
+                gaps[gap] = _relative_gap(medians[gap], medians[gap + 1])
     if len(kept) < len(borders):
         medians = _medians(series, kept)
     return kept, medians
@@ -347,7 +347,7 @@ def _searched_again(
         _, thirds = _join_similar(whole, borders, _medians(whole, borders), materiality)
     return replace(
         phase,
-        changes=tuple(inner.start + step * each for each in material[1:-1]),
+        changes=tuple(inner.start + step * place for place in material[1:-1]),
         thirds=tuple(thirds) if len(thirds) > 1 else (),
     )
 

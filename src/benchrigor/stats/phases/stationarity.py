@@ -68,15 +68,15 @@ def movement_p_value(series: Floats) -> float:
 
 
 def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int, ...], float]:
-    """Return which of these steps slow noise does not explain, and the variance inflation.
+    """Return the steps that slow noise does not explain, and the variance inflation.
 
-    ``places`` are the first index of each level but the first. Each step is tested against the
-    long-run variance around all levels, by Student t of the difference of neighbouring levels of
-    ranks. The least significant is dropped unless its p-value is below 0.0002, and what is left is
-    tested again. Of more than twelve the least significant are dropped at once: what changes that
-    often is a process, and its levels are its noise. All steps are left for fewer than 30 readings,
-    and where steps lie closer together than batches. A step between levels that are farther apart
-    than either spans stays, next to at most eleven others: its size is not a matter of ranks.
+    ``places`` are the first indices of all levels after the first. Student's t compares the mean
+    ranks of neighbouring levels, by the long-run variance around all levels. Unless its p-value is
+    below 0.0002, the least significant step is dropped, and the others are tested again. Beyond
+    twelve steps the least significant ones are dropped in any case: a series that changes so often
+    is a process whose levels are noise. All steps stay if there are fewer than 30 readings, or if
+    steps are closer together than batches. A step between levels farther apart than the span of
+    either stays next to at most eleven others, since ranks do not show its size.
     """
     ranks = _ranks(series)
     m, left, inflation = ranks.size, tuple(places), 1.0
@@ -87,7 +87,7 @@ def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int
         if m < MIN_FOR_AUTOCORRELATION or counts.min() == 0 or counts.size >= m:
             break
         p_values, inflation = _step_p_values(ranks, borders[:-1], counts)
-        p_values[[each in clear for each in left]] = 0.0
+        p_values[[place in clear for place in left]] = 0.0
         weakest = int(np.argmax(p_values))
         if p_values[weakest] < _LEVEL and len(left) <= _MAX_STEPS:
             break
@@ -96,7 +96,7 @@ def steps_beyond_noise(series: Floats, places: Sequence[int]) -> tuple[tuple[int
 
 
 def _clear_steps(series: Floats, places: tuple[int, ...]) -> set[int]:
-    """Return the steps between levels that are farther apart than either spans, tails aside."""
+    """Return the steps between levels farther apart than the span of either, without tails."""
     borders = (0, *places, series.size)
     spans = [np.quantile(series[start:stop], _BULK) for start, stop in pairwise(borders)]
     return {

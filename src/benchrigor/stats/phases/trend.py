@@ -68,7 +68,9 @@ def find_trend(series: Floats, steps: Sequence[int]) -> Trend | None:
     between = np.eye(len(places) + 1)[levels]
     ramp = np.column_stack([between, time])
     smooth = np.vander(time, _DEGREE + 1)
-    by_levels, by_ramp, by_smooth = (_residuals(each, points) for each in (between, ramp, smooth))
+    by_levels, by_ramp, by_smooth = (
+        _residuals(levels, points) for levels in (between, ramp, smooth)
+    )
     price = math.log(m)
     # A step costs its place and its height; of very many steps none may be worth it.
     gains = {
@@ -178,8 +180,8 @@ def _residuals(basis: Floats, points: Floats) -> Floats:
 def _gain(simple: Floats, other: Floats) -> float:
     """Return how much better the other residuals are, in units of the smaller long-run variance."""
     noise = min(
-        max(long_run_variance(each).largest, float(each @ each) / each.size)
-        for each in (simple, other)
+        max(long_run_variance(residuals).largest, float(residuals @ residuals) / residuals.size)
+        for residuals in (simple, other)
     )
     difference = float(simple @ simple) - float(other @ other)
     if noise <= 0.0:

@@ -187,20 +187,20 @@ def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
 
 def _at_one_pace(one: Analysis, other: Analysis) -> tuple[Estimate, Estimate]:
     """Return what two runs show: their headlines at one quiet pace, if both have one."""
-    quiet = [each.pace.quiet for each in (one, other) if each.pace and each.pace.quiet]
+    quiet = [run.pace.quiet for run in (one, other) if run.pace and run.pace.quiet]
     figures = [
-        at_quiet(each.headline, each.pace, common_quiet(quiet))
-        for each in (one, other)
-        if len(quiet) == 2 and each.pace is not None and each.headline is not None
+        at_quiet(run.headline, run.pace, common_quiet(quiet))
+        for run in (one, other)
+        if len(quiet) == 2 and run.pace is not None and run.headline is not None
     ]
-    measured = tuple(each.estimate for each in (one, other) if each.estimate is not None)
+    measured = tuple(run.estimate for run in (one, other) if run.estimate is not None)
     earlier, later = figures if len(figures) == 2 else measured
     return earlier, later
 
 
 def _distance(earlier: Estimate, later: Estimate) -> float:
     """Return the difference in half-widths of its interval, towards 0; up to 1 if it held."""
-    baseline, candidate = (uncertain_value(each, symmetric=False) for each in (earlier, later))
+    baseline, candidate = (uncertain_value(run, symmetric=False) for run in (earlier, later))
     contrast = Contrast(baseline=baseline, candidate=candidate)
     size = (earlier.n, earlier.n_effective)
     difference = difference_of(contrast, earlier.confidence, size, "held-out")
@@ -233,7 +233,7 @@ def _tallies(names: Sequence[str], distances: list[float]) -> tuple[Tally, ...]:
     for name, distance in zip(names, distances, strict=False):  # there may be no names
         by_name[name].append(distance <= 1.0)
     tallies = [Tally(name=name, held=sum(held), pairs=len(held)) for name, held in by_name.items()]
-    return tuple(sorted(tallies, key=lambda each: (each.share, -each.pairs)))
+    return tuple(sorted(tallies, key=lambda tally: (tally.share, -tally.pairs)))
 
 
 def _check(pairs: Sequence[tuple[Estimate, Estimate]], names: Sequence[str]) -> float:

@@ -235,7 +235,7 @@ def hardly_any_of(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     if len(same) < 2:
         return (*others, *same)
     left, taken, lost = (
-        np.array([float(each.evidence[name]) for each in same])  # type: ignore[arg-type]
+        np.array([float(notice.evidence[name]) for notice in same])  # type: ignore[arg-type]
         for name in ("undisturbed", "taken", "lost")
     )
     whole = float(np.average(lost, weights=taken))
@@ -251,8 +251,8 @@ def together(chosen: Sequence[Disturbed | None], series: Sequence[Groups]) -> Di
         join_groups(series),
     )
     whole = [
-        each or Disturbed(n=n, left_out=0, lost=0.0, starts=np.array([0]), stops=np.array([n]))
-        for each, n in zip(chosen, np.diff(before), strict=True)
+        some or Disturbed(n=n, left_out=0, lost=0.0, starts=np.array([0]), stops=np.array([n]))
+        for some, n in zip(chosen, np.diff(before), strict=True)
     ]
     return Disturbed(
         n=int(before[-1]),

@@ -37,8 +37,8 @@ def jackknife_errors(
     errors = []
     for row in np.asarray(combinations, dtype=np.float64):
         grouped, plain = (
-            (len(each) - 1.0) / len(each) * float(np.sum((each @ row) ** 2))
-            for each in (moves, single)
+            (len(moved) - 1.0) / len(moved) * float(np.sum((moved @ row) ** 2))
+            for moved in (moves, single)
         )
         errors.append(
             CoefficientError(

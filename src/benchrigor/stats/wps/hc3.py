@@ -218,7 +218,8 @@ def _modelled_covariances(fit: Regression) -> list[Floats]:
     likelihoods = noise_likelihoods(fit)
     least = max(likelihoods.values()) - _LIKELIHOOD_MARGIN
     covariances = []
-    for power in (each for each, likelihood in likelihoods.items() if likelihood >= least):
+    likely = (power for power, likelihood in likelihoods.items() if likelihood >= least)
+    for power in likely:
         sizes = fit.levels**power * fit.roots
         series = fit.residuals / sizes / np.sqrt(1.0 - fit.leverages)
         coefficients, _, lagged = autoregression(series, highest=_MAX_ORDER)

@@ -110,7 +110,7 @@ def _exponent(work: Floats, durations: Floats) -> float | None:
         return float(rest @ rest)
 
     exponents = np.geomspace(*_EXPONENTS, _STEPS)
-    best = int(np.argmin([unexplained(each) for each in exponents]))
+    best = int(np.argmin([unexplained(exponent) for exponent in exponents]))
     if best in (0, _STEPS - 1):
         return None
     around = (exponents[best - 1], exponents[best + 1])

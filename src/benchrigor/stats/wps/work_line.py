@@ -134,7 +134,7 @@ def fit_wps(
     else:
         errors = coefficient_errors(line, combinations)
     n, rate = rounds.work.size, rounds.unit / rounds.seconds
-    name = "-".join([WPS, *(each for each in (estimator, method) if each not in _PLAIN)])
+    name = "-".join([WPS, *(word for word in (estimator, method) if word not in _PLAIN)])
     slope, overhead = (error.estimate(confidence, n, name) for error in errors)
     speed = reciprocal_of(slope)
     prediction_error = float(np.sqrt(np.mean(line.left_out**2)) / fitted.durations.mean())
@@ -251,7 +251,7 @@ def _faster_without(
     outliers: tuple[int, ...], rounds: _Rounds, slope: float, estimator: str
 ) -> float | None:
     """Return the share by which the speed rises without some rounds; None without a speed."""
-    work, durations = (np.delete(each, outliers) for each in (rounds.work, rounds.durations))
+    work, durations = (np.delete(column, outliers) for column in (rounds.work, rounds.durations))
     if not outliers or not is_determined(_design(work)[0]):
         return 0.0
     rest, _ = _line(replace(rounds, work=work, durations=durations), estimator)
