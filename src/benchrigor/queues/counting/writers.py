@@ -25,8 +25,8 @@ class Writer:
     A forked process claims another one. If none is left the program goes on uncounted.
     """
 
-    cell: Cell | None  # what is counted in; None before the first event
-    failure: str | None  # why nothing is counted; None if something is, or will be
+    cell: Cell | None  # the cell that counts; None before the first event
+    failure: str | None  # why it cannot count; None if it can
     _thread: int | None
     # Called in a forked process, in which the cell is another process's.
     on_forget: Callable[[], None] | None = None
@@ -55,7 +55,7 @@ class Writer:
             cell.count_bytes(self._bytes_of(item))
 
     def count_bytes(self, size: int) -> None:
-        """Count an item of that many bytes; nothing if there are none."""
+        """Count an item of ``size`` bytes, unless that is 0."""
         if size:
             (self.cell or self.claim()).count_bytes(size)
 
@@ -107,7 +107,7 @@ class Writer:
         return type(self), (self._page, self._name, self.now_ns, self.item_bytes)
 
     def _bytes_of(self, item: Any) -> float:
-        """Return the size of an item; of one whose size is not known 0, and `failure` says so."""
+        """Return the size of an item; if it is unknown 0, and `failure` says so."""
         size: Any = self.item_bytes
         try:
             size = size(item) if callable(size) else size
