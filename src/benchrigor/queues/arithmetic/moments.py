@@ -18,7 +18,7 @@ from benchrigor.queues.data.service import ServiceMoments, ServiceProcess
 
 # Variance of a count since the borders of its batch fall uniformly between two items.
 BORDERS = 1.0 / 6.0
-RIPE = 64.0  # items from which on the count of a batch reveals the variance of service times
+RIPE = 64.0  # items of a batch whose count reveals the variance, and the tail, of service times
 
 FEWEST_COUNTS = 30  # observations that moments need
 _DETERMINISTIC = 0.1  # squared coefficient of variation below which service is deterministic
@@ -131,7 +131,7 @@ def service_moments(batches: Floats) -> ServiceMoments | None:
     a = 1/m, b = s^2/m^3, c = 3 s^4/m^5 - k/m^4, for service times of mean m, variance s^2 and third
     central moment k (Cox 1962, Renewal Theory, chapter 4). When a period ends depends on the
     services in it, since the queue may run empty. So b and c come from Wald's identity
-    E exp(x N - K(x) t) = 1, to third order; it holds for any end of a period. With the residual
+    E exp(x N - K(x) t) = 1 to third order; it holds for any end of a period. With the residual
     e = N - a t, b = E e^2 / E t and c = (E e^3 - 3 b E e t) / E t.
 
     >>> rng = np.random.default_rng(1)

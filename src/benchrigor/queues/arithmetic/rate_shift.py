@@ -37,8 +37,8 @@ def find_shift(batches: Floats) -> int | None:
     Service times that are correlated over hundreds of items wander further than steps show. So the
     plain means of both sides must differ by the method of batch means as well (Conway 1963). Blocks
     are as long as the shorter side, but at least a dozen fit into the series; they scatter about
-    the mean of their own side. The limit is Student's at the level of five standard errors. No test can
-    distinguish shifts from noise slower than the whole series. A rate that rises, or falls, from
+    the mean of their own side. The limit is Student's at the level of five standard errors. No test
+    separates shifts from noise slower than the whole series. A rate that rises, or falls, from
     block to block all along is not noise: the cut is where its two sides differ most.
     """
     n = batches.shape[1]

@@ -52,7 +52,7 @@ class Cells:
         return tuple([page.copy() for page in self._pages])
 
     def words(self, copies: Sequence[Copies]) -> Words:
-        """Return the words of all cells, shape (copies, cells, 8); all copies have equally many cells.
+        """Return the words of all cells, shape (copies, cells, 8); all copies have the same cells.
 
         Cells that were found since are left out.
         """

@@ -1,9 +1,9 @@
 """Taps the queues of `multiprocessing`.
 
 The stand-ins take the same steps as the queue's own methods, in the same order and under the same
-locks, and read the clock in between. The wait of a reader ends when the pipe has something to read, so that
-receiving and unpickling count as service. The feeder thread of a `multiprocessing.Queue` hides how
-long the pipe makes a producer wait.
+locks, and read the clock in between. The wait of a reader ends when the pipe has something to
+read, so that receiving and unpickling count as service. The feeder thread of a
+`multiprocessing.Queue` hides how long the pipe makes a producer wait.
 """
 
 # ruff: noqa: SLF001  # the pipe and its locks have no public names
