@@ -19,8 +19,8 @@ _BATCHES = 256  # batches of a phase; when there are more, neighbours are pooled
 _FINER = 4  # the batches of a new phase are shorter by this factor
 _CHECKS = 32  # the search for the end of a phase repeats when it has lasted a 32nd longer
 _PIECE = 1024  # periods of a longer batch that are kept one by one until they make a piece of it
-# This number of phases that together lasted longer than the one under way is restless: simulated
-# independent services never had as many, with stalls, a change or neither.
+# A rate is restless if this number of ended phases lasted longer together than the one under way:
+# simulated independent services never had as many, with stalls, a change or neither.
 _RESTLESS = 5
 _ALL = np.zeros(1, dtype=np.int64)
 

@@ -48,7 +48,7 @@ class NonBlocking:
         self._period_s, self._guards = period_s, guards
         self._rate = partial(quantile_rate, servers=servers, guards=guards, confidence=confidence)
         self._widening = guards and period_s is None
-        # Rates that have converged; they are computed on request, which few ever see.
+        # Rates that have converged; computed on request, since most are never read.
         self._rates: deque[ServiceRate | Callable[[], ServiceRate]] = deque(maxlen=most)
         self._waiting = np.zeros((Row.COUNT, 0))
         self._number, self._sought = 0 if self._widening else 1, _SOUGHT
@@ -104,7 +104,7 @@ class NonBlocking:
         return True
 
     def _seek(self) -> bool:
-        """Decide how many periods to join; look at more and more of them until one number will do."""
+        """Decide how many periods to join; look at more of them until one number will do."""
         size = self._waiting.shape[1]
         if not size or (size < self._sought and not self._final):
             return False

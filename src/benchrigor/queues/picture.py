@@ -182,6 +182,4 @@ def _draw_waiting(below: Axes, stretches: Stretches) -> None:
     name_axes(below, "time (s)", "waiting")
     below.set_yticks([0.0, 0.5, 1.0])
     below.yaxis.set_major_formatter(lambda share, _: percent(share))
-    below.xaxis.set_major_formatter(
-        lambda time_s, _: counted(time_s) if time_s >= 1000 else f"{time_s:g}"
-    )
+    below.xaxis.set_major_formatter(lambda at_s, _: counted(at_s) if at_s >= 1000 else f"{at_s:g}")

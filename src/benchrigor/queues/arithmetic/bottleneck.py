@@ -105,9 +105,9 @@ def find_bottleneck(
     Parameters
     ----------
     stages
-        In order, each with a name of its own; all estimates with one confidence.
+        In order, with different names; all estimates with one confidence.
     source_rate
-        Items per second that the source asks for, for the utilisation of each stage.
+        Items per second that the source asks for, for the utilisation of the stages.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def advise_pipeline(
     Parameters
     ----------
     stages
-        In order, each with a name of its own; all estimates with one confidence.
+        In order, with different names; all estimates with one confidence.
     source_rate
         Items per second that the source asks for.
     utilisation

@@ -140,8 +140,8 @@ def suggest_replicas(
     arrival
         Items that arrive per second; a number is known exactly.
     service
-        Service rate of one replica, in items per second. Replicas are assumed not to slow each
-        other down; they may share processors, memory or a lock.
+        Service rate of one replica, in items per second. It is assumed to hold for any number of
+        replicas, but they may slow one another down if they share processors, memory or a lock.
     utilisation
         Highest utilisation of a replica, in (0, 1).
     most

@@ -90,7 +90,7 @@ class ServiceRate(OneLine):
     items
         Items served in the periods that count.
     servers
-        Threads or processes that serve side by side; the rate is that of all of them.
+        Threads or processes that serve side by side; the rate is their total.
     cpu_rate
         Items per second of processor time, in the periods in which it is known; else None.
     delay_share

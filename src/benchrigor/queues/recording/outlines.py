@@ -63,7 +63,7 @@ class Outline:
             sums = sum_up(sums, np.arange(0, sums.shape[1], group))
         busy = sums[_CAPACITY] - sums[_WAITED]
         is_busy = busy > _ROUNDING * sums[_CAPACITY]
-        # Of one server, times their number.
+        # Capacity over wall time is the number of servers.
         served = sums[_COUNTED] * sums[_CAPACITY] / sums[_WALL]
         return Stretches(
             start_s=sums[_START],

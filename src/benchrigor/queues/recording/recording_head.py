@@ -19,7 +19,7 @@ _REQUIRED = (
     ("items",),
     ("blocked", "blocked_ns", "blocked_s"),
 )
-# Columns; a recording may have one of a group.
+# A recording may have one column of a group.
 _OPTIONAL = (
     ("end",),
     ("bytes", "item_bytes"),

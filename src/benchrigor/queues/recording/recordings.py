@@ -258,7 +258,7 @@ class _EndReader:
             f"no longer than the period{of}, {longest_s:.9g} s; where several serve side by side, "
             "say how many at the beginning: '# servers: 4'",
         )
-        # If rounding leaves a rest of a period without items, the stage was not busy in it.
+        # Without items, a rest of a period within the rounding is not busy time.
         waits = (gained["items"] == 0.0) & (blocked_s >= capacity_s * (1.0 - _INEXACT))
         return np.where(waits, capacity_s, np.minimum(blocked_s, capacity_s))
 

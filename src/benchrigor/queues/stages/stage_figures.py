@@ -70,7 +70,7 @@ class WatchedStage(OneLine):
         Items per second that enter the queues which it reads, queue by queue, if they are counted,
         since the window of ``rate`` began.
     arrivals
-        Their sum; None if unknown, as are the next ones.
+        Their sum; None if unknown, like the figures below.
     last_arrivals
         The same of the last phase in which anything arrived, without the silence at its end.
     silent_s

@@ -12,7 +12,7 @@ from benchrigor.queues.counting.writers import Writer
 # Called with a queue's bound, returns the one that it shall have; may refuse by raising.
 Move = Callable[[int], int]
 
-# Moves the bound of a queue, which stays locked meanwhile.
+# Moves the bound of a queue; no other caller can move it meanwhile.
 Resize = Callable[[Move], None]
 
 
@@ -32,7 +32,7 @@ class Tapped:
 
 
 class Wrapper:
-    """Stands in for a source, which does all other things, uncounted."""
+    """Stands in for a source, which provides all other methods, uncounted."""
 
     def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
         self._source = source
