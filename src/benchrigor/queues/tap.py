@@ -30,7 +30,7 @@ class Tap:
     `asyncio.Queue` and kinds      the same
     `multiprocessing` queues       a stand-in, also in other processes
     `queue.SimpleQueue`, others    a stand-in for anything with ``get`` and ``put``
-    iterables, asynchronous ones   a stand-in to iterate over; an item is a wait of either end
+    iterables, asynchronous ones   a stand-in to iterate over; an item makes both ends wait once
     sockets                        a stand-in; counts ``recv``, ``recv_into``, ``send``, ``sendall``
     streams of `asyncio`           a stand-in; a reader has only a head, a writer only a tail
     =============================  ==============================================================

@@ -175,8 +175,8 @@ def advise_pipeline(
         Share of arrivals that may find a queue full, in (0, 1).
     processors
         Number of processors for the pipeline; None if unknown. They limit the replicas of a
-        stage: the advice leaves room for the other stages, but never takes a replica away.
-        A Notice names the stages that the processors limit.
+        stage, since the others need some as well, but never below its present number. A Notice
+        names the stages that the processors limit.
 
     Returns
     -------

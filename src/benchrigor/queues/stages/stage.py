@@ -36,9 +36,9 @@ class Stage(OneLine):
 
     Notes
     -----
-    A stage serves the items that pass its heads (a source: its tails), and waits while any of its
-    ends waits. At a tail that it shares with other stages, only the counts of its own processes
-    belong to it. Within one process all threads share the counts of an end: stages can share an
+    A stage serves the items that pass its heads (a source: its tails); its waits are the waits at
+    all of its ends. At a tail that it shares with other stages, only the counts of its own
+    processes belong to it. All threads of a process share the counts of an end: stages can share an
     end only if they run in processes of their own.
 
     Examples

@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 @types.coroutine
 def time_wait(work: Awaitable[_T], writer: Writer) -> Generator[Any, Any, _T]:
-    """Await something; it waits from its first suspension until its end."""
+    """Await something; the time from its first suspension to its end is a wait."""
     begun: Cell | None = None
     steps: Any = work.__await__()
     step: Any = steps.send

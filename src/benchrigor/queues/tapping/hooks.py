@@ -54,12 +54,12 @@ def count_items(source: Any, head: Writer, tail: Writer, patches: Patches) -> No
     if _throws_away(source):
         shutdown = source.shutdown
 
-        def stop_counting(*args: Any, **options: Any) -> Any:
+        def shut_down(*args: Any, **options: Any) -> Any:
             if options.get("immediate", bool(args) and args[0]):
                 patches.set(source, "_get", get)
             return shutdown(*args, **options)
 
-        patches.set(source, "shutdown", stop_counting)
+        patches.set(source, "shutdown", shut_down)
     for name, writer, counting in (("_get", head, _counting_get), ("_put", tail, _counting_put)):
         method = getattr(source, name)
         count = partial(_count_sizes if writer.item_bytes is not None else counting, method)
