@@ -1,4 +1,4 @@
-"""Starts and stops the watching of queues; `arithmetic.service_rate` decides what has converged."""
+"""Starts and stops the watching of queues; `arithmetic.service_rate` decides on convergence."""
 
 from __future__ import annotations
 

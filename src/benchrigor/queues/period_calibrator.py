@@ -40,7 +40,7 @@ class CalibratedPeriod(OneLine):
     period_s
         The sampling period, in seconds, or None.
     reason, notice
-        Why there is none.
+        Why no period was found.
     """
 
     period_s: float | None

@@ -81,7 +81,7 @@ def plot_rates(
     _write_rate(axes, rates[-1] if rates else None, speed)
     _draw_waiting(axes.inset_axes((0.0, -0.34, 1.0, 0.22), sharex=axes), stretches)
     axes.tick_params(labelbottom=False)
-    if ours:  # a second layout leaves room for what hangs below the axes
+    if ours:  # a second layout leaves room for the axes below
         cast("Figure", axes.figure).draw_without_rendering()
     return axes
 

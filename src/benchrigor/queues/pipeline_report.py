@@ -37,7 +37,7 @@ def monitor_page(report: MonitorReport) -> Page:
 
 
 def _stage_table(stages: Sequence[WatchedStage]) -> list[Part]:
-    """Return a table of stages as wide as a terminal, and below it what qualifies its rates."""
+    """Return a table of stages as wide as a terminal, and below it remarks about its rates."""
     if not stages:
         return []
     estimates = (stage.rate.estimate for stage in stages if stage.rate and stage.rate.estimate)
@@ -100,7 +100,7 @@ def _qualifications(stage: WatchedStage) -> Iterator[str]:
 
 
 def _grown(growths: Sequence[QueueGrowth], fixed: Sequence[str]) -> Iterator[Part]:
-    """Yield the lines about queues that were grown, and those that could not be."""
+    """Yield the lines about queues that were grown, and queues that cannot grow."""
     for name in dict.fromkeys(growth.name for growth in growths):
         own = [growth for growth in growths if growth.name == name]
         times = ", ".join(f"{growth.at_s:.3g}" for growth in own)

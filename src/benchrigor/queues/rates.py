@@ -1,4 +1,4 @@
-"""The service rate of a stage, learned while it runs: the estimator that everything else feeds."""
+"""The service rate of a stage, estimated while it runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ServiceRateEstimator:
         the middle of the quantile, which errs high, and of the mean of unblocked periods, which
         errs low. False: as published.
     servers
-        Threads or processes that serve side by side; blocked time is the sum of theirs.
+        Threads or processes that serve side by side; blocked time is summed over them.
     target
         Relative half-width at which "busy-time" has converged.
     confidence

@@ -1,4 +1,4 @@
-"""A pipeline of stages: which of them limits it, and what would help."""
+"""A pipeline of stages: its bottleneck, and advice about replicas and queues."""
 
 from __future__ import annotations
 

@@ -128,9 +128,9 @@ def join_periods(periods: Floats, number: int) -> Floats:
 def widest(periods: Floats) -> int | RateReason:
     """Find how many periods to join into one sampling period, or why none will do.
 
-    Wide ones have less noise, narrow ones less waiting (section IV-A): the widest, of doubling
-    ones, with five in a row free of waiting. So that this is not by chance, periods free of waiting
-    must hold 16 items, and a fifth of all be free (a twentieth if none has a fifth). Single
+    Wide ones have less noise, narrow ones less waiting (section IV-A): widths double as long as
+    five in a row are free of waiting, and the widest wins. To exclude chance, periods free of
+    waiting must hold 16 items, and be a fifth of all (a twentieth if no width has a fifth). Single
     periods cannot be narrower and need no five in a row.
     """
     few = periods.shape[1] < _FEWEST_PERIODS and periods[Row.UNBLOCKED].any()
@@ -142,7 +142,7 @@ def widest(periods: Floats) -> int | RateReason:
         share = float(unblocked.mean())
         if _longest_run(unblocked) < (_IN_A_ROW if number > 1 else 1):
             break
-        # What blocked periods held may not be known.
+        # The items of blocked periods may be unknown.
         if float(wide[Row.ITEMS] @ unblocked) < FEWEST_ITEMS * float(unblocked.sum()):
             reason = RateReason.FEW_ITEMS
         elif share < FEWEST_SHARE:

@@ -21,7 +21,7 @@ _SCALES = (1, 2, 4, 8)
 _FEWEST_STEPS = 12
 _BLOCKS = 12  # blocks of a phase; Schmeiser (1982) found 10 to 30 to be enough
 # Blocks a quarter as long count if the longer ones have up to 1.5 times their variance: noise
-# then decorrelates within them. Of a random walk the longer ones have four times the variance.
+# then decorrelates within them. In a random walk the longer ones have four times the variance.
 _FINER, _ALIKE = 4, 1.5
 _CONFIDENCE = 1.0 - 5.7e-7  # of five standard errors of a normal variable
 

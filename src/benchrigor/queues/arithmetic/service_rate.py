@@ -120,7 +120,7 @@ def _service_rate(
     servers: int,
     moments: ServiceMoments | None,
 ) -> ServiceRate:
-    """Compose a rate of the sums over all periods, and over those that count."""
+    """Make a rate from the sums over all periods, and over the periods that count."""
     busy_s = float(kept[Row.DELAY_BUSY])
     delay_share = float(kept[Row.DELAY]) / busy_s if busy_s > 0.0 else None
     return ServiceRate(
@@ -145,7 +145,7 @@ def _service_rate(
 def _per_time(
     batches: Floats, served: Row, spent: Row, servers: int, confidence: float
 ) -> Estimate | None:
-    """Estimate items per second spent, by that many servers; None if none is known."""
+    """Estimate items per second spent, by all servers together; None if unknown."""
     known = batches[:, batches[spent] > 0.0]
     items, seconds = known[served], known[spent]
     if not items.any():

@@ -76,14 +76,14 @@ class _CopiedPage:
         # Place among all cells, and index in the page, of the cells that are sampled.
         self.own: list[tuple[int, int]] = []
         self._known, self._cells, self._claimed = 0, memoryview(b""), memoryview(b"")
-        with suppress(InvalidInput):  # a page that is closed has none
+        with suppress(InvalidInput):  # a closed page has none
             self._claimed, self._cells = page.view()
 
     def find(self) -> Iterator[tuple[EndKey, int]]:
         """Yield the cells that have been claimed since, and their indices."""
         if not self._claimed or self._claimed[0] == self._known:
             return
-        with suppress(InvalidInput):  # a page that is closed has no more; those known stay
+        with suppress(InvalidInput):  # a closed page gets no more; the known ones stay
             cells = self._page.cells()
             for index in range(self._known, len(cells)):
                 yield EndKey(self._path, cells[index].name), index

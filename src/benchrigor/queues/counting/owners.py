@@ -40,7 +40,7 @@ class Owners:
         self._poll = select.poll() if hasattr(os, "pidfd_open") else None
 
     def gone(self, pids: Iterable[int]) -> frozenset[int]:
-        """Return which processes have ended; neither 0, which is unknown, nor the one that asks."""
+        """Return the processes that have ended, without 0 (unknown) and the one that asks."""
         known = self._processes
         for pid in pids:
             if pid not in known and pid not in (0, os.getpid()):

@@ -48,7 +48,7 @@ class Page:
     path, writable
         Of the file, and whether cells can be claimed.
     failure
-        Why a page that was received could not be opened here; None for any other.
+        Why a received page could not be opened here; None for any other page.
 
     Examples
     --------

@@ -22,7 +22,7 @@ ItemBytes: TypeAlias = float | Callable[[Any], float] | None
 class Writer:
     """Counts at one end of a queue, in a cell of this process that it claims at the first event.
 
-    A forked process claims another one. If none is left the program goes on uncounted.
+    A forked process claims another one. If no cell is free the program goes on uncounted.
     """
 
     cell: Cell | None  # the cell that counts; None before the first event
@@ -60,7 +60,7 @@ class Writer:
             (self.cell or self.claim()).count_bytes(size)
 
     def begin_wait(self) -> Cell:
-        """Begin a wait; return what ends it."""
+        """Begin a wait; return the cell that `end_wait` takes."""
         at_ns = self.now_ns()
         cell = self.cell or self.claim()
         if self._thread is not None and threading.get_ident() != self._thread:
@@ -76,7 +76,7 @@ class Writer:
             begun.end_wait(at_ns)
 
     def waiting(self) -> _Wait:
-        """Return a context manager; what happens inside of it is a wait."""
+        """Return a context manager; the time inside of it is a wait."""
         return _Wait(self)
 
     def close(self) -> None:

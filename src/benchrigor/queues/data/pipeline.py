@@ -1,4 +1,4 @@
-"""What service rates suggest for a pipeline: its bottleneck, its queues, its replicas."""
+"""Advice for a pipeline from service rates: its bottleneck, its queues, its replicas."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class BufferSize(OneLine):
         The same if arrivals are as fast and service is as slow as their intervals allow; None
         if the interval of the service rate reaches 0.
     variation
-        Squared coefficient of variation of the service times that was assumed.
+        Assumed squared coefficient of variation of the service times.
     """
 
     capacity: int | None

@@ -146,7 +146,7 @@ class ServiceRate(OneLine):
         window = f"{_seconds(self.start_s)} to {_seconds(self.stop_s)} s"
         share = f"{percent(self.unblocked_share, digits=2)} unblocked"
         line = f"{number} · {window} · {share} · {self.standing}"
-        # On a long line the share gives way to what matters more.
+        # A long line leaves out the share.
         shorter = f"{number} · {window} · {self.standing}"
         return escaped(line if len(line) <= _COLUMNS else shorter)
 

@@ -48,7 +48,7 @@ class MonitorReport(Reported):
     cost_s
         Processor time that watching took, in seconds; the start of a process counts as well.
     period_s
-        Sampling period, in seconds; None if none could be kept to.
+        Sampling period, in seconds; None if the machine could keep to no period.
     failure
         Why the monitor watches no more although it was not stopped; None if it has not failed.
     seeking
@@ -154,10 +154,10 @@ def _not_known(sentence: str) -> NotEstimable:
 
 
 def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:
-    """Return a stage of the pipeline: what one of its servers does."""
+    """Return a stage of the pipeline, with the rate of one of its servers."""
     rate = stage.rate
     if rate is None or rate.estimate is None or visits is None:
         why = "" if rate is None or rate.converged else f" ({rate.standing})"
         raise _not_known(f"Too little is known of {stage.name!r} yet{why}: watch longer")
-    each = replace(rate, estimate=scale(rate.estimate, 1.0 / rate.servers))
-    return stage_of(stage.name, each, visits=visits, replicas=rate.servers)
+    single = replace(rate, estimate=scale(rate.estimate, 1.0 / rate.servers))
+    return stage_of(stage.name, single, visits=visits, replicas=rate.servers)

@@ -19,8 +19,8 @@ from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 
 _NANO = 1e-9
 _UNKNOWN = (math.nan, math.nan)
-# Waiting that may be counted in a later period than it was in: a writer may have been switched out
-# between reading the clock and what it stores.
+# Limits of waiting that is counted in a later period than its own: a writer may have been switched
+# out between reading the clock and storing the time.
 _LATE_PERIODS, _LATE_NS = 16, 1_000_000_000
 # Samples, and share of them, that may show more waits at once than there are servers: a server may
 # end a wait at one end and begin another while cells are copied one after the other.

@@ -41,7 +41,7 @@ def time_wait(work: Awaitable[_T], writer: Writer) -> Generator[Any, Any, _T]:
     finally:
         if begun is not None:
             writer.end_wait(begun)
-        given = None  # an error that was thrown holds this frame: else they would hold each other
+        given = None  # a thrown error holds this frame: breaks the cycle between them
 
 
 def tap_async_queue(source: asyncio.Queue[Any], head: Writer, tail: Writer) -> Tapped:

@@ -1,4 +1,4 @@
-"""Methods set on one object, and those that count the items of the standard library's queues."""
+"""Sets methods on single objects, and counts the items of the standard library's queues."""
 
 from __future__ import annotations
 

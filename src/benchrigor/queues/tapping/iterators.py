@@ -15,7 +15,7 @@ from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
 
 class _Turns:
-    """Whose turn it is in a pass: the producer's while an item is fetched, else the consumer's."""
+    """Turns of one iteration: the producer's while an item is fetched, else the consumer's."""
 
     def __init__(self, head: Writer, tail: Writer) -> None:
         self._head, self._tail, self._now_ns = head, tail, head.now_ns

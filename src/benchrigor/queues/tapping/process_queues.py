@@ -132,7 +132,7 @@ def _done(attempt: _Attempt, limit_s: float | None, writer: Writer) -> bool:
 
 
 def _deadline(block: bool, timeout: float | None) -> Callable[[], float | None]:
-    """Return what returns the seconds left; None for any number."""
+    """Return a function that returns the seconds left; None for any number."""
     if not block:
         return lambda: 0.0
     if timeout is None:
@@ -142,7 +142,7 @@ def _deadline(block: bool, timeout: float | None) -> Callable[[], float | None]:
 
 
 def _poll(connection: Any, event: int) -> _Attempt:
-    """Return what waits for a pipe; registered once, for it is only used under the pipe's lock."""
+    """Return a poller of a pipe; registered once, since it is only used under the pipe's lock."""
     poll = select.poll()
     poll.register(connection.fileno(), event)
 

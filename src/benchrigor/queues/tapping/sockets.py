@@ -45,7 +45,7 @@ class _TappedSocket(Wrapper):
         for piece in self._pieces(view) if self._source.gettimeout() is None else (view,):
             try:
                 taken = self._send(piece, flags)
-            except OSError:  # what fails after a part was sent fails the next time as well
+            except OSError:  # an error after a part was sent comes again the next time
                 if not sent:
                     raise
                 break
@@ -136,7 +136,7 @@ def _bytes_of(data: Any) -> memoryview[int]:
     view = memoryview(data)
     try:
         return view.cast("B")
-    except TypeError:  # as of no items in several dimensions, or of what lies in pieces
+    except TypeError:  # such as no items in several dimensions, or data in pieces
         if not view.c_contiguous:
             raise BufferError("memoryview: underlying buffer is not C-contiguous") from None
         return memoryview(view.tobytes())

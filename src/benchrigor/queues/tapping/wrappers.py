@@ -28,7 +28,7 @@ class Tapped:
     release: Callable[[], None] = _do_nothing  # gives the source back as it was
     # Moves the bound of the queue, and wakes waiters for room; None if it cannot be moved.
     resize: Resize | None = None
-    local: bool = False  # whether it is of this process alone, and cannot be sent to another
+    local: bool = False  # whether it belongs to this process, and cannot be sent to another
 
 
 class Wrapper:

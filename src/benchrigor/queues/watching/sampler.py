@@ -105,7 +105,7 @@ class Sampler:
                 self._read_samples()
 
     def work_off(self) -> None:
-        """Make periods of the samples that were taken, and rates of those."""
+        """Make periods of the samples so far, and rates of the periods."""
         with self.lock:
             self._read_samples()
             self._tell()
