@@ -1,9 +1,9 @@
-"""Queues between the stages of a program: what each stage could do if it never had to wait.
+"""Queues between the stages of a program: how fast a stage could go if it never had to wait.
 
 Taps (`tapping`) count in cells that other processes see (`counting`). A monitor samples the cells
 (`watching`), and makes periods of the samples, and rates of the periods (`stages`). Files are read
 and written in `recording`; `rates` is the estimator of them all. Names are resolved on first use,
-so that a program pays only for what it asks for.
+so that a program loads only the parts that it uses.
 """
 
 from __future__ import annotations

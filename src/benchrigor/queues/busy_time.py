@@ -16,10 +16,10 @@ from benchrigor.queues.arithmetic.service_rate import busy_rate
 from benchrigor.queues.data.service import ServiceRate
 
 _BATCHES = 256  # batches of a phase; when there are more, neighbours are pooled
-_FINER = 4  # the batches of a new phase are so many times shorter
-_CHECKS = 32  # the end of a phase is sought each time that it has lasted a 32nd longer
+_FINER = 4  # the batches of a new phase are shorter by this factor
+_CHECKS = 32  # the search for the end of a phase repeats when it has lasted a 32nd longer
 _PIECE = 1024  # periods of a longer batch that are kept one by one until they make a piece of it
-# Phases that, if they lasted longer together than the one under way, are no lasting changes:
+# A rate is restless if this number of ended phases lasted longer together than the one under way:
 # simulated independent services never had as many, with stalls, a change or neither.
 _RESTLESS = 5
 _ALL = np.zeros(1, dtype=np.int64)
@@ -37,7 +37,7 @@ class BusyTime:
         self._size = self._unit = 1
         self._open: Floats | None = None
         self._begun = np.zeros((Row.COUNT, 1))
-        # Of the batch that is not full: its observations, the next of them, and single periods.
+        # Parts of the batch that is not full: observations, the next one, and single periods.
         self._loose = np.zeros((Row.COUNT, 0))
 
     def add(self, periods: Floats) -> None:
@@ -56,7 +56,7 @@ class BusyTime:
         self._loose = rest.copy()  # a view would hold all of them
 
     def rates(self) -> list[ServiceRate]:
-        """Return the rate of each phase, the one under way last."""
+        """Return the rates of all phases, the one under way last."""
         now, ended = self._now(), list(self._ended)
         if not now.shape[1]:
             return ended
@@ -116,7 +116,7 @@ class BusyTime:
         self._size = max(self._unit, self._size // _FINER)
 
     def _pool(self) -> None:
-        """Pool neighbours; while they hold few items, each pair becomes one observation."""
+        """Pool neighbours; as long as they hold few items, a pair becomes one observation."""
         ripe = self._unit < self._size or self._is_ripe()
         starts = np.arange(0, self._batches.shape[1], 2, dtype=np.int64)
         self._batches = pool(self._batches, starts)
@@ -147,19 +147,19 @@ def _sum_up(periods: Floats, size: int) -> Floats:
 
 
 def _is_checked_at(number: int) -> bool:
-    """Whether the end of a phase of that many batches is sought."""
+    """Whether to look for the end of a phase of ``number`` batches."""
     return number % max(1, number // _CHECKS) == 0
 
 
 def _warn_if_restless(rate: ServiceRate, ended: Sequence[ServiceRate]) -> ServiceRate:
-    """Return the rate under way, with a Notice where phases follow each other too fast."""
+    """Return the rate under way, with a Notice if phases follow one another too fast."""
     last = ended[-_RESTLESS:]
     if len(last) < _RESTLESS:
         return rate
     before_s = rate.start_s - last[0].start_s
     if rate.length_s >= before_s:
         return rate
-    values = [each.estimate.value if each.estimate else 0.0 for each in last]
+    values = [phase.estimate.value if phase.estimate else 0.0 for phase in last]
     notice = Notice.warning(
         Code.RESTLESS_RATE,
         f"The last {_RESTLESS} of {len(ended)} phases that ended lasted {before_s:.3g} s together, "

@@ -1,4 +1,4 @@
-"""A simulated stage behind a queue: what a monitor sees of a known service rate."""
+"""A simulated stage after a queue, with a known service rate, as a monitor sees it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class StagePeriods(OneLine):
     Parameters
     ----------
     items
-        Taken from the queue in each period.
+        Taken from the queue in the periods.
     period_s, blocked_s
-        Width of each, and how long the stage waited for items, in seconds.
+        Their widths, and how long the stage waited for items, in seconds.
     changed
         The first period after the change of rate; None without one.
     """
@@ -37,7 +37,7 @@ class StagePeriods(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticStage(OneLine):
-    """A single server behind an unbounded queue, with random arrivals.
+    """A single server after an unbounded queue, with random arrivals.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class SyntheticStage(OneLine):
         "exponential", "deterministic", "lognormal" or "pareto" service times.
     shape
         For "lognormal" the standard deviation of the logarithm, above 0; for "pareto" the index of
-        the tail, above 1 (up to 2 there is no variance).
+        the tail, above 1 (up to 2 the variance is infinite).
     correlation
         Between the normal scores of successive service times, in [0, 1); for items k apart its k-th
         power. Stalls stay independent.
@@ -103,7 +103,7 @@ class SyntheticStage(OneLine):
         return self.rate / (1.0 + self.stalled * self.stall)
 
     def watch(self, items: int, *, period_s: float, rng: np.random.Generator) -> StagePeriods:
-        """Serve at least two items, and count them in periods of about that many seconds."""
+        """Serve at least two items, and count them in periods of about ``period_s``."""
         pace = np.where(np.arange(items) < items // 2, 1.0, self.later) * self.rate
         service = self._services(items, rng) / pace
         arrivals = np.cumsum(rng.exponential(1.0, items) / (self.utilisation * pace))

@@ -1,4 +1,4 @@
-"""Starts and stops the watching of queues; `arithmetic.service_rate` decides what has converged."""
+"""Starts and stops the watching of queues; `arithmetic.service_rate` decides on convergence."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ _WHERE = ("thread", "process")
 class Monitor:
     """Samples the counters of tapped queues, and estimates how fast each stage could go.
 
-    It only reads what the taps count, unless it is to ``grow`` queues, and nothing in the program
-    waits for it. If it fails, or the
-    program ends, what was known so far is kept.
+    It only reads the counters, unless it is to ``grow`` queues, and the program never waits for
+    it. If it fails, or the program ends, it keeps its results so far.
 
     Parameters
     ----------
     *what
-        Stages, in the order of the stream; or taps, each of whose ends is watched as a stage.
+        Stages, in the order of the stream; or taps: both ends of a tap are watched as stages.
     period_s
         Sampling period, in seconds. None for the widest from 50 to 200 ms that the machine can
-        keep to and the stage goes through without waiting, so that sampling takes at most 1% of a
-        processor. While it is sought the rates are provisional.
+        keep to and the stage goes through without waiting, so that sampling takes 1% of a processor
+        or less. During the search for it the rates are provisional.
     method, guards, confidence, target
         As of `ServiceRateEstimator`.
     where
@@ -52,10 +51,10 @@ class Monitor:
     record
         Path of a recording to be written, as ``benchrigor rate`` reads it.
     grow
-        Double the bound of a queue, up to 64 times that of the program, whenever its producers have
+        Double the bound of a queue, up to 64 times the program's own, whenever its producers have
         waited for room for 80% of three periods in a row: a full queue hides how fast they are.
-        Queues of `queue` and `asyncio` that this process has tapped can grow, the report names the
-        others. What has grown stays so until its tap is closed.
+        Queues of `queue` and `asyncio` that this process has tapped can grow; the report names the
+        others. A grown queue keeps its bound until its tap is closed.
 
     Raises
     ------
@@ -64,8 +63,8 @@ class Monitor:
 
     Notes
     -----
-    Sampling follows Beard & Chamberlain (2015), section IV. The start of a process takes as long as
-    importing numpy, and is waited for. A program that forks is better watched by a process.
+    Sampling follows Beard & Chamberlain (2015), section IV. `start` waits until a process has begun
+    to sample, about as long as importing numpy takes. Watch a program that forks from a process.
 
     Examples
     --------
@@ -108,7 +107,7 @@ class Monitor:
 
     @property
     def failure(self) -> str | None:
-        """Why it watches no more although it was not stopped; None while all is well."""
+        """Why it watches no more although it was not stopped; None if it has not failed."""
         return self.report().failure
 
     @property
@@ -132,7 +131,7 @@ class Monitor:
         return self
 
     def stop(self) -> None:
-        """End watching; what is known can still be asked for."""
+        """End watching; the results can still be read."""
         if self._started and not self._stopped:
             self._stopped = True
             if self._growth is not None:
@@ -140,11 +139,11 @@ class Monitor:
             self._watch.stop()
 
     def rates(self) -> dict[str, list[ServiceRate]]:
-        """Return the rates of each stage so far, phase by phase."""
+        """Return the rates of all stages so far, phase by phase."""
         return {stage.name: list(stage.rates) for stage in self.report().stages}
 
     def report(self) -> MonitorReport:
-        """Return all that is known so far; where a process watches, what it published last."""
+        """Return the results so far; of a process that watches, the last report it published."""
         report = self._watch.report()
         growth = self._growth
         if growth is None:

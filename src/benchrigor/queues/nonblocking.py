@@ -25,16 +25,16 @@ from benchrigor.queues.arithmetic.published_method import (
 from benchrigor.queues.arithmetic.service_rate import apart, has_moved, quantile_rate
 from benchrigor.queues.data.service import RateReason, ServiceRate
 
-# Periods, at least, that decide how many of them to join; and per joined one.
+# Fewest periods that decide how many of them to join; and the same per joined one.
 _SOUGHT, _SOUGHT_EACH = 128, 50
 _MOST_SOUGHT = 2048
-_SELDOM = 4  # a new window may decide again once that many times as many periods have passed
-# Joined periods that are worked off together at most; so many fit into a processor's cache.
+_SELDOM = 4  # a new window may decide again after this multiple of the periods that decided
+# Most joined periods that are worked off together: they fit into a processor's cache.
 _CHUNK = 4096
-_TRIED = 400  # joined periods after which it is decided again, if the rate is in doubt
+_TRIED = 400  # joined periods after which it decides again, if the rate is in doubt
 # Relative deviation from the period wanted from which on a realised one does not count.
 _WIDTH = 0.01
-_MOST = 64  # periods joined into one at most
+_MOST = 64  # most periods joined into one
 _EMPTY = np.zeros((Row.COUNT, 1))
 _CLOSED = batches_of(_EMPTY)
 
@@ -48,7 +48,7 @@ class NonBlocking:
         self._period_s, self._guards = period_s, guards
         self._rate = partial(quantile_rate, servers=servers, guards=guards, confidence=confidence)
         self._widening = guards and period_s is None
-        # Rates that have converged; most are never asked for, and are computed when they are.
+        # Rates that have converged; computed on request, since most are never read.
         self._rates: deque[ServiceRate | Callable[[], ServiceRate]] = deque(maxlen=most)
         self._waiting = np.zeros((Row.COUNT, 0))
         self._number, self._sought = 0 if self._widening else 1, _SOUGHT
@@ -65,7 +65,7 @@ class NonBlocking:
         self._waiting = self._waiting.copy()  # a part would keep the whole
 
     def rates(self) -> list[ServiceRate]:
-        """Return the rate of each convergence; last what has not converged, where it differs."""
+        """Return the rates of all convergences; last one that has not converged, if it differs."""
         for number, rate in enumerate(self._rates):
             if not isinstance(rate, ServiceRate):
                 self._rates[number] = rate()
@@ -84,7 +84,7 @@ class NonBlocking:
         return rates
 
     def _restart(self) -> None:
-        """Forget the window, and what was learned from it."""
+        """Forget the window and its figures."""
         self._window = np.zeros(0)
         self._mean = QuantileMean()
         self._sums = np.zeros(4)
@@ -104,7 +104,7 @@ class NonBlocking:
         return True
 
     def _seek(self) -> bool:
-        """Decide how many periods to join, from more and more of them until some number will do."""
+        """Decide how many periods to join; look at more of them until one number will do."""
         size = self._waiting.shape[1]
         if not size or (size < self._sought and not self._final):
             return False
@@ -125,22 +125,22 @@ class NonBlocking:
         return True
 
     def _collect(self, periods: Floats) -> int:
-        """Take periods, up to where others should be joined; return how many."""
+        """Take periods until another number of them should be joined; return how many it took."""
         free = periods[Row.UNBLOCKED] > 0.0
         if self._period_s is not None and self._reason is None:
             free &= np.abs(periods[Row.WALL] / self._period_s - 1.0) <= _WIDTH
         places, before = np.flatnonzero(free), self._window.size
         counts = np.concatenate([self._window, periods[Row.ITEMS, places]])
-        # Up to each period that counts, and up to the last one.
-        behind = np.concatenate([[0], places + 1, periods.shape[1:]])
-        unblocked = np.append(0.0, np.cumsum(periods[Row.UNBLOCKED]))[behind]
-        used = np.minimum(np.arange(behind.size), places.size)
+        # Ends of the periods that count, and of the last one.
+        after = np.concatenate([[0], places + 1, periods.shape[1:]])
+        unblocked = np.append(0.0, np.cumsum(periods[Row.UNBLOCKED]))[after]
+        used = np.minimum(np.arange(after.size), places.size)
         items = np.append(0.0, np.cumsum(counts[before:]))[used]
-        sums = np.vstack([behind, unblocked, used, items]) + self._sums[:, np.newaxis]
+        sums = np.vstack([after, unblocked, used, items]) + self._sums[:, np.newaxis]
         ends, base = self._ends_of_windows(counts, sums)
         ended = ends[-1][0] if ends else 0
         last = ended if not self._number else -1
-        stop, number = int(behind[last]), int(used[last])
+        stop, number = int(after[last]), int(used[last])
         self._close_windows(periods[:, :stop], places[:number], ends)
         first = before + ended if ends else 0
         self._window = counts[first : before + number][1 - QUANTILE_COUNTS :]
@@ -155,10 +155,10 @@ class NonBlocking:
     def _ends_of_windows(
         self, counts: Floats, sums: Floats
     ) -> tuple[list[tuple[int, QuantileMean]], Floats]:
-        """Return by how many periods that count each window ends, and the sums by the last one.
+        """Return after how many counting periods the windows end, and the sums by the last one.
 
-        ``sums`` are periods, unblocked ones, those that count and their items, by the number of
-        those that count.
+        ``sums`` are periods, unblocked ones, counting ones and their items, by the number of
+        counting ones.
         """
         quantiles = window_quantiles(counts, normalised=self._guards).tolist()
         ends = []
@@ -181,7 +181,7 @@ class NonBlocking:
         return ends, base
 
     def _turn(self, periods: float) -> None:
-        """Ask for other periods to be joined once that many have passed as make that due."""
+        """Let a new number of periods to join be decided, once enough of them have passed."""
         self._since += periods * self._number
         if self._widening and self._since >= _SELDOM * self._sought:
             self._sought = max(_SOUGHT, _SOUGHT_EACH * self._number)
@@ -195,14 +195,14 @@ class NonBlocking:
     def _close_windows(
         self, periods: Floats, places: npt.NDArray[np.int64], ends: list[tuple[int, QuantileMean]]
     ) -> None:
-        """Add up each window that ends in these periods, and the beginning of the next."""
-        # Before the first period what went before; an empty one at the end, if no other may be.
+        """Add up the windows that end in these periods, and the beginning of the next."""
+        # The earlier sums come before the first period, an empty period after the last.
         starts = [0, *(int(places[used - 1]) + 2 for used, _ in ends)]
         seen = np.add.reduceat(np.hstack([self._seen, periods, _EMPTY]), starts, axis=1)
-        before = sum(each.shape[1] for each in self._kept)
+        before = sum(block.shape[1] for block in self._kept)
         if places.size:
             self._kept.append(as_observations(batches_of(periods[:, places])))
-        # Pooling takes as long as all the rest of a short chunk.
+        # Pooling takes as long as the rest of a short chunk.
         if ends or before + places.size >= _CHUNK:
             kept = self._pool([before + used for used, _ in ends])
             for number, (_, quantiles) in enumerate(ends):
@@ -215,7 +215,7 @@ class NonBlocking:
         self._seen = seen[:, -1:].copy()
 
     def _pool(self, starts: list[int]) -> Floats:
-        """Pool the periods that count of each window that has ended, and of the one under way."""
+        """Pool the counting periods of the windows that have ended, and of the one under way."""
         return pool(np.hstack([*self._kept, _CLOSED]), np.array([0, *starts]))
 
     def _end(self) -> None:
@@ -225,7 +225,7 @@ class NonBlocking:
         self._restart()
 
     def _doubt(self, sums: Floats) -> RateReason | None:
-        """Return why what has converged is not reliable."""
+        """Return why the converged rate is not reliable, or None."""
         if self._reason is not None or not self._guards:
             return self._reason
         periods, unblocked, used, items = sums.tolist()

@@ -40,7 +40,7 @@ class CalibratedPeriod(OneLine):
     period_s
         The sampling period, in seconds, or None.
     reason, notice
-        Why there is none.
+        Why no period was found.
     """
 
     period_s: float | None
@@ -49,7 +49,7 @@ class CalibratedPeriod(OneLine):
 
 
 class PeriodCalibrator:
-    """Finds the sampling period: ask how long to wait, sample, and tell what happened.
+    """Finds the sampling period: `ask` how long to wait, sample, and `tell` the result.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ class PeriodCalibrator:
     tries
         Periods of one width until it is given up, 5 or more.
     unblocked
-        Whether the stage must not wait; if it may, the first period that is kept to, and in which
-        it waits, is wide enough.
+        Whether the stage must not wait. If it may, the first width that is kept to, and in which it
+        waits, is wide enough.
 
     Raises
     ------
@@ -70,8 +70,8 @@ class PeriodCalibrator:
     -----
     Widths double as long as the last five periods were kept to within 0.5 %, and free of waiting;
     the widest one wins (Beard & Chamberlain 2015, section IV-A). One of the five must hold an item.
-    Narrow periods, which clocks and sleeping are too inexact for, are widened as well; so are those
-    in which sampling takes more than 1 % of a processor.
+    Widths also double if clocks and sleeping are too inexact for them, or if sampling takes more
+    than 1 % of a processor.
 
     Examples
     --------
@@ -117,14 +117,14 @@ class PeriodCalibrator:
     def tell(
         self, realised_s: float, blocked: bool = False, items: float = 0, *, cost_s: float = 0.0
     ) -> None:
-        """Tell realised width, in seconds, waiting and items of the period that was asked for.
+        """Take the realised width, in seconds, the waiting and the items of the period.
 
         ``cost_s`` is the processor time that sampling it took.
 
         Raises
         ------
         InvalidInput
-            When the width is no finite number above 0, or items none from 0 on.
+            When the width is not a finite number above 0, or ``items`` not one from 0 on.
         """
         refuse(wrong_number("realised_s", realised_s), wrong_number("items", items, zero=True))
         if self._result is not None:
@@ -166,7 +166,7 @@ class PeriodCalibrator:
             self._result = CalibratedPeriod(period_s=None, reason=reason, notice=notice)
 
     def _reason(self) -> RateReason:
-        """Return what is against this width."""
+        """Return why this width will not do."""
         if _longest_run(self._free) >= _IN_A_ROW:
             return RateReason.NO_ITEMS
         if _longest_run(self._kept) >= _IN_A_ROW:

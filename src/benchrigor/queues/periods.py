@@ -1,4 +1,4 @@
-"""What a stage did in successive periods: as arrays, and pooled if they are many."""
+"""Successive periods of a stage: as arrays, and pooled if they are many."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Periods(OneLine):
     period_s: Any  # realised widths, in seconds, shape (n,) as all others
     items: Any
     blocked_s: Any = 0.0  # time that all servers together waited
-    # Whether the stage waited at all; where ``blocked_s`` is 0 the time is unknown.
+    # Whether the stage waited at all; if ``blocked_s`` is 0 its time is unknown.
     blocked: Any = False
     cpu_s: Any = _UNKNOWN
     delay_s: Any = _UNKNOWN  # time that the stage waited for a processor
     bytes: Any = _UNKNOWN
-    start_s: Any = 0.0  # when each period began, since watching did
+    start_s: Any = 0.0  # beginnings of the periods, in seconds since watching began
     given: Any = _UNKNOWN  # items written, of a stage that reads and writes
-    arrived: Any = ()  # items that entered each queue that the stage reads, shape (queues, n)
+    arrived: Any = ()  # items that entered the queues that the stage reads, shape (queues, n)
     whole: Any = True  # whether the same threads served all the time
     servers: int = 1
 
@@ -38,7 +38,7 @@ class Periods(OneLine):
         for name in _COLUMNS:
             values = np.asarray(getattr(self, name), dtype=_KINDS.get(name, np.float64))
             object.__setattr__(self, name, np.broadcast_to(values, n))
-        queues = [np.broadcast_to(np.asarray(each, dtype=np.float64), n) for each in self.arrived]
+        queues = [np.broadcast_to(np.asarray(row, dtype=np.float64), n) for row in self.arrived]
         object.__setattr__(self, "arrived", np.array(queues).reshape(len(queues), n))
 
     @property
@@ -52,7 +52,7 @@ class Periods(OneLine):
 
     @classmethod
     def end_to_end(cls, blocks: Sequence[Periods]) -> Periods:
-        """Put blocks with as many servers one after the other."""
+        """Put blocks with one number of servers one after the other."""
         arrays: dict[str, Any] = {
             name: np.concatenate([getattr(block, name) for block in blocks], axis=-1)
             for name in _ARRAYS
@@ -69,7 +69,7 @@ class Periods(OneLine):
         return replace(self, cpu_s=_UNKNOWN, delay_s=_UNKNOWN)
 
     def tell(self, estimator: ServiceRateEstimator) -> None:
-        """Tell an estimator of all of them."""
+        """Pass all of them to an estimator."""
         estimator.tell_many(
             self.items,
             self.period_s,
@@ -109,7 +109,7 @@ class PooledPeriods:
             columns = columns[:, room:]
 
     def all(self) -> Floats:
-        """Return all stretches, the one that is not full yet as well."""
+        """Return all stretches, including the one that is not full yet."""
         return np.hstack([self.full, self._open])
 
     def _fill(self, columns: Floats) -> None:

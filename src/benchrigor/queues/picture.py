@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARGIN = 0.08
-_ROOM = 1.6  # the axis reaches this times the highest interval; what is beyond is marked
+_ROOM = 1.6  # the axis reaches this times the highest interval; values beyond it are marked
 
 
 def plot_rates(
@@ -45,13 +45,13 @@ def plot_rates(
 ) -> Axes:
     """Draw the service rate of a stage over time.
 
-    Each dot is a short part of the time. Bands are the intervals of the rates of phases, hollow
-    where one has not converged. Below is the share of the time that was spent waiting.
+    A dot is a short part of the time. Bands are the intervals of the rates of phases, hollow for a
+    rate that has not converged. Below is the share of the time that was spent waiting.
 
     Parameters
     ----------
     rates
-        Those of `benchrigor.queues.ServiceRateEstimator`, in order.
+        From `benchrigor.queues.ServiceRateEstimator`, in order.
     stretches
         The dots.
     unit
@@ -81,7 +81,7 @@ def plot_rates(
     _write_rate(axes, rates[-1] if rates else None, speed)
     _draw_waiting(axes.inset_axes((0.0, -0.34, 1.0, 0.22), sharex=axes), stretches)
     axes.tick_params(labelbottom=False)
-    if ours:  # a second layout leaves room for what hangs below the axes
+    if ours:  # a second layout leaves room for the axes below
         cast("Figure", axes.figure).draw_without_rendering()
     return axes
 
@@ -100,7 +100,7 @@ def _set_limits(axes: Axes, values: Floats, rates: Sequence[ServiceRate]) -> flo
 
 
 def _draw_dots(axes: Axes, stretches: Stretches, top: float) -> None:
-    """Draw a dot for each time in which the stage was busy; a mark at the edge if it is beyond."""
+    """Draw a dot for every stretch in which the stage was busy; a mark at the edge if beyond."""
     middle_s = (stretches.start_s + stretches.stop_s) / 2.0
     beyond = stretches.rates > top
     shown = np.isfinite(stretches.rates) & ~beyond
@@ -112,7 +112,7 @@ def _draw_dots(axes: Axes, stretches: Stretches, top: float) -> None:
 
 
 def _draw_phases(axes: Axes, phases: Sequence[Sequence[ServiceRate]]) -> None:
-    """Draw where phases begin, and their rates with intervals."""
+    """Draw the beginnings of phases, and their rates with intervals."""
     axes.vlines(
         [phase[0].start_s for phase in phases[1:]],
         0.0,
@@ -134,7 +134,7 @@ def _draw_rates(
     axes: Axes, rates: Sequence[ServiceRate], band: dict[str, Any], linestyle: str, which: str
 ) -> None:
     known = [(rate, rate.estimate) for rate in rates if rate.estimate is not None]
-    starts, stops = [each.start_s for each, _ in known], [each.stop_s for each, _ in known]
+    starts, stops = [rate.start_s for rate, _ in known], [rate.stop_s for rate, _ in known]
     axes.bar(
         starts,
         [estimate.high - estimate.low for _, estimate in known],
@@ -181,5 +181,5 @@ def _draw_waiting(below: Axes, stretches: Stretches) -> None:
     below.set_ylim(0.0, 1.0)
     name_axes(below, "time (s)", "waiting")
     below.set_yticks([0.0, 0.5, 1.0])
-    below.yaxis.set_major_formatter(lambda each, _: percent(each))
-    below.xaxis.set_major_formatter(lambda each, _: counted(each) if each >= 1000 else f"{each:g}")
+    below.yaxis.set_major_formatter(lambda share, _: percent(share))
+    below.xaxis.set_major_formatter(lambda at_s, _: counted(at_s) if at_s >= 1000 else f"{at_s:g}")

@@ -1,4 +1,4 @@
-"""Pipelines as text: what a monitor knows of their stages, and what that suggests."""
+"""Pipelines as text: the stages that a monitor watches, and the advice about them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DELAYED = 0.05  # share of the busy time from which on waiting for a processor 
 
 
 def monitor_page(report: MonitorReport) -> Page:
-    """Return a row for each stage, and below it what qualifies the rates."""
+    """Return a row for every stage, and below them the remarks about the rates."""
     lines = _stage_table(report.stages)
     with suppress(BenchrigorError):  # too little is known yet
         lines += wrapped(str(report.bottleneck()))
@@ -37,7 +37,7 @@ def monitor_page(report: MonitorReport) -> Page:
 
 
 def _stage_table(stages: Sequence[WatchedStage]) -> list[Part]:
-    """Return a table of stages as wide as a terminal, and below it what qualifies its rates."""
+    """Return a table of stages as wide as a terminal, and below it remarks about its rates."""
     if not stages:
         return []
     estimates = (stage.rate.estimate for stage in stages if stage.rate and stage.rate.estimate)
@@ -100,7 +100,7 @@ def _qualifications(stage: WatchedStage) -> Iterator[str]:
 
 
 def _grown(growths: Sequence[QueueGrowth], fixed: Sequence[str]) -> Iterator[Part]:
-    """Yield the lines about queues that were grown, and those that could not be."""
+    """Yield the lines about queues that were grown, and queues that cannot grow."""
     for name in dict.fromkeys(growth.name for growth in growths):
         own = [growth for growth in growths if growth.name == name]
         times = ", ".join(f"{growth.at_s:.3g}" for growth in own)
@@ -112,7 +112,7 @@ def _grown(growths: Sequence[QueueGrowth], fixed: Sequence[str]) -> Iterator[Par
 
 
 def advice_page(advice: PipelineAdvice) -> Page:
-    """Return what limits a pipeline, and below it a row of advice for each stage."""
+    """Return the bottleneck of a pipeline, and below it a row of advice for every stage."""
     asked = advice.source_rate
     rate = show_value(asked.value if isinstance(asked, Estimate) else asked, "items/s")
     first = advice.stages[0]
@@ -150,14 +150,14 @@ def _least(number: int | None, at_value: int | None) -> str:
 
 
 def _warnings(notices: Iterable[Notice]) -> Iterator[Part]:
-    """Yield the lines of all that is more than a note: the first of each code, and its stages."""
+    """Yield the lines of all but notes: the first with a code, and the stages with the same."""
     alike: dict[str, list[Notice]] = {}
     for notice in notices:
         if notice.severity is not Severity.NOTE:
             alike.setdefault(notice.code, []).append(notice)
     for notices_of_code in alike.values():
         first = notices_of_code[0]
-        stages = dict.fromkeys(str(each.evidence.get("stage", "")) for each in notices_of_code)
+        stages = dict.fromkeys(str(notice.evidence.get("stage", "")) for notice in notices_of_code)
         others = ", ".join([*stages][1:])
         also = f" The same holds for {others}." if others else ""
         yield from wrapped(f"{first.sentence}{also} [{first.code}]", "! ")

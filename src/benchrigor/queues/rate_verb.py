@@ -107,11 +107,11 @@ def rate(
             "does not count"
         )
     if picture and len(ends) > 1:
-        names = ", ".join(each.name for each in ends)
+        names = ", ".join(found.name for found in ends)
         raise InvalidInput(f"--plot draws one end, found {names}: choose one with --end")
     unit = recording.head.unit or "items"
     print_result(
-        lambda: "\n\n".join(_text(each, recording.name, unit, target) for each in ends),
+        lambda: "\n\n".join(_text(found, recording.name, unit, target) for found in ends),
         as_json=as_json,
         name=recording.name,
         unit=unit,
@@ -157,7 +157,7 @@ def _document(end: RecordedEnd) -> dict[str, Any]:
 def _code(ends: Sequence[RecordedEnd]) -> ExitCode:
     """Return the exit code for the last rates."""
     last = [end.rates[-1] for end in ends if end.rates]
-    if all(each.estimate is None for each in last):
+    if all(rate.estimate is None for rate in last):
         return ExitCode.NOTHING_MEASURED
-    done = len(last) == len(ends) and all(each.converged for each in last)
+    done = len(last) == len(ends) and all(rate.converged for rate in last)
     return ExitCode.RESULT if done else ExitCode.TARGET_MISSED

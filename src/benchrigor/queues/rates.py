@@ -1,4 +1,4 @@
-"""The service rate of a stage, learned while it runs: the estimator that everything else feeds."""
+"""The service rate of a stage, estimated while it runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGEST = 1e100  # beyond it powers leave the range of a double
 
 _HELD = 1024  # periods that are held back and worked off together
 _ROUNDING = 1e-6  # relative excess of blocked time over the period that clocks may show
-_NOTHING = 1e-9  # what is less is the rounding of differences, and counts as 0: no clock shows less
+_NOTHING = 1e-9  # a time below it is the rounding of a difference, and counts as 0
 _SHORTEST_S = 1e-100
 _CHUNK = 65_536
 _NAMES = ("items", "period_s", "blocked_s", "blocked", "cpu_s", "delay_s")
@@ -41,7 +41,7 @@ class ServiceRateEstimator:
     ----------
     method
         "busy-time": items over the time in which the stage did not wait. "quantile", for series
-        with no more than a blocked flag: the 0.95 quantile of counts of unblocked periods.
+        with only a blocked flag: the 0.95 quantile of counts of unblocked periods.
     period_s
         Sampling period wanted, in seconds; with "quantile" other periods do not count. None:
         all do, and "quantile" (with guards) joins them as long as they stay free of waiting.
@@ -51,7 +51,7 @@ class ServiceRateEstimator:
         the middle of the quantile, which errs high, and of the mean of unblocked periods, which
         errs low. False: as published.
     servers
-        Threads or processes that serve side by side; blocked time is the sum of theirs.
+        Threads or processes that serve side by side; blocked time is summed over them.
     target
         Relative half-width at which "busy-time" has converged.
     confidence
@@ -65,7 +65,7 @@ class ServiceRateEstimator:
 
     Examples
     --------
-    A stage that serves 500 items per second, and waits for a tenth of each period.
+    A stage that serves 500 items per second, and waits for a tenth of every period.
 
     >>> est = ServiceRateEstimator()
     >>> for number in range(100):
@@ -113,8 +113,8 @@ class ServiceRateEstimator:
     def rates(self) -> list[ServiceRate]:
         """The rates so far, in order, the present one last; empty before the first period.
 
-        With "busy-time" one for each phase. With "quantile" one for each convergence, and behind
-        them one that has not converged yet, if there is no other or it differs by a fifth.
+        "busy-time" has one for every phase, "quantile" one for every convergence. After them comes
+        one that has not converged yet, if it is the only one or differs by a fifth.
         """
         self._flush()
         return self._estimator.rates()
@@ -129,7 +129,7 @@ class ServiceRateEstimator:
         cpu_s: float | None = None,
         delay_s: float | None = None,
     ) -> None:
-        """Tell what happened in one period.
+        """Add one period.
 
         Parameters
         ----------
@@ -143,19 +143,19 @@ class ServiceRateEstimator:
             Whether it waited at all; with ``blocked_s`` 0 the time is unknown, and the period does
             not count.
         cpu_s, delay_s
-            Processor time used, and time waited for a processor, in seconds; None or NaN where
-            they are unknown.
+            Processor time used, and time waited for a processor, in seconds; None or NaN if
+            unknown.
 
         Raises
         ------
         InvalidInput
             For numbers that are not finite, negative, or too large for the period.
         """
-        times = (each for each in (cpu_s, delay_s) if each is not None)
+        times = (time_s for time_s in (cpu_s, delay_s) if time_s is not None)
         usual = all(map(_is_usual, (items, period_s, blocked_s, *times))) and type(blocked) is bool
         if usual and period_s >= _SHORTEST_S and blocked_s <= period_s * self.servers:
             row = (items, period_s, blocked_s, blocked, cpu_s, delay_s)
-            self._held.append(tuple(np.nan if each is None else each for each in row))
+            self._held.append(tuple(np.nan if value is None else value for value in row))
             if len(self._held) >= _HELD:
                 self._flush()
         else:
@@ -171,7 +171,7 @@ class ServiceRateEstimator:
         cpu_s: npt.ArrayLike | None = None,
         delay_s: npt.ArrayLike | None = None,
     ) -> None:
-        """Tell of many periods at once; the same as telling them one by one.
+        """Add many periods at once, with the same result as one by one.
 
         Parameters
         ----------
@@ -183,14 +183,14 @@ class ServiceRateEstimator:
         Raises
         ------
         InvalidInput
-            Naming the index of the first number that cannot be worked with.
+            Naming the index of the first number that is out of range.
         """
-        served = as_series(items, name="items")  # once: what is iterated over is then used up
+        served = as_series(items, name="items")  # once: it may be an iterator
         self._tell(served.size, served, period_s, blocked_s, blocked, cpu_s, delay_s)
 
     def _tell(self, size: int | None, *values: Any) -> None:
-        """Check values, and work off what was held back, and then these."""
-        rows = np.vstack([_column(*each, size) for each in zip(_NAMES, values, strict=True)])
+        """Check values, work off the periods that were held back, and then these."""
+        rows = np.vstack([_column(*pair, size) for pair in zip(_NAMES, values, strict=True)])
         too_long = rows[2] > rows[1] * self.servers * (1.0 + _ROUNDING)
         if too_long.any():
             raise InvalidInput(self._too_long(rows, int(np.argmax(too_long))))
@@ -215,7 +215,7 @@ class ServiceRateEstimator:
     def _add(self, rows: Floats) -> None:
         """Hand the periods on as sums, shape (Row.COUNT, n)."""
         items, wall_s, blocked_s, blocked, *_ = rows
-        # What is not known adds nothing, and neither does what stands next to it.
+        # An unknown time adds 0, and so do the items and the busy time of its period.
         has_cpu, has_delay = np.isfinite(rows[4:])
         cpu_s, delay_s = np.where(np.isfinite(rows[4:]), rows[4:], 0.0)
         timed = blocked_s > _NOTHING
@@ -224,7 +224,7 @@ class ServiceRateEstimator:
         periods = np.empty((Row.COUNT, items.size))
         periods[Row.ITEMS] = items * known
         busy_s = np.maximum(self.servers * wall_s - np.where(timed, blocked_s, 0.0), 0.0)
-        # Who is woken waits for a processor as well, but that is part of the blocked time.
+        # A thread that is woken waits for a processor too, but within the blocked time.
         room_s = np.maximum(busy_s - cpu_s, 0.0)
         periods[Row.BUSY] = busy_s * known
         periods[Row.WALL] = wall_s
@@ -251,7 +251,7 @@ def _is_usual(value: Any) -> bool:
 
 
 def _column(name: str, values: Any, size: int | None) -> Floats:
-    """Return a column of numbers from 0 on, NaN for what is not known; of one without a size."""
+    """Return a column of numbers from 0 on, NaN if unknown; one number without a size."""
     least = _SHORTEST_S if name == "period_s" else 0.0
     expected = f"expected a number from {least:g} to {LARGEST:g}"
     if values is None and name in _OPTIONAL:
@@ -277,7 +277,7 @@ def _column(name: str, values: Any, size: int | None) -> Floats:
 
 
 def _with_gaps(name: str, values: Any) -> Floats:
-    """Return numbers as `as_series` does, but NaN for those that are not known."""
+    """Return numbers as `as_series` does, but NaN if unknown."""
     values = list(values) if isinstance(values, Iterator) else values
     try:
         array = np.asarray(values)

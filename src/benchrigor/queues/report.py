@@ -52,13 +52,13 @@ def render_rates(
 ) -> str:
     """Return the service rates of a stage as plain text, up to 79 columns wide.
 
-    The last rate comes first, with its interval and the evidence for it, then the phases where
-    there are several, and the Notices.
+    The last rate comes first, with its interval and the evidence for it. Phases follow, if there
+    are several, and then the Notices.
 
     Parameters
     ----------
     rates
-        Those of `benchrigor.queues.ServiceRateEstimator`, in order.
+        From `benchrigor.queues.ServiceRateEstimator`, in order.
     name
         Of the stage; empty for no title.
     unit
@@ -155,7 +155,7 @@ def _evidence(rate: ServiceRate) -> str:
 
 
 def _why_not_converged(rate: ServiceRate, target: float | None) -> str:
-    """Return why a rate has not converged, and what to do; nothing if it has."""
+    """Return why a rate has not converged, and a remedy; "" if it has."""
     if rate.reason is None:
         return ""
     words = _REASONS[rate.reason]
@@ -187,12 +187,12 @@ def _service(rate: ServiceRate) -> list[str]:
     process = _PROCESSES.get(moments.process, other)
     if moments.process is not ServiceProcess.DETERMINISTIC:
         process += _doubt(moments, rate.delay_share)
-    each = f"{show_value(moments.mean_s, 's')} each"
-    return [each, f"squared coefficient of variation {variation:.3g}: {process}"]
+    mean = f"{show_value(moments.mean_s, 's')} each"
+    return [mean, f"squared coefficient of variation {variation:.3g}: {process}"]
 
 
 def _doubt(moments: ServiceMoments, delay_share: float | None) -> str:
-    """Say where wall time may vary for other reasons than the service itself."""
+    """Say if wall time may vary for other reasons than the service itself."""
     if delay_share is None:
         return ", if it never waited for a processor"
     if share_of_waits(moments, delay_share) < _OF_WAITS:
@@ -229,7 +229,7 @@ def _show_throughput(rate: ServiceRate, speed: str, served_per_s: float | None) 
 
 
 def _phases(rates: Sequence[ServiceRate], speed: str) -> list[Part]:
-    """Return the table of phases, the last one last; nothing if there is one rate only."""
+    """Return the table of phases, the last one last; empty with only one rate."""
     if len(rates) < 2:
         return []
     phases = phases_of(rates)
@@ -253,7 +253,7 @@ def _phases(rates: Sequence[ServiceRate], speed: str) -> list[Part]:
 def _cells(
     phase: Sequence[ServiceRate], scale: Scale, shortest_s: float
 ) -> tuple[str, str, str, str]:
-    """Return the cells of a phase, of which its last rate is shown."""
+    """Return the cells of a phase, with its last rate."""
     last = phase[-1]
     window = span(phase[0].start_s, last.stop_s, shortest_s=shortest_s)
     unblocked = sum(rate.unblocked for rate in phase) / sum(rate.periods for rate in phase)
@@ -266,7 +266,7 @@ def _cells(
 
 
 def _notices(rates: Sequence[ServiceRate], *, whole: bool) -> list[Part]:
-    """Show each code once, with the figures of the last phase that has it."""
+    """Show every code once, with the figures of the last phase that has it."""
     notices = [notice for rate in rates for notice in rate.notices]
     if rates[-1].estimate is not None:
         notices += rates[-1].estimate.notices

@@ -20,8 +20,8 @@ class Tap:
     """Counts the items that pass a queue, and how long each end waits for the other.
 
     The head is the consumer's end: it counts items that leave, and waits for items. The tail is the
-    producer's end: it counts items that enter, and waits for room. A failed attempt without waiting
-    counts nothing; an attempt that times out counts its wait.
+    producer's end: it counts items that enter, and waits for room. A failed attempt counts no item;
+    its wait counts, if it has waited.
 
     =============================  ==============================================================
     source                         ``queue``
@@ -30,7 +30,7 @@ class Tap:
     `asyncio.Queue` and kinds      the same
     `multiprocessing` queues       a stand-in, also in other processes
     `queue.SimpleQueue`, others    a stand-in for anything with ``get`` and ``put``
-    iterables, asynchronous ones   a stand-in to iterate over; each item is a wait of either end
+    iterables, asynchronous ones   a stand-in to iterate over; an item makes both ends wait once
     sockets                        a stand-in; counts ``recv``, ``recv_into``, ``send``, ``sendall``
     streams of `asyncio`           a stand-in; a reader has only a head, a writer only a tail
     =============================  ==============================================================
@@ -40,39 +40,39 @@ class Tap:
     source
         The queue.
     name
-        Of the queue; by default that of its type.
+        Of the queue; by default the name of its type.
     page
-        Where to count; by default a new one.
+        Where to count; by default a new page.
     servers
         How many threads of a process share an end.
     item_bytes
-        Bytes of an item, for rates in bytes: a number, or a function that is called with each item
-        at either end. It must not use the queue, and travels with a queue that is sent to other
-        processes. Sockets and streams count the bytes that pass.
+        Bytes of an item, for rates in bytes: a number, or a function that either end calls with
+        every item. The function must not use the queue, and travels with a queue that is sent to
+        other processes. Sockets and streams count the bytes that pass.
 
     Raises
     ------
     InvalidInput
-        When the source cannot be tapped, as a class, text or bytes, or is tapped already; naming
-        every other parameter that makes no sense.
+        When the source cannot be tapped, such as a class, text or bytes, or is tapped already;
+        naming every other parameter that makes no sense.
 
     Attributes
     ----------
     queue
-        What the program uses in place of the source.
+        The program uses it in place of the source.
     head, tail
-        Each an `End`.
+        The two ends, of class `End`.
     name, page
         As given, or chosen.
 
     Notes
     -----
     Counters and resizing follow Beard & Chamberlain (2015), section III. Unlike theirs the counters
-    are never set to zero, so that none is lost, and blocked time is counted next to blocked events.
+    are never reset, so that no count is lost, and blocked time is counted next to blocked events.
 
-    A tap, or its ``queue``, may be sent to other processes where the source may; queues of `queue`
-    and `asyncio` may only be forked. Each process claims its cell at the first event. Counting
-    never ends a program: a process that cannot open the page, or finds no cell left, counts nothing
+    A tap, or its ``queue``, may be sent to other processes if the source may; queues of `queue`
+    and `asyncio` may only be forked. A process claims its cell at its first event. Counting never
+    ends a program: a process that cannot open the page, or finds no free cell, does not count,
     and uses the queue as before. `failure` says why.
 
     A stand-in for an iterable has its length and its methods, uncounted, but neither indexing nor
@@ -126,13 +126,13 @@ class Tap:
 
     @property
     def failure(self) -> str | None:
-        """Why this process counts nothing, or no bytes, at an end; None as long as it can."""
+        """Why this process cannot count items, or bytes, at an end; None as long as it can."""
         failures = (self.page.failure, *(writer.failure for writer in self._writers))
-        return next((each for each in failures if each is not None), None)
+        return next((failure for failure in failures if failure is not None), None)
 
     @property
     def queue(self) -> Any:
-        """What the program uses in place of the source."""
+        """The program uses it in place of the source."""
         return self._tapped.queue
 
     @contextmanager
@@ -150,7 +150,7 @@ class Tap:
         Raises
         ------
         InvalidInput
-            When it is less than one, or the queue is no bounded one of `queue` or `asyncio`.
+            When ``by`` is less than one, or the queue is not a bounded one of `queue` or `asyncio`.
 
         Examples
         --------
@@ -167,10 +167,10 @@ class Tap:
         try:
             yield
         finally:
-            bound.give_back(loan)  # nothing where closing has
+            bound.give_back(loan)  # unless closing has
 
     def close(self) -> None:
-        """Give the source back as it was, and count no more; what was counted can be read."""
+        """Restore the source, and count no more; the counters can still be read."""
         if self._bound is not None:
             self._bound.give_all_back()
         self._closed = True
@@ -214,8 +214,8 @@ class Tap:
 class Bound:
     """The bound of a queue, raised for a while by loans.
 
-    A bound that is not as it was left has been set by the program. That then stands: loans made
-    before it are void, since it is not known whether the program has counted them in.
+    If the bound has changed since the last loan, the program has set it, and it stays. Earlier
+    loans are then void, since it is not known whether the program has included them.
     """
 
     def __init__(self, resize: Resize) -> None:
@@ -225,10 +225,10 @@ class Bound:
         self._ended = False
 
     def lend(self, by: int) -> object:
-        """Raise it until what is returned is given back; InvalidInput if there is none."""
+        """Raise the bound until the returned loan is given back; InvalidInput if it has none."""
         loan = object()
 
-        def raised(bound: int) -> int:
+        def raise_bound(bound: int) -> int:
             if bound <= 0:
                 raise InvalidInput("the queue takes any number of items, expected one with maxsize")
             self._void_unless_left(bound)
@@ -236,28 +236,28 @@ class Bound:
             self._left = bound + by
             return self._left
 
-        self._resize(raised)
+        self._resize(raise_bound)
         return loan
 
     def give_back(self, loan: object) -> None:
         """End a loan, unless the program has set the bound meanwhile."""
 
-        def lowered(bound: int) -> int:
+        def lower_bound(bound: int) -> int:
             self._void_unless_left(bound)
             self._left = bound - self._loans.pop(loan, 0)
             return self._left
 
         if loan in self._loans:
-            self._resize(lowered)
+            self._resize(lower_bound)
 
     def double(self, most: int) -> tuple[int, int] | None:
-        """Double it until all is given back; return it before and after, None if it stays.
+        """Double the bound until all loans end; return it before and after, None if it stays.
 
-        It stays if there is none, and above that many times the program's own.
+        It stays if it is infinite, or would exceed ``most`` times the program's own bound.
         """
         moved: list[tuple[int, int]] = []
 
-        def doubled(bound: int) -> int:
+        def double_bound(bound: int) -> int:
             self._void_unless_left(bound)
             own = bound - sum(self._loans.values())
             if self._ended or bound <= 0 or 2 * bound > most * own:
@@ -267,17 +267,17 @@ class Bound:
             moved.append((bound, self._left))
             return self._left
 
-        self._resize(doubled)
+        self._resize(double_bound)
         return moved[0] if moved else None
 
     def give_all_back(self) -> None:
         """End all loans, for good."""
 
-        def ended(bound: int) -> int:
+        def end_doubling(bound: int) -> int:
             self._ended = True
             return bound
 
-        self._resize(ended)  # not in the middle of doubling
+        self._resize(end_doubling)  # not in the middle of doubling
         for loan in tuple(self._loans):
             self.give_back(loan)
 
@@ -304,7 +304,7 @@ def _wrong_place(name: Any, page: Any) -> list[str]:
 
 
 def _wrong_whole(name: str, value: Any) -> list[str]:
-    """Return what `model.checks` would, without importing numpy into the program."""
+    """Return the problems as `model.checks` does, without importing numpy into the program."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         return [f"{name} is {value!r}, expected a whole number of at least 1"]
     return []

@@ -1,4 +1,4 @@
-"""A pipeline of stages: which of them limits it, and what would help."""
+"""A pipeline of stages: its bottleneck, and advice about replicas and queues."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def stage_of(
     Parameters
     ----------
     name, visits, replicas
-        Those of `PipelineStage`.
+        As of `PipelineStage`.
     rate
-        Service rate of one replica. Its moments give the process; without them it is taken for
-        exponential, with a Notice. A variation above 100 counts as 100, with a Notice. Its
-        processor time
-        gives the processors that it keeps busy: 1 if that, or its delay, is not known, and where
-        it waited for a processor in more than 5% of its busy time.
+        Service rate of one replica. Its moments give the process; without them service is taken
+        for exponential, with a Notice. A variation above 100 counts as 100, with a Notice. Its
+        processor time gives the processors that it keeps busy. That number is 1 if the processor
+        time or the delay is unknown, or if it waited for a processor for more than 5% of its busy
+        time.
 
     Raises
     ------
     InvalidInput
-        When ``rate`` is no service rate, or has no estimate.
+        When ``rate`` is not a service rate, or has no estimate.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def stage_of(
     notices = list(rate.estimate.notices)
     notices += [notice for notice in rate.notices if notice not in notices]
     if moments is None:
-        notices.append(_say_what_is_assumed(name))
+        notices.append(_exponential_notice(name))
     if moments is not None and process is ServiceProcess.OTHER:
         variation = min(moments.variation, MOST_VARIATION)
         notices.extend(_beyond_models(moments.variation))
@@ -105,30 +105,30 @@ def find_bottleneck(
     Parameters
     ----------
     stages
-        In order, each with a name of its own; all estimates with one confidence.
+        In order, with different names; all estimates with one confidence.
     source_rate
-        Items per second that the source asks for, for the utilisation of each stage.
+        Items per second that the source asks for, for the utilisation of the stages.
 
     Returns
     -------
     Bottleneck
-        The stage of lowest capacity, in items of the source, and as rivals those whose intervals
-        do not lie above its own. Without rivals it is the bottleneck at the confidence of the
-        intervals, or better.
+        The stage of lowest capacity, in items of the source. Its rivals are the stages whose
+        intervals do not lie above its own. Without rivals it is the bottleneck at the confidence
+        of the intervals, or better.
 
     Raises
     ------
     InvalidInput
-        Naming every stage that is none, or does not fit.
+        Naming everything that is not a stage, or does not fit.
     NotEstimable
         When the interval of the visits of a stage reaches 0.
 
     Notes
     -----
-    Capacity: replicas * rate / visits, with the interval of a ratio (MOVER). The capacity of the
-    pipeline reaches from the lowest lower end to the lowest upper end among the bottleneck and its
-    rivals, the latter at a confidence that holds for all of them (Bonferroni). The value of the
-    lowest of several similar ones is low on average, within that interval.
+    Capacity: replicas * rate / visits, with the interval of a ratio (MOVER). The interval of the
+    pipeline's capacity reaches from the lowest lower end to the lowest upper end among the
+    bottleneck and its rivals; the upper ends hold for all of them at once (Bonferroni). Among
+    several similar stages the lowest value is too low on average, within that interval.
 
     Examples
     --------
@@ -158,36 +158,36 @@ def advise_pipeline(
     blocked_share: float = 0.01,
     processors: int | None = None,
 ) -> PipelineAdvice:
-    """Suggest replicas and queue sizes for the stages of a pipeline, and say what limits it.
+    """Find the bottleneck of a pipeline, and suggest replicas and queue sizes for its stages.
 
-    Each stage is sized by itself, as if items arrived at random at the rate of the source. A slower
-    stage in front would lighten its load. The first Notice lists the other assumptions.
+    The sizes of a stage assume that items arrive at random at the rate of the source. A slower
+    stage in front of it would lighten its load. The first Notice lists the other assumptions.
 
     Parameters
     ----------
     stages
-        In order, each with a name of its own; all estimates with one confidence.
+        In order, with different names; all estimates with one confidence.
     source_rate
         Items per second that the source asks for.
     utilisation
-        The most that each replica may have, in (0, 1).
+        Highest utilisation of a replica, in (0, 1).
     blocked_share
         Share of arrivals that may find a queue full, in (0, 1).
     processors
         Number of processors for the pipeline; None if unknown. They limit the replicas of a
-        stage: the advice leaves room for the other stages, but never goes below what a stage has.
-        A Notice names the stages that the processors limit.
+        stage, since the others need some as well, but never below its present number. A Notice
+        names the stages that the processors limit.
 
     Returns
     -------
     PipelineAdvice
-        Per stage its utilisation, the replicas by `suggest_replicas`, and by `suggest_buffer`
-        the queue in front of each replica: with as many as suggested, and with as many as now.
+        Per stage its utilisation, the replicas by `suggest_replicas`, and the queue in front of a
+        replica by `suggest_buffer`: with the suggested replicas, and with the present ones.
 
     Raises
     ------
     InvalidInput
-        Naming every stage that is none, or does not fit, and every other argument out of range.
+        Naming everything that is not a stage, or does not fit, and every argument out of range.
     NotEstimable
         When the interval of the visits of a stage reaches 0.
 
@@ -220,9 +220,9 @@ def advise_pipeline(
         bottleneck=bottleneck,
         stages=advice,
         notices=(
-            model_notice(each.buffer.variation for each in advice),
+            model_notice(stage.buffer.variation for stage in advice),
             *bottleneck.notices,
-            *(notice for each in advice for notice in _of_stage(each)),
+            *(notice for stage in advice for notice in _of_stage(stage)),
         ),
     )
 
@@ -238,7 +238,7 @@ def _beyond_models(variation: float) -> Iterator[Notice]:
         )
 
 
-def _say_what_is_assumed(stage: str) -> Notice:
+def _exponential_notice(stage: str) -> Notice:
     return Notice.note(
         Code.EXPONENTIAL_ASSUMED,
         f"The variance of the service times of {stage!r} is not known, since that needs at least "
@@ -248,7 +248,7 @@ def _say_what_is_assumed(stage: str) -> Notice:
 
 
 def _check(stages: object, source_rate: Quantity | None) -> list[PipelineStage]:
-    """Return stages as a list; raise naming all that does not fit."""
+    """Return stages as a list; InvalidInput naming all problems."""
     given = listed(stages, "stages", "PipelineStage")
     refuse(
         [
@@ -283,12 +283,12 @@ def _load(stage: PipelineStage, source_rate: Quantity | None) -> StageLoad:
 
 
 def _replica_capacity(stage: PipelineStage) -> Estimate:
-    """Return what one replica serves, in items of the source per second."""
+    """Return the capacity of one replica, in items of the source per second."""
     return quotient(stage.rate, stage.visits, name=f"the visits of {stage.name!r}")
 
 
 def _least(near: Sequence[Estimate], lowest: Estimate) -> Estimate:
-    """Estimate the least of several quantities, of which ``lowest`` has the least value."""
+    """Estimate the least of several quantities; ``lowest`` has the least value."""
     if len(near) == 1:
         return lowest
     # Bonferroni: all upper ends hold at once.
@@ -299,7 +299,7 @@ def _least(near: Sequence[Estimate], lowest: Estimate) -> Estimate:
         highs.append(side.value + student_t(side.degrees_of_freedom, confidence) * side.above)
     return replace(
         lowest,
-        low=min(each.low for each in near),
+        low=min(capacity.low for capacity in near),
         high=min(highs),
         method=f"{MOVER}, least of {len(near)}",
         notices=joined_notices(near),
@@ -321,7 +321,7 @@ def _several(lowest: StageLoad, rivals: Sequence[str]) -> Notice:
 def _most_replicas(
     loads: Sequence[StageLoad], source_rate: Quantity, processors: int | None
 ) -> list[int | None]:
-    """Return how many replicas of each stage the processors run next to what the others take."""
+    """Return how many replicas of a stage the processors can run next to the other stages."""
     if processors is None:
         return [None] * len(loads)
     source = source_rate.value if isinstance(source_rate, Estimate) else source_rate
@@ -347,12 +347,12 @@ def _advice(
     most: int | None,
 ) -> StageAdvice:
     stage = load.stage
-    each = _replica_capacity(stage)
-    replicas = suggest_replicas(source_rate, each, utilisation=utilisation, most=most)
+    capacity = _replica_capacity(stage)
+    replicas = suggest_replicas(source_rate, capacity, utilisation=utilisation, most=most)
     suggested, now = (
         suggest_buffer(
             source_rate,
-            each,
+            capacity,
             process=stage.process,
             variation=stage.variation,
             replicas=count,
@@ -364,9 +364,9 @@ def _advice(
 
 
 def _of_stage(advice: StageAdvice) -> Iterator[Notice]:
-    """Yield what must be known of a stage as it is now, with its name."""
+    """Yield the notices about a stage as it is now, with its name."""
     stage = advice.load.stage
-    limits = [each for each in advice.replicas.notices if each.code is Code.PROCESSORS_LIMIT]
+    limits = [limit for limit in advice.replicas.notices if limit.code is Code.PROCESSORS_LIMIT]
     of_rates = joined_notices((stage.rate, stage.visits))
     for notice in (*limits, *advice.buffer_now.notices, *of_rates):
         if notice.code is not Code.QUEUE_MODEL:

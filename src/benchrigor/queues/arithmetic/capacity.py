@@ -46,28 +46,28 @@ def suggest_buffer(
     arrival
         Items that arrive per second; a number is known exactly.
     service
-        Service rate of each replica, in items per second.
+        Service rate of one replica, in items per second.
     process
-        What the service times look like: "exponential" (M/M/1/K), "deterministic" (M/D/1/K) or
+        Distribution of the service times: "exponential" (M/M/1/K), "deterministic" (M/D/1/K) or
         "other" (M/G/1/K with gamma service times).
     variation
         Squared coefficient of variation of the service times, 0 to 100; with "other" only.
     replicas
-        How many share the arrivals, each with a queue of its own. One queue for all needs no
-        more room than theirs together.
+        How many share the arrivals; every replica has its own queue. A single queue for all
+        needs no more room than those queues together.
     blocked_share
         Share of arrivals that may find the queue full, in (0, 1).
     when_full
-        "wait": whoever finds the queue full waits for room and brings nothing else meanwhile, as a
-        stage does; the share of time spent so is kept down as well. "lose": an item that finds the
-        queue full is lost, as in the textbook.
+        "wait": a sender that finds the queue full waits for room and brings no other item
+        meanwhile, as a stage does; ``blocked_share`` limits the share of that time as well.
+        "lose": an item that finds the queue full is lost, as in the textbook.
 
     Returns
     -------
     BufferSize
-        The smallest that is enough, for arrivals as fast and service as slow as their intervals
-        allow, and at the estimated rates. None at a utilisation of 1 or more, if no size is
-        enough, and beyond a million items; a Notice says why.
+        The smallest sufficient size, for arrivals as fast and service as slow as their intervals
+        allow, and at the estimated rates. None if the utilisation is 1 or more, if no size is
+        enough, or beyond a million items; a Notice says why.
 
     Raises
     ------
@@ -76,10 +76,10 @@ def suggest_buffer(
 
     Notes
     -----
-    K of `finite_queue` counts the item in service: the size is K - 1, and at least 1. A Notice says
-    what is assumed: arrivals are random (Poisson) and service times independent. Arrivals in bursts
-    need more room, those at even intervals less. Arrivals that pile up outside while the queue is
-    full find it full up to 1 / (1 - utilisation) times as often.
+    K of `finite_queue` counts the item in service: the size is K - 1, and at least 1. A Notice
+    lists the assumptions: arrivals are random (Poisson) and service times independent. Arrivals in
+    bursts need more room, arrivals at even intervals less. Arrivals that pile up outside while the
+    queue is full find it full up to 1 / (1 - utilisation) times as often.
 
     Uniform, lognormal, two-valued and shifted exponential service times of a variation up to 1 need
     the size of gamma ones within one item (measured: utilisation 0.5 to 0.95, blocked share 0.1 to
@@ -140,18 +140,18 @@ def suggest_replicas(
     arrival
         Items that arrive per second; a number is known exactly.
     service
-        Service rate of one replica, in items per second. Replicas are assumed not to slow each
-        other down; they may share processors, memory or a lock.
+        Service rate of one replica, in items per second. It is assumed to hold for any number of
+        replicas, but they may slow one another down if they share processors, memory or a lock.
     utilisation
-        The most that each replica may have, in (0, 1).
+        Highest utilisation of a replica, in (0, 1).
     most
-        How many the processors can run; None if that is not known.
+        How many replicas the processors can run; None if unknown.
 
     Returns
     -------
     ReplicaCount
-        The fewest, at most ``most``, for arrivals as fast and service as slow as their intervals
-        allow, and at the estimated rates.
+        The fewest sufficient, up to ``most``, for arrivals as fast and service as slow as their
+        intervals allow, and at the estimated rates.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def suggest_replicas(
 
 
 def model_notice(variations: Iterable[float], when_full: str = _WAIT) -> Notice:
-    """Return the Notice about what one size, or the sizes of several stages, assume."""
+    """Return the Notice with the assumptions of one size, or of the sizes of several stages."""
     models = ", ".join(dict.fromkeys(_MODELS.get(variation, _GENERAL) for variation in variations))
     full = "a sender that finds it full waits"
     if when_full == _LOSE:
@@ -242,7 +242,7 @@ def _service_may_be_0() -> Notice:
 
 
 def _processors_limit(at_value: int, at_worst: int | None, most: int) -> Notice:
-    """Say that more replicas would have to share the processors that there are."""
+    """Say that more replicas would have to share the processors."""
     needed = max(at_value, at_worst or 1)
     possible = "may be" if at_value <= most else "would be"
     return Notice.warning(

@@ -1,13 +1,13 @@
 """Queues that can be full: M/G/1/K with gamma service times, among them M/D/1/K and M/M/1/K.
 
 Items arrive one by one at random (Poisson), one server serves them, and the system holds at most K
-of them, the one in service included. In the textbook an item that finds it full is lost. In a
-pipeline whoever brings the item waits with it and brings no other meanwhile: that is one place
-more, and arrivals that do not happen are like arrivals that are lost.
+of them, including the one in service. In the textbook an item that finds it full is lost. In a
+pipeline the sender waits with the item and brings no other meanwhile. The waiting item takes one
+more place, and arrivals that do not happen are like arrivals that are lost.
 
-With K places, the chances that a departure leaves 0, 1, 2 ... items behind are those without a
-limit up to a factor. So one pass over them answers for all K; and as they fall geometrically in the
-end, the pass may stop there.
+The chances that a departure leaves 0, 1, 2 ... items with K places are proportional to the chances
+without a limit. So one pass over these answers for all K. They fall geometrically in the end, and
+the pass stops there.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ MOST_PLACES = 1_000_000
 
 _LEAST_LOAD = 1e-150
 _NO_VARIATION = 1e-9  # less variation than this counts as none
-# Chances that are worked out one by one at most; up to a variation of 1 there are about 50, above
-# it some 30 times the variation.
+# Maximum number of chances worked out one by one; a variation up to 1 needs about 50, a larger one
+# some 30 times the variation.
 _LONGEST = 4000
 # Relative change of the ratio of successive chances at which they fall geometrically.
 _STEADY, _IN_A_ROW = 2e-15, 16
@@ -35,10 +35,10 @@ _TINY = 1e-290
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FiniteQueue:
-    """Chances that a departure leaves so many items behind if there is no limit.
+    """Chances that a departure leaves 0, 1, 2 ... items if there is no limit.
 
-    ``chances`` lists the first of them, ``below`` and ``beyond`` the sums of those before each, and
-    of all from each on. Behind the last one each is ``decay`` times the one before.
+    ``chances[k]`` is the chance of k items, ``below[k]`` of fewer, and ``beyond[k]`` of k or more.
+    After the last one listed, a chance is ``decay`` times the one before.
     """
 
     utilisation: float
@@ -53,7 +53,7 @@ class FiniteQueue:
 
         The chain moves up over a level as often as down (Cooper 1981), which gives the next chance
         as a sum of positive terms: a_0 p_(j+1) = p_0 A_(j+1) + sum over i = 1..j of p_i A_(j-i+2),
-        with a_0 the chance of no arrival during one service and A_k that of k or more.
+        with a_0 the chance of no arrival during one service and A_k the chance of k or more.
         """
         load = max(utilisation, _LEAST_LOAD)
         none, more = _arrivals(load, variation)
@@ -88,14 +88,14 @@ class FiniteQueue:
     def blocked(self, places: int) -> float:
         """Return the share of arrivals that wait for one of K places, or of time if that is more.
 
-        Who waits takes one place more: the shares are the chance that a departure leaves K behind,
-        and that of being full, of a system with K + 1 places.
+        A waiting sender takes one more place. In a system with K + 1 places, the first share is the
+        chance that a departure leaves K items, the second the chance that the system is full.
         """
         chance, below, _ = self._at(places)
         return max(chance / (below + chance), self.lost(places + 1))
 
     def _at(self, number: int) -> tuple[float, float, float]:
-        """Return the chances of a number of items, of fewer, and of at least as many."""
+        """Return the chances of a number of items, of fewer, and of this number or more."""
         place = min(number, self.chances.size - 1)
         further = number - place
         shrunk = self.decay**further
@@ -114,7 +114,7 @@ def fewest_places(
     queue = FiniteQueue.of(utilisation, variation)
     blocked = queue.blocked if waits else queue.lost
     places = range(1, MOST_PLACES + 1)
-    index = bisect.bisect_left(places, -blocked_share, key=lambda each: -blocked(each))
+    index = bisect.bisect_left(places, -blocked_share, key=lambda number: -blocked(number))
     return places[index] if index < MOST_PLACES else None
 
 

@@ -1,7 +1,7 @@
 """Sums over periods that add up, and moments that combine, in batches.
 
-A block of batches is a matrix, shape (rows, n): a row for each `Row`, a column for each batch of
-successive periods. Pooling adjacent batches loses nothing that is needed later, so a stream of any
+A block of batches is a matrix, shape (rows, n): `Row` names the rows, and a column is a batch of
+successive periods. Pooling adjacent batches keeps all that is needed later, so a stream of any
 length fits into a bounded number of columns.
 """
 
@@ -18,9 +18,9 @@ from benchrigor.queues.data.service import ServiceMoments, ServiceProcess
 
 # Variance of a count since the borders of its batch fall uniformly between two items.
 BORDERS = 1.0 / 6.0
-RIPE = 64.0  # items of a batch whose count reveals the variance of service times, and long ones
+RIPE = 64.0  # items of a batch whose count reveals the variance, and the tail, of service times
 
-FEWEST_COUNTS = 30  # observations below which there are no moments
+FEWEST_COUNTS = 30  # observations that moments need
 _DETERMINISTIC = 0.1  # squared coefficient of variation below which service is deterministic
 # Service is exponential if it is within 15 %, or two standard errors, of 1.
 _EXPONENTIAL, _ERRORS = 0.15, 2.0
@@ -30,10 +30,9 @@ _WAIT_S = 0.004
 class Row(enum.IntEnum):
     """Rows of a block; those before ``COUNT`` are sums over periods, the last seven are moments.
 
-    Processor time and delay are of those periods where they are known, and ``CPU_ITEMS`` and
+    Processor time and delay are sums over the periods in which they are known; ``CPU_ITEMS`` and
     ``DELAY_BUSY`` are the items and the busy time of the same periods. ``COUNT`` is the number of
-    observations, each a pair (items, busy time); the rows after it are their central moments, as
-    sums.
+    observations (items, busy time); the rows after it are their central moments, as sums.
     """
 
     ITEMS = 0
@@ -66,7 +65,7 @@ def batches_of(columns: npt.ArrayLike) -> Floats:
 
 
 def as_observations(batches: Floats) -> Floats:
-    """Return the same with each batch as one observation of items and busy time."""
+    """Return the batches, every one as a single observation of items and busy time."""
     found = batches.copy()
     found[Row.COUNT] = batches[Row.USED] > 0.0
     found[Row.ITEMS_2 :] = 0.0
@@ -74,16 +73,16 @@ def as_observations(batches: Floats) -> Floats:
 
 
 def pool(batches: Floats, starts: npt.NDArray[np.int64]) -> Floats:
-    """Pool adjacent batches; ``starts`` are the first ones of each group, ascending from 0.
+    """Pool adjacent batches; ``starts`` are the first ones of the groups, ascending from 0.
 
     With the number n_i of observations of a batch, and the distance d_i of their mean from the
-    group's: M2 = sum M2_i + n_i d_i^2 and M3 = sum M3_i + 3 d_i M2_i + n_i d_i^3, and likewise for
+    group's: M2 = sum M2_i + n_i d_i^2 and M3 = sum M3_i + 3 d_i M2_i + n_i d_i^3, and similarly for
     products (Pébay 2008, the pairwise formulas summed over a group).
     """
     sums: Floats = np.add.reduceat(batches, starts, axis=1)
     sizes = np.concatenate([starts[1:], [batches.shape[1]]]) - starts
     n = batches[Row.COUNT]
-    means, centres = (_share(each[_PAIR], each[Row.COUNT]) for each in (batches, sums))
+    means, centres = (_share(block[_PAIR], block[Row.COUNT]) for block in (batches, sums))
     c, b = means - np.repeat(centres, sizes, axis=1)
     cc, cb, bb = batches[Row.ITEMS_2 : Row.ITEMS_3]
     added = [
@@ -100,7 +99,7 @@ def pool(batches: Floats, starts: npt.NDArray[np.int64]) -> Floats:
 
 
 def rates_of(batches: Floats) -> Floats:
-    """Return items per busy second of each batch; 0 if it was never busy."""
+    """Return items per busy second, batch by batch; 0 if it was never busy."""
     return _share(batches[Row.ITEMS], batches[Row.BUSY])
 
 
@@ -110,13 +109,13 @@ def _share(parts: Floats, wholes: Floats) -> Floats:
 
 
 def ripen(batches: Floats, *, items: float = 16.0) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Pool adjacent batches until they hold so many items on average; return the first of each."""
+    """Pool adjacent batches until they hold ``items`` on average; return them and their starts."""
     size = batches.shape[1]
     served = float(batches[Row.ITEMS].sum())
     group = 1
     while group < size and served * group < items * size:
         group *= 2
-    # What is left over at the end joins the last group.
+    # A remainder at the end joins the last group.
     starts = np.arange(0, max(size - group, 0) + 1, group, dtype=np.int64)
     if group == 1:
         return batches, starts
@@ -132,7 +131,7 @@ def service_moments(batches: Floats) -> ServiceMoments | None:
     a = 1/m, b = s^2/m^3, c = 3 s^4/m^5 - k/m^4, for service times of mean m, variance s^2 and third
     central moment k (Cox 1962, Renewal Theory, chapter 4). When a period ends depends on the
     services in it, since the queue may run empty. So b and c come from Wald's identity
-    E exp(x N - K(x) t) = 1, which holds whatever ends a period, to third order: with the residual
+    E exp(x N - K(x) t) = 1 to third order; it holds for any end of a period. With the residual
     e = N - a t, b = E e^2 / E t and c = (E e^3 - 3 b E e t) / E t.
 
     >>> rng = np.random.default_rng(1)
@@ -146,7 +145,7 @@ def service_moments(batches: Floats) -> ServiceMoments | None:
     whole = batches[:, 0]
     if batches.shape[1] > 1:
         whole = pool(batches, np.zeros(1, dtype=np.int64))[:, 0]
-    count, items, busy = (float(whole[each]) for each in (Row.COUNT, Row.ITEMS, Row.BUSY))
+    count, items, busy = (float(whole[row]) for row in (Row.COUNT, Row.ITEMS, Row.BUSY))
     if count < FEWEST_COUNTS or items <= 0.0:
         return None
     rate, mean_s = items / busy, busy / items
@@ -174,9 +173,9 @@ def dispersion(batch: Floats) -> float:
 
 
 def share_of_waits(moments: ServiceMoments, delay_share: float) -> float:
-    """Return what share of the variance of service times waiting for a processor may make up.
+    """Return the share of the variance of service times that waits for a processor may explain.
 
-    Work that is interrupted at random for w each time, during a share d of a mean of m, varies as a
+    Work that is interrupted at random for w at a time, during a share d of a mean of m, varies as a
     compound Poisson process does: w d / m is the squared coefficient of variation. With w = 4 ms,
     as long as schedulers commonly let a neighbour run, constant work of 1 ms that waits 20% of its
     time has 0.64 (simulated: 0.64).

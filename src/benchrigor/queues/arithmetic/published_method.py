@@ -28,7 +28,7 @@ _GOOD_SHARE = 0.20
 _IN_A_ROW = 5
 _FEWEST_PERIODS = 25
 
-QUANTILE_COUNTS = 16  # counts behind one quantile
+QUANTILE_COUNTS = 16  # counts of one quantile
 STEADY_QUANTILES = 16  # quantiles in a row whose error hardly bends, at convergence
 _CONVERGED = 5e-7  # change of the error, in items, below which the published method has converged
 # The same in terms of the running mean, so that the length of a period does not matter.
@@ -55,7 +55,7 @@ def unblocked_read_probability(
     Parameters
     ----------
     utilisation
-        Arrival rate over service rate, at least 0; from 1 on the chance is 1.
+        Arrival rate over service rate, 0 or more; from 1 on the chance is 1.
     service_rate
         Items per second that the stage serves while it does not wait.
     period_s
@@ -87,11 +87,11 @@ def unblocked_write_probability(
     ----------
     utilisation
         Of the reader of the queue: rate at which the stage puts items over the rate at which the
-        reader could take them, at least 0; from 1 on the chance is 0.
+        reader could take them, 0 or more; from 1 on the chance is 0.
     service_rate, period_s
         As of `unblocked_read_probability`.
     capacity
-        Items that the queue holds, at least 1.
+        Items that the queue holds, 1 or more.
 
     Notes
     -----
@@ -108,12 +108,12 @@ def unblocked_write_probability(
     room = int(capacity) - rounded_up(service_rate * period_s) + 1
     if room <= 0 or utilisation >= 1.0:
         return 0.0
-    # In this form nothing cancels if the utilisation is near 1.
+    # This form avoids cancellation if the utilisation is near 1.
     return -math.expm1(room * math.log(utilisation)) if utilisation else 1.0
 
 
 def join_periods(periods: Floats, number: int) -> Floats:
-    """Join each ``number`` of successive periods; one is unblocked, or counts, if all parts do."""
+    """Join every ``number`` successive periods; one is unblocked, or counts, if all parts do."""
     if number == 1:
         return periods
     whole = periods.shape[1] // number
@@ -128,9 +128,9 @@ def join_periods(periods: Floats, number: int) -> Floats:
 def widest(periods: Floats) -> int | RateReason:
     """Find how many periods to join into one sampling period, or why none will do.
 
-    Wide ones have less noise, narrow ones less waiting (section IV-A): the widest, of doubling
-    ones, with five in a row free of waiting. So that this is not by chance, periods free of waiting
-    must hold 16 items, and a fifth of all be free (a twentieth if none has a fifth). Single
+    Wide ones have less noise, narrow ones less waiting (section IV-A): widths double as long as
+    five in a row are free of waiting, and the widest wins. To exclude chance, periods free of
+    waiting must hold 16 items, and be a fifth of all (a twentieth if no width has a fifth). Single
     periods cannot be narrower and need no five in a row.
     """
     few = periods.shape[1] < _FEWEST_PERIODS and periods[Row.UNBLOCKED].any()
@@ -142,7 +142,7 @@ def widest(periods: Floats) -> int | RateReason:
         share = float(unblocked.mean())
         if _longest_run(unblocked) < (_IN_A_ROW if number > 1 else 1):
             break
-        # What blocked periods held may not be known.
+        # The items of blocked periods may be unknown.
         if float(wide[Row.ITEMS] @ unblocked) < FEWEST_ITEMS * float(unblocked.sum()):
             reason = RateReason.FEW_ITEMS
         elif share < FEWEST_SHARE:
@@ -173,10 +173,10 @@ class QuantileMean(NamedTuple):
 
 
 def window_quantiles(counts: Floats, *, normalised: bool) -> Floats:
-    """Return the 0.95 quantile of each window of 16 counts of unblocked periods, shape (n - 15,).
+    """Return the 0.95 quantiles of all windows of 16 counts of unblocked periods, shape (n - 15,).
 
     Equations 2 and 3: Gaussian filter of radius 2 without padding, then mean + 1.64485 standard
-    deviations of the 12 counts that are left. ``normalised`` lets the filter's weights sum up to 1;
+    deviations of the 12 remaining counts. ``normalised`` lets the filter's weights sum up to 1;
     as published they do not.
 
     >>> window_quantiles(np.full(17, 100.0), normalised=False).round(4)
@@ -186,7 +186,7 @@ def window_quantiles(counts: Floats, *, normalised: bool) -> Floats:
         return np.zeros(0)
     kernel = _KERNEL / _KERNEL.sum() if normalised else _KERNEL
     filtered = np.convolve(counts, kernel, mode="valid")
-    # A column for each window, one count on from the last: a view, for chunks are many.
+    # A column is a window, one count on from the last: a view, since there are many chunks.
     shape = _FILTERED, counts.size - QUANTILE_COUNTS + 1
     windows = np.ndarray(shape, buffer=filtered, strides=2 * filtered.strides)
     means = windows.sum(axis=0) / _FILTERED
@@ -206,7 +206,7 @@ def add_quantiles(
     which arrays cost more than they save.
     """
     n, mean, second, errors, steady = before
-    older, old = (math.inf, math.inf, *errors)[-2:]  # with fewer than three nothing is steady
+    older, old = (math.inf, math.inf, *errors)[-2:]  # fewer than three are not steady
     fixed, share = (0.0, _RELATIVE / _CURVATURE) if relative else (_CONVERGED / _CURVATURE, 0.0)
     sqrt = math.sqrt
     for place in range(start, len(quantiles)):
@@ -229,7 +229,7 @@ def add_quantiles(
 
 
 def _longest_run(flags: Floats) -> int:
-    """Return how many flags in a row are set at most."""
+    """Return the length of the longest run of set flags."""
     borders = np.flatnonzero(np.concatenate([[1.0], 1.0 - flags, [1.0]]))
     return int(np.diff(borders).max()) - 1
 

@@ -51,19 +51,19 @@ def sum_rates(estimates: Iterable[Quantity]) -> Estimate:
     Parameters
     ----------
     estimates
-        At least one, in one unit and with one confidence; a number is known exactly.
+        One or more, in one unit and with one confidence; a number is known exactly.
 
     Returns
     -------
     Estimate
-        With the sizes and the notices of all parts. Its interval is that of Welch for symmetric
-        parts, and that of Zou & Donner (2008) for many degrees of freedom. A single estimate is
-        returned as it is.
+        With the sizes and the notices of all parts. Its interval is Welch's for symmetric parts,
+        and Zou & Donner's (2008) for many degrees of freedom. A single estimate is returned as it
+        is.
 
     Raises
     ------
     InvalidInput
-        When there is none, or one is neither an Estimate nor a number of at least 0.
+        When the list is empty, or a part is neither an Estimate nor a number from 0 on.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def utilisation_of(arrival: Quantity, service: Quantity, *, servers: int = 1) ->
     arrival
         Items that arrive per second; a number is known exactly.
     service
-        Service rate of each server, in items per second.
+        Service rate of one server, in items per second.
     servers
         How many there are.
 
@@ -146,12 +146,12 @@ def utilisation_of(arrival: Quantity, service: Quantity, *, servers: int = 1) ->
 def filter_ratio(
     items_in: npt.ArrayLike, items_out: npt.ArrayLike, *, confidence: float = 0.95
 ) -> Estimate:
-    """Estimate how many items a stage takes for each item that it gives.
+    """Estimate how many items a stage takes per item that it gives.
 
     Parameters
     ----------
     items_in, items_out
-        Items that the stage took and gave in the same successive periods, shape (n,), at least 0.
+        Items that the stage took and gave in the same successive periods, shape (n,), from 0 on.
         With the items of the source as ``items_out`` it is the `PipelineStage.visits` of the stage.
     confidence
         Nominal coverage, in (0, 1).
@@ -160,8 +160,8 @@ def filter_ratio(
     -------
     Estimate
         All items in over all items out: a ratio of sums by the delta method with autocorrelation
-        (`estimate_rate`). A period without items out is merged with those after it; ``n`` counts
-        what is left.
+        (`estimate_rate`). A period without items out is merged with the next ones; ``n`` counts
+        the merged periods.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def filter_ratio(
         raise InvalidInput(
             f"items_in has {taken.size} periods and items_out {given.size}, expected as many"
         )
-    # Each group of periods ends with one that gave items; the last takes what is left.
+    # A group of periods ends with one that gave items; the last takes the remaining periods.
     stops = np.flatnonzero(given) + 1
     if stops.size < _FEWEST:
         raise NotEstimable(
@@ -233,7 +233,7 @@ def rounded_up(number: float) -> int:
 
 
 def joined_notices(quantities: Iterable[Quantity]) -> tuple[Notice, ...]:
-    """Return the notices of all estimates, each once."""
+    """Return the different notices of all estimates."""
     found: list[Notice] = []
     for estimate in _estimates(quantities):
         found.extend(notice for notice in estimate.notices if notice not in found)
@@ -241,13 +241,13 @@ def joined_notices(quantities: Iterable[Quantity]) -> tuple[Notice, ...]:
 
 
 def _estimates(quantities: Iterable[Quantity]) -> list[Estimate]:
-    """Return those quantities that are not known exactly."""
+    """Return the quantities that are not known exactly."""
     return [quantity for quantity in quantities if isinstance(quantity, Estimate)]
 
 
 def _size(estimates: Sequence[Estimate]) -> tuple[int, float]:
     """Return ``n`` and ``n_effective`` of all together."""
-    return sum(estimate.n for estimate in estimates), sum(each.n_effective for each in estimates)
+    return sum(part.n for part in estimates), sum(part.n_effective for part in estimates)
 
 
 def _side(quantity: Quantity) -> UncertainValue:
@@ -265,7 +265,7 @@ def _error(errors: Sequence[float], freedoms: Sequence[float]) -> StandardError:
 
 
 def _exact(value: float) -> Estimate:
-    """Return an estimate of what is known without error."""
+    """Return an estimate of a value that is known without error."""
     return Estimate(
         value=value,
         low=value,

@@ -1,4 +1,4 @@
-"""Where the service rate of a stream shifts."""
+"""Finds shifts of the service rate of a stream."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ FEWEST = 24  # batches below which no shift is found
 _MATERIAL = 0.10  # relative change of the rate that makes another phase
 _BEFORE, _AFTER = 8, 4
 _ERRORS = 5.0  # standard errors: the same batches are tested again and again, at every place
-# Standard errors at which the deviation of a batch is clipped: one stall is no phase.
+# Standard errors at which the deviation of a batch is clipped: one stall is not a phase.
 _CLIPPED = 3.0
 _SCALES = (1, 2, 4, 8)
 _FEWEST_STEPS = 12
 _BLOCKS = 12  # blocks of a phase; Schmeiser (1982) found 10 to 30 to be enough
 # Blocks a quarter as long count if the longer ones have up to 1.5 times their variance: noise
-# then decorrelates within them. Of a random walk the longer ones have four times the variance.
+# then decorrelates within them. In a random walk the longer ones have four times the variance.
 _FINER, _ALIKE = 4, 1.5
 _CONFIDENCE = 1.0 - 5.7e-7  # of five standard errors of a normal variable
 
 
 def find_shift(batches: Floats) -> int | None:
-    """Return the batch with which another rate begins, or None; the stage was busy in each.
+    """Return the batch with which another rate begins, or None; the stage was busy in all batches.
 
-    The statistic is the largest standardised difference between the means before and after any
-    place (CUSUM; Page 1954), of clipped deviations. The noise is that of steps between neighbours,
-    so that a shift does not hide itself. The difference must be five standard errors, and the
-    medians must differ by a tenth.
+    The statistic is the largest standardised difference between the mean deviations before and
+    after a place (CUSUM; Page 1954). Deviations are clipped. Steps between neighbours give the
+    noise, so that a shift does not hide itself. The difference must be five standard errors, and
+    the medians must differ by a tenth.
 
     Service times that are correlated over hundreds of items wander further than steps show. So the
-    plain means of both sides must differ by the method of batch means as well (Conway 1963), with
-    blocks as long as the shorter side, a dozen at least, each about the mean of its own side; the
-    limit is Student's at the level of five standard errors. Noise slower than the whole series
-    cannot be distinguished from shifts, by this or any other test. A rate that rises, or falls,
-    from block to block all along is no noise: it is cut where its two sides differ most.
+    plain means of both sides must differ by the method of batch means as well (Conway 1963). Blocks
+    are as long as the shorter side, but at least a dozen fit into the series; they scatter about
+    the mean of their own side. The limit is Student's at the level of five standard errors. No test
+    separates shifts from noise slower than the whole series. A rate that rises, or falls, from
+    block to block all along is not noise: the cut is where its two sides differ most.
     """
     n = batches.shape[1]
     if n < FEWEST:
@@ -63,7 +63,7 @@ def find_shift(batches: Floats) -> int | None:
 
 
 def _stands_out(pairs: Floats, place: int) -> bool:
-    """Return whether the means before and after a place differ by more than those of blocks do."""
+    """Return whether the means before and after a place differ by more than block means do."""
     if _drifts(pairs):
         return True
     n = pairs.shape[1]
@@ -81,7 +81,7 @@ def _stands_out(pairs: Floats, place: int) -> bool:
 
 
 def _drifts(pairs: Floats) -> bool:
-    """Tell whether the rate rises, or falls, over a dozen blocks; a random walk does 1 in 1000."""
+    """Return whether the rate rises, or falls, for a dozen blocks; a random walk does 1 in 1000."""
     n = pairs.shape[1]
     items, busy = _blocks(pairs[:, n % _BLOCKS :], n // _BLOCKS)
     steps = np.diff(items / busy)
@@ -102,7 +102,7 @@ def _scatter(pairs: Floats, place: int, size: int) -> tuple[float, int]:
 
 
 def _median(values: Floats) -> float:
-    """Return the upper median; of that few values five times as fast as numpy's."""
+    """Return the upper median; for a few values five times as fast as numpy's."""
     return float(np.sort(values)[values.size // 2])
 
 
@@ -125,6 +125,6 @@ def _noise(pairs: Floats) -> float:
 
 
 def _blocks(pairs: Floats, size: int) -> Floats:
-    """Return items and busy time of blocks of that many batches each, shape (2, blocks)."""
+    """Return items and busy time of blocks of ``size`` batches, shape (2, blocks)."""
     found: Floats = pairs.reshape(2, -1, size).sum(axis=2) if size > 1 else pairs
     return found

@@ -39,8 +39,8 @@ def busy_rate(
     """Return the service rate of a phase from its batches, shape (rows, n), n >= 1.
 
     Total items over total busy time, with the interval of a ratio of sums and the long-run variance
-    of its residuals (`estimate_rate`): in busy time services follow each other without gaps,
-    whatever the arrivals do. Busy time is the sum over all servers.
+    of its residuals (`estimate_rate`): in busy time services follow one another without gaps, for
+    any arrivals. Busy time is the sum over all servers.
     """
     total = batches.sum(axis=1)
     busy = batches[:, batches[Row.BUSY] > 0.0]
@@ -120,7 +120,7 @@ def _service_rate(
     servers: int,
     moments: ServiceMoments | None,
 ) -> ServiceRate:
-    """Compose a rate of the sums over all periods, and over those that count."""
+    """Make a rate from the sums over all periods, and over the periods that count."""
     busy_s = float(kept[Row.DELAY_BUSY])
     delay_share = float(kept[Row.DELAY]) / busy_s if busy_s > 0.0 else None
     return ServiceRate(
@@ -145,7 +145,7 @@ def _service_rate(
 def _per_time(
     batches: Floats, served: Row, spent: Row, servers: int, confidence: float
 ) -> Estimate | None:
-    """Estimate items per second spent, by that many servers; None if none is known."""
+    """Estimate items per second spent, by all servers together; None if unknown."""
     known = batches[:, batches[spent] > 0.0]
     items, seconds = known[served], known[spent]
     if not items.any():
@@ -173,7 +173,7 @@ def _of_quantiles(
 
     The mean of unblocked counts errs low, since slow service chose these periods; the quantile errs
     high, the more the fewer items a period holds. The interval reaches from the one to the other
-    and beyond each by its own error, which includes where borders of periods fall between items.
+    and beyond either by its error, which includes the places of period borders between items.
     """
     period_s = float(kept[Row.WALL] / kept[Row.USED])
     freedom = max(quantiles.n / QUANTILE_COUNTS, 1.0)  # windows overlap
@@ -209,7 +209,7 @@ def _warn_of_delay(delay_share: float | None) -> Iterator[Notice]:
 
 
 def _warn_of_dropped(total: Floats) -> Iterator[Notice]:
-    """Warn where periods do not count because their blocked time is not known."""
+    """Warn if periods do not count because their blocked time is not known."""
     dropped = 1.0 - float(total[Row.USED] / total[Row.PERIODS])
     if dropped:
         yield Notice.warning(

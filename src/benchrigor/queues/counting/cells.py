@@ -12,10 +12,10 @@ word  name        meaning
 ====  ==========  =================================================================
 0     magic       the 8 bytes ``BRIGCELL``
 1     version     1
-2     cells       how many the file has room for
+2     cells       number of cells that the file has room for
 3     cell_bytes  128
-4     claimed     how many are in use: the first ones, in the order they were claimed
-5     refused     how often a cell was asked for when none was left
+4     claimed     number of cells in use: the first ones, in the order they were claimed
+5     refused     number of claims that failed because no cell was free
 6, 7  reserved
 ====  ==========  =================================================================
 
@@ -27,29 +27,29 @@ word  name            meaning
 0     items           that passed
 1     bytes           that passed; 0 if they are not counted
 2     blocked_events  waits begun
-3     blocked_ns      of the waits ended, and what the rule below makes of the others
+3     blocked_ns      of the waits ended; the rule below adds the others
 4     waiting         waits begun and not ended
 5     owner           process id << 32, plus the native thread id; 0 for the thread
-                      where several write, or where it is unknown
+                      if several write, or if it is unknown
 6     closed          1 once counting has ended
 7     check           blocked_ns XOR waiting
 ====  ==============  ============================================================
 
-The name that follows has 64 bytes, UTF-8, filled up with zero bytes. It says which end of which
-queue is counted, by convention ``<queue>.head`` (the consumer's) or ``<queue>.tail`` (the
-producer's). There are as many cells of a name as processes that use the end.
+The name that follows has 64 bytes, UTF-8, filled up with zero bytes. It names the queue and its
+end, by convention ``<queue>.head`` (the consumer's) or ``<queue>.tail`` (the producer's). Every
+process that uses the end has a cell of this name.
 
-**To claim a cell**: open the file anew and take an exclusive ``flock``. When claimed = cells, add 1
+**To claim a cell**: open the file again and take an exclusive ``flock``. If claimed = cells, add 1
 to refused and give up; else write name and owner into cell number claimed, and add 1 to claimed.
-Unlock. A cell has one writer at a time (a process, or whatever holds the lock that its threads
-count under), and its counters never go back. Only that writer writes into it.
+Unlock. Only one writer at a time writes into a cell: a process, or the one of its threads that
+holds the lock under which they count. The counters of a cell never go back.
 
 **To begin a wait** at time t: blocked_events + 1, waiting + 1, blocked_ns - t. To **end** it:
-waiting - 1, blocked_ns + t. All modulo 2^64, then check. So the time blocked until now, waits under
-way included, is (blocked_ns + waiting * now) modulo 2^64 for any number of waits at once. It is
-right without the writer's help while it waits, even if it is killed.
+waiting - 1, blocked_ns + t. All modulo 2^64, then check. So the time blocked until now, including
+waits under way, is (blocked_ns + waiting * now) modulo 2^64 for any number of waits at once. It is
+right without the writer's help while the writer waits, even if the writer is killed.
 
-**To read**: copy the words; when check does not fit, the writer is between two stores: copy again.
+**To read**: copy the words; if check does not fit, the writer is between two stores: copy again.
 A result of 2^63 or more means that a wait has begun since the reader read its clock.
 """
 
@@ -76,19 +76,19 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def keep_whole(method: _Method, *, takes_turns: bool = _TAKES_TURNS) -> _Method:
-    """Keep other threads out of a method, by the object's ``lock`` where that is needed.
+    """Keep other threads out of a method, by the object's ``lock`` if that is needed.
 
-    Where threads take turns, they change only at calls and in loops: the method has neither.
+    Threads that take turns change only at calls and in loops: the method has neither.
     """
     if takes_turns:
         return method
 
     @functools.wraps(method)
-    def locked(self: Any, *args: Any, **options: Any) -> Any:
+    def lock_and_run(self: Any, *args: Any, **options: Any) -> Any:
         with self.lock:
             return method(self, *args, **options)
 
-    return cast("_Method", locked)
+    return cast("_Method", lock_and_run)
 
 
 def blocked_until(blocked_ns: Any, waiting: Any, now_ns: Any) -> Any:
@@ -98,16 +98,16 @@ def blocked_until(blocked_ns: Any, waiting: Any, now_ns: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts(OneLine):
-    """What one process has counted at one end of a queue, since it began."""
+    """Counts of one process at one end of a queue, since it began."""
 
     name: str
     items: int
     bytes: int
     blocked_events: int  # waits begun
-    blocked_ns: int  # nanoseconds waited, waits under way included; the sum over all who wait
+    blocked_ns: int  # nanoseconds waited, including waits under way; the sum over all waiters
     waiting: int  # waits under way
     pid: int
-    tid: int | None  # native id of the thread that counts; None if several do, or it is unknown
+    tid: int | None  # native id of the thread that counts; None if several do, or if unknown
     closed: bool  # whether counting has ended
 
 
@@ -148,7 +148,7 @@ class Cell:
 
     @keep_whole
     def count_bytes(self, size: float) -> None:
-        """Count an item of that many bytes."""
+        """Count an item of ``size`` bytes."""
         self._items = items = self._items + 1
         self._bytes = total = self._bytes + size
         self.words[0] = items
@@ -189,7 +189,7 @@ class Cell:
         self.words[6] = 1
 
     def read(self, now_ns: int | None = None) -> Counts:
-        """Return what has been counted, with waits under way until now, or until a given time.
+        """Return the counts, with waits under way until now, or until a given time.
 
         The blocked time never goes back; a writer that was killed between two stores leaves it.
         """

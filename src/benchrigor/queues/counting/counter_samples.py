@@ -1,7 +1,7 @@
-"""Samples of many cells at once: copied as they are, and made sense of later, many together.
+"""Samples of many cells at once: copied as they are, and interpreted later, many together.
 
-While a program runs, every microsecond falls between two of its own counts. So a sample is a copy
-of words, and nothing else.
+While a program runs, every microsecond falls between two of its own counts. So a sample only copies
+words.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ITEMS, _BYTES, _BLOCKED, _WAITING, _OWNER, _CLOSED, _CHECK = 0, 1, 3, 4, 5, 6, 
 
 Integers = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
-Copies = tuple[bytes, ...]  # of each page, what its cells held
+Copies = tuple[bytes, ...]  # the words of the cells, page by page
 
 
 class Cells:
     """All cells of some ends, in the order in which they were found."""
 
     def __init__(self, ends: Iterable[End]) -> None:
-        self.places: dict[EndKey, list[int]] = {}  # for each end, which of the cells are its own
+        self.places: dict[EndKey, list[int]] = {}  # the indices of an end's cells
         pages = {}
         for end in ends:
             self.places[end.key] = []
@@ -39,9 +39,9 @@ class Cells:
         self._found = 0
 
     def copy(self) -> Copies:
-        """Copy all cells in use, once each, whoever is writing.
+        """Copy all cells in use, once, even while they are written.
 
-        A cell whose writer is between two stores does not fit its check, and will the next time.
+        If a writer is between two stores, its cell does not fit its check, but will the next time.
         """
         for page in self._pages:
             for key, index in page.find():
@@ -52,7 +52,7 @@ class Cells:
         return tuple([page.copy() for page in self._pages])
 
     def words(self, copies: Sequence[Copies]) -> Words:
-        """Return the words of each cell, shape (copies, cells, 8); each copy has as many cells.
+        """Return the words of all cells, shape (copies, cells, 8); all copies have the same cells.
 
         Cells that were found since are left out.
         """
@@ -73,55 +73,55 @@ class _CopiedPage:
 
     def __init__(self, path: str, page: Page) -> None:
         self._path, self._page = path, page
-        # Place among all cells, and index in the page, of each cell that is sampled.
+        # Place among all cells, and index in the page, of the cells that are sampled.
         self.own: list[tuple[int, int]] = []
         self._known, self._cells, self._claimed = 0, memoryview(b""), memoryview(b"")
-        with suppress(InvalidInput):  # a page that is closed has none
+        with suppress(InvalidInput):  # a closed page has none
             self._claimed, self._cells = page.view()
 
     def find(self) -> Iterator[tuple[EndKey, int]]:
         """Yield the cells that have been claimed since, and their indices."""
         if not self._claimed or self._claimed[0] == self._known:
             return
-        with suppress(InvalidInput):  # a page that is closed has no more; those known stay
+        with suppress(InvalidInput):  # a closed page gets no more; the known ones stay
             cells = self._page.cells()
             for index in range(self._known, len(cells)):
                 yield EndKey(self._path, cells[index].name), index
             self._known = len(cells)
 
     def copy(self) -> bytes:
-        """Return what the known cells hold."""
+        """Return the words of the known cells."""
         return self._cells[: self._known * CELL_WORDS].tobytes()
 
 
 def owners_of(words: Words) -> list[Owner]:
-    """Return process and thread that count in each cell, shape (cells, 8); 0 is unknown."""
-    return [Owner(each >> 32, each & 0xFFFFFFFF) for each in words[:, _OWNER].tolist()]
+    """Return the process and thread that count in a cell, for words (cells, 8); 0 is unknown."""
+    return [Owner(word >> 32, word & 0xFFFFFFFF) for word in words[:, _OWNER].tolist()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """The cells at one time."""
 
-    at_ns: int  # what the clock showed just before they were copied
+    at_ns: int  # time of the clock just before they were copied
     copies: Copies
-    used: Mapping[Owner, Used | None]  # what threads had used just after that, if it is known
+    used: Mapping[Owner, Used | None]  # processor use of threads just after that, if known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Span:
-    """Successive samples of the same cells, in which nobody came or went; shape (n, cells)."""
+    """Successive samples of the same cells, all with the same owners; shape (n, cells)."""
 
     at_ns: Integers  # times, shape (n,)
     items: Integers
     bytes: Integers
-    blocked_ns: Integers  # nanoseconds waited, waits under way included
+    blocked_ns: Integers  # nanoseconds waited, including waits under way
     waiting: Integers  # waits under way
-    used: Sequence[Mapping[Owner, Used | None]]  # what threads had used, for each sample
-    owners: Sequence[Owner]  # process and thread of each cell
-    live: Sequence[bool]  # whether each cell has somebody who still counts
-    closed: Sequence[bool]  # whether each cell is marked to count no more
-    places: Mapping[EndKey, Sequence[int]]  # for each end, which of the cells are its own
+    used: Sequence[Mapping[Owner, Used | None]]  # processor use of threads, per sample
+    owners: Sequence[Owner]  # process and thread, per cell
+    live: Sequence[bool]  # whether its owner still counts, per cell
+    closed: Sequence[bool]  # whether it is marked to count no more, per cell
+    places: Mapping[EndKey, Sequence[int]]  # the indices of an end's cells
 
 
 def spans_of(
@@ -132,11 +132,11 @@ def spans_of(
     gone: Collection[int] = (),
     before: Integers,
 ) -> Iterator[Span]:
-    """Yield what successive samples hold, by the words of their cells, shape (samples, cells, 8).
+    """Yield the spans of successive samples with words of shape (samples, cells, 8).
 
-    ``gone`` are processes that have ended, ``before`` the blocked time of each cell in the last
-    sample before. A wait that began after the clock was read, and a cell whose writer was
-    killed between two stores, stay where they were.
+    ``gone`` are processes that have ended, ``before`` the blocked time of the cells in the last
+    sample before. The blocked time stays as it was if a wait began after the clock was read, or if
+    the writer was killed between two stores.
     """
     at_ns = np.array([sample.at_ns for sample in samples], dtype=np.int64)
     torn = words[:, :, _BLOCKED] ^ words[:, :, _WAITING] != words[:, :, _CHECK]

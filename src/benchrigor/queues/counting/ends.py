@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from benchrigor.queues.counting.cells import Cell, Counts
 from benchrigor.queues.counting.pages import Page, reopen
 
-# Doubles the bound of a queue, up to so many times the program's own; returns the bound before and
+# Doubles the bound of a queue, up to a multiple of the program's own; returns the bound before and
 # after, None if it is not raised.
 Double = Callable[[int], tuple[int, int] | None]
 
 
 class EndKey(NamedTuple):
-    """Which end of which queue, as all processes know it."""
+    """Names an end of a queue, in the same way in all processes."""
 
     path: str
     name: str
@@ -35,7 +35,7 @@ class End:
     --------
     >>> with Page.create() as page:
     ...     page.claim("work.head").words[0] = 7
-    ...     [each.items for each in End(page, "work.head").read()]
+    ...     [counts.items for counts in End(page, "work.head").read()]
     [7]
     """
 
@@ -52,14 +52,14 @@ class End:
         return EndKey(str(self.page.path), self.name)
 
     def read(self, now_ns: int | None = None) -> tuple[Counts, ...]:
-        """Return what has been counted, one for each process that has used this end.
+        """Return the counts of every process that has used this end.
 
         Parameters
         ----------
         now_ns
-            Up to when waits under way are counted; now by default.
+            Time until which waits under way count; now by default.
         """
-        if not self.page.closed:  # what was counted can be read after that
+        if not self.page.closed:  # after that the cells stay as they are
             self._cells = tuple(cell for cell in self.page.cells() if cell.name == self.name)
         return tuple(cell.read(now_ns) for cell in self._cells)
 

@@ -1,4 +1,4 @@
-"""The processes and threads that count: whether they are there, and what they have used."""
+"""The processes and threads that count: whether they run, and their processor time."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Owner(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What a thread has had of processors since it began, in nanoseconds."""
+    """Processor use of a thread since it began, in nanoseconds."""
 
     cpu_ns: int
     delay_ns: int  # time that it waited for a processor although it could have run
 
 
 class Owners:
-    """Asks the system, and keeps open what it asks until `close`, or until that is gone.
+    """Asks the system, through files that stay open until `close`, or until their process ends.
 
-    What is open stands for one process or thread, even if its number is given to another one.
+    An open file stands for one process or thread, even if another one gets its number.
     """
 
     def __init__(self, *, root: Path = _ROOT) -> None:
@@ -40,21 +40,21 @@ class Owners:
         self._poll = select.poll() if hasattr(os, "pidfd_open") else None
 
     def gone(self, pids: Iterable[int]) -> frozenset[int]:
-        """Return which processes have ended; neither 0, which is unknown, nor the one that asks."""
+        """Return the processes that have ended, without 0 (unknown) and the one that asks."""
         known = self._processes
         for pid in pids:
             if pid not in known and pid not in (0, os.getpid()):
                 known[pid] = self._open(pid)
             if known.get(pid, 0) is None and not _is_there(pid):
                 self._gone.add(pid)
-        # Without anything open nothing is asked: any question lets other threads run.
+        # It only asks if a file is open: any question lets other threads run.
         if self._poll is not None and any(known.values()):
             for descriptor, _ in self._poll.poll(0):
-                self._forget(next(pid for pid, each in known.items() if each == descriptor))
+                self._forget(next(pid for pid, fd in known.items() if fd == descriptor))
         return frozenset(self._gone)
 
     def used(self, owner: Owner) -> Used | None:
-        """Return what a thread has used; None if that is not known, or it has ended."""
+        """Return the processor use of a thread; None if it is unknown, or the thread has ended."""
         if owner not in self._threads:
             self._threads[owner] = self._schedstat(owner)
         descriptor = self._threads[owner]
@@ -66,20 +66,20 @@ class Owners:
             os.close(descriptor)
             self._threads[owner] = None
             return None
-        # A kernel that does not count says nothing but 0.
+        # A kernel that does not count shows only zeros.
         return Used(cpu_ns, delay_ns) if slices else None
 
     def close(self) -> None:
         """Let go of everything."""
-        for each in (*self._processes.values(), *self._threads.values()):
-            if each is not None:
+        for descriptor in (*self._processes.values(), *self._threads.values()):
+            if descriptor is not None:
                 with contextlib.suppress(OSError):
-                    os.close(each)
+                    os.close(descriptor)
         self._processes.clear()
         self._threads.clear()
 
     def _open(self, pid: int) -> int | None:
-        """Return a descriptor of a process, which is ready when that ends; None if none is had."""
+        """Return a descriptor that is ready when a process ends; None if the system has none."""
         if self._poll is None:
             return None
         try:

@@ -1,4 +1,4 @@
-"""Files of cells that processes share; `counting.cells` describes what is in them."""
+"""Files of cells that processes share; `counting.cells` describes their format."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Page:
 
     It lies in shared memory (``/dev/shm``) if there is room, else in the folder for temporary
     files. The process that created it removes the file when it closes the page, or drops it; a
-    process that is killed leaves it behind. Cells that are still held go on working.
+    killed process leaves the file. Cells that the program still holds go on working.
 
     A page may be sent to other processes, which open it by its path. There a file that is gone is
     a RuntimeWarning, not an error: the page is closed, and its ``failure`` says why.
@@ -48,14 +48,14 @@ class Page:
     path, writable
         Of the file, and whether cells can be claimed.
     failure
-        Why a page that was received could not be opened here; None for any other.
+        Why a received page could not be opened here; None for any other page.
 
     Examples
     --------
     >>> with Page.create(cells=4) as page:
     ...     cell = page.claim("work.head")
     ...     cell.count()
-    ...     [each.read().items for each in Page.open(page.path).cells()]
+    ...     [cell.read().items for cell in Page.open(page.path).cells()]
     [1]
     """
 
@@ -78,9 +78,9 @@ class Page:
         Parameters
         ----------
         cells
-            Room for that many, at 128 bytes each: one for each process at each end.
+            Number of cells of 128 bytes: one for every process at every end.
         path
-            Where to put it; chosen by default.
+            Where to put the file; chosen by default.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class Page:
         Raises
         ------
         InvalidInput
-            When there is no such file, it cannot be mapped, or it is no page of this version.
+            When the file is missing, cannot be mapped, or is not a page of this version.
         """
         absolute = Path(path).absolute()
         return cls(absolute, _map(absolute, writable=writable), writable=writable)
@@ -136,7 +136,7 @@ class Page:
         return cell
 
     def cells(self) -> tuple[Cell, ...]:
-        """Return the cells in use, the same objects each time; InvalidInput if it is closed."""
+        """Return the cells in use, always the same objects; InvalidInput if it is closed."""
         words, known = self._mapping(), self._cells
         for index in range(len(known), min(words[_CLAIMED], words[_CELLS])):
             name = bytes(self._name(index)).rstrip(b"\0").decode("utf-8", "replace")
@@ -286,6 +286,6 @@ def _lock(path: Path) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        # Closing is not enough where another thread has forked meanwhile.
+        # Closing is not enough if another thread has forked meanwhile.
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)

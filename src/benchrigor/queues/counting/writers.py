@@ -22,11 +22,11 @@ ItemBytes: TypeAlias = float | Callable[[Any], float] | None
 class Writer:
     """Counts at one end of a queue, in a cell of this process that it claims at the first event.
 
-    A forked process claims another one. If none is left the program goes on uncounted.
+    A forked process claims another one. If no cell is free the program goes on uncounted.
     """
 
-    cell: Cell | None  # what is counted in; None before the first event
-    failure: str | None  # why nothing is counted; None if something is, or will be
+    cell: Cell | None  # the cell that counts; None before the first event
+    failure: str | None  # why it cannot count; None if it can
     _thread: int | None
     # Called in a forked process, in which the cell is another process's.
     on_forget: Callable[[], None] | None = None
@@ -55,12 +55,12 @@ class Writer:
             cell.count_bytes(self._bytes_of(item))
 
     def count_bytes(self, size: int) -> None:
-        """Count an item of that many bytes; nothing if there are none."""
+        """Count an item of ``size`` bytes, unless that is 0."""
         if size:
             (self.cell or self.claim()).count_bytes(size)
 
     def begin_wait(self) -> Cell:
-        """Begin a wait; return what ends it."""
+        """Begin a wait; return the cell that `end_wait` takes."""
         at_ns = self.now_ns()
         cell = self.cell or self.claim()
         if self._thread is not None and threading.get_ident() != self._thread:
@@ -76,7 +76,7 @@ class Writer:
             begun.end_wait(at_ns)
 
     def waiting(self) -> _Wait:
-        """Return a context manager; what happens inside of it is a wait."""
+        """Return a context manager; the time inside of it is a wait."""
         return _Wait(self)
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class Writer:
         return type(self), (self._page, self._name, self.now_ns, self.item_bytes)
 
     def _bytes_of(self, item: Any) -> float:
-        """Return the size of an item; of one whose size is not known 0, and `failure` says so."""
+        """Return the size of an item; if it is unknown 0, and `failure` says so."""
         size: Any = self.item_bytes
         try:
             size = size(item) if callable(size) else size

@@ -1,1 +1,1 @@
-"""The service rate of a stage, and what rates suggest for a pipeline."""
+"""The service rate of a stage, and the advice for a pipeline that follows from rates."""

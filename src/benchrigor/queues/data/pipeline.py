@@ -1,4 +1,4 @@
-"""What service rates suggest for a pipeline: its bottleneck, its queues, its replicas."""
+"""Advice for a pipeline from service rates: its bottleneck, its queues, its replicas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchrigor.model.series import short
 from benchrigor.model.text import counted, many, percent, show_estimate
 from benchrigor.queues.data.service import ServiceProcess
 
-# Above this squared coefficient of variation two moments say next to nothing.
+# Above this squared coefficient of variation two moments say little.
 MOST_VARIATION = 100.0
 
 
@@ -25,7 +25,7 @@ class PipelineStage(OneLine):
     Parameters
     ----------
     name
-        Differs from those of all other stages.
+        Differs from the names of all other stages.
     rate
         Service rate of one replica, in items of its own per second.
     visits
@@ -33,8 +33,8 @@ class PipelineStage(OneLine):
     replicas
         How many work side by side.
     process
-        What the service times look like. Exponential, the default, needs more room than any
-        steadier service.
+        Distribution of the service times. Exponential ones, the default, need more room than any
+        steadier ones.
     variation
         Squared coefficient of variation of the service times, 0 to 100; with process "other" only.
     processors
@@ -71,7 +71,7 @@ class PipelineStage(OneLine):
 def wrong_process(process: Any, variation: Any, of: str = "") -> list[str]:
     """Return the problems with a service process, or with the variation that goes with it."""
     if not isinstance(process, str) or process not in list(ServiceProcess):
-        known = ", ".join(repr(str(each)) for each in ServiceProcess)
+        known = ", ".join(repr(str(kind)) for kind in ServiceProcess)
         return [f"process{of} is {short(process)}, expected one of {known}"]
     if process != ServiceProcess.OTHER:
         if variation is None:
@@ -94,7 +94,7 @@ class StageLoad(OneLine):
     Parameters
     ----------
     capacity
-        What all of its replicas serve together, in items of the source per second.
+        Rate at which all of its replicas can serve, in items of the source per second.
     utilisation
         Rate of the source over the capacity; None if the rate of the source is not known, or
         the interval of the capacity reaches 0.
@@ -121,10 +121,10 @@ class Bottleneck(OneLine):
     stage
         Name of the stage of lowest capacity.
     rivals
-        Names of the stages whose intervals overlap with its own: each may be the bottleneck.
+        Names of the stages whose intervals overlap with its own; any may be the bottleneck.
     capacity
-        What the pipeline can serve, in items of the source per second, if its queues have enough
-        room; the interval holds whichever of these stages is the bottleneck.
+        Rate at which the pipeline can serve, in items of the source per second, if its queues have
+        enough room. The interval holds if ``stage`` is the bottleneck, and if a rival is.
     """
 
     stage: str
@@ -135,7 +135,7 @@ class Bottleneck(OneLine):
 
     @property
     def certain(self) -> bool:
-        """Whether its interval lies below those of all others."""
+        """Whether its interval lies below the intervals of all others."""
         return not self.rivals
 
     def __str__(self) -> str:
@@ -148,7 +148,7 @@ class Bottleneck(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BufferSize(OneLine):
-    """How much room the queue in front of each replica of a stage should have.
+    """How much room the queue in front of a replica should have.
 
     Parameters
     ----------
@@ -160,12 +160,12 @@ class BufferSize(OneLine):
     blocked_share
         Share of arrivals that may find the queue full.
     utilisation
-        Of each replica, at the estimated rates.
+        Of a replica, at the estimated rates.
     worst_utilisation
         The same if arrivals are as fast and service is as slow as their intervals allow; None
-        where the interval of the service rate reaches 0.
+        if the interval of the service rate reaches 0.
     variation
-        Squared coefficient of variation of the service times that was assumed.
+        Assumed squared coefficient of variation of the service times.
     """
 
     capacity: int | None
@@ -196,14 +196,14 @@ class ReplicaCount(OneLine):
     ----------
     replicas
         The fewest, if arrivals are as fast and service is as slow as their intervals allow; None
-        where the interval of the service rate reaches 0.
+        if the interval of the service rate reaches 0.
     replicas_at_value
         The fewest at the estimated rates.
     utilisation
-        The most that each replica may have.
+        Highest utilisation of a replica.
     most
-        How many the processors can run, if that is known: neither number exceeds it, and a
-        Notice says where more would be needed.
+        How many replicas the processors can run, if known. Neither number exceeds it; a Notice
+        says if more would be needed.
     """
 
     replicas: int | None
@@ -227,14 +227,14 @@ def _enough(number: int | None, at_value: int, noun: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageAdvice(OneLine):
-    """What is suggested for one stage.
+    """Advice for one stage.
 
     Parameters
     ----------
     load
         Its present capacity and utilisation.
     buffer, buffer_now
-        The queue in front of each replica, with as many as suggested, and with as many as now.
+        The queue in front of a replica, with the suggested replicas and with the present ones.
     """
 
     load: StageLoad
@@ -248,18 +248,18 @@ class StageAdvice(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineAdvice(Reported):
-    """What is suggested for a pipeline.
+    """Advice for a pipeline.
 
     Parameters
     ----------
     source_rate
         Items per second that the source asks for.
     bottleneck
-        What limits the pipeline as it is now.
+        The stage that limits the pipeline as it is now.
     stages
-        What is suggested for each stage, in order.
+        Advice for every stage, in order.
     notices
-        What the reader must know; the first one says what is assumed.
+        The first one lists the assumptions.
     """
 
     _page = "benchrigor.queues.pipeline_report:advice_page"

@@ -18,13 +18,13 @@ class RateReason(enum.StrEnum):
     """Why a service rate has not converged."""
 
     NO_NONBLOCKING = "no-nonblocking-period"  # no period was free of waiting, or too few in a row
-    # So few periods were free of waiting that slow service chose them.
+    # The few periods that were free of waiting were chosen by slow service.
     FEW_NONBLOCKING = "few-nonblocking-periods"
-    # Periods hold so few items that some are free of waiting by chance.
+    # Periods hold too few items: some are free of waiting by chance.
     FEW_ITEMS = "too-few-items-per-period"
     # The quantile lies more than a quarter above the mean of the same periods.
     APART = "readings-apart"
-    UNSTABLE_PERIOD = "unstable-period"  # hardly any period has the width that is wanted
+    UNSTABLE_PERIOD = "unstable-period"  # hardly any period has the wanted width
     NO_ITEMS = "no-items"  # the stage was busy and finished no item
     PROVISIONAL = "provisional"  # the sampling period is sought; the rate is by "busy-time"
     NEVER_BUSY = "never-busy"  # the stage waited all of the time
@@ -47,7 +47,7 @@ class ServiceMoments(OneLine):
     Parameters
     ----------
     n
-        Observations behind them.
+        Number of observations.
     mean_s, variance_s2, third_s3
         Mean, variance and third central moment, in powers of seconds.
     process
@@ -73,10 +73,10 @@ class ServiceRate(OneLine):
     Parameters
     ----------
     estimate
-        Items per second of wall time; None if nothing can be estimated. With "busy-time" its n
-        counts the parts that the window is kept in, 256 at most.
+        Items per second of wall time; None if it cannot be estimated. With "busy-time" the window
+        is kept in up to 256 parts, and n counts these.
     converged
-        Whether the rate is as precise as was asked for.
+        Whether the rate is as precise as the target.
     reason
         Why it is not; None if it is.
     method
@@ -84,22 +84,22 @@ class ServiceRate(OneLine):
     start_s, stop_s
         The window, in seconds since the first period.
     periods, unblocked, used
-        Periods in the window, those in which the stage never waited, and those that count.
+        Number of periods in the window, of periods without waiting, and of periods that count.
     period_s
         Mean width of the periods, in seconds.
     items
         Items served in the periods that count.
     servers
-        Threads or processes that serve side by side; the rate is that of all of them.
+        Threads or processes that serve side by side; the rate is their total.
     cpu_rate
-        Items per second of processor time, in those periods where it is known; else None.
+        Items per second of processor time, in the periods in which it is known; else None.
     delay_share
-        Share of the busy time that the stage waited for a processor, in those periods where it is
-        known; else None.
+        Share of the busy time that the stage waited for a processor, in the periods in which it
+        is known; else None.
     moments
         Of the service time; None with fewer than 30 counts, of periods or of some 64 items.
     item_bytes, byte_rate
-        Mean bytes of an item, and the rate in bytes per second with an item of so many; None where
+        Mean bytes of an item, and the rate in bytes per second for items of this size; None if
         bytes are not counted.
     """
 
@@ -146,7 +146,7 @@ class ServiceRate(OneLine):
         window = f"{_seconds(self.start_s)} to {_seconds(self.stop_s)} s"
         share = f"{percent(self.unblocked_share, digits=2)} unblocked"
         line = f"{number} · {window} · {share} · {self.standing}"
-        # On a long line the share gives way to what matters more.
+        # A long line leaves out the share.
         shorter = f"{number} · {window} · {self.standing}"
         return escaped(line if len(line) <= _COLUMNS else shorter)
 

@@ -1,1 +1,1 @@
-"""Recorded series of what stages did: reading them, writing them, and their rates."""
+"""Recorded periods of stages: reading them, writing them, and their rates."""

@@ -10,7 +10,7 @@ import numpy as np
 from benchrigor.model import Floats
 from benchrigor.queues.periods import Periods, PooledPeriods, sum_up
 
-_MOST = 4096  # stretches that are kept at most, and half of them at least
+_MOST = 4096  # stretches that are kept; pooling halves their number
 _START, _WALL, _ITEMS, _BYTES, _CAPACITY, _WAITED, _COUNTED = range(7)
 _ROUNDING = 1e-9
 
@@ -23,7 +23,7 @@ class Stretches:
     stop_s: Floats
     # Items per second of the time in which the end did not wait; NaN if it always did.
     rates: Floats
-    # Share of the time in which it waited, or of the periods where only these are known.
+    # Share of the time in which it waited, or of the periods if only these are known.
     waiting: Floats
 
 
@@ -56,14 +56,14 @@ class Outline:
         self._stop_s = float(stop_s[-1]) if periods.n else self._stop_s
 
     def stretches(self, most: int = 400) -> Stretches:
-        """Return what happened, in that many stretches at most."""
+        """Return the time in up to ``most`` stretches."""
         sums = self._pooled.all()
         group = max(1, -(-sums.shape[1] // most))
         if group > 1:
             sums = sum_up(sums, np.arange(0, sums.shape[1], group))
         busy = sums[_CAPACITY] - sums[_WAITED]
         is_busy = busy > _ROUNDING * sums[_CAPACITY]
-        # Of one server: as many side by side serve as much faster.
+        # Capacity over wall time is the number of servers.
         served = sums[_COUNTED] * sums[_CAPACITY] / sums[_WALL]
         return Stretches(
             start_s=sums[_START],
@@ -75,7 +75,7 @@ class Outline:
     def throughput(self, start_s: float, stop_s: float) -> tuple[float, float | None]:
         """Return items per second between two times since the first period, and mean bytes of one.
 
-        Waiting is included. The bytes are None if none were counted, or no item passed.
+        Waiting is included. The bytes are None if they were not counted, or no item passed.
         """
         sums = self._pooled.all()
         middle_s = sums[_START] + sums[_WALL] / 2.0

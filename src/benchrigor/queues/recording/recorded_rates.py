@@ -27,9 +27,9 @@ class RecordedEnd(OneLine):
     name
         Of the end; empty if the recording names none.
     rates
-        In order; none where there was no period.
+        In order; empty without a period.
     outline
-        What happened over time.
+        Its rate and its waiting over time.
     """
 
     name: str
@@ -45,17 +45,17 @@ def rate_recording(
     target: float = 0.05,
     confidence: float = 0.95,
 ) -> list[RecordedEnd]:
-    r"""Estimate how fast each end of a recording could go if it never had to wait.
+    r"""Estimate how fast the ends of a recording could go if they never had to wait.
 
     Parameters
     ----------
     recording
-        Not read before.
+        A new one, not read before.
     end
         Only this one.
     method
         "busy-time", "quantile", or "published" ("quantile" without guards); None for "busy-time"
-        where blocked time is known, and "quantile" where only blocked periods are.
+        if blocked time is known, and for "quantile" if only blocked periods are.
     target, confidence
         As of `ServiceRateEstimator`.
 
@@ -67,7 +67,7 @@ def rate_recording(
     Raises
     ------
     InvalidInput
-        Naming line and column of what does not fit, or the ends that there are.
+        Naming line and column of a value that does not fit, or the ends that the recording has.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def _estimator(
         known = ", ".join((*METHODS, PUBLISHED))
         raise InvalidInput(f"method is {method!r}, expected one of {known}")
     published = method == PUBLISHED
-    # As published, other periods than the one that was wanted do not count.
+    # As published, periods of other widths than the wanted one do not count.
     wanted_s = head.period_s or float(np.median(periods.period_s))
     return ServiceRateEstimator(
         "quantile" if published else method,

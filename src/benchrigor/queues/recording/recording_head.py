@@ -1,4 +1,4 @@
-"""The beginning of a recording of queues: what its comments and its columns mean."""
+"""The beginning of a recording of queues: the meaning of its comments and its columns."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from benchrigor.queues.rates import LARGEST
 TITLE, VERSION = "benchrigor queue recording", "1"
 COUNTERS = ("delta", "cumulative")
 
-_MOST = 1e9  # servers, or seconds of a period, of which there are always fewer
+_MOST = 1e9  # limit of servers, and of the seconds of a period
 _REQUIRED = (
     ("t_ns", "t_s", "period_ns", "period_s"),
     ("items",),
     ("blocked", "blocked_ns", "blocked_s"),
 )
-# Columns of which there is one, or one at most.
+# A recording may have one column of a group.
 _OPTIONAL = (
     ("end",),
     ("bytes", "item_bytes"),
@@ -33,13 +33,13 @@ _EXAMPLE = "t_ns,items,blocked_ns"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordingHead:
-    """What the beginning of a recording says of its rows."""
+    """The beginning of a recording, which describes its rows."""
 
     columns: tuple[str, ...]
-    # Of `COUNTERS`; None if the recording does not say, which counts as "delta".
+    # One of `COUNTERS`; None if the recording has no such comment, which counts as "delta".
     counters: str | None = None
     servers: int = 1  # threads or processes that serve side by side, if no column says so
-    unit: str = ""  # what an item is called
+    unit: str = ""  # name of the items
     period_s: float | None = None  # sampling period wanted, in seconds
 
     @classmethod
@@ -67,22 +67,22 @@ class RecordingHead:
 
     @property
     def cumulative(self) -> bool:
-        """Whether counters hold what there was since the beginning."""
+        """Whether counters count from the beginning on, not within a period."""
         return self.counters == "cumulative"
 
     @property
     def has_baseline(self) -> bool:
-        """Whether the first row of an end is only where its first period begins."""
+        """Whether the first row of an end only marks the beginning of its first period."""
         return self.cumulative or self.column("t_s") is not None
 
     @property
     def has_blocked_time(self) -> bool:
-        """Whether it is recorded for how long an end waited, not only whether."""
+        """Whether the recording has the time that an end waited, not only a flag."""
         return self.column("blocked_s") is not None
 
     def column(self, role: str) -> str | None:
         """Return the column of a role, such as "blocked_s", or None."""
-        return next((each for each in self.columns if role_of(each) == role), None)
+        return next((column for column in self.columns if role_of(column) == role), None)
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class RecordingHead:
         return tuple(column for column in self.columns if column != "end")
 
     def kinds(self) -> dict[str, Numbers | Labels]:
-        """Return what each column may hold."""
+        """Return the kinds of values of the columns, by their names."""
         return {name: _kind(name) for name in self.columns}
 
 
@@ -113,7 +113,7 @@ def check_columns(columns: Sequence[str], *, where: str) -> None:
             f"header such as {_EXAMPLE}"
         )
     known = ", ".join(_KNOWN)
-    problems = [f"{where}: column {short(each)}, expected one of {known}" for each in unknown]
+    problems = [f"{where}: column {short(name)}, expected one of {known}" for name in unknown]
     for names in (*_REQUIRED, *_OPTIONAL):
         present = [column for column in columns if column in names]
         if len(present) > 1:
@@ -135,7 +135,7 @@ def _kind(column: str) -> Numbers | Labels:
 
 
 def _number(table: CommentedCsv, key: str, *, whole: bool) -> float | None:
-    """Return the number that a comment gives, above 0; None if there is no such comment."""
+    """Return the number in a comment, above 0; None without such a comment."""
     text = table.comments.get(key)
     if text is None:
         return None

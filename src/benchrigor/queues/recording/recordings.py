@@ -1,7 +1,7 @@
-"""Recordings of queues: what the ends of queues counted, period by period, by any program.
+"""Recordings of queues: the counts of the ends of queues, period by period, by any program.
 
 A recording is CSV in UTF-8: comment lines ``# key: value``, a header that names the columns in any
-order, and a row for each period of each end::
+order, and a row for every period of an end::
 
     # counters: cumulative
     t_ns,end,items,blocked_ns
@@ -11,15 +11,15 @@ order, and a row for each period of each end::
 ================================  ==================================================================
 column                            meaning
 ================================  ==================================================================
-``t_ns`` or ``t_s``               when the counters were read, ascending; the first row of an end is
-                                  where its first period begins, and no more
+``t_ns`` or ``t_s``               when the counters were read, ascending; the first row of an end
+                                  only marks the beginning of its first period
 ``period_ns`` or ``period_s``     instead of that: the realised width of the period
 ``items``                         items served
 ``blocked_ns`` or ``blocked_s``   time spent waiting, for input or for room
-``blocked``                       where that is unknown: how often it waited; 0 or 1 will do
+``blocked``                       if that is unknown: how often it waited; 0 or 1 will do
 ``end``                           name of the end, or of the stage, if there are several
 ``bytes`` or ``item_bytes``       bytes served, or the size of one item
-``cpu_ns`` or ``cpu_s``           processor time used; ``nan`` where it is unknown
+``cpu_ns`` or ``cpu_s``           processor time used; ``nan`` if unknown
 ``delay_ns`` or ``delay_s``       time spent waiting for a processor; ``nan`` if unknown
 ``servers``                       threads or processes that serve side by side at this end
 ================================  ==================================================================
@@ -27,16 +27,16 @@ column                            meaning
 Time, items and one of the blocked columns must be there. Comments with a meaning:
 
 ``counters: delta`` (the default)
-    Each row holds what its period brought.
+    A row holds the counts of its period.
 ``counters: cumulative``
     All but times, ``period_*``, ``item_bytes`` and ``servers`` count from some beginning on, and
-    never go back. The first row of an end is its baseline.
+    never decrease. The first row of an end is its baseline.
 ``servers: 4``
-    For all ends, if there is no such column. Blocked time is the sum of theirs.
+    For all ends, if there is no such column. Blocked time is the sum over the servers.
 ``unit: requests``
-    What an item is called.
+    Name of the items.
 ``period_s: 0.05``
-    Width of the period that was wanted.
+    Wanted width of the periods.
 
 A last line without its line break was not finished by its writer, and does not count.
 """
@@ -68,10 +68,10 @@ from benchrigor.queues.recording.recording_head import (
 )
 
 _MOST_ENDS = 1000
-# Relative difference of blocked time and period that is allowed: a recorder reads clock and
-# counters one after the other, and writes so many digits.
+# Allowed relative difference of blocked time and period: a recorder reads clock and counters one
+# after the other, and writes a limited number of digits.
 _INEXACT = 1e-3
-# So many rows in which nothing ever falls, and the items mostly rise, look like counters.
+# From this number of rows on, columns that never fall and mostly rise look like counters.
 _SUSPICIOUS = 20
 _NO_COUNTERS = ("period_s", "item_bytes", "servers")
 _ABOVE_0 = {"t_s": "a later time than in the row before", "period_s": "more than 0"}
@@ -94,7 +94,7 @@ class Recording:
     Raises
     ------
     InvalidInput
-        When the beginning is not that of a recording.
+        When it does not begin as a recording does.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class Recording:
     @classmethod
     @contextmanager
     def open(cls, path: str | Path) -> Iterator[Self]:
-        """Open a file until the context ends; InvalidInput if it is no recording."""
+        """Open a file until the context ends; InvalidInput if it is not a recording."""
         try:
             file = readable(path).open(encoding="utf-8-sig")  # closed below
         except OSError as error:
@@ -123,7 +123,7 @@ class Recording:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Names of the ends that have been read so far; "" where there is no such column."""
+        """Names of the ends that have been read so far; "" without such a column."""
         return tuple(self._ends)
 
     @property
@@ -132,7 +132,7 @@ class Recording:
         return self._table.unfinished
 
     def periods(self) -> Iterator[tuple[str, Periods]]:
-        """Yield name and successive periods of each end, part by part of the file.
+        """Yield the names of ends and their successive periods, part by part of the file.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class Recording:
 
 
 def _rows_of_ends(part: Part, names: object) -> Iterator[tuple[str, Ints]]:
-    """Yield which rows are of which end, ends in the order in which they first appear."""
+    """Yield the ends and their rows, in the order in which the ends first appear."""
     if not isinstance(names, Labels):
         yield "", np.arange(part.n)
         return
@@ -226,7 +226,7 @@ class _EndReader:
         return self._servers
 
     def _differences(self, part: Part, rows: Ints, skipped: int) -> dict[str, Any]:
-        """Return what each period brought, in seconds, items or bytes, by the column's role."""
+        """Return the counts of the periods, in seconds, items or bytes, by the column's role."""
         gained = {}
         for column in self._head.counted:
             role = role_of(column)
@@ -245,7 +245,7 @@ class _EndReader:
     def _fit_waiting(
         self, part: Part, rows: Ints, gained: dict[str, Any], capacity_s: Floats
     ) -> Floats:
-        """Return how long it waited in each period, at most all the time of its servers."""
+        """Return the time waited in the periods, limited to the time of all servers."""
         blocked_s = gained["blocked_s"]
         misfits = blocked_s > capacity_s * (1.0 + _INEXACT)
         of = f" of {self._servers} servers" if self._servers != 1 else ""
@@ -258,12 +258,12 @@ class _EndReader:
             f"no longer than the period{of}, {longest_s:.9g} s; where several serve side by side, "
             "say how many at the beginning: '# servers: 4'",
         )
-        # A stage that did nothing in what digits leave of a period is not busy.
+        # Without items, a rest of a period within the rounding is not busy time.
         waits = (gained["items"] == 0.0) & (blocked_s >= capacity_s * (1.0 - _INEXACT))
         return np.where(waits, capacity_s, np.minimum(blocked_s, capacity_s))
 
     def _check_counters(self, part: Part, rows: Ints) -> None:
-        """Refuse what is not declared to be cumulative and looks as if it were."""
+        """Refuse counters that look cumulative and are not declared to be."""
         if self._head.counters is not None or rows.size < _SUSPICIOUS:
             return
         items, waited = (
@@ -293,7 +293,7 @@ class RecordingWriter:
     file
         Open for text; may be a pipe.
     columns
-        What each row holds, in order.
+        Names of the columns, in order.
     counters
         "delta" or "cumulative".
     facts
@@ -342,7 +342,7 @@ class RecordingWriter:
         counters: str,
         facts: Mapping[str, object] | None = None,
     ) -> Self:
-        """Write to a new file, each row at once: what is killed loses one row at most."""
+        """Write to a new file, row by row: a killed program loses one row or none."""
         _check(columns, counters)
         file = Path(path).open("w", encoding="utf-8", newline="", buffering=1)  # noqa: SIM115  # kept
         return cls(file, columns=columns, counters=counters, facts=facts)
@@ -354,7 +354,7 @@ class RecordingWriter:
         self.close()
 
     def add(self, *row: object) -> None:
-        """Write a row, its values in the order of the columns; None for what is not known."""
+        """Write a row, its values in the order of the columns; None for unknown ones."""
         if len(row) != self._size:
             raise InvalidInput(f"row has {len(row)} values, expected {self._size} as columns has")
         self._rows.writerow(map(_cell, row))

@@ -1,1 +1,1 @@
-"""What a monitor knows of the stages of a program."""
+"""The stages of a program: their periods, their rates, and reports about them."""

@@ -1,4 +1,4 @@
-"""What a monitor knows, as data and as a table, and what that suggests for the pipeline."""
+"""Results of a monitor, as data and as a table, and the advice that follows for the pipeline."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class QueueGrowth(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorReport(Reported):
-    """What a monitor knows so far.
+    """Results of a monitor so far.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class MonitorReport(Reported):
     cost_s
         Processor time that watching took, in seconds; the start of a process counts as well.
     period_s
-        Sampling period, in seconds; None if none could be kept to.
+        Sampling period, in seconds; None if the machine could keep to no period.
     failure
-        Why the monitor watches no more although it was not stopped; None while all is well.
+        Why the monitor watches no more although it was not stopped; None if it has not failed.
     seeking
-        Whether it still seeks a period, and tries ``period_s``; minutes if nothing passes.
+        Whether it still seeks a period, and tries ``period_s``; that takes minutes without items.
     growths
         Queues that were grown because they were full, in order of time.
     fixed
@@ -81,16 +81,16 @@ class MonitorReport(Reported):
         Parameters
         ----------
         source_rate
-            Items per second that are to be served; by default those that arrive now, or, once the
-            source has stopped, that arrived in the last phase with arrivals. A source that the
-            pipeline holds up would give more.
+            Items per second to serve; by default the rate at which they arrive now, or, if the
+            source has stopped, arrived in the last phase with arrivals. A source that the pipeline
+            holds up would give more.
 
         Raises
         ------
         InvalidInput
             When no stage reads a queue.
         NotEstimable
-            When a rate is not known yet, or nothing has arrived; the message says which.
+            When a rate is not known yet, or no item has arrived; the message says which.
         """
         source, pipeline, notices = self._pipeline(source_rate)
         found = find_bottleneck(pipeline, source_rate=source)
@@ -106,8 +106,8 @@ class MonitorReport(Reported):
     ) -> PipelineAdvice:
         """Suggest replicas and queue sizes, as `benchrigor.stats.advise_pipeline` does.
 
-        ``source_rate`` is that of `bottleneck`; ``processors`` by default all that this process may
-        use.
+        ``source_rate`` is as for `bottleneck`; ``processors`` are by default all that this process
+        may use.
         """
         source, pipeline, notices = self._pipeline(source_rate)
         found = advise_pipeline(
@@ -128,7 +128,7 @@ class MonitorReport(Reported):
     def _pipeline(
         self, source_rate: Quantity | None
     ) -> tuple[Quantity, list[PipelineStage], tuple[Notice, ...]]:
-        """Return what is to be served, the stages that read, and what qualifies the first."""
+        """Return the rate to serve, the stages that read, and the notices about that rate."""
         serving = [stage for stage in self.stages if stage.reads]
         if not serving:
             raise InvalidInput("no stage reads a queue, expected one at least")
@@ -137,7 +137,7 @@ class MonitorReport(Reported):
         if source_rate is not None:
             return source_rate, pipeline, ()
         if first.last_arrivals is None:
-            silent = ", ".join(repr(each) for each in first.reads if each not in first.inputs)
+            silent = ", ".join(repr(queue) for queue in first.reads if queue not in first.inputs)
             what = f"Nothing has arrived at {first.name!r} since it began to serve"
             raise _not_known(
                 f"{f'No producer has been seen at {silent}' if silent else what}: watch while the "
@@ -154,10 +154,10 @@ def _not_known(sentence: str) -> NotEstimable:
 
 
 def _replica(stage: WatchedStage, visits: Quantity | None) -> PipelineStage:
-    """Return a stage of the pipeline: what one of its servers does."""
+    """Return a stage of the pipeline, with the rate of one of its servers."""
     rate = stage.rate
     if rate is None or rate.estimate is None or visits is None:
         why = "" if rate is None or rate.converged else f" ({rate.standing})"
         raise _not_known(f"Too little is known of {stage.name!r} yet{why}: watch longer")
-    each = replace(rate, estimate=scale(rate.estimate, 1.0 / rate.servers))
-    return stage_of(stage.name, each, visits=visits, replicas=rate.servers)
+    single = replace(rate, estimate=scale(rate.estimate, 1.0 / rate.servers))
+    return stage_of(stage.name, single, visits=visits, replicas=rate.servers)

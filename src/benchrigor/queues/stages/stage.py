@@ -27,7 +27,7 @@ class Stage(OneLine):
     reads, writes
         The queues that it takes from, as taps or their heads, and gives to, as taps or their tails.
     servers
-        How many threads of each of its processes serve side by side, if more than its ends have.
+        How many threads of a process serve side by side, if more than at its ends.
 
     Raises
     ------
@@ -36,9 +36,9 @@ class Stage(OneLine):
 
     Notes
     -----
-    A stage serves what passes its heads (a source: its tails), and waits where it waits at any of
-    its ends. Of a tail that it shares with other stages only what its own processes do there
-    counts. Within one process an end has one count, whatever thread uses it: stages can share an
+    A stage serves the items that pass its heads (a source: its tails); its waits are the waits at
+    all of its ends. At a tail that it shares with other stages, only the counts of its own
+    processes belong to it. All threads of a process share the counts of an end: stages can share an
     end only if they run in processes of their own.
 
     Examples
@@ -77,16 +77,16 @@ class Stage(OneLine):
 
 
 def stages_of(what: Iterable[Any]) -> tuple[Stage, ...]:
-    """Return what is to be watched as stages; of a tap each end is one, of the end's name."""
+    """Return the stages to watch; a tap gives two, one for an end, with the names of the ends."""
     stages: list[Stage] = []
-    for number, each in enumerate(what):
-        if isinstance(each, Tap):
-            stages.append(Stage(each.tail.name, writes=[each.tail]))
-            stages.append(Stage(each.head.name, reads=[each.head]))
-        elif isinstance(each, Stage):
-            stages.append(each)
+    for number, part in enumerate(what):
+        if isinstance(part, Tap):
+            stages.append(Stage(part.tail.name, writes=[part.tail]))
+            stages.append(Stage(part.head.name, reads=[part.head]))
+        elif isinstance(part, Stage):
+            stages.append(part)
         else:
-            raise InvalidInput(f"what[{number}] is {short(each)}, expected a Stage or a Tap")
+            raise InvalidInput(f"what[{number}] is {short(part)}, expected a Stage or a Tap")
     names = [stage.name for stage in stages]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -106,8 +106,8 @@ def _ends(given: object, what: str, problems: list[str]) -> tuple[End, ...]:
         return ()
     side, other = _SIDES[what]
     ends = []
-    for number, each in enumerate(given):
-        end = getattr(each, side[1:]) if isinstance(each, Tap) else each
+    for number, queue in enumerate(given):
+        end = getattr(queue, side[1:]) if isinstance(queue, Tap) else queue
         if not isinstance(end, End):
             problems.append(f"{what}[{number}] is {short(end)}, expected the {side[1:]} of a tap")
         elif end.name.endswith(other):

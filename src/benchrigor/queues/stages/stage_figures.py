@@ -22,11 +22,11 @@ from benchrigor.queues.rates import MOST_RATES, ServiceRateEstimator, in_bytes
 from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 from benchrigor.stats.estimators.rate import estimate_rate
 
-# Periods of which such a time must have had more, or as many, for its rate to be kept.
+# Periods that a time with one number of servers must have for its rate to be kept.
 _FEWEST_PERIODS = 10
 _HELD = 1024  # periods that are held back one by one; more are joined
 _START, _WALL, _TAKEN, _GIVEN, _BYTES, _ARRIVED = range(6)
-_ROUNDING_S = 1e-9  # of the times of rates, which are sums of periods
+_ROUNDING_S = 1e-9  # of the times of rates: they are sums of periods
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Watching:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedStage(OneLine):
-    """What is known of a stage that is being watched.
+    """Results about a stage that is being watched.
 
     Parameters
     ----------
@@ -64,25 +64,25 @@ class WatchedStage(OneLine):
     servers
         How many threads or processes serve; 0 as long as it is unknown.
     rates
-        What all of them serve together while they do not wait, phase by phase; another number of
-        them is a new phase.
+        Rates at which all of them together serve while they do not wait, phase by phase. Another
+        number of servers begins a new phase.
     inputs
-        Items per second that enter each queue which it reads, if they are counted, since the
-        window of ``rate`` began.
+        Items per second that enter the queues which it reads, queue by queue, if they are counted,
+        since the window of ``rate`` began.
     arrivals
-        Their sum; None, as all that follows, if it is unknown.
+        Their sum; None if unknown, like the figures below.
     last_arrivals
         The same of the last phase in which anything arrived, without the silence at its end.
     silent_s
-        How long nothing has arrived, in seconds, if that is longer than it was usual; else 0.
+        Time without arrivals until now, in seconds, if it is unusually long; else 0.
     utilisation
         Arrivals as a share of its capacity.
     filter_ratio
-        Items that it took for each that it gave.
+        Items that it took per item that it gave.
     visits
-        Items that it served for each that the first stage served which reads a queue.
+        Items that it served per item of the first stage that reads a queue.
     failure
-        Why it is watched no more; None while it is.
+        Why it is watched no more; None as long as it is watched.
     """
 
     name: str
@@ -103,8 +103,8 @@ class WatchedStage(OneLine):
     def rate(self) -> ServiceRate | None:
         """The present rate; None if it is unknown.
 
-        The last one, unless it has not converged, or is of fewer servers, and has not lasted as
-        long as the one before: when a stream ends, servers leave one by one.
+        It is the last one. But a longer one before it stays present if the last has not converged
+        or has fewer servers: servers leave one by one when a stream ends.
         """
         return _present(self.rates)
 
@@ -126,9 +126,9 @@ class WatchedStage(OneLine):
 class StageFigures:
     """Takes the periods of a stage, and estimates its rates.
 
-    What is not whole does not count: the first period in which anything is served, those in which
-    a server came or went, and, since a stream may just end, those from the last item on, until
-    there is another one. With another number of servers a new phase begins.
+    Incomplete periods do not count: the first period with an item, and periods in which a server
+    came or went. Periods from the last item on count once another item follows, since the stream
+    may have ended. With another number of servers a new phase begins.
     """
 
     def __init__(self, stage: Stage, watching: Watching) -> None:
@@ -158,16 +158,16 @@ class StageFigures:
             counted = [part for part in parts if part.n]
             self._held, periods = [], periods.part(slice(last, None))
         self._held.append(periods)
-        if sum(each.n for each in self._held) > _HELD:
-            groups = groupby(map(_whole, self._held), key=lambda each: each.servers)
+        if sum(part.n for part in self._held) > _HELD:
+            groups = groupby(map(_whole, self._held), key=lambda part: part.servers)
             blocks = [Periods.end_to_end(list(group)) for _, group in groups]
             self._held = [block.joined() for block in blocks if block.n]
-        for each in counted:
-            self._count(each)
+        for part in counted:
+            self._count(part)
         return counted
 
     def known(self) -> WatchedStage:
-        """Return what is known so far."""
+        """Return the results so far."""
         rates = (*self._past, *self._current())
         now = _present(rates)
         flows = self._flows.full
@@ -195,7 +195,7 @@ class StageFigures:
 
     def _count(self, periods: Periods) -> None:
         if periods.servers != self._servers or self._rate is None:
-            self._past.extend(each for each in self._current() if each.periods >= _FEWEST_PERIODS)
+            self._past.extend(rate for rate in self._current() if rate.periods >= _FEWEST_PERIODS)
             self._servers, self._began_s = periods.servers, float(periods.start_s[0])
             self._rate = self.watching.estimator(periods.servers)
         periods.tell(self._rate)
@@ -218,12 +218,12 @@ class StageFigures:
         return rates
 
     def _sum(self, inputs: Mapping[str, Estimate]) -> Estimate | None:
-        """Return what enters all queues; None if one of them is not known."""
+        """Return the arrivals at all queues together; None if those at one queue are unknown."""
         whole = inputs and len(inputs) == len(self._stage.reads)
         return sum_rates(inputs.values()) if whole else None
 
     def _inputs(self, flows: Floats) -> dict[str, Estimate]:
-        """Estimate items per second that enter each queue, if they are known."""
+        """Estimate items per second that enter the queues, by their names; without unknown ones."""
         inputs = {}
         for end, arrived in zip(self._stage.reads, flows[_ARRIVED:], strict=True):
             if arrived.size and not np.isnan(arrived).any():
@@ -237,7 +237,7 @@ class StageFigures:
         return inputs
 
     def _filter_ratio(self) -> Estimate | None:
-        """Estimate items in over items out; None if it is not known."""
+        """Estimate items in over items out; None if unknown."""
         taken, given = self._flows.full[[_TAKEN, _GIVEN]]
         if given.size and not np.isnan(given).any():
             with suppress(NotEstimable):
@@ -248,14 +248,14 @@ class StageFigures:
 def _last_with_arrivals(flows: Floats, phases: Sequence[float]) -> tuple[Floats, float]:
     """Return the stretches of the last phase with arrivals, and how long it has been silent since.
 
-    ``phases`` are the times at which phases began. A silence that is not more than twice as long
-    as one before it belongs to the arrivals.
+    ``phases`` are the times at which phases began. A silence of up to twice the length of an
+    earlier one belongs to the arrivals.
     """
     came = np.flatnonzero(flows[_ARRIVED:].sum(axis=0) > 0.0)  # unknown is not greater
     if not came.size:
         return flows[:, :0], 0.0
     last = int(came[-1])
-    began_s = max((each for each in phases if each <= flows[_START, last]), default=0.0)
+    began_s = max((phase_s for phase_s in phases if phase_s <= flows[_START, last]), default=0.0)
     first = int(np.searchsorted(flows[_START], began_s - _ROUNDING_S))
     usual = np.diff(came[came >= first], prepend=first).max(initial=1)
     silent = flows[_WALL, last + 1 :]
@@ -278,5 +278,5 @@ def _present(rates: Sequence[ServiceRate]) -> ServiceRate | None:
 
 
 def _whole(periods: Periods) -> Periods:
-    """Return those periods in which the same served all the time, and somebody did."""
+    """Return the periods with the same servers all the time, and at least one."""
     return periods.part(periods.whole & (periods.servers > 0))

@@ -19,8 +19,8 @@ from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 
 _NANO = 1e-9
 _UNKNOWN = (math.nan, math.nan)
-# Waiting that may be counted in a later period than it was in: a writer may have been switched out
-# between reading the clock and what it stores.
+# Limits of waiting that is counted in a later period than its own: a writer may have been switched
+# out between reading the clock and storing the time.
 _LATE_PERIODS, _LATE_NS = 16, 1_000_000_000
 # Samples, and share of them, that may show more waits at once than there are servers: a server may
 # end a wait at one end and begin another while cells are copied one after the other.
@@ -32,9 +32,9 @@ class _Totals(NamedTuple):
 
     # Time, items served, their bytes, items given, time waited, in nanoseconds, shape (5, n).
     counts: Integers
-    # Items that entered each queue that is read, shape (queues, n); NaN if it is unknown.
+    # Items that entered the queues that it reads, shape (queues, n); NaN if unknown.
     arrived: Floats
-    used_ns: Floats  # what its threads had used, shape (2, n); NaN if it is unknown
+    used_ns: Floats  # processor time and delay of its threads, shape (2, n); NaN if unknown
 
 
 class StageReader:
@@ -44,9 +44,9 @@ class StageReader:
         self._stage = stage
         self._own = (*stage.reads, *stage.writes)
         self._arrivals = [_tail_of(end) for end in stage.reads]
-        # What has to be sampled: its own ends, and the tails of the queues that it reads.
+        # The ends to sample: its own ones, and the tails of the queues that it reads.
         self.ends = (*self._own, *(end for end in self._arrivals if end is not None))
-        self.threads: frozenset[Owner] = frozenset()  # who served last, as far as it is known
+        self.threads: frozenset[Owner] = frozenset()  # who served last, as far as known
         self._first_ns: int | None = None
         self._last: _Totals | None = None
         self._live: frozenset[int] = frozenset()
@@ -54,7 +54,7 @@ class StageReader:
         self._crowded = self._sampled = 0
 
     def read(self, span: Span) -> Periods:
-        """Return the periods that end with these samples, or raise where too many wait at once."""
+        """Return the periods that end with these samples; InvalidInput if too many wait at once."""
         live, last = self._serving(span), self._last
         whole, self._live = last is None or live == self._live, live
         servers = self._servers(span)
@@ -78,7 +78,7 @@ class StageReader:
         )
 
     def _servers(self, span: Span) -> int:
-        """Return how many serve: of each process as many as its busiest end has."""
+        """Return how many serve: the servers of the busiest end of every process, summed up."""
         beside: Counter[tuple[int, int]] = Counter()
         mine: dict[int, list[int]] = {}
         for number, end in enumerate(self._own):
@@ -108,7 +108,7 @@ class StageReader:
         ]
         known = len(self.threads) == servers and all(span.owners[c].tid for c in self._live)
         threads = self.threads if known else ()
-        used = [[each.get(thread) or _UNKNOWN for thread in threads] for each in span.used]
+        used = [[use.get(thread) or _UNKNOWN for thread in threads] for use in span.used]
         counts = [
             span.at_ns,
             span.items[:, leading].sum(axis=1),
@@ -145,13 +145,13 @@ class StageReader:
         )
 
     def _fit_waiting(self, waited_ns: Integers, most_ns: Integers, servers: int) -> Integers:
-        """Return how much of the waiting was in each period; what is too much is the next one's.
+        """Return the time waited in the periods; an excess belongs to the next one.
 
         A wait that ends between reading the clock and copying of its cell shows whole, and
         one that a writer was late to store shows in the next period.
         """
         excess = self._owed_ns + np.cumsum(waited_ns - most_ns)
-        # What is counted up to each period is at most what was waited, and what there was time for.
+        # The sum up to a period exceeds neither the time waited nor the time there was.
         least = np.minimum.accumulate(np.concatenate([[0], excess]))
         owed = np.concatenate([[self._owed_ns], excess - least[1:]])
         late_ns = np.maximum(_LATE_PERIODS * most_ns, _LATE_NS * servers)
@@ -180,7 +180,7 @@ def _cells(span: Span, ends: Iterable[End]) -> list[int]:
 
 
 def _count_arrivals(span: Span, end: End | None) -> Floats:
-    """Return what had arrived at each time; unknown if it is not counted, or no longer."""
+    """Return the items that had arrived by the times; NaN if they are not counted, or no longer."""
     cells = [] if end is None else _cells(span, [end])
     if all(span.closed[cell] for cell in cells):
         return np.full(span.at_ns.size, np.nan)

@@ -1,1 +1,1 @@
-"""How each kind of source is counted, in the way that its users expect of it."""
+"""Counts the items of all kinds of sources, which keep their usual behaviour."""

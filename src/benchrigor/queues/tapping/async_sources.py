@@ -1,4 +1,4 @@
-"""Taps the queues and streams of `asyncio`, and whatever has coroutines ``get`` and ``put``."""
+"""Taps the queues and streams of `asyncio`, and other objects with coroutines ``get``, ``put``."""
 
 # ruff: noqa: SLF001  # the bound of a queue and who waits for it have no public names
 
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 @types.coroutine
 def time_wait(work: Awaitable[_T], writer: Writer) -> Generator[Any, Any, _T]:
-    """Await something; from where it first gives way until its end is a wait."""
+    """Await something; the time from its first suspension to its end is a wait."""
     begun: Cell | None = None
     steps: Any = work.__await__()
     step: Any = steps.send
@@ -34,14 +34,14 @@ def time_wait(work: Awaitable[_T], writer: Writer) -> Generator[Any, Any, _T]:
             try:
                 given = yield wanted
                 step = steps.send
-            except BaseException as error:  # noqa: BLE001  # whatever it is, the coroutine gets it
+            except BaseException as error:  # noqa: BLE001  # the coroutine gets any error
                 given, step = error, steps.throw
     except StopIteration as done:
         return done.value  # type: ignore[no-any-return]
     finally:
         if begun is not None:
             writer.end_wait(begun)
-        given = None  # an error that was thrown holds this frame: else they would hold each other
+        given = None  # a thrown error holds this frame: breaks the cycle between them
 
 
 def tap_async_queue(source: asyncio.Queue[Any], head: Writer, tail: Writer) -> Tapped:
@@ -57,7 +57,7 @@ def tap_async_queue(source: asyncio.Queue[Any], head: Writer, tail: Writer) -> T
         await (time_wait(put(item), tail) if source.full() else put(item))
 
     count_items(source, head, tail, patches)
-    # What takes arguments of any kind costs an event twice as much.
+    # A method that takes any arguments costs an event twice as much.
     is_stock = kind.get is asyncio.Queue.get and kind.put is asyncio.Queue.put
     patches.set(source, "get", counted_get if is_stock else _timed_if(source.empty, get, head))
     patches.set(source, "put", counted_put if is_stock else _timed_if(source.full, put, tail))
@@ -65,19 +65,19 @@ def tap_async_queue(source: asyncio.Queue[Any], head: Writer, tail: Writer) -> T
 
 
 def _timed_if(must_wait: Callable[[], bool], method: Callable[..., Any], writer: Writer) -> Any:
-    """Return what times a method of a subclass, which may take and return what it likes."""
+    """Return a method that times one of a subclass, with any arguments and any result."""
 
-    async def counted(*args: Any, **options: Any) -> Any:
+    async def run_and_time(*args: Any, **options: Any) -> Any:
         work = method(*args, **options)
         return await (time_wait(work, writer) if must_wait() else work)
 
-    return counted
+    return run_and_time
 
 
 def _resize(source: Any, move: Move) -> None:
     before = source.maxsize
     source._maxsize = move(before)
-    # Nobody has waited yet in a queue that knows no loop; nobody will if that is closed.
+    # A queue without a loop has had no waiter yet; one whose loop is closed will have none.
     if source._loop is not None and source.maxsize > before:
         with suppress(RuntimeError):
             source._loop.call_soon_threadsafe(_wake, source, source.maxsize - before)
@@ -113,7 +113,7 @@ class _AwaitedQueue(Wrapper):
 
 
 def _reading(name: str) -> Any:
-    """Return a method that reads as the source does, times its wait and counts what it got."""
+    """Return a method that reads as the source does, times its wait and counts the bytes."""
 
     async def read(self: Wrapper, *args: Any, **options: Any) -> bytes:
         data: bytes = await time_wait(getattr(self._source, name)(*args, **options), self._head)
@@ -142,7 +142,7 @@ class _StreamHead(Wrapper):
 
 
 class _StreamTail(Wrapper):
-    """Stands in for a `asyncio.StreamWriter`, the tail of a queue, where draining is the wait."""
+    """Stands in for a `asyncio.StreamWriter`, the tail of a queue; draining is its wait."""
 
     def write(self, data: Any) -> None:
         self._source.write(data)

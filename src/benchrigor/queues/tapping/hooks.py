@@ -1,4 +1,4 @@
-"""Methods set on one object, and those that count the items of the standard library's queues."""
+"""Sets methods on single objects, and counts the items of the standard library's queues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ABSENT = object()
 
 
 class Patches:
-    """Methods set on single objects, whose classes stay as they are, until they are undone."""
+    """Methods set on single objects until `undo`; the classes stay as they are."""
 
     def __init__(self) -> None:
         self._before: dict[tuple[int, str], tuple[Any, object]] = {}
@@ -25,7 +25,7 @@ class Patches:
         setattr(target, name, method)
 
     def undo(self) -> None:
-        """Give all objects back what they had."""
+        """Restore the former methods of all objects."""
         for (_, name), (target, before) in self._before.items():
             if before is _ABSENT:
                 delattr(target, name)
@@ -37,8 +37,8 @@ class Patches:
 def is_own(target: Any, name: str) -> bool:
     """Whether a method is the object's, not its class's.
 
-    Asked without ``__dict__``: once that has been looked at, each access to an attribute of the
-    object takes longer.
+    It does not read ``__dict__``: after that, every access to an attribute of the object takes
+    longer.
     """
     method = getattr(target, name)
     return getattr(method, "__self__", None) is not target or method.__name__ != name
@@ -47,19 +47,19 @@ def is_own(target: Any, name: str) -> bool:
 def count_items(source: Any, head: Writer, tail: Writer, patches: Patches) -> None:
     """Count in ``_get`` and ``_put`` of a queue, which are there to be overridden.
 
-    They run where no other code can: under the mutex of a `queue.Queue`, or in the one thread of an
-    `asyncio.Queue`. What ``shutdown(immediate=True)`` throws away is not counted: nobody took it.
+    No other code can run meanwhile: they run under the mutex of a `queue.Queue`, or in the single
+    thread of an `asyncio.Queue`. Items that ``shutdown(immediate=True)`` discards do not count.
     """
     get = source._get  # noqa: SLF001  # what subclasses may override has no public name
     if _throws_away(source):
         shutdown = source.shutdown
 
-        def uncounted(*args: Any, **options: Any) -> Any:
+        def shut_down(*args: Any, **options: Any) -> Any:
             if options.get("immediate", bool(args) and args[0]):
                 patches.set(source, "_get", get)
             return shutdown(*args, **options)
 
-        patches.set(source, "shutdown", uncounted)
+        patches.set(source, "shutdown", shut_down)
     for name, writer, counting in (("_get", head, _counting_get), ("_put", tail, _counting_put)):
         method = getattr(source, name)
         count = partial(_count_sizes if writer.item_bytes is not None else counting, method)
@@ -82,40 +82,40 @@ def _arm(
 
 
 def _count_sizes(method: Callable[..., Any], writer: Writer) -> Callable[..., Any]:
-    def counted(*item: Any) -> Any:
+    def run_and_count(*item: Any) -> Any:
         taken = method(*item)
         writer.count(*(item or (taken,)))
         return taken
 
-    return counted
+    return run_and_count
 
 
 def _counting_get(get: Callable[[], Any], writer: Writer) -> Callable[[], Any]:
     items, words = 0, writer.claim().words
 
-    def counted() -> Any:
+    def get_and_count() -> Any:
         nonlocal items
         item = get()
         items += 1
         words[0] = items
         return item
 
-    return counted
+    return get_and_count
 
 
 def _counting_put(put: Callable[[Any], Any], writer: Writer) -> Callable[[Any], None]:
     items, words = 0, writer.claim().words
 
-    def counted(item: Any) -> None:
+    def put_and_count(item: Any) -> None:
         nonlocal items
         put(item)
         items += 1
         words[0] = items
 
-    return counted
+    return put_and_count
 
 
 def _throws_away(source: Any) -> bool:
-    """Whether it has the ``shutdown(immediate)`` of Python 3.13, not another of that name."""
+    """Whether it has the ``shutdown(immediate)`` of Python 3.13, not another method."""
     shutdown = getattr(source, "shutdown", None)
     return callable(shutdown) and next(iter(signature(shutdown).parameters), "") == "immediate"

@@ -1,7 +1,7 @@
 """Taps iterables: the consumer waits while an item is fetched, the producer in between.
 
-Either the producer works or the consumer does, never both at once. So each item is a wait of either
-end, and reads the clock twice.
+Either the producer works or the consumer does, never both at once. So an item makes both ends wait
+once, and reads the clock twice.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
 
 class _Turns:
-    """Whose turn it is in a pass: the producer's while an item is fetched, else the consumer's."""
+    """Turns of one iteration: the producer's while an item is fetched, else the consumer's."""
 
     def __init__(self, head: Writer, tail: Writer) -> None:
         self._head, self._tail, self._now_ns = head, tail, head.now_ns
         self._idle: Cell | None = None
 
     def begin(self) -> Cell:
-        """Give the producer its turn; return what ends it."""
+        """Give the producer its turn; return the cell that `end` takes."""
         at_ns = self._now_ns()
         self._end_idle(at_ns)
         begun = self._head.cell or self._head.claim()
@@ -47,7 +47,7 @@ class _Turns:
 
     def _end_idle(self, at_ns: int) -> None:
         idle, self._idle = self._idle, None
-        # Else it ended when the cell was closed, or is that of a parent.
+        # Else the wait ended when the cell was closed, or belongs to a parent process.
         if idle is not None and idle is self._tail.cell:
             idle.end_wait(at_ns)
 
@@ -127,9 +127,9 @@ class _AsyncPasses(Wrapper):
 
 
 def tap_iterable(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Return what stands in for an iterable; it is an iterator if the source is one.
+    """Return the stand-in for an iterable; it is an iterator if the source is one.
 
-    What is sent or thrown into a generator reaches it, but is neither timed nor counted.
+    ``send`` and ``throw`` reach a generator, but are neither timed nor counted.
     """
     if isinstance(source, Iterator):
         return Tapped(queue=_Pass(source, head, tail))
@@ -138,6 +138,6 @@ def tap_iterable(source: Any, head: Writer, tail: Writer) -> Tapped:
 
 
 def tap_async_iterable(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Return what stands in for an asynchronous iterable, as `tap_iterable` does."""
+    """Return the stand-in for an asynchronous iterable, as `tap_iterable` does."""
     one = isinstance(source, AsyncIterator)
     return Tapped(queue=(_AsyncPass if one else _AsyncPasses)(source, head, tail))

@@ -16,7 +16,7 @@ from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
 
 def tap_polled(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Return what stands in for a queue whose ``get`` and ``put`` take ``block``."""
+    """Return the stand-in for a queue whose ``get`` and ``put`` take ``block``."""
     for name, wanted in (("get", (False,)), ("put", (None, False))):
         if not _takes(getattr(source, name), *wanted):
             raise InvalidInput(

@@ -1,9 +1,9 @@
 """Taps the queues of `multiprocessing`.
 
-The stand-ins do what the queue's own methods do, in the same order and under the same locks, and
-take times in between. The wait of a reader ends when the pipe has something to read, so that
-receiving and unpickling count as service. The feeder thread of a `multiprocessing.Queue` hides how
-long the pipe makes a producer wait.
+The stand-ins take the same steps as the queue's own methods, in the same order and under the same
+locks, and read the clock in between. The wait of a reader ends when the pipe has something to
+read, so that receiving and unpickling count as service. The feeder thread of a
+`multiprocessing.Queue` hides how long the pipe makes a producer wait.
 """
 
 # ruff: noqa: SLF001  # the pipe and its locks have no public names
@@ -23,14 +23,14 @@ from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.polled_queues import PolledQueue
 from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
-# Waits for that many seconds at most, with None for ever; returns whether it succeeded.
+# Waits for up to this number of seconds, with None for ever; returns whether it succeeded.
 _Attempt = Callable[[float | None], bool]
 
 
 def tap_process_queue(source: Any, head: Writer, tail: Writer) -> Tapped:
-    """Return what stands in for a queue of `multiprocessing`, in other processes as well."""
+    """Return the stand-in for a queue of `multiprocessing`, in other processes as well."""
     kind, piped = type(source), multiprocessing.queues.SimpleQueue
-    # What a subclass does in its own way is unknown: it is asked as any other queue.
+    # A subclass may override methods in unknown ways: it is treated as any other queue.
     stand_in: type[Wrapper]
     if isinstance(source, piped):
         own = kind.get is piped.get and kind.put is piped.put
@@ -132,7 +132,7 @@ def _done(attempt: _Attempt, limit_s: float | None, writer: Writer) -> bool:
 
 
 def _deadline(block: bool, timeout: float | None) -> Callable[[], float | None]:
-    """Return what returns the seconds left; None for any number."""
+    """Return a function that returns the seconds left; None for any number."""
     if not block:
         return lambda: 0.0
     if timeout is None:
@@ -142,7 +142,7 @@ def _deadline(block: bool, timeout: float | None) -> Callable[[], float | None]:
 
 
 def _poll(connection: Any, event: int) -> _Attempt:
-    """Return what waits for a pipe; registered once, for it is only used under the pipe's lock."""
+    """Return a poller of a pipe; registered once, since it is only used under the pipe's lock."""
     poll = select.poll()
     poll.register(connection.fileno(), event)
 

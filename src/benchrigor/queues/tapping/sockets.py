@@ -1,7 +1,7 @@
-"""Taps a socket: what is received leaves a queue, what is sent enters one.
+"""Taps a socket: received bytes leave a queue, sent bytes enter one.
 
-Each call that moves bytes is an item, and the bytes are counted as they are. A blocking socket is
-first asked not to wait; one with a timeout, or with encryption, is looked at before it is asked.
+A call that moves bytes is an item, and its bytes are counted. A blocking socket is first asked not
+to wait; a socket with a timeout, or with encryption, is polled before the call.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from benchrigor.queues.tapping.wrappers import Wrapper
 # As plain numbers: testing a bit of the enumeration takes as long as receiving.
 _AT_ONCE, _PEEK = int(getattr(socket, "MSG_DONTWAIT", 0)), int(socket.MSG_PEEK)
 
-# What encryption sends at once, at most; more would wait for room where nobody sees it.
+# Most bytes that encryption sends at once; more would wait for room unseen.
 _RECORD_BYTES = 1 << 14
 
 
 class _TappedSocket(Wrapper):
-    """Counts ``recv``, ``recv_into``, ``send`` and ``sendall``, not what other methods move."""
+    """Counts ``recv``, ``recv_into``, ``send`` and ``sendall``, but no other methods."""
 
     def __init__(self, source: socket.socket, head: Writer, tail: Writer) -> None:
         super().__init__(source, head, tail)
@@ -45,7 +45,7 @@ class _TappedSocket(Wrapper):
         for piece in self._pieces(view) if self._source.gettimeout() is None else (view,):
             try:
                 taken = self._send(piece, flags)
-            except OSError:  # what fails after a part was sent fails the next time as well
+            except OSError:  # an error after a part was sent comes again the next time
                 if not sent:
                     raise
                 break
@@ -86,7 +86,7 @@ class _TappedSocket(Wrapper):
             return receive(size, flags)
 
     def _send(self, view: memoryview[int], flags: int) -> int:
-        """Send as the source does: all of it where it blocks, unless that fails midway."""
+        """Send as the source does: a blocking one sends all, unless it fails midway."""
         sent = self._sent_at_once(view, flags)
         blocks = self._source.gettimeout() is None and not flags & _AT_ONCE
         if sent is None or (blocks and sent < view.nbytes):
@@ -100,7 +100,7 @@ class _TappedSocket(Wrapper):
         return sent or 0
 
     def _sent_at_once(self, view: memoryview[int], flags: int) -> int | None:
-        """Send what there is room for; return how much, None if nothing may be sent yet."""
+        """Send as much as there is room for; return the number of bytes, None if it would wait."""
         send, limit_s = self._source.send, self._source.gettimeout()
         if limit_s is None and not flags and not self._encrypted:
             try:
@@ -112,7 +112,7 @@ class _TappedSocket(Wrapper):
         return None
 
     def _pieces(self, view: memoryview[int]) -> Iterator[memoryview[int]]:
-        size = max(1, view.nbytes)  # nothing is sent as well
+        size = max(1, view.nbytes)  # an empty view is sent as well
         step = _RECORD_BYTES if self._encrypted else size
         for start in range(0, size, step):
             yield view[start : start + step]
@@ -127,7 +127,7 @@ class _TappedSocket(Wrapper):
         return bool(poll.poll(0))
 
     def _count_bytes(self, size: int, flags: int) -> None:
-        # What is only peeked at stays in the socket.
+        # Peeked bytes stay in the socket.
         if not flags & _PEEK:
             self._head.count_bytes(size)
 
@@ -136,7 +136,7 @@ def _bytes_of(data: Any) -> memoryview[int]:
     view = memoryview(data)
     try:
         return view.cast("B")
-    except TypeError:  # as of no items in several dimensions, or of what lies in pieces
+    except TypeError:  # such as no items in several dimensions, or data in pieces
         if not view.c_contiguous:
             raise BufferError("memoryview: underlying buffer is not C-contiguous") from None
         return memoryview(view.tobytes())

@@ -1,6 +1,6 @@
-"""Which sources can be tapped, and by what.
+"""Which sources can be tapped, and by which code.
 
-Nothing is imported to find out: a class whose module has never been loaded has no objects.
+Finding out imports no module: a class whose module has never been loaded has no objects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.queues.counting.writers import Writer
 from benchrigor.queues.tapping.wrappers import Tapped, Wrapper
 
-# Module and class of a source; where to find what taps it: a function, or the class of a stand-in.
+# Module and class of a source; module and name of its tap: a function, or a stand-in class.
 # The first that fits is taken.
 _CLASSES = (
     ("queue", "Queue", "thread_queues", "tap_queue"),
@@ -69,7 +69,7 @@ def _check(source: Any) -> None:
 
 
 def _maker_by_methods(source: Any, get: Any, put: Any) -> tuple[str, str]:
-    awaited = [inspect.iscoroutinefunction(each) for each in (get, put)]
+    awaited = [inspect.iscoroutinefunction(method) for method in (get, put)]
     if all(awaited):
         return "async_sources", "_AwaitedQueue"
     if any(awaited):

@@ -1,7 +1,7 @@
 """Taps `queue.Queue` and its subclasses from inside.
 
-The queue's own methods count under its mutex, so that one cell for each end is exact with any
-number of threads, and its conditions time their waits. An event that does not wait reads no clock.
+The queue's own methods count under its mutex, so that a single cell for an end is exact with any
+number of threads, and its conditions time their waits. An event without a wait reads no clock.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def tap_queue(source: queue.Queue[Any], head: Writer, tail: Writer) -> Tapped:
 
 
 def _time_wait(wait: Callable[..., bool], writer: Writer) -> Callable[..., bool]:
-    def timed(timeout: float | None = None) -> bool:
+    def wait_and_time(timeout: float | None = None) -> bool:
         with writer.waiting():
             return wait(timeout)
 
-    return timed
+    return wait_and_time

@@ -12,7 +12,7 @@ from benchrigor.queues.counting.writers import Writer
 # Called with a queue's bound, returns the one that it shall have; may refuse by raising.
 Move = Callable[[int], int]
 
-# Moves the bound of a queue, in which nobody else moves it meanwhile.
+# Moves the bound of a queue; no other caller can move it meanwhile.
 Resize = Callable[[Move], None]
 
 
@@ -24,15 +24,15 @@ def _do_nothing() -> None:
 class Tapped:
     """A source that is being counted."""
 
-    queue: Any  # what the program uses
+    queue: Any  # the program uses it
     release: Callable[[], None] = _do_nothing  # gives the source back as it was
-    # Moves the bound of the queue, and wakes who waits for room; None if it cannot be moved.
+    # Moves the bound of the queue, and wakes waiters for room; None if it cannot be moved.
     resize: Resize | None = None
-    local: bool = False  # whether it is of this process alone, and cannot be sent to another
+    local: bool = False  # whether it belongs to this process, and cannot be sent to another
 
 
 class Wrapper:
-    """Stands in for a source; what it does not know itself, the source does, uncounted."""
+    """Stands in for a source, which provides all other methods, uncounted."""
 
     def __init__(self, source: Any, head: Writer, tail: Writer) -> None:
         self._source = source

@@ -1,8 +1,8 @@
-"""Watches from a process of its own, which reads the counters and nothing else of the program.
+"""Watches from a process of its own, which reads only the counters of the program.
 
 The process reads its `Order` from its standard input, and watches until that is closed, or until
-whoever counted is gone. It publishes what it knows once a second, or less often if that takes
-long, and at the end: whoever dies, nothing that was published is lost.
+all processes that counted are gone. It publishes its report once a second, or less often if that
+takes long, and at the end. Published reports survive the death of either process.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from benchrigor.secret_texts import hide_in_text
 LOADING_S, _GLANCE_S = 10.0, 0.005
 COMMAND = (sys.executable, "-P", "-c", f"from {__name__} import main; main()")
 _EACH_NS = 1_000_000_000
-_LEAST_BETWEEN = 50  # publishing takes a 50th of the time at most, however much there is
+_LEAST_BETWEEN = 50  # publishing takes up to a 50th of the time
 _NICE = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What a watching process is to watch, and how; it travels as a line of text."""
+    """An order to a watching process: the stages and the options; it travels as a line of text."""
 
     stages: Sequence[Stage]
     watching: Watching
-    state: Path  # file in which the process publishes what it knows
+    state: Path  # file in which the process publishes its report
     record: Path | None
     launcher: int  # process that gives the order
 
@@ -62,7 +62,7 @@ class Order:
 
 
 def read_published(path: Path) -> MonitorReport | None:
-    """Return what a watching process has published, or None."""
+    """Return the report that a watching process has published, or None."""
     try:
         return decode(MonitorReport, json.loads(path.read_bytes()), where=str(path))
     except (OSError, ValueError, RecursionError, InvalidInput):
@@ -70,7 +70,7 @@ def read_published(path: Path) -> MonitorReport | None:
 
 
 class ProcessWatch:
-    """Starts a watching process, and reads what it publishes."""
+    """Starts a watching process, and reads its reports."""
 
     def __init__(self, stages: Sequence[Stage], watching: Watching, record: Path | None) -> None:
         page = next(end.page for stage in stages for end in (*stage.reads, *stage.writes))
@@ -86,9 +86,9 @@ class ProcessWatch:
         self._own_failure: str | None = None
 
     def start(self) -> None:
-        """Begin, and wait until the first sample has been taken, or for ten seconds at most.
+        """Begin, and wait until the first sample has been taken, or for up to ten seconds.
 
-        The process has to load what it needs; what passes meanwhile would not be seen.
+        The process has to import its modules, and would miss the items that pass meanwhile.
         """
         try:
             self._process = subprocess.Popen(  # noqa: S603  # our own module
@@ -97,9 +97,9 @@ class ProcessWatch:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 env=_environment(),
-                start_new_session=True,  # what interrupts the program is not meant for it
+                start_new_session=True,  # interrupts are for the program alone
             )
-            with contextlib.suppress(BrokenPipeError):  # what it says last tells more
+            with contextlib.suppress(BrokenPipeError):  # its last line explains more
                 self._send(self._process, self._order.to_line())
         except OSError as error:
             self._own_failure = f"no process can be started: {error}"
@@ -111,7 +111,7 @@ class ProcessWatch:
             time.sleep(_GLANCE_S)
 
     def stop(self) -> None:
-        """End, and read what was published last."""
+        """End, and read the last report."""
         process = self._process
         if process is None:
             return
@@ -129,7 +129,7 @@ class ProcessWatch:
         remove_whole(self._order.state)
 
     def report(self) -> MonitorReport:
-        """Return what the process has published so far."""
+        """Return the last report that the process has published."""
         if self._process is not None:
             ended = self._process.poll()
             self._last = read_published(self._order.state) or self._last
@@ -165,7 +165,7 @@ def _environment() -> dict[str, str]:
 
 
 def watch(order: Order, wait: Callable[[float], bool]) -> MonitorReport:
-    """Watch until ``wait`` returns True, or nobody is left who could count; publish the end."""
+    """Watch until ``wait`` returns True, or no process can count any more; publish the end."""
     failure = None
     sampler = Sampler(order.stages, order.watching)
     due_ns = 0
@@ -184,7 +184,7 @@ def watch(order: Order, wait: Callable[[float], bool]) -> MonitorReport:
 
     try:
         run_sampler(sampler, take, wait, log=order.record)
-    except Exception as error:  # noqa: BLE001  # whoever reads the report is to know
+    except Exception as error:  # noqa: BLE001  # the report shows it
         failure = f"{type(error).__name__}: {hide_in_text(str(error))}"
     report = _report_of(sampler)
     report = replace(report, failure=failure or report.failure)
@@ -196,11 +196,11 @@ def main() -> None:
     """Watch as the standard input orders, until it is closed or holds anything more."""
     with contextlib.suppress(OSError):
         os.nice(_NICE)
-    # The first rate loads it: that publication would take so long that the next came in 10 s.
+    # The first rate loads it: after such a slow publication the next would come in 10 s.
     import scipy.special  # noqa: F401, PLC0415
 
     stopped = threading.Event()
-    # Without a buffer, which would be locked by who waits for more when the process ends.
+    # Without a buffer: the waiting thread would hold its lock when the process ends.
     with open(0, "rb", buffering=0, closefd=False) as source:
         order = Order.from_line(source.readline())
 

@@ -1,4 +1,4 @@
-"""Doubles the bounds of queues that are full, as RaftLib does to see what their producers can do.
+"""Doubles the bounds of full queues, as RaftLib does to see how fast their producers are.
 
 Beard & Chamberlain 2015, section III: a full queue hides the service rate of its producer. The
 authors' program doubles a queue that was full in 80 % of its samples, three times in a row.
@@ -15,20 +15,20 @@ from benchrigor.queues.stages.stage import HEAD, TAIL, Stage
 from benchrigor.queues.watching.sampler import PATIENCE_S, keep_sampling
 from benchrigor.secret_texts import hide_in_text
 
-FULL = 0.8  # share of a period that producers wait for room, from which on it counts as full
+FULL = 0.8  # a queue counts as full if its producers wait for room for this share of a period
 IN_A_ROW = 3
 MOST_TIMES = 64  # the bound that the program has set
 
 
 class FullQueue:
-    """What is known of how full one queue has been; it decides, and does nothing."""
+    """Decides whether one queue has been full."""
 
     def __init__(self) -> None:
         self._at_ns: int | None = None
         self._blocked_ns = self._full = 0
 
     def is_full(self, now_ns: int, blocked_ns: int) -> bool:
-        """Whether it has been full in three periods in a row, by the time waited until now."""
+        """Whether it was full in three periods in a row, by the time waited until now."""
         before_ns, before = self._at_ns, self._blocked_ns
         self._at_ns, self._blocked_ns = now_ns, blocked_ns
         if before_ns is None or now_ns <= before_ns:
@@ -65,17 +65,17 @@ class GrowthWatch:
             self._thread.start()
 
     def stop(self) -> None:
-        """End; what has grown stays until its tap is closed."""
+        """End; grown queues keep their bounds until their taps are closed."""
         self._stopped.set()
         if self._queues:
             self._thread.join(PATIENCE_S)
 
     def grow(self, now_ns: int) -> float:
-        """Grow what has been full; return the seconds until the next call."""
+        """Grow the queues that have been full; return the seconds until the next call."""
         self._began_ns = self._began_ns or now_ns
         for tail, double, seen in self._queues:
-            # Of several producers the one that waited longest is as good as blocked by itself.
-            blocked_ns = max((each.blocked_ns for each in tail.read(now_ns)), default=0)
+            # Of several producers the one that waited longest counts.
+            blocked_ns = max((counts.blocked_ns for counts in tail.read(now_ns)), default=0)
             if seen.is_full(now_ns, blocked_ns) and (moved := double(MOST_TIMES)) is not None:
                 at_s = (now_ns - self._began_ns) * 1e-9
                 name = tail.name.removesuffix(TAIL)
@@ -86,7 +86,7 @@ class GrowthWatch:
     def _run(self) -> None:
         try:
             keep_sampling(self.grow, self._stopped.wait)
-        except Exception as error:  # noqa: BLE001  # nothing of this is the program's business
+        except Exception as error:  # noqa: BLE001  # the program must not fail from it
             self.failure = (
                 f"queues grow no more: {type(error).__name__}: {hide_in_text(str(error))}"
             )

@@ -35,12 +35,12 @@ from benchrigor.queues.stages.stage_figures import StageFigures, WatchedStage, W
 from benchrigor.queues.stages.stage_reader import StageReader
 
 _SAMPLES = 256  # samples that are worked off together
-_SOUGHT = 5  # the same while a period is sought: fewer in a row decide nothing
-# Of that search: shorter periods take more than 1 % of a processor; of longer ones it takes minutes
-# to have enough; so few tries end within seconds.
+_SOUGHT = 5  # the same during the search for a period, which needs five in a row
+# Of that search: sampling in shorter periods takes more than 1 % of a processor; longer ones take
+# minutes; this number of tries ends within seconds.
 _LIMITS: dict[str, Any] = {"shortest_s": 0.05, "longest_s": 0.2, "tries": 40}
 PATIENCE_S = 5.0  # longest wait for the end of a thread, or a process, that samples
-# How often it is checked who has gone: asking takes as long as half a sample.
+# How often it checks which processes have ended: a check takes as long as half a sample.
 _GLANCE_NS = 100_000_000
 
 _COLUMNS = ("end", "servers", "period_s", "items", "blocked_s", "cpu_s", "delay_s", "bytes")
@@ -59,12 +59,12 @@ class Sampler:
         self._watching, self._stages = watching, stages
         # Know the processes and threads that count.
         self.owners = Owners() if owners is None else owners
-        # Separates reports and samples; the program that counts knows nothing of it.
+        # Separates reports and samples; the program that counts does not use it.
         self.lock = threading.RLock()
         self.record: Record = _record_nothing  # takes the periods that count
-        # How long to wait for the next sample, in seconds; None when there is to be none.
+        # How long to wait for the next sample, in seconds; None to sample no more.
         self.period_s = watching.period_s
-        self.failure: str | None = None  # why there is to be none
+        self.failure: str | None = None  # why it samples no more
         self.nobody_left = False
         by_time = watching if watching.period_s else replace(watching, method="busy-time")
         self._pairs = [(StageReader(stage), StageFigures(stage, by_time)) for stage in stages]
@@ -72,7 +72,7 @@ class Sampler:
         self._items = PooledPeriods(1 + len(stages))
         self._first = next((number for number, stage in enumerate(stages) if stage.reads), None)
         self._samples: list[Sample] = []
-        self._untold: list[tuple[StageFigures, Periods]] = []
+        self._pending: list[tuple[StageFigures, Periods]] = []
         self._sizes: list[int] = []
         self._threads: list[Owner] = []
         self._due_ns = 0
@@ -81,7 +81,7 @@ class Sampler:
         self._by_time = watching.method == "busy-time"
         self._search: PeriodCalibrator | None = None
         self._provisional: list[WatchedStage] = []  # by "busy-time", until the method has a rate
-        self._spent_s = self._told_s = 0.0  # processor time by the last sample, and by that told of
+        self._spent_s = self._seek_s = 0.0  # processor time by the last sample, and search step
         if watching.period_s is None:
             self._search = PeriodCalibrator(unblocked=not self._by_time, **_LIMITS)
             self.period_s = self._search.ask()
@@ -99,13 +99,13 @@ class Sampler:
                 self._due_ns = now_ns + _GLANCE_NS
             used = {owner: self.owners.used(owner) for owner in self._threads}
             self._samples.append(Sample(at_ns=now_ns, copies=copies, used=used))
-            if len(self._samples) + len(self._untold) >= _SAMPLES:
+            if len(self._samples) + len(self._pending) >= _SAMPLES:
                 self.work_off()
             elif self._search is not None and len(self._samples) >= _SOUGHT:
                 self._read_samples()
 
     def work_off(self) -> None:
-        """Make periods of the samples that were taken, and rates of those."""
+        """Make periods of the samples so far, and rates of the periods."""
         with self.lock:
             self._read_samples()
             self._tell()
@@ -124,7 +124,7 @@ class Sampler:
                 self.nobody_left = bool(span.live) and not any(span.live)
 
     def report(self, *, cost_s: float = 0.0) -> MonitorReport:
-        """Return what is known by what has been worked off, with what it cost."""
+        """Return the results from the samples worked off so far, and the cost."""
         with self.lock:
             first_ns = self._last_ns if self._first_ns is None else self._first_ns
             known = self._known()
@@ -138,9 +138,9 @@ class Sampler:
             )
 
     def _known(self) -> list[WatchedStage]:
-        """Return what is known; rates are provisional while a period is sought, or none is known.
+        """Return the results; rates are provisional until the method has a rate of its own.
 
-        The method that was asked for then has none, since its periods are all to be equally wide.
+        The method needs periods of one width, and so has no rate while that is sought.
         """
         known = [figures.known() for _, figures in self._pairs]
         if self._search is not None:
@@ -151,7 +151,7 @@ class Sampler:
         ]
 
     def _look_around(self, copies: Copies) -> None:
-        """Check who counts, and who is gone; samples before that are of those who were there."""
+        """Check who counts, and who is gone; work off earlier samples with the former owners."""
         owners = owners_of(self._cells.words([copies])[0])
         gone = self.owners.gone({owner.pid for owner in owners})
         sizes = list(map(len, copies))
@@ -165,41 +165,41 @@ class Sampler:
             return None
         try:
             return reader.read(span)
-        except InvalidInput as error:  # one stage that was described wrongly is no other's loss
+        except InvalidInput as error:  # the other stages go on
             figures.failure = str(error)
             return None
 
     def _take(self, read: Sequence[Periods | None]) -> None:
         """Pass the periods on to the estimators, and to the search for a period."""
-        blocks = [each for each in read if each is not None]
+        blocks = [periods for periods in read if periods is not None]
         if len(blocks) == len(read):
             self._items.add(np.vstack([blocks[0].start_s, *(block.items for block in blocks)]))
         threads = Counter(thread for reader, _ in self._pairs for thread in reader.threads)
         for (reader, figures), periods in zip(self._pairs, read, strict=True):
             if periods is not None and periods.n:
-                # Nobody knows for which of several stages a thread has used its time.
+                # The time of a thread that serves several stages cannot be divided among them.
                 alone = all(threads[thread] == 1 for thread in reader.threads)
-                self._untold.append((figures, periods if alone else periods.without_times()))
+                self._pending.append((figures, periods if alone else periods.without_times()))
         if self._search is not None and blocks:
             self._seek(self._search, blocks)
 
     def _tell(self) -> None:
-        """Tell the estimators of the periods; of those of a search only "busy-time" keeps any."""
-        untold, self._untold = self._untold, []
-        for figures, periods in untold:
-            for each in figures.tell(periods):
+        """Pass pending periods to the estimators; record them, in a search only for "busy-time"."""
+        pending, self._pending = self._pending, []
+        for figures, periods in pending:
+            for counted in figures.tell(periods):
                 if self._search is None or self._by_time:
-                    self.record(figures.name, each)
+                    self.record(figures.name, counted)
 
     def _seek(self, search: PeriodCalibrator, blocks: Sequence[Periods]) -> None:
-        """Tell the search of the stage that waits least: the period is for that one."""
+        """Pass periods to the search, with the waiting of the stage that waits least."""
         widths = blocks[0].period_s.tolist()
         blocked = np.min([block.blocked_s for block in blocks], axis=0) > 0.0
         items = np.sum([block.items for block in blocks], axis=0)
-        cost_s, self._told_s = (self._spent_s - self._told_s) / max(len(widths), 1), self._spent_s
+        cost_s, self._seek_s = (self._spent_s - self._seek_s) / max(len(widths), 1), self._spent_s
         for period in zip(widths, blocked.tolist(), items.tolist(), strict=True):
-            # What follows the last one was sampled with the old period; if nothing passes it is
-            # not known whether the stage would wait.
+            # Later ones were sampled with the old period; without items it is unknown whether the
+            # stage would wait.
             if search.ask() == self.period_s and (period[-1] or not self._by_time):
                 search.tell(*period, cost_s=cost_s)
         self.period_s = search.ask()
@@ -207,7 +207,7 @@ class Sampler:
             self._adopt(search.result)
 
     def _adopt(self, found: CalibratedPeriod) -> None:
-        """Go on with the period that was found; "busy-time" can do with any."""
+        """Go on with the period that was found; "busy-time" can use any."""
         self._tell()
         self._search, self.period_s = None, found.period_s
         if self._by_time:
@@ -223,7 +223,7 @@ class Sampler:
                 self.failure = f"{found.notice.sentence} Shorter ones take more of a processor."
 
     def _with_visits(self, number: int, known: WatchedStage) -> WatchedStage:
-        """Add how many items the stage served for each that the first one served that reads."""
+        """Add how many items the stage served per item of the first stage that reads."""
         if self._first is not None:
             items = self._items.full[1:]
             with suppress(InvalidInput, NotEstimable):
@@ -247,7 +247,7 @@ def keep_sampling(
     """Sample on a grid of times, so that no period makes the next one later.
 
     ``take`` samples at a time in nanoseconds and returns the seconds to the next sample, None to
-    end. ``wait`` waits for that many seconds, and returns True to end. Times of the grid that have
+    end. ``wait`` waits for the given seconds, and returns True to end. Times of the grid that have
     passed are skipped.
     """
     due_ns = now_ns()
@@ -281,7 +281,7 @@ def run_sampler(
 
 @contextmanager
 def period_log(path: Path | None, *, period_s: float | None) -> Iterator[Record]:
-    """Return what writes periods to a file, which is closed in the end; nothing without a path.
+    """Return a function that writes periods to a file; it closes the file in the end.
 
     A stage with another number of servers is another one: "hash", "hash (3 servers)".
     """

@@ -37,7 +37,7 @@ class ThreadWatch:
         self._thread.join(PATIENCE_S)
 
     def report(self) -> MonitorReport:
-        """Return what is known so far."""
+        """Return the results so far."""
         with self._failing():
             self.sampler.work_off()
         report = self.sampler.report(cost_s=self._cost_s)
@@ -55,9 +55,9 @@ class ThreadWatch:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Keep what goes wrong from the program, and watch no more."""
+        """Keep errors from the program, and watch no more."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001  # nothing of this is the program's business
+        except Exception as error:  # noqa: BLE001  # the program must not fail from it
             self.failure = f"{type(error).__name__}: {hide_in_text(str(error))}"
             self._stopped.set()
