@@ -122,6 +122,38 @@ def test_without_references_and_with_other_threads_it_is_the_estimate():
         session.result().headline("unknown")
 
 
+def of_steps(followed):
+    """Return a run of rounds of 90 readings, of which a reference follows so many."""
+    session = br.Session(
+        br.Options(target=1e-4, max_rounds=12, readings_per_round=90), name="steps", seed=1
+    )
+    session.quiet_pace, rng = QUIET, np.random.default_rng(4)
+    while (plan := session.ask()) is not None:
+        values = TRUE_S * (1.0 + rng.normal(0.0, 0.01, plan.readings))
+        session.tell(
+            br.Round(
+                plan=plan,
+                elapsed_ns=10**9,
+                unit_readings={"time": values},
+                references=References(stops=[followed], seconds={"interpreter": [FULL_S]}),
+            )
+        )
+    return session.result()
+
+
+@pytest.mark.parametrize("followed", [60, 90])
+def test_readings_after_the_last_reference_of_a_round_move_no_headline(followed):
+    record = of_steps(followed)
+    assert record.analysis().pace.level == pytest.approx(TRUE_S, rel=0.01)
+    assert record.headline().value == pytest.approx(TRUE_S, rel=0.01)
+
+
+def test_references_after_few_of_the_readings_show_no_pace():
+    record = of_steps(1)
+    assert record.analysis().pace is None
+    assert record.headline() == record.estimate()
+
+
 def test_a_record_keeps_it_and_an_old_one_has_its_estimate(tmp_path):
     record = run(1, slow_share=0.5, delay=0.1)
     record.save(tmp_path / "record.json")

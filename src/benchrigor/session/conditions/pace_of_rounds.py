@@ -325,8 +325,11 @@ def _version(rounds: Sequence[Round], kind: str = INTERPRETER) -> int:
 
 
 def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
-    """Gather the undisturbed readings between references, from the start of the stable phase on."""
-    firsts, done = _firsts(analysis, rounds), 0
+    """Gather the undisturbed readings between references, from the start of the stable phase on.
+
+    None if references follow fewer than half of the readings: the others may take another time.
+    """
+    firsts, done, followed, missed = _firsts(analysis, rounds), 0, 0, 0
     rows: list[Floats] = []
     kept = np.empty(0, dtype=np.int64) if analysis.disturbed is None else analysis.disturbed.indices
     last: float | None = None  # time of the reference before
@@ -337,6 +340,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
             last, done = None, done + values.size
             continue
         times, edges = references.seconds[INTERPRETER], np.append(0, references.stops)
+        followed, missed = followed + edges[-1], missed + values.size - edges[-1]
         seconds = values * calls_per_reading(round_)
         if analysis.wps is not None:
             seconds = np.array([round_.duration_s])
@@ -346,7 +350,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
         hit = np.repeat(groups.are_hit, groups.sizes)
         hit &= ~np.isin(np.arange(done, done + values.size), kept)
         total, whole_s, wait_s, hits = (
-            np.add.reduceat(per_reading, edges[:-1])
+            np.add.reduceat(per_reading[: edges[-1]], edges[:-1])
             for per_reading in (values, seconds, waited_s, hit.astype(np.float64))
         )
         sizes = np.diff(edges)
@@ -361,7 +365,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
         row = np.stack([level, busy, before, times, whole_s, wait_s, piece, hits])
         rows.append(row[:, (done + edges[:-1] >= first) & (level > 0.0)])
         last, done = float(times[-1]), done + values.size
-    if not rows:
+    if followed <= missed:
         return None
     found = np.concatenate(rows, axis=1)
     if analysis.disturbed is not None:  # otherwise all readings count, with their waiting
