@@ -160,7 +160,7 @@ def leave_out_disturbed(material: M, by_series: Sequence[Groups]) -> M:
     chosen = [choose_undisturbed(series) for series in by_series]
     notices = one_each(hardly_any_of(notice for _, told in chosen for notice in told))
     told = replace(material, notices=(*material.notices, *notices))
-    disturbed = together([each for each, _ in chosen], by_series)
+    disturbed = together([groups for groups, _ in chosen], by_series)
     if disturbed is None:
         return told
     return replace(
@@ -289,7 +289,7 @@ def as_detector(detector: object) -> Detector | None:
 
 def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
     """Trim, fit and combine the readings; times that are all 0 are not a measurement."""
-    if material.metric.kind is Quantity.TIME and not any(each.any() for each in material.series):
+    if material.metric.kind is Quantity.TIME and not any(row.any() for row in material.series):
         return replace(analysis, notices=(*analysis.notices, all_zero(analysis.n)))
     phases = material.phases or None
     if phases is None and material.kind is not Kind.INVOCATIONS:

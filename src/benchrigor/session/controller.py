@@ -144,7 +144,7 @@ class Controller(ABC, Generic[P, R]):
     ) -> Progress:
         """Return the state of the session, with the time until its target or its budget."""
         required = [analysis.required for analysis in analyses if analysis.metric.must_satisfy]
-        known = [each for each in required if each is not None]
+        known = [size for size in required if size is not None]
         estimated = [analysis.estimate for analysis in analyses if analysis.metric.must_satisfy][:1]
         needed = None
         if known and len(known) == len(required):

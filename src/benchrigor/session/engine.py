@@ -188,7 +188,7 @@ class Engine(Controller[RoundPlan, Round]):
             invocations=max((len(trace.chunks) for trace in restarted), default=0),
             busy_s=max((trace.busy_s for trace in restarted), default=0.0),
             split=next(filter(None, splits), None),
-            may_be_short=all(each.analysis is None or each.analysis.estimate for each in restarted),
+            may_be_short=all(t.analysis is None or t.analysis.estimate for t in restarted),
         )
 
     @property
@@ -310,7 +310,7 @@ class Engine(Controller[RoundPlan, Round]):
         """Whether more readings would narrow no headline by a tenth."""
         if progress.elapsed_s < SETTLED_S:
             return False
-        paces = [each.pace for each in self.result().analyses if each.metric.must_satisfy]
+        paces = [a.pace for a in self.result().analyses if a.metric.must_satisfy]
         return all(
             pace is not None and pace.blocks >= FEWEST_BLOCKS and pace.reducible <= LITTLE
             for pace in paces
@@ -350,7 +350,7 @@ class Engine(Controller[RoundPlan, Round]):
             for trace in traces
             if trace.kind not in (Kind.PIECES, Kind.WORK)
         ]
-        return max((each for each in found if each is not None), default=None)
+        return max((pace_s for pace_s in found if pace_s is not None), default=None)
 
     def result(self) -> RunRecord:
         """Return the record of all rounds so far, also while the session runs."""
@@ -415,8 +415,8 @@ class Engine(Controller[RoundPlan, Round]):
         if estimate is None:
             return analysis
         if analysis.kind is Kind.INVOCATIONS:
-            only = [each for each in self._notices if each.code is Code.THIS_PROCESS_ONLY]
-            others = [each for each in notices if not only or each.code is not only[0].code]
+            only = [notice for notice in self._notices if notice.code is Code.THIS_PROCESS_ONLY]
+            others = [notice for notice in notices if not only or notice.code is not only[0].code]
             notices = tuple(others)
             estimate = replace(estimate, notices=(*only, *others))
         ended = self._decision is not None and not self._decision.satisfied

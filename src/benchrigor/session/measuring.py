@@ -209,9 +209,9 @@ async def measure_async(
     """
     if not awaits(func):
         raise InvalidInput(f"func is {func!r}, expected a coroutine function: measure takes others")
-    known = {each.name: each.default for each in signature(measure).parameters.values()}
+    known = {p.name: p.default for p in signature(measure).parameters.values()}
     taken = known.keys() - {"func", "work", "timeout_s", "loop_factory", "instructions"}
-    refuse(f"{each!r} is no option of measure_async" for each in sorted(options.keys() - taken))
+    refuse(f"{name!r} is no option of measure_async" for name in sorted(options.keys() - taken))
     session, workload = prepare({**known, **options, "func": func}, metered=False)
     return await run_in_loop(session, workload, over_s=options.get("over_s"))
 

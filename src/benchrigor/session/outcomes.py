@@ -58,13 +58,13 @@ def failed_hook(name: str, error: BaseException) -> Notice:
 
 def earlier_numbers(before: RunRecord) -> tuple[Notice, ...]:
     """Keep what a run found before it is resumed, should it find no number with later rounds."""
-    kept = [each for each in before.session_notices if each.code is Code.EARLIER_NUMBER]
+    kept = [notice for notice in before.session_notices if notice.code is Code.EARLIER_NUMBER]
     statistic = before.options.statistic
     for analysis in before.analyses:
         metric, estimate = analysis.metric, analysis.estimate
         if estimate is None:
             continue
-        kept = [each for each in kept if each.evidence["metric"] != metric.name]
+        kept = [notice for notice in kept if notice.evidence["metric"] != metric.name]
         name = metric.name if analysis.kind is Kind.WORK else f"{statistic} of {metric.name}"
         sentence = (
             f"The {name} was {show_estimate(estimate, metric.unit)} before the run was resumed, "
@@ -152,7 +152,7 @@ def disagreement(rounds: Sequence[Round], analyses: Sequence[Analysis]) -> tuple
 
     The two are comparable if all rounds gave the same number of unit readings per work.
     """
-    line = next((each.estimate for each in analyses if each.kind is Kind.WORK), None)
+    line = next((analysis.estimate for analysis in analyses if analysis.kind is Kind.WORK), None)
     if line is None:
         return ()
     notices = []

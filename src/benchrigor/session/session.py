@@ -232,9 +232,9 @@ class Session(Engine):
 
     def _record(self) -> RunRecord:
         record = self._final or super().result()
-        known = {each.metric.name for each in record.analyses if each.estimate is not None}
-        lost = [each for each in self._earlier if each.evidence["metric"] not in known]
-        added = [each for each in lost if each not in record.session_notices]
+        known = {a.metric.name for a in record.analyses if a.estimate is not None}
+        lost = [notice for notice in self._earlier if notice.evidence["metric"] not in known]
+        added = [notice for notice in lost if notice not in record.session_notices]
         return replace(
             record,
             session_notices=(*record.session_notices, *added),

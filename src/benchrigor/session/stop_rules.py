@@ -217,7 +217,7 @@ def _is_enough(analysis: Analysis, least: MinEvidence) -> bool:
 def after_full_look(options: Options) -> Criterion:
     """Require as many readings, or rounds, of each required metric as at the first full look."""
     return lambda progress: (
-        not any(_looked_early(each, options) for each in _analyses_that_must(progress))
+        not any(_looked_early(analysis, options) for analysis in _analyses_that_must(progress))
     )
 
 
@@ -292,7 +292,7 @@ def in_time(budget_s: float, *, calls: int = 1) -> StopRule:
 
 def _stop_for(reason: StopReason, *criteria: Criterion) -> StopRule:
     stop = Decision(stop=True, reason=reason)
-    return lambda progress: stop if all(each(progress) for each in criteria) else None
+    return lambda progress: stop if all(is_met(progress) for is_met in criteria) else None
 
 
 def default_rules(

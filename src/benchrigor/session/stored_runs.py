@@ -80,7 +80,7 @@ def with_history(record: RunRecord, store: Store) -> RunRecord:
     """
     stored, statistic = StoredRuns(store), record.options.statistic
     try:
-        analyses = [_with_spread(record, each, stored, statistic) for each in record.analyses]
+        analyses = [_with_spread(record, a, stored, statistic) for a in record.analyses]
     except StoreFailed:
         return record
     return replace(record, analyses=tuple(analyses))
@@ -121,7 +121,7 @@ class StoredRuns:
         """
         works = [_work(run, pace, statistic) for run, pace in zip(runs, paces, strict=True)]
         names = dict.fromkeys(run.name for run in runs)
-        found = (each for name in names for each in self.apart(runs, name, metric))
+        found = (run for name in names for run in self.apart(runs, name, metric))
         others = [run for run in found if run.work in works]
         return LikeRuns(
             versions=tuple((work, _version(run)) for work, run in zip(works, runs, strict=True)),
@@ -205,7 +205,7 @@ def _mean(own: Estimate, others: Sequence[Told], spread: tuple[float, float]) ->
 
 def _read_run(run: RunRecord, metric: str) -> _Run | None:
     """Return a run of a known version with its headline, if it has one."""
-    analysis = next((each for each in run.analyses if each.metric.name == metric), None)
+    analysis = next((analysis for analysis in run.analyses if analysis.metric.name == metric), None)
     version = _version(run)
     if analysis is None or analysis.pace is None or version is None:
         return None

@@ -217,7 +217,7 @@ class Traces:
         return (SPEED, *(replace(metric, must_satisfy=False) for metric in metrics))
 
     def _open(self, name: str, kind: Kind) -> Trace:
-        metric = next(each for each in self.metrics if each.name == name)
+        metric = next(metric for metric in self.metrics if metric.name == name)
         least = min_evidence(self.options, by_round=kind != Kind.UNIT_READINGS)
         first = least.first_check
         look = min(EARLY_LOOKS.get(kind, first), least.fewest)

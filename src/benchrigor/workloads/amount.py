@@ -97,9 +97,7 @@ def takes_amount(func: Callable[..., object]) -> bool:
     except (TypeError, ValueError):
         return False
     various = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [
-        each for each in parameters if each.default is each.empty and each.kind not in various
-    ]
+    needed = [p for p in parameters if p.default is p.empty and p.kind not in various]
     return len(needed) == 1 and needed[0].kind is not inspect.Parameter.KEYWORD_ONLY
 
 

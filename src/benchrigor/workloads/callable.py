@@ -504,7 +504,7 @@ def _arguments(returned: object, name: str) -> Arguments | None:
     match returned:
         case (tuple() | list() as args, dict() as kwargs):
             return args, kwargs
-        case tuple() if all(each is None for each in returned):  # a lambda of several calls
+        case tuple() if all(value is None for value in returned):  # a lambda of several calls
             return None
     if not returned:
         return None

@@ -144,8 +144,8 @@ class CommandWorkload:
         self._timeout_s = timeout_s
         self._hooks = CommandHooks(hooks or {}, self._line, clock)
         self._streams = {
-            name: None if each is None else os.fspath(each)
-            for name, each in {"stdin": stdin, "stdout": stdout}.items()
+            name: None if path is None else os.fspath(path)
+            for name, path in {"stdin": stdin, "stdout": stdout}.items()
         }
         self._flags = {"ignore_failure": ignore_failure, "cpu_times": cpu_times, "memory": memory}
         self._warm_up = self._left_to_warm_up = warm_up
@@ -309,7 +309,7 @@ class CommandWorkload:
             ended, report = self._launch(argv)
             if ended is None:
                 return
-            *memory, code = [int(each) for each in report.split()] or [ended.code]
+            *memory, code = [int(number) for number in report.split()] or [ended.code]
             failure = self._failure(replace(ended, code=code))
             if memory and not failure:
                 recorder.fact("peak_memory", memory[0])
@@ -350,7 +350,7 @@ class CommandWorkload:
         if self._reference is None or any(pick.metric == _TIME for pick in self._line.picks):
             return
         if seconds := self._reference.measure(ended.elapsed_ns):
-            timed = {kind: [each] for kind, each in seconds.items()}
+            timed = {kind: [value] for kind, value in seconds.items()}
             recorder.references(References(stops=[1], seconds=timed))
 
     def _failure(self, ended: Ended) -> str | None:

@@ -51,7 +51,7 @@ class ReadingDelays(SegmentTimer):
         self._busy_s = self._with_others(used_ns[1]) if self.is_busy_known else None
         if self.references:
             stops, times_ns = zip(*self.references, strict=True)
-            seconds = {INTERPRETER: [each / 1e9 for each in times_ns]}
+            seconds = {INTERPRETER: [ns / 1e9 for ns in times_ns]}
             busy = None
             if self._busy_s is not None:
                 so_far_s = np.cumsum(self._busy_s)[np.searchsorted(self.stops, stops)]
@@ -110,19 +110,19 @@ class ReadingDelays(SegmentTimer):
         else:
             delay_ns = sum(self.delays_ns)
             bounds = delay_by_others(delay_ns, own_ns, others_ns, wall_ns, processors())
-            self._record(recorder, *(each / max(delay_ns, 1) for each in (*bounds, delay_ns)))
+            self._record(recorder, *(part_ns / max(delay_ns, 1) for part_ns in (*bounds, delay_ns)))
 
     def _record(self, recorder: Recorder, least: float, most: float, whole: float) -> None:
         """Record the delays, of which so large a share is by others at least, and at most."""
         delay_s, duration_s = (
-            [each / 1e9 for each in column] for column in (self.delays_ns, self.durations_ns)
+            [ns / 1e9 for ns in column] for column in (self.delays_ns, self.durations_ns)
         )
         by_others, known, own = delay_s, None, None
         if least != whole:
             pairs = zip(delay_s, duration_s, strict=True)
-            known = [max(1.0 - (most - least) * each / max(of, 1e-9), 0.0) for each, of in pairs]
+            known = [max(1.0 - (most - least) * wait / max(of, 1e-9), 0.0) for wait, of in pairs]
             by_others, own = (
-                [share * each for each in delay_s] for share in (least, whole - least)
+                [share * waited_s for waited_s in delay_s] for share in (least, whole - least)
             )
         seconds: dict[str, npt.ArrayLike] = {"run queue": by_others}
         if (stopped_s := self._between_s + self._inside_s).any():

@@ -79,7 +79,7 @@ class RoundRecorder:
         elif not isinstance(values, Delays | References):
             values = as_series(values, name=what)
         parts = self._measured.setdefault(what, [])
-        if parts and not all(isinstance(each, np.ndarray) for each in (parts[0], values)):
+        if parts and not all(isinstance(chunk, np.ndarray) for chunk in (parts[0], values)):
             raise InvalidInput(
                 f"{what} are given again, expected once in a round, or plain seconds in chunks"
             )

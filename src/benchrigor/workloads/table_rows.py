@@ -47,7 +47,7 @@ class TableRows:
         self._most = max(self._most, shape.n)
         if shape.n < max(self._most, _FEWEST):
             return []
-        numbers = [each for _, each in shape.held]
+        numbers = [number for _, number in shape.held]
         shape.held.clear()
         return numbers
 
@@ -56,7 +56,7 @@ class TableRows:
         if self._most >= _FEWEST:
             return []
         shapes = (shape for alike in self._shapes.values() for shape in alike)
-        return [number for _, number in sorted(each for shape in shapes for each in shape.held)]
+        return [number for _, number in sorted(line for shape in shapes for line in shape.held)]
 
     def __str__(self) -> str:
         return f"{self._most} of {self._lines} lines with a number there are alike"

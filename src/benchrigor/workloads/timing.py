@@ -315,8 +315,8 @@ class Stopwatch:
     def new_warnings(self, elapsed_ns: Sequence[int]) -> list[Notice]:
         """Warn if the last readings are too short for the clock, once for each reason."""
         typical_ns = statistics.median(elapsed_ns[-_TYPICAL:]) if elapsed_ns else math.inf
-        new = [each for each in self._warnings(typical_ns) if each.code not in self._reported]
-        self._reported.update(each.code for each in new)
+        new = [notice for notice in self._warnings(typical_ns) if notice.code not in self._reported]
+        self._reported.update(notice.code for notice in new)
         return new
 
     def _warnings(self, typical_ns: float) -> Iterator[Notice]:
@@ -409,7 +409,7 @@ def hash_in(text: str, path: str) -> str | None:
     except (SyntaxError, ValueError):
         return None  # a part of an expression, of which a lambda has been one line
     for name in path.split("."):
-        found = [each for scope in found for each in _definitions(scope, name)]
+        found = [node for scope in found for node in _definitions(scope, name)]
     said = "\n".join(map(ast.unparse, found))
     return hashlib.sha256(said.encode()).hexdigest()[:16] if found else None
 

@@ -163,7 +163,7 @@ def _away(times: Mapping[str, Floats], quiet: QuietPace) -> float:
 def are_near(rounds: Sequence[Round], pace: Pace, quiet: QuietPace) -> bool:
     """Whether rounds with this pace had the machine nearly for themselves, at the quiet pace."""
     times = {
-        kind: np.concatenate([each.seconds[kind] for each in _references(rounds, kind)])
+        kind: np.concatenate([timed.seconds[kind] for timed in _references(rounds, kind)])
         for kind in pace.full_s
     }
     return delay_of(rounds) < MOST_DELAY and abs(_away(times, quiet)) <= NEAR
@@ -181,7 +181,7 @@ def delay_of(rounds: Sequence[Round]) -> float:
 
 def quiet_medians(rounds: Sequence[Round], full_s: Mapping[str, float]) -> dict[str, float]:
     """Return the median reference of quiet rounds by kind; empty of busy ones."""
-    times = {kind: [each.seconds[kind] for each in _references(rounds, kind)] for kind in _FEWEST}
+    times = {kind: [timed.seconds[kind] for timed in _references(rounds, kind)] for kind in _FEWEST}
     medians = {
         kind: float(np.median(np.concatenate(time)))
         for kind, time in times.items()
@@ -270,29 +270,29 @@ def _commands(
 def _invocations(rounds: Sequence[Round]) -> Invocations | None:
     """Gather what commands took, and the reference in turn with them; None without references."""
     timed = [round_ for round_ in rounds if "time" in round_.readings and "cpu_s" in round_.facts]
-    whole = [each for each in timed if not was_stopped(each)]
+    whole = [finished for finished in timed if not was_stopped(finished)]
     paced = list(_references(whole, COMMAND))
     if not paced:
         return None
     rows = [
         (
-            each.readings["time"],
-            float(each.facts["cpu_s"] or 0.0),
-            float(sum(map(np.sum, each.delays.seconds.values()))) if each.delays else 0.0,
-            _switches(each),
-            float(each.facts.get("waited_together_s") or 0.0),
+            finished.readings["time"],
+            float(finished.facts["cpu_s"] or 0.0),
+            float(sum(map(np.sum, finished.delays.seconds.values()))) if finished.delays else 0.0,
+            _switches(finished),
+            float(finished.facts.get("waited_together_s") or 0.0),
         )
-        for each in whole
+        for finished in whole
     ]
     wall, cpu, waited, switches, together = np.array(rows).T
-    after = [k + 1 for k, each in enumerate(whole) for _ in _references([each], COMMAND)]
+    after = [k + 1 for k, finished in enumerate(whole) for _ in _references([finished], COMMAND)]
     return Invocations(
         wall=wall,
         cpu=np.maximum(cpu, _LEAST_S),
         waited=waited,
         switches=switches,
         starts={
-            kind: np.concatenate([each.seconds[kind] for each in paced]) for kind in _OF_COMMANDS
+            kind: np.concatenate([timed.seconds[kind] for timed in paced]) for kind in _OF_COMMANDS
         },
         after=np.array(after),
         together=together,

@@ -125,7 +125,7 @@ def is_red(
         return False
     share = float(mine.delay_s.sum()) / spent_s
     if len(before) >= MIN_IN_GROUP and not varies:
-        recent = [segments_of(each, whole=compare_whole) for each in before[-_RECENT:]]
+        recent = [segments_of(earlier, whole=compare_whole) for earlier in before[-_RECENT:]]
         own, *others = _excess_shares([mine, *recent])
         share += max(own - float(np.median(others)), 0.0)
     return light_of(100.0 * share) is Light.RED
@@ -195,7 +195,7 @@ def _takers(interference: Interference) -> str:
 
 def advice(interference: Interference, analyses: Sequence[Analysis]) -> str:
     """Say what to do about a run that lost so much, if its readings do not tell the others."""
-    wanted = [each for each in analyses if each.metric.must_satisfy and each.estimate is not None]
+    wanted = [a for a in analyses if a.metric.must_satisfy and a.estimate is not None]
     if wanted and all(analysis.disturbed is not None for analysis in wanted):
         return "the number is of undisturbed readings"
     is_red = Light.RED in {interference.light, light_of(interference.measured_percent)}
@@ -211,12 +211,12 @@ def with_light(
     to the rounds.
     """
     of_light = () if interference is None else interference.notices
-    why = [each for each in of_light if each.code is Code.DELAY_NOT_MEASURED]
-    why = [each for each in why if each.severity is not Severity.NOTE]
+    why = [notice for notice in of_light if notice.code is Code.DELAY_NOT_MEASURED]
+    why = [notice for notice in why if notice.severity is not Severity.NOTE]
     unseen_ns = sum(round_.elapsed_ns for round_ in rounds if _was_sought(round_))
     most_ns = (1.0 - KNOWN_FROM / 100.0) * sum(round_.elapsed_ns for round_ in rounds)
     is_told = bool(why) or unseen_ns <= most_ns
-    others = (each for each in notices if not (is_told and each.code is Code.DELAY_NOT_MEASURED))
+    others = (note for note in notices if not (is_told and note.code is Code.DELAY_NOT_MEASURED))
     return (*others, *why)
 
 
@@ -267,7 +267,7 @@ def segments_of(finished: Round, *, whole: bool = False) -> Segments:
         duration_s, known_s = duration_s * part, known_s * part
     if whole:
         duration_s, readings, known_s = (
-            each.sum(keepdims=True) for each in (duration_s, readings, known_s)
+            column.sum(keepdims=True) for column in (duration_s, readings, known_s)
         )
         delays = {source: values.sum(keepdims=True) for source, values in delays.items()}
     return Segments(duration_s=duration_s, delays=delays, readings=readings, known_s=known_s)

@@ -24,8 +24,8 @@ def with_stops(rounds: Sequence[Round], *, restarted: bool) -> tuple[Round, ...]
     if restarted and any(rest_s.size > 1 for rest_s, _ in gaps):
         stopped = [stops_in(*gap) for gap in gaps]
     else:
-        rest_s, duration_s = (np.concatenate([[], *each]) for each in zip(*gaps, strict=True))
-        sizes = [each.size for each, _ in gaps]
+        rest_s, duration_s = (np.concatenate([[], *parts]) for parts in zip(*gaps, strict=True))
+        sizes = [rest.size for rest, _ in gaps]
         stopped = np.split(stops_in(rest_s, duration_s), np.cumsum(sizes)[:-1])
     return tuple(
         _with_delay(finished, stopped_s) if stopped_s.any() else finished

@@ -66,7 +66,7 @@ def judge(found: Examined) -> tuple[Finding, ...]:
     by the names of their capabilities, and what may raise an alarm by its code.
     """
     known = {sample.name: sample for sample in found.samples}
-    most = tuple(each * found.processors for each in _LOAD)
+    most = tuple(load * found.processors for load in _LOAD)
     waits = [known[name] for name in ("run delay", "steal") if name in known]
     load = [known[name] for name in ("load 1 min",) if name in known]
     pressure = [sample for name, sample in known.items() if name.startswith("pressure")]
@@ -84,8 +84,8 @@ def judge(found: Examined) -> tuple[Finding, ...]:
 
 
 def _clock(found: Examined) -> Finding:
-    source = {each.name: each.value for each in found.capabilities}.get("clock source")
-    step, shortest = (show_value(each, "s") for each in (found.resolution_s, found.shortest_s))
+    source = {fact.name: fact.value for fact in found.capabilities}.get("clock source")
+    step, shortest = (show_value(time, "s") for time in (found.resolution_s, found.shortest_s))
     shown = f"{f'{source}, ' if source else ''}steps of {step}: for readings from {shortest} on"
     verdict = _grade(found.shortest_s, _COARSE_S)
     return _finding("clock", shown, verdict, _OTHER_CLOCK, Code.COARSE_CLOCK)

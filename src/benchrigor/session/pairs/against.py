@@ -96,7 +96,7 @@ class Against:
             return False
         options = self._session.options if self._session else Options()
         required = (analysis for analysis in progress.analyses if analysis.metric.must_satisfy)
-        careful = max(caution(each, options) for each in required)
+        careful = max(caution(estimate, options) for estimate in required)
         return bool(ratio.half_width * careful <= self._target * abs(ratio.value))
 
     def _is_no_narrower(self, _progress: Progress) -> bool:

@@ -65,7 +65,7 @@ def sides_of(
             }
             yield sessions, perform
     except (BenchrigorError, KeyboardInterrupt) as error:
-        error.records = {role: each.result() for role, each in sessions.items()}  # type: ignore[union-attr]
+        error.records = {role: session.result() for role, session in sessions.items()}  # type: ignore[union-attr]
         raise
     for session in sessions.values():
         if engine.decision is not None and engine.decision.reason is not None:
@@ -112,7 +112,7 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -
         if by_round and any(map(was_stopped, pair)):
             engine.note(STOPPED_PAIR)
             continue
-        one, two = ([series_of(each)] if by_round else values_of(each) for each in pair)
+        one, two = ([series_of(finished)] if by_round else values_of(finished) for finished in pair)
         engine.add(one, two, pair[0].delays, paces_of([pair]) if by_round else ())
     names = (baseline.name, candidate.name)
     return replace(engine.result(), elapsed_s=None, names=names)

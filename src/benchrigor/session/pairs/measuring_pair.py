@@ -189,7 +189,7 @@ class _PairRunner:
         They are not made slow for that: at least thirty must fit into the time. Where a first call
         is slow, the round is a single pair, and the next one chooses.
         """
-        is_free = not any(each.inner for each in self._workloads.values())
+        is_free = not any(workload.inner for workload in self._workloads.values())
         for name in plan.order[:2]:
             self._under_way = name
             with naming(name):
@@ -198,9 +198,9 @@ class _PairRunner:
             return
         lasting_ns = {}
         with collector_kept(self._gc):
-            for name, each in self._workloads.items():
+            for name, workload in self._workloads.items():
                 with naming(name):
-                    lasting_ns[name] = each.lasting_ns()
+                    lasting_ns[name] = workload.lasting_ns()
         shorter, longer = sorted(lasting_ns, key=lasting_ns.__getitem__)
         wanted_ns = lasting_ns[longer]
         if plan.seconds is not None:
@@ -336,7 +336,7 @@ class _PairDelays:
         if pairs > (self._stops[-1] if self._stops else 0):
             self.close(pairs)
         delay_s, busy_s, duration_s = (
-            np.diff(each) / 1e9 for each in (self._delays_ns, self._busy_ns, self._times_ns)
+            np.diff(column) / 1e9 for column in (self._delays_ns, self._busy_ns, self._times_ns)
         )
         stopped_s = stopped_inside(self._times_ns[:-1], duration_s - busy_s - delay_s)
         seconds = {"run queue": delay_s} | ({STOPPED: stopped_s} if stopped_s.any() else {})

@@ -142,25 +142,25 @@ class PairsOfInvocations:
     @property
     def readings(self) -> int:
         """How many readings of both there are."""
-        return sum(each.size for side in self._series for each in side)
+        return sum(series.size for side in self._series for series in side)
 
     @property
     def invocation(self) -> int:
         """How many readings an invocation is to have: few, unless those are still warming up."""
         if not self.taken:
             return INVOCATION
-        first = [each for side in self._series for each in side[:2]]
+        first = [series for side in self._series for series in side[:2]]
         is_warming = all(
-            each.size <= _SHORT
-            or np.median(each[_SHORT // 2 : _SHORT])
-            > _WARMING * np.median(each[max(each.size // 2, _SHORT) :])
-            for each in first
+            series.size <= _SHORT
+            or np.median(series[_SHORT // 2 : _SHORT])
+            > _WARMING * np.median(series[max(series.size // 2, _SHORT) :])
+            for series in first
         )
         return INVOCATION if is_warming else _SHORT
 
     def latest(self, n: int) -> tuple[Floats, Floats]:
         """Return the means of the last pairs, at most that many."""
-        one, two = (np.array([x.mean() for x in each[-n:]]) for each in self._series)
+        one, two = (np.array([x.mean() for x in side[-n:]]) for side in self._series)
         return one, two
 
     def observed(self) -> dict[str, Observed]:
@@ -182,7 +182,7 @@ class PairsOfInvocations:
         if self.taken < MIN_FOR_VARIANCE:
             raise NotEstimable(too_few(self.taken, MIN_FOR_VARIANCE))
         refuse_zeros(*zip((BASELINE, CANDIDATE), map(tuple, self._series), strict=True))
-        are_series = any(each.size > 1 for side in self._series for each in side)
+        are_series = any(series.size > 1 for side in self._series for series in side)
         if question.policy.q is not None and not are_series:
             one, two = map(np.concatenate, self._series)
             whole = replace(question.policy, trim=False)

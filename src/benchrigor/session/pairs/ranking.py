@@ -39,7 +39,7 @@ def compare_with(
         name: replace(
             compare_in_turn(
                 shared[baseline],
-                each,
+                run,
                 margin=margin,
                 statistic=options.statistic,
                 confidence=options.confidence,
@@ -47,12 +47,12 @@ def compare_with(
             readings_in="s",
             names=(baseline, name),
         )
-        for name, each in shared.items()
+        for name, run in shared.items()
         if name != baseline
     }
-    for each in compared.values():
-        if each.baseline is None or each.candidate is None:
-            raise NotEstimable(each.notices[0])
+    for comparison in compared.values():
+        if comparison.baseline is None or comparison.candidate is None:
+            raise NotEstimable(comparison.notices[0])
     return compared
 
 
@@ -70,7 +70,7 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
         own = records[first].estimate() if records else None
         return Ranking(places=(Ranked(name=first, estimate=own, place=1),) if own else ())
     compared = compare_with(first, records, margin=0.0)
-    estimates = {name: each.candidate for name, each in compared.items()}
+    estimates = {name: comparison.candidate for name, comparison in compared.items()}
     estimates[first] = next(iter(compared.values())).baseline
     known = {name: estimate for name, estimate in estimates.items() if estimate is not None}
     ordered = sorted(known, key=lambda name: known[name].value)

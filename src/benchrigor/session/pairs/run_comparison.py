@@ -188,7 +188,7 @@ def _names(sources: Sequence[_Source]) -> tuple[str, ...]:
 
 def _compare_pairs(sources: Sequence[_Source], options: Mapping[str, Any]) -> Comparison:
     """Compare readings, or both sides of a comparison, pair by pair."""
-    runs = [each.run for each in sources if each.run is not None]
+    runs = [source.run for source in sources if source.run is not None]
     if are_in_turn(runs):
         found = compare_in_turn(*runs, **options)
         return replace(found, notices=(*_other_differences(sources), *found.notices))
@@ -205,7 +205,7 @@ def _compare_pairs(sources: Sequence[_Source], options: Mapping[str, Any]) -> Co
                 f"paired is given {kind} of {source.label}, expected one series of readings that "
                 "are averaged as they are (arithmetic)"
             )
-    series = [each.recorded.series[0] for each in sources]
+    series = [source.recorded.series[0] for source in sources]
     with _showing_readings(sources):
         positive = _are_positive(sources)
         detector = detector_named(sources[0].recorded.options.detector)
@@ -280,7 +280,7 @@ class _Source:
     @property
     def is_positive(self) -> bool:
         """Whether its quantity is above 0, though a coarse clock may show 0."""
-        least = min(float(each.min()) for each in self.recorded.series if each.size)
+        least = min(float(values.min()) for values in self.recorded.series if values.size)
         is_above = self.recorded.metric.kind in (Quantity.TIME, Quantity.RATE)
         return least > 0.0 or (is_above and least == 0.0)
 
@@ -347,7 +347,7 @@ def _are_positive(sources: Sequence[_Source]) -> bool:
 
 def _refuse_zeros(sources: Sequence[_Source]) -> None:
     """Raise NotEstimable if the times, rates or bare numbers of a source are all 0."""
-    refuse_zeros(*((each.label, each.recorded.series) for each in sources if not each.may_be_0))
+    refuse_zeros(*((side.label, side.recorded.series) for side in sources if not side.may_be_0))
 
 
 @contextmanager
@@ -379,7 +379,7 @@ def _at_one_pace(
     by what they would be at full pace, of which each had moments.
     """
     measured = [analysis.estimate for analysis in analyses if analysis.estimate is not None]
-    runs = [each.run for each in sources if each.run is not None]
+    runs = [source.run for source in sources if source.run is not None]
     known = [source.pace for source in sources if source.pace is not None]
     if len(known) < len(sources) or len(runs) < len(sources):
         return measured, ()
@@ -401,7 +401,7 @@ def _at_one_pace(
             for run, analysis in zip(runs, analyses, strict=True)
         ]
 
-    paces = [each.pace for each in paced(None) if each.pace is not None]
+    paces = [analysis.pace for analysis in paced(None) if analysis.pace is not None]
     if len(paces) < len(sources):
         return measured, ()
     own = (kept.quiet or pace.quiet for kept, pace in zip(known, paces, strict=True))
@@ -414,7 +414,7 @@ def _at_one_pace(
     told, at_quiet = (_at_paces(paces),), paced(quiet, common)
     pairs = zip(runs, paces, strict=True)
     are_quiet = all(are_near(run.counted_rounds, pace, quiet) for run, pace in pairs)
-    figures = [figure_at(each, quiet, from_full=not are_quiet) for each in at_quiet]
+    figures = [figure_at(analysis, quiet, from_full=not are_quiet) for analysis in at_quiet]
     headlines = [figure for figure in figures if figure is not None]
     if beside is None or common is None:
         return headlines, told
@@ -490,7 +490,7 @@ def _has_unit(source: _Source) -> bool:
 
 def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     """Warn of other differences between the runs."""
-    runs = [(each.label, each.run) for each in sources if each.run is not None]
+    runs = [(source.label, source.run) for source in sources if source.run is not None]
     notices = [
         Notice.warning(
             Code.NOT_CONVERGED, f"{label} ended before its target: {say_end(run.decision)}."
@@ -514,7 +514,7 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     if len(hosts) > 1:
         sentence = f"Made on different machines ({', '.join(hosts)}): they may be what differs."
         notices.append(Notice.warning(Code.HOSTS_DIFFER, sentence, hosts=", ".join(hosts)))
-    names = sorted({each.recorded.metric.name for each in sources if each.run is not None})
+    names = sorted({source.recorded.metric.name for source in sources if source.run is not None})
     if len(names) > 1:
         sentence = f"The metrics have different names: {', '.join(names)}."
         notices.append(Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names)))
@@ -539,6 +539,6 @@ def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:
 
 def _hosts(sources: Sequence[_Source]) -> list[str]:
     """Return the machines that the runs were made on."""
-    runs = [each.run for each in sources if each.run is not None]
+    runs = [source.run for source in sources if source.run is not None]
     hosts = {run.provenance.host for run in runs if run.provenance is not None}
     return sorted(host for host in hosts if host is not None)

@@ -103,7 +103,7 @@ def _compare_each(
 
 def _name_refusals(refused: Mapping[str, Notice]) -> Sequence[Notice]:
     named = refused.items()
-    return [replace(each, sentence=f"{name}: {each.sentence}") for name, each in named]
+    return [replace(notice, sentence=f"{name}: {notice.sentence}") for name, notice in named]
 
 
 def _figures(run: RunRecord) -> dict[str, float]:

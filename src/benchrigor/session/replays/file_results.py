@@ -84,7 +84,7 @@ def _each(
     options: Options | None,
 ) -> list[RunRecord]:
     problems = list[str]()
-    records = [attempt(problems, read, each, options) for each in found]
+    records = [attempt(problems, read, benchmark, options) for benchmark in found]
     refuse(f"{place}: {problem}" for problem in problems)
     return [record for record in records if record is not None]
 
@@ -99,17 +99,17 @@ def _arrange(found: Result, _: Options | None = None) -> RunRecord:
         with _naming(found.name):
             traces.check(round_)
         traces.take(round_)
-    known = {name: each.unanalysed() for name, each in traces.by_name.items()}
+    known = {name: trace.unanalysed() for name, trace in traces.by_name.items()}
     lacking = [without_readings(metric, found.rounds) for metric in found.metrics]
     if not found.rounds:
-        lacking = [replace(each, notices=found.notices) for each in lacking]
+        lacking = [replace(analysis, notices=found.notices) for analysis in lacking]
     return RunRecord(
         name=hide_secrets(found.name),
         options=options,
         metrics=found.metrics,
         seed=0,
         rounds=found.rounds,
-        analyses=tuple(known.get(each.metric.name, each) for each in lacking),
+        analyses=tuple(known.get(analysis.metric.name, analysis) for analysis in lacking),
         session_notices=found.notices if found.rounds else (),
         provenance=found.provenance,
         subject=found.subject,

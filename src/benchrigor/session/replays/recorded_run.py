@@ -60,7 +60,7 @@ class Recording(Material):
         material = replace(self, options=options, detector=detector)
         if detector is not None and self.kind is Kind.INVOCATIONS:
             # A detector is given the invocations one by one.
-            phases = [phase for each in self.series for phase in cut(each, self.policy, detector)]
+            phases = [phase for part in self.series for phase in cut(part, self.policy, detector)]
             material = replace(material, phases=tuple(phases))
         return look(material)
 
@@ -240,7 +240,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
 
 def _leave_out_disturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
     """Leave the disturbed readings out, as the session did."""
-    if all(each.delays is None for each in rounds):
+    if all(finished.delays is None for finished in rounds):
         return recording
     metric, kind = recording.metric, recording.kind
     groups, whose = [], []

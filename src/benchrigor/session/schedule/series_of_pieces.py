@@ -20,7 +20,7 @@ def by_piece(
     whole: dict[int, list[T]] = {}
     for piece, part in zip(pieces, parts, strict=True):
         whole.setdefault(piece, []).append(part)
-    return [each[0] if len(each) == 1 else join(each) for each in whole.values()]
+    return [parts[0] if len(parts) == 1 else join(parts) for parts in whole.values()]
 
 
 def first_pieces(options: Options) -> int:

@@ -465,7 +465,7 @@ def bisecting(n: int, rng: np.random.Generator) -> Floats:
     for level in range(1, n.bit_length()):
         pairs = [(2 * pair + 1) / 2.0 ** (level + 1) for pair in range(2 ** (level - 1))]
         if level < _FIXED_LEVELS:
-            shares += [share for each in pairs for share in (each, 1.0 - each)]
+            shares += [share for first in pairs for share in (first, 1.0 - first)]
             continue
         for pair in rng.permutation(len(pairs)):
             both = (pairs[pair], 1.0 - pairs[pair])

@@ -64,9 +64,9 @@ def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any)
     """
     if not isinstance(functions, Mapping) or not functions:
         raise InvalidInput(f"functions is {short(functions)}, expected functions by name")
-    defaults = {each.name: each.default for each in signature(measure).parameters.values()}
+    defaults = {p.name: p.default for p in signature(measure).parameters.values()}
     wrong = options.keys() - (defaults.keys() - {"name", "func"})
-    refuse(f"{each!r} is no option of measure_many" for each in sorted(wrong))
+    refuse(f"{name!r} is no option of measure_many" for name in sorted(wrong))
     pieces = pieces_for(options.get("budget_s", defaults["budget_s"]))
     options = {**defaults, "pieces": pieces, **options}
     seed, runs, problems = check_seed(options.pop("seed", None)), {}, list[str]()
@@ -84,5 +84,5 @@ def pieces_for(budget_s: object) -> int:
     """Return how many pieces a budget has where nobody says: six, or four, of a good length."""
     if not is_number(budget_s) or not SHORTEST_PIECE_S <= budget_s < math.inf:
         return 1  # it is wrong, or too short for two
-    good, most = (int(budget_s / each + 1e-9) for each in (_GOOD_S, SHORTEST_PIECE_S))
+    good, most = (int(budget_s / length_s + 1e-9) for length_s in (_GOOD_S, SHORTEST_PIECE_S))
     return min(_PIECES, max(_FEWEST, good), most)

@@ -40,9 +40,9 @@ def rotate(
             for name in order:
                 _take_turn(name, under_way, errors)
     except KeyboardInterrupt as interrupt:
-        for each in under_way.values():
+        for session in under_way.values():
             with suppress(KeyboardInterrupt):
-                each.throw(KeyboardInterrupt())
+                session.throw(KeyboardInterrupt())
         interrupt.records = records_of(runs)  # type: ignore[attr-defined]
         raise
     if errors:

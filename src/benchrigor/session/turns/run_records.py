@@ -18,7 +18,7 @@ class RunRecords(Reported, dict[str, RunRecord]):
     _page = "benchrigor.report.run_table:ranking_page"
 
     def _line(self) -> str:
-        analyses = {name: each.analysis() for name, each in self.items()}
+        analyses = {name: run.analysis() for name, run in self.items()}
         shown = (
             f"{name} {'no number' if analysis is None else show_number(analysis, 'mean')}"
             for name, analysis in analyses.items()

@@ -47,7 +47,7 @@ class CommandHooks:
 
     def __init__(self, argvs: Mapping[str, Sequence[str]], line: CommandLine, clock: Clock) -> None:
         expected = f"some of {', '.join(PLACES)}"
-        refuse(f"hooks has {each!r}, expected {expected}" for each in sorted({*argvs} - {*PLACES}))
+        refuse(f"hooks has {name!r}, expected {expected}" for name in sorted({*argvs} - {*PLACES}))
         self.argvs = {place: list(argv) for place, argv in argvs.items()}
         self._line, self._clock = line, clock
         self._is_set_up = False

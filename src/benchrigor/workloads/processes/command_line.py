@@ -184,7 +184,7 @@ def last_lines(output: bytes, argv: Sequence[str] = ()) -> list[str]:
     if len(output) > STDERR_KEPT:
         text = text.partition("\n")[2] or text
     text = text.replace("\r\n", "\n").strip()
-    return [hide_values(each, argv) for each in text.split("\n")] if text else []
+    return [hide_values(line, argv) for line in text.split("\n")] if text else []
 
 
 def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
             f"argv is the text {hide_secrets(argv)!r}, expected a list of the program and its "
             "arguments: no shell splits it, shlex.split does"
         )
-    arguments = tuple(os.fspath(each) if isinstance(each, os.PathLike) else each for each in argv)
+    arguments = tuple(os.fspath(part) if isinstance(part, os.PathLike) else part for part in argv)
     if not arguments:
         raise InvalidInput("argv is empty, expected a program and its arguments")
     for index, argument in enumerate(arguments):

@@ -134,7 +134,7 @@ def _children(pid: int) -> list[int]:
         threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208  # a third of the time
     except OSError:
         return []
-    return [int(each) for t in threads for each in _content(pid, f"task/{t}/children").split()]
+    return [int(child) for t in threads for child in _content(pid, f"task/{t}/children").split()]
 
 
 def escapees(after: int = 0, *, sessions: Collection[int] = ()) -> list[str]:

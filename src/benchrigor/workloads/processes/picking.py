@@ -324,7 +324,7 @@ class OutputSearch:
             if number < 0.0 and pick.metric in self._durations:
                 raise _wrong_output(item, pick, line, A_DURATION)
             return number
-        number, of = (_number(each, pick, line) for each in (successes, trials))
+        number, of = (_number(part, pick, line) for part in (successes, trials))
         if not 0.0 <= number <= of or of == 0.0:
             raise _wrong_output(item, pick, line, "successes/trials, such as 998/1000")
         self.trials[pick.metric] = of

@@ -133,7 +133,7 @@ class ProcessGroup:
         self._asked_s: float | None = None  # when it was asked to end
         self._cut = self._overran = self._flooded = False
         self._over, self._started = threading.Event(), threading.Event()
-        self._outputs = [each for each in (stdout, stderr) if isinstance(each, OutputFile)]
+        self._outputs = [output for output in (stdout, stderr) if isinstance(output, OutputFile)]
         # Popen.wait with a timeout polls, up to 50 ms apart, which would round the durations up.
         # To start a thread takes a twentieth of the shortest command: it starts before the clock.
         watched = (timeout_s, seconds)
@@ -235,7 +235,7 @@ class ProcessGroup:
 
     def _watch(self, timeout_s: float | None, seconds: float | None) -> None:
         """Make the session end when its time is up or it prints too much."""
-        times = [each for each in (timeout_s, seconds) if each is not None]
+        times = [limit_s for limit_s in (timeout_s, seconds) if limit_s is not None]
         until_s = time.monotonic() + min([*times, threading.TIMEOUT_MAX])
         while (left_s := until_s - time.monotonic()) > 0.0 and not self._flooded:
             if self._over.wait(min(left_s, _GLANCE_S if self._outputs else left_s)):
@@ -311,7 +311,7 @@ class ProcessGroup:
             return False
         # The dead are in the group until their parent, often that of all, has noticed.
         every = kinship.running()
-        return any(each.session == self.process.pid for each in every) if every else True
+        return any(process.session == self.process.pid for process in every) if every else True
 
     def _is_held(self) -> bool:
         """Whether any process has the pipe that the command was given: the shortest look at all."""
@@ -343,10 +343,10 @@ class ProcessGroup:
         """Send a signal to the group, and to other groups of the session, as `timeout` makes."""
         with suppress(OSError):
             os.killpg(self.process.pid, number)
-        for each in kinship.running():
-            if each.session == self.process.pid:
+        for process in kinship.running():
+            if process.session == self.process.pid:
                 with suppress(OSError):
-                    os.kill(each.pid, number)
+                    os.kill(process.pid, number)
 
 
 _running: set[ProcessGroup] = set()
@@ -360,14 +360,14 @@ def _pipe(name: str) -> tuple[int, int]:
 
 
 def _sessions() -> list[int]:
-    return [each.process.pid for each in _running if hasattr(each, "process")]
+    return [group.process.pid for group in _running if hasattr(group, "process")]
 
 
 @atexit.register
 def end_all() -> None:
     """Kill all commands that run, where this process ends without waiting for them."""
-    for each in [*_running]:
-        each.end(grace_s=0.0)
+    for group in [*_running]:
+        group.end(grace_s=0.0)
 
 
 def _unstartable(name: str, argv: Sequence[str], error: OSError) -> WorkloadFailed:

@@ -501,8 +501,8 @@ class Refused(Exception):
 def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
     """Measure as the task says, and write what came out to the descriptor."""
     turns = Turns(task["turns"], time.perf_counter_ns) if task["turns"] else None
-    for each in (descriptor, *(task["turns"] or ())[:1]):
-        os.set_inheritable(each, False)  # what the target starts must not keep it open
+    for inherited in (descriptor, *(task["turns"] or ())[:1]):
+        os.set_inheritable(inherited, False)  # what the target starts must not keep it open
     if turns is not None:
         os.register_at_fork(after_in_child=turns.leave)
     pid = os.getpid()
@@ -540,8 +540,8 @@ def _answer(descriptor: int, facts: dict[str, Any], arrays: dict[str, array[floa
         raise SystemExit("what is measured closed the descriptors of its process") from None
     with answer as pipe:
         pipe.write(ascii({"facts": facts, "arrays": sizes}).encode() + b"\n")
-        for each in arrays.values():
-            pipe.write(each.tobytes())
+        for values in arrays.values():
+            pipe.write(values.tobytes())
 
 
 def _see_to_the_end() -> None:
@@ -655,13 +655,13 @@ def _measure(
     facts["gc"] = "on" if collector.isenabled() else "off"
     facts["peak_memory"], facts["metered"] = _peak_memory(), timer.is_metered
     lists: dict[str, list[float]] = {
-        "readings": [each / (1e9 * inner) for each in elapsed_ns],
+        "readings": [ns / (1e9 * inner) for ns in elapsed_ns],
         **{name: [*getattr(timer, name)] for name in COLUMNS},
-        "reference_stops": [each for each, _ in timer.references],
-        "reference_ns": [each for _, each in timer.references],
+        "reference_stops": [stop for stop, _ in timer.references],
+        "reference_ns": [ns for _, ns in timer.references],
         "used_ns": [after - before for before, after in zip(timer.used_ns or (), timer.spent_ns())],
     }
-    return {name: array("d", each) for name, each in lists.items()}
+    return {name: array("d", values) for name, values in lists.items()}
 
 
 def _time_function(
@@ -724,7 +724,7 @@ def _time_function(
 
 
 def _refuse_coroutines(returned: list[object], target: str) -> None:
-    if any(type(each).__name__ == "coroutine" for each in returned):
+    if any(type(value).__name__ == "coroutine" for value in returned):
         raise Refused(
             f"{target} returned a coroutine: nothing awaits it; name a coroutine function, which "
             "is awaited"
@@ -761,7 +761,7 @@ def _peak_memory() -> int | None:
     """
     try:
         with open("/proc/self/status", "rb") as file:
-            return next(1024 * int(each.split()[1]) for each in file if each.startswith(b"VmHWM:"))
+            return next(1024 * int(line.split()[1]) for line in file if line.startswith(b"VmHWM:"))
     except (OSError, ValueError, StopIteration):
         return None
 
