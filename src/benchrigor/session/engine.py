@@ -341,7 +341,7 @@ class Engine(Controller[RoundPlan, Round]):
         traces = [trace for trace in self._traces.by_name.values() if trace.metric.must_satisfy]
         found = [
             out_of_reach(
-                trace.analysis or trace.unanalysed(),
+                trace.analysis or trace.empty_analysis(),
                 self.options,
                 units=trace.units,
                 looked_at=trace.looked_at,
@@ -361,7 +361,7 @@ class Engine(Controller[RoundPlan, Round]):
             if round_.plan.index not in self._red and not (round_.cut and not round_.unit_readings)
         )
         red = say_left_out(len(self._red), len(self._rounds), self.options.red_rounds)
-        all_red = self._describe_red(red)
+        all_red = self._describe_red_rounds(red)
         analyses = all_red or tuple(
             self._flag(reports[metric.name])
             if metric.name in reports
@@ -402,12 +402,12 @@ class Engine(Controller[RoundPlan, Round]):
             red_rounds=tuple(self._red),
         )
 
-    def _describe_red(self, red: tuple[Notice, ...]) -> tuple[Analysis, ...]:
+    def _describe_red_rounds(self, red: tuple[Notice, ...]) -> tuple[Analysis, ...]:
         """Describe the readings of rounds that are all left out; empty if one counts."""
         if not self._rounds or len(self._red) < len(self._rounds):
             return ()
         traces = Traces(self.options, self._traces.metrics or None, None, seed=self.seed)
-        return traces.refused(self._rounds, red[0])
+        return traces.describe_refusal(self._rounds, red[0])
 
     def _flag(self, analysis: Analysis) -> Analysis:
         """Warn of an estimate of one process only, or one that did not reach its target."""

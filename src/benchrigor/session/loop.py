@@ -184,7 +184,7 @@ def add_host_delays(finished: Round, host: HostDelay) -> Round:
     if took_s.size != waited_s.size:  # other readings than those measured
         return finished
     took_ns, waited_ns = (
-        np.rint(seconds * 1e9).astype(np.int64).tolist() for seconds in (took_s, waited_s)
+        np.rint(column * 1e9).astype(np.int64).tolist() for column in (took_s, waited_s)
     )
     for source, part_ns in attribute_delay(host, took_ns, waited_ns).items():
         seconds[source] = np.array(part_ns) / 1e9

@@ -56,7 +56,7 @@ class _Run:
     figure: Estimate
     analysis: Analysis
 
-    def told(self, quiet: QuietPace, *, from_full: bool = False) -> Told:
+    def log_figure(self, quiet: QuietPace, *, from_full: bool = False) -> Told:
         """Return what its headline, at a quiet pace, shows of the spread between runs."""
         figure, widened = at_quiet(self.figure, self.pace, quiet), self.pace.widening
         if from_full and self.analysis.at_full_pace is not None:
@@ -95,7 +95,7 @@ def _with_spread(
     work, groups = _work(record, pace, statistic), defaultdict[object, list[Told]](list)
     for run in stored.apart([record], record.name, analysis.metric.name):
         if run.work == work and pace.quiet is not None:
-            groups[run.version].append(run.told(pace.quiet))
+            groups[run.version].append(run.log_figure(pace.quiet))
     spread = spread_of(groups.values())
     return replace(
         analysis,
@@ -174,7 +174,7 @@ class LikeRuns:
         """
         groups: dict[object, list[Told]] = defaultdict(list)
         for other in self.others:
-            groups[other.work, other.version].append(other.told(quiet, from_full=from_full))
+            groups[other.work, other.version].append(other.log_figure(quiet, from_full=from_full))
         spread = spread_of(groups.values())
         is_alone = self.versions[0] == self.versions[1]
         alike = [[] if is_alone else groups[key] for key in self.versions]

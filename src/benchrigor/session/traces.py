@@ -26,7 +26,7 @@ from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import (
     Material,
     as_detector,
-    cut,
+    cut_phases,
     leave_out_disturbed,
     look,
     observed_of,
@@ -151,7 +151,7 @@ class Traces:
                 # Before the readings are added, because a detector may fail. Rounds of one reading
                 # each so far are taken for single readings, and a longer one ends that.
                 policy = replace(self._material(trace).policy, kind=kind)
-                trace.phases += cut(
+                trace.phases += cut_phases(
                     self._readings_that_count(values, groups), policy, self._detector
                 )
                 usable |= trace.phases[-1].n >= MIN_FOR_VARIANCE
@@ -292,7 +292,7 @@ class Traces:
             metric=trace.metric, kind=trace.kind, n=trace.n, notices=(why,), observed=observed
         )
 
-    def refused(self, rounds: Sequence[Round], why: Notice) -> tuple[Analysis, ...]:
+    def describe_refusal(self, rounds: Sequence[Round], why: Notice) -> tuple[Analysis, ...]:
         """Describe rounds of which none counts."""
         for round_ in rounds:
             self.take(round_)

@@ -63,7 +63,7 @@ class AmountWorkload(CallableWorkload):
         amount = amount_of(plan, self.name)
         call = f"{self.name}({amount})"
         elapsed_ns: int | None = None
-        with self._limited(plan, recorder), collector_kept(self._gc):
+        with self._limit_calls(plan, recorder), collector_kept(self._gc):
             stopwatch = self._stopwatch  # measured before the call
             if self._delays is not None:
                 taken = self._delays.begin([], done=0, readings=1)

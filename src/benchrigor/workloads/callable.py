@@ -182,7 +182,7 @@ class CallableWorkload(TimedWorkload):
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Take ``plan.readings`` readings; WorkloadFailed names the one at which a call failed."""
-        with self._limited(plan, recorder), self.awaiting(), collector_kept(self._gc):
+        with self._limit_calls(plan, recorder), self.awaiting(), collector_kept(self._gc):
             _ = self._stopwatch  # measured before the first call
             deadline = self._deadline(plan)
             if self._is_first_round:
@@ -278,12 +278,12 @@ class CallableWorkload(TimedWorkload):
                 results.append(result)
             return result
 
-        async def awaited(*args: Any, **kwargs: Any) -> None:
+        async def await_call(*args: Any, **kwargs: Any) -> None:
             result: Any = await func(*args, **kwargs)  # type: ignore[misc]
             if not results:
                 results.append(result)
 
-        self._func = awaited if self._is_coroutine else call
+        self._func = await_call if self._is_coroutine else call
         try:
             yield
         finally:
@@ -453,7 +453,7 @@ class CallableWorkload(TimedWorkload):
                 self._sync()
             return now() - start
 
-        async def awaited() -> int:
+        async def await_calls() -> int:
             start = now()
             for args, kwargs in calls:
                 await func(*args, **kwargs)
@@ -461,7 +461,7 @@ class CallableWorkload(TimedWorkload):
                 self._sync()
             return now() - start
 
-        elapsed_ns: int = self._carry_out(awaited())
+        elapsed_ns: int = self._carry_out(await_calls())
         return elapsed_ns
 
     def _tell_instructions(self, recorder: Recorder, counter: Callable[[], int] | str) -> None:

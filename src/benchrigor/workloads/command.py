@@ -164,7 +164,7 @@ class CommandWorkload:
         cls, description: Mapping[str, Any], *, clock: Clock, meter: DelayMeter | None = None
     ) -> Self:
         """Make the workload that `describe` described."""
-        given = CommandLine.described(description)
+        given = CommandLine.read_description(description)
         given |= {name: description[name] for name in _ADDED if name in description}
         return cls(**given, timeout_s=description["timeout_s"], clock=clock, meter=meter)
 

@@ -270,7 +270,7 @@ class InterpreterWorkload:
         shared = [] if turns is None else [turns.fileno()]
         task = self._task_of(plan) | {"turns": (*shared, is_first) if shared else None}
         limit_s = None if self._timeout_s is None else self._timeout_s * (1 + len(shared))
-        with OutputFile(keeps_end=True) as stderr, _drained() as (sink, collected):
+        with OutputFile(keeps_end=True) as stderr, _drain_socket() as (sink, collect):
             arguments = [worker.__file__, str(sink.fileno()), ascii(task)]
             group = ProcessGroup(
                 [self._python, "-X", "faulthandler", "-c", _START, *arguments],
@@ -286,7 +286,7 @@ class InterpreterWorkload:
                 pass_fds=(sink.fileno(), *shared),
             )
             try:
-                yield lambda: (task["began_ns"], group.wait(None), collected(), stderr.end())
+                yield lambda: (task["began_ns"], group.wait(None), collect(), stderr.end())
             finally:
                 group.stop(grace_s=0.0)
 
@@ -450,7 +450,7 @@ def _are_free(cpus: Collection[int] | None) -> bool:
 
 
 @contextmanager
-def _drained() -> Iterator[tuple[socket.socket, Callable[[], bytes]]]:
+def _drain_socket() -> Iterator[tuple[socket.socket, Callable[[], bytes]]]:
     """Give a socket for an answer, and what returns it once the program has ended."""
     source, sink = socket.socketpair()
     chunks: list[bytes] = []
@@ -463,7 +463,7 @@ def _drained() -> Iterator[tuple[socket.socket, Callable[[], bytes]]]:
     reader = threading.Thread(target=drain, daemon=True)
     reader.start()
 
-    def collected() -> bytes:
+    def collect() -> bytes:
         sink.close()
         while reader.is_alive() and select.select([source], [], [], 0.0)[0]:
             reader.join(0.001)
@@ -473,9 +473,9 @@ def _drained() -> Iterator[tuple[socket.socket, Callable[[], bytes]]]:
         return b"".join(chunks)
 
     try:
-        yield sink, collected
+        yield sink, collect
     finally:
-        collected()
+        collect()
         source.close()
 
 

@@ -89,7 +89,7 @@ class StepwiseWorkload(TimedWorkload):
             wanted = sys.maxsize if self.takes_amount else plan.readings
             time_chunk = partial(self._time, self._steps)
             taken, cut = 0, True
-            with self._limited(plan, recorder):
+            with self._limit_calls(plan, recorder):
                 taken, cut = self._record(
                     recorder, self._metric, wanted, time_chunk, deadline=deadline
                 )

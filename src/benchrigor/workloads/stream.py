@@ -105,7 +105,7 @@ class StreamWorkload:
     @classmethod
     def from_description(cls, description: Mapping[str, Any], *, clock: Clock) -> Self:
         """Make the workload that `describe` described."""
-        return cls(**CommandLine.described(description), clock=clock)
+        return cls(**CommandLine.read_description(description), clock=clock)
 
     def describe(self) -> dict[str, Any]:
         """Return all that `from_description` needs, ready for JSON."""
@@ -139,7 +139,7 @@ class StreamWorkload:
             if not stream.is_over or self._stopping:
                 recorder.cut()
         recorder.fact("printed", stream.printed)
-        for metric, numbers in stream.taken(plan.readings):
+        for metric, numbers in stream.take(plan.readings):
             recorder.unit_readings(metric, np.frombuffer(numbers))
 
     def stop(self) -> None:
@@ -218,7 +218,7 @@ class _Stream:
         self.is_over |= not output and self._process.poll() is not None
         return output
 
-    def taken(self, most: int) -> Iterator[tuple[str, array[float]]]:
+    def take(self, most: int) -> Iterator[tuple[str, array[float]]]:
         """Give up to that many readings of each metric away."""
         for metric, numbers in self._search.found.items():
             if numbers:

@@ -104,7 +104,7 @@ class TimedWorkload:
         return Stopwatch(self._clock)
 
     @contextmanager
-    def _limited(self, plan: RoundPlan, recorder: Recorder) -> Iterator[None]:
+    def _limit_calls(self, plan: RoundPlan, recorder: Recorder) -> Iterator[None]:
         """Keep to the time limit of calls inside; without one, have a call that hangs end.
 
         What was measured before that counts: the round is cut.
@@ -455,24 +455,24 @@ def traced_memory(
     was_tracing, peak = tracemalloc.is_tracing(), 0
 
     @contextmanager
-    def traced() -> Iterator[None]:
+    def trace() -> Iterator[None]:
         nonlocal peak
         tracemalloc.reset_peak()
         before, _ = tracemalloc.get_traced_memory()
         yield
         peak = tracemalloc.get_traced_memory()[1] - before
 
-    def called(*args: Any, **kwargs: Any) -> object:
-        with traced():
+    def call(*args: Any, **kwargs: Any) -> object:
+        with trace():
             return func(*args, **kwargs)
 
-    async def awaited(*args: Any, **kwargs: Any) -> object:
-        with traced():
+    async def await_call(*args: Any, **kwargs: Any) -> object:
+        with trace():
             return await func(*args, **kwargs)
 
     tracemalloc.start()
     try:
-        yield awaited if is_coroutine else called, lambda: peak
+        yield await_call if is_coroutine else call, lambda: peak
     finally:
         if not was_tracing:
             tracemalloc.stop()

@@ -90,7 +90,7 @@ def with_pace(
     measured = given(analysis, rounds, full_s, statistic, sensitivity)
     if measured is None or (pace := measured.pace_at(full_s, None)) is None:
         return replace(analysis, headline=analysis.estimate)
-    full = measured.corrected(pace)
+    full = measured.correct(pace)
     notices = (*analysis.notices, *(full.notices if full else ()))
     delay = delay_of(rounds)
     kinds = measured.references.keys()
@@ -120,14 +120,14 @@ class _Measured:
     """Its pace relative to these times of the reference, with an sd between runs that is not the
     usual one."""
 
-    def corrected(self, pace: Pace) -> Estimate | None:
+    def correct(self, pace: Pace) -> Estimate | None:
         """Return the figure at the pace that this one is relative to."""
         is_mean = quantile_named(self.statistic) is None
         if self.analysis.kind is Kind.PIECES or (is_mean and pace.by_piece):
             return pieces_at_full_pace(self.estimate, pace)
-        return self.moved(pace, is_mean=is_mean)
+        return self.move_to(pace, is_mean=is_mean)
 
-    def moved(self, pace: Pace, *, is_mean: bool) -> Estimate:
+    def move_to(self, pace: Pace, *, is_mean: bool) -> Estimate:
         """Return the estimate at that pace, as a whole."""
         if self.analysis.wps is not None:  # a speed is the reciprocal of a time per work
             speed = reciprocal(at_full_pace(reciprocal(self.estimate), pace))
@@ -144,10 +144,10 @@ class _Measured:
         pace = with_doubt(pace)
         if delay < MOST_DELAY and abs(away) <= NEAR:
             pace = of_quiet_run(pace, away, self.estimate)
-            figure = self.moved(pace, is_mean=False)
+            figure = self.move_to(pace, is_mean=False)
             if self.analysis.kind is Kind.PIECES:
                 figure = replace(figure, method=f"{figure.method}, {PIECE_MEANS}")
-        elif (corrected := self.corrected(pace)) is not None:
+        elif (corrected := self.correct(pace)) is not None:
             figure = corrected
         else:
             return self.estimate, 1.0
@@ -292,7 +292,7 @@ def _invocations(rounds: Sequence[Round]) -> Invocations | None:
         waited=waited,
         switches=switches,
         starts={
-            kind: np.concatenate([timed.seconds[kind] for timed in paced]) for kind in _OF_COMMANDS
+            kind: np.concatenate([start.seconds[kind] for start in paced]) for kind in _OF_COMMANDS
         },
         after=np.array(after),
         together=together,

@@ -64,7 +64,7 @@ class Against:
             self._session.note(self.told)
         return self._session
 
-    def compared(self) -> Comparison:
+    def compare(self) -> Comparison:
         """Compare the run so far with the baseline.
 
         Raises
@@ -88,7 +88,7 @@ class Against:
     def _is_narrow(self, progress: Progress) -> bool:
         """Whether the interval of the ratio is as narrow as wanted."""
         try:
-            self._latest = self.compared()
+            self._latest = self.compare()
         except NotEstimable:
             self._latest = None
         ratio = self.ratio

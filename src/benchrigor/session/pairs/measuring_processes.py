@@ -141,7 +141,7 @@ class _Processes:
                 cut = True
                 break
             left_s = None if plan.seconds is None else max(plan.seconds - passed_s, 1e-3)
-            size = partial(self._planned, plan, left_s=left_s)
+            size = partial(self._plan_round, plan, left_s=left_s)
             if place % 2 == 0:
                 started, pair_ns = {}, now_ns
                 if len(self._interpreters) == 2:
@@ -176,7 +176,7 @@ class _Processes:
 
         return finish
 
-    def _planned(self, plan: PairPlan, name: str, *, left_s: float | None) -> RoundPlan:
+    def _plan_round(self, plan: PairPlan, name: str, *, left_s: float | None) -> RoundPlan:
         """Return the next plan of a session, of the size and in the time that both share."""
         planned = self._sessions[name].ask()
         if planned is None:

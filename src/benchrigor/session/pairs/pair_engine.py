@@ -254,7 +254,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
 
         If the pairs allow no estimate its verdict is UNDECIDED, and a Notice says why.
         """
-        look = self._looked()
+        look = self._latest_look()
         comparison, ratio = look.comparison, look.comparison.ratio
         ended = self._decision is not None and not self._decision.satisfied
         before: tuple[Notice, ...] = ()
@@ -271,14 +271,14 @@ class PairEngine(Controller[PairPlan, PairRound]):
             notices=notices,
             reason=None if self._decision is None else self._decision.reason,
             elapsed_s=self._elapsed_ns / 1e9,
-            observed=self._so_far.observed() if ratio is None and self.pairs else {},
+            observed=self._so_far.observe() if ratio is None and self.pairs else {},
         )
 
     def _wanted_at(self, ratio: float) -> float:
         """Return the half-width wanted at a ratio, in proportion to a ratio above 2."""
         return self._target * max(1.0, ratio / _IN_PROPORTION)
 
-    def _looked(self) -> Look:
+    def _latest_look(self) -> Look:
         if self._latest is None or self._latest.taken != self.pairs:
             self._latest = self._so_far.look()
         return self._latest
@@ -290,7 +290,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
     def _look(self, *, fully: bool) -> None:
         if not fully:
             return
-        ratio = self._looked().comparison.ratio
+        ratio = self._latest_look().comparison.ratio
         if self.pairs > self._checked_at:
             self._agreed, self._checked_at = agrees(ratio, self._earlier), self.pairs
             self._earlier = ratio

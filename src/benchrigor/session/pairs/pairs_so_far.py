@@ -72,7 +72,7 @@ class PairsOfReadings:
         one, two = (latest(chunk, n) for chunk in self._chunks)
         return one, two
 
-    def observed(self) -> dict[str, Observed]:
+    def observe(self) -> dict[str, Observed]:
         """Describe the readings of both, and their ratios, by themselves."""
         return observed_of(*(np.concatenate(chunk) for chunk in self._chunks))
 
@@ -163,7 +163,7 @@ class PairsOfInvocations:
         one, two = (np.array([x.mean() for x in side[-n:]]) for side in self._series)
         return one, two
 
-    def observed(self) -> dict[str, Observed]:
+    def observe(self) -> dict[str, Observed]:
         """Describe the means of both, and their ratios, by themselves."""
         return observed_of(*self.latest(self.taken))
 

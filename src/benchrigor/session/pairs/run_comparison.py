@@ -388,7 +388,7 @@ def _at_one_pace(
         return measured, apart
     full_s = {kind: min(pace.full_s[kind] for pace in known) for kind in known[0].full_s}
 
-    def paced(quiet: QuietPace | None, sensitivity: Sensitivity | None = None) -> list[Analysis]:
+    def at_pace(quiet: QuietPace | None, sensitivity: Sensitivity | None = None) -> list[Analysis]:
         return [
             with_pace(
                 analysis,
@@ -401,7 +401,7 @@ def _at_one_pace(
             for run, analysis in zip(runs, analyses, strict=True)
         ]
 
-    paces = [analysis.pace for analysis in paced(None) if analysis.pace is not None]
+    paces = [analysis.pace for analysis in at_pace(None) if analysis.pace is not None]
     if len(paces) < len(sources):
         return measured, ()
     own = (kept.quiet or pace.quiet for kept, pace in zip(known, paces, strict=True))
@@ -411,7 +411,7 @@ def _at_one_pace(
         name = sources[0].recorded.metric.name
         beside = stored.beside(runs, paces, statistic, name) if stored else None
         common = common_sensitivity(paces[0], paces[1], beside.paces if beside else ())
-    told, at_quiet = (_at_paces(paces),), paced(quiet, common)
+    told, at_quiet = (_at_paces(paces),), at_pace(quiet, common)
     pairs = zip(runs, paces, strict=True)
     are_quiet = all(are_near(run.counted_rounds, pace, quiet) for run, pace in pairs)
     figures = [figure_at(analysis, quiet, from_full=not are_quiet) for analysis in at_quiet]

@@ -99,7 +99,7 @@ def _arrange(found: Result, _: Options | None = None) -> RunRecord:
         with _naming(found.name):
             traces.check(round_)
         traces.take(round_)
-    known = {name: trace.unanalysed() for name, trace in traces.by_name.items()}
+    known = {name: trace.empty_analysis() for name, trace in traces.by_name.items()}
     lacking = [without_readings(metric, found.rounds) for metric in found.metrics]
     if not found.rounds:
         lacking = [replace(analysis, notices=found.notices) for analysis in lacking]

@@ -25,7 +25,13 @@ from benchrigor.model import (
 from benchrigor.model.readings import readings_of
 from benchrigor.model.recorded import FILE
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.analysis_chain import Material, cut, leave_out_disturbed, look, report
+from benchrigor.session.analysis_chain import (
+    Material,
+    cut_phases,
+    leave_out_disturbed,
+    look,
+    report,
+)
 from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.metric_trace import is_single
 from benchrigor.session.schedule.series_of_pieces import by_piece, in_pieces
@@ -60,7 +66,9 @@ class Recording(Material):
         material = replace(self, options=options, detector=detector)
         if detector is not None and self.kind is Kind.INVOCATIONS:
             # A detector is given the invocations one by one.
-            phases = [phase for part in self.series for phase in cut(part, self.policy, detector)]
+            phases = [
+                phase for part in self.series for phase in cut_phases(part, self.policy, detector)
+            ]
             material = replace(material, phases=tuple(phases))
         return look(material)
 

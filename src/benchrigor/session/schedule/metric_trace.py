@@ -74,7 +74,7 @@ class Trace:
         """Whether full looks come so late that early ones end a session sooner."""
         return self.elapsed_s * self.second_check > SOON_S * self.units
 
-    def unanalysed(self) -> Analysis:
+    def empty_analysis(self) -> Analysis:
         """Return an analysis without a look."""
         kind = Kind.READINGS if self.is_single else self.kind
         return Analysis(metric=self.metric, kind=kind, n=self.n)

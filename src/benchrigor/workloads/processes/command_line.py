@@ -71,7 +71,7 @@ class CommandLine:
         self._env = dict(env or {})
 
     @staticmethod
-    def described(description: Mapping[str, Any]) -> dict[str, Any]:
+    def read_description(description: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters that `describe` described."""
         return {
             "argv": description["argv"],
@@ -86,7 +86,7 @@ class CommandLine:
         }
 
     def describe(self) -> dict[str, Any]:
-        """Return all that `described` needs, ready for JSON."""
+        """Return all that `read_description` needs, ready for JSON."""
         return {
             "argv": list(self._argv),
             "picks": [str(pick) for pick in self.picks if not pick.unit_readings],

@@ -71,7 +71,7 @@ def time_readings(
     now, append, readings, until_ns, loop = timing
     inner = length_hint(loop[0])
 
-    async def awaited() -> None:
+    async def await_calls() -> None:
         for _ in repeat(None, readings):
             loop[0] = calls = repeat(None, inner)
             start = now()
@@ -84,7 +84,7 @@ def time_readings(
 
     try:
         if carry_out is not None:
-            carry_out(awaited())
+            carry_out(await_calls())
         else:
             (time_calls if inner == 1 else time_loops)(func, timing)
     except Enough:
@@ -515,7 +515,7 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
         import pickle
     try:
         began_ns = time.perf_counter_ns()
-        func = imported(task)
+        func = import_target(task)
         facts["import_s"] = (time.perf_counter_ns() - began_ns) / 1e9
         if task["given"] is not None:
             args, kwargs = pickle.loads(task["given"])  # noqa: S301  # what started this wrote it
@@ -586,7 +586,7 @@ def _end_later() -> None:
     os._exit(EXIT_TOOK_LONG)
 
 
-def imported(task: dict[str, Any]) -> Any:
+def import_target(task: dict[str, Any]) -> Any:
     """Import ``module:function`` by the path of the task; this file's own folder is not in it."""
     sys.path[:] = [*task["path"], *filter(None, sys.path)]
     module_name, _, path = task["target"].partition(":")
