@@ -1,4 +1,4 @@
-"""The engine of a session: it is asked for the next round and told its readings. No I/O."""
+"""The engine of a session: plans the next round and takes its readings. No I/O."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.proportion import whole_of
 
 _ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by that much
-_LEAST = 0.01  # of its time a piece has, where those before it took too long
+_LEAST = 0.01  # the least share of its time that a piece has if earlier ones took too long
 
 
 class Engine(Controller[RoundPlan, Round]):
-    """A session without I/O: it is asked for the next round and told its readings.
+    """A session without I/O: `ask` plans the next round, `tell` takes its readings.
 
-    The parameters are those of `Session`, and these:
+    It takes the parameters of `Session`, and these:
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Engine(Controller[RoundPlan, Round]):
         self._red: dict[int, None] = {}
 
     def restart_rounds(self) -> None:
-        """Take each round for a fresh process, unless the options say otherwise."""
+        """Take every round for a fresh process, unless the options say otherwise."""
         if self.options.rounds == "auto":
             self.options = self._traces.options = replace(self.options, rounds="restarted")
 
@@ -157,7 +157,7 @@ class Engine(Controller[RoundPlan, Round]):
             return plan
         try:
             return with_work(plan, self._next_work(plan))
-        except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported, not lost
+        except Exception as error:  # noqa: BLE001  # any error of a user's hook is reported, not lost
             self.end(StopReason.HOOK_FAILED, failed_hook("next_work", error))
             return None
 
@@ -199,8 +199,8 @@ class Engine(Controller[RoundPlan, Round]):
     def _piece_after(self, finished: Round) -> int:
         """Return the piece that the next round is of, their number when all are over.
 
-        A piece is over when its time is, or when the next reading would end too late. None is
-        skipped: one whose time is gone has a reading.
+        A piece is over when its time is, or when the next reading would end too late. No piece is
+        skipped: if its time is gone, it still has one reading.
         """
         if self.options.pieces == 1:
             return 0
@@ -213,7 +213,7 @@ class Engine(Controller[RoundPlan, Round]):
 
     @property
     def _reading_s(self) -> float:
-        """How long the next call of a function takes at least."""
+        """Minimum time of the next call of a function."""
         if self._traces.schedule is not None:
             return self._traces.schedule.shortest_round_s
         last = self._rounds[-1] if self._rounds else None
@@ -223,7 +223,7 @@ class Engine(Controller[RoundPlan, Round]):
         return self._pace().reading_s if counts else 0.0
 
     def heed(self, alarms: Collection[Alarm], waited_s: float) -> bool:
-        """Return whether to wait while alarms stand; end where the options refuse to go on."""
+        """Return whether to wait while alarms stand; end if the options refuse to go on."""
         if alarms and self.options.on_alarm == "refuse":
             self.end(StopReason.ALARM_STANDS, refuse_for_alarms(alarms))
         if not must_wait(self.options, alarms, waited_s):
@@ -244,7 +244,7 @@ class Engine(Controller[RoundPlan, Round]):
         Raises
         ------
         PlanMismatch
-            When the round's plan was never asked for, or has been told already.
+            When `ask` did not return the round's plan, or its result was passed before.
         InvalidInput
             When its metrics are unknown or its readings impossible; the plan stays open.
         """
@@ -288,7 +288,7 @@ class Engine(Controller[RoundPlan, Round]):
 
     @property
     def _is_due(self) -> bool:
-        # Without rules nobody asks what it shows before its end.
+        # Without rules only the end needs an analysis.
         return self._rules != () and self._traces.is_due
 
     @property
@@ -428,7 +428,7 @@ class Engine(Controller[RoundPlan, Round]):
         return replace(analysis, estimate=estimate, notices=notices)
 
     def _all_notices(self) -> tuple[Notice, ...]:
-        """Return the Notices of the session, and the last of each code from its rounds."""
+        """Return the Notices of the session, and of its rounds the last one per code."""
         of_rounds = {
             (notice.code, notice.evidence.get("metric")): notice
             for round_ in self._rounds

@@ -49,17 +49,17 @@ from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.series.undisturbed import groups_of
 
 _MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without
-_MOST_OF_THEM = 0.75  # of the invocations: few are no choice that matters
+_MOST_OF_THEM = 0.75  # of the invocations: leaving out a few of them hardly matters
 _BEST = 0.1  # the fastest share of references is at full pace
 _OF_COMMANDS = (COMMAND, COMMAND_CPU, COMMAND_REST)
-_LEAST_S = 1e-6  # what the kernel counts in
+_LEAST_S = 1e-6  # the unit in which the kernel counts
 _FEWEST = {INTERPRETER: FEWEST, **dict.fromkeys(_OF_COMMANDS, FEWEST_STARTS)}
 
 
 def full_pace_of(rounds: Sequence[Round], kept: Mapping[str, float]) -> dict[str, float]:
-    """Return the best level of the reference: that of these rounds, or a better one known before.
+    """Return the best level of the reference, in these rounds or known before.
 
-    Empty where too few references were measured and none is known.
+    Empty if too few references were measured and no level is known.
     """
     best = dict(kept)
     for kind, fewest in _FEWEST.items():
@@ -79,11 +79,11 @@ def with_pace(
     quiet: QuietPace | None = None,
     sensitivity: Sensitivity | None = None,
 ) -> Analysis:
-    """Add to the analysis of a time or a speed the pace of its rounds, and what it is at others.
+    """Add to the analysis of a time or a speed the pace of its rounds, and figures at other paces.
 
-    At full pace and, as its headline, at the quiet pace: ``quiet``, or what the rounds show of it.
-    Without an estimate, references or enough segments between them, the headline is the estimate.
-    So it is where other threads or processes did part of the work: the pace is that of one thread.
+    These are a figure at full pace and, as the headline, one at the quiet pace: ``quiet``, or the
+    quiet pace that the rounds show. The headline is the plain estimate if there are too few
+    references or segments between them, or if other threads or processes did part of the work.
     """
     is_command = analysis.kind is Kind.READINGS and analysis.metric.name == "time"
     given = _commands if is_command else _readings
@@ -110,15 +110,15 @@ def with_pace(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Measured:
-    """What shows the pace of rounds, whatever was measured."""
+    """Evidence for the pace of rounds, the same for every kind of measurement."""
 
     analysis: Analysis
     estimate: Estimate
     statistic: str
     references: Mapping[str, Floats]
     pace_at: Callable[[Mapping[str, float], float | None], Pace | None]
-    """Its pace relative to these times of the reference, with an sd between runs that is not the
-    usual one."""
+    """The pace relative to these times of the reference; the second argument replaces the usual
+    standard deviation between runs."""
 
     def correct(self, pace: Pace) -> Estimate | None:
         """Return the figure at the pace that this one is relative to."""
@@ -221,8 +221,8 @@ def _readings(
             between=between,
         )
         if pace is not None and (analysis.wps or not _tells_invocations(analysis, pace)):
-            # Segments hold durations over those of the line, or too few invocations have any, so
-            # that those that have are a choice: they tell a factor alone.
+            # Segments hold durations relative to the line, or only some invocations have a level
+            # and may not represent the others: such a pace gives a factor alone.
             pace = replace(pace, level=None, by_piece=())
         return pace
 
@@ -300,7 +300,7 @@ def _invocations(rounds: Sequence[Round]) -> Invocations | None:
 
 
 def _switches(finished: Round) -> float:
-    """Return how often a command gave a processor up by itself, infinite if nobody counted."""
+    """Return how often a command gave a processor up by itself; infinite if not counted."""
     found = finished.facts.get("voluntary_switches")
     return math.inf if found is None else float(found)
 
@@ -342,7 +342,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
             seconds = np.array([round_.duration_s])
         groups = groups_of(round_.delays, seconds)
         waited_s = np.repeat(groups.delay_s / groups.sizes, groups.sizes)
-        # Where hardly any is undisturbed all readings of a round count, with their waiting.
+        # If hardly any are undisturbed, all readings of a round count, with their waiting.
         hit = np.repeat(groups.are_hit, groups.sizes)
         hit &= ~np.isin(np.arange(done, done + values.size), kept)
         total, whole_s, wait_s, hits = (
@@ -355,7 +355,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
         busy = np.ones(sizes.size)
         if references.busy is not None:
             busy = np.minimum(references.busy / np.maximum(whole_s - wait_s, _LEAST_S), 1.0)
-        several = analysis.kind is Kind.INVOCATIONS  # each of a process of its own
+        several = analysis.kind is Kind.INVOCATIONS  # every round has its own process
         piece = np.full(sizes.size, float(place if several else round_.plan.piece))
         before = np.append(times[0] if last is None or several else last, times[:-1])
         row = np.stack([level, busy, before, times, whole_s, wait_s, piece, hits])
@@ -379,7 +379,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
 
 
 def _values(analysis: Analysis, finished: Round) -> Floats:
-    """Return the readings of a round; of various work, its duration over that of its line."""
+    """Return the readings of a round; of various work, its duration relative to the line."""
     if (line := analysis.wps) is not None:
         expected = line.overhead.value + line.slope.value * (finished.plan.work or 0.0)
         return np.array([finished.duration_s / expected if expected > 0.0 else 0.0])

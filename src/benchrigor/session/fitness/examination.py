@@ -1,4 +1,4 @@
-"""A second of a machine: how it does fixed work, what it is like, and what else it does."""
+"""One second of a machine: its pace of fixed work, its state, and its other work."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _mean_work_s(reference: Reference, seconds: float) -> float:
 
 
 def _processor_times() -> dict[tuple[int, float], tuple[str, float]]:
-    """Return name and processor time of each other process that can be seen."""
+    """Return name and processor time of all other visible processes."""
     found = {}
     for process in psutil.process_iter(["pid", "create_time", "name", "cpu_times"]):
         told = process.info

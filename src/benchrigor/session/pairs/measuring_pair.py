@@ -83,7 +83,7 @@ def measure_pair(
     detector
         What finds the stable pairs, see `benchrigor.model.Options`.
     store
-        Store that keeps each function as a run; its subject names the other. `compare_runs` with
+        Store that keeps both functions as runs; their subjects name each other. `compare_runs` with
         ``paired=True`` compares the two runs again in pairs. None stores no run.
     began
         Called with the engine before the first pair; ``engine.request_stop()`` ends the measurement
@@ -111,9 +111,9 @@ def measure_pair(
 
     Notes
     -----
-    Each function has its own number of calls per reading: enough for the clock, and for means so
-    many that a reading of either lasts about as long. `session.pairs.pair_engine.PairEngine` says
-    in which order readings are taken, and when it stops.
+    Each function has its own number of calls per reading: enough for the clock, and for means
+    enough that readings of both last about equally long. `session.pairs.pair_engine.PairEngine`
+    describes the order of the readings and the stop rule.
 
     Examples
     --------
@@ -177,7 +177,7 @@ class _PairRunner:
         self._clock = clock
         self._stopwatch = Stopwatch(clock)
         self._meter = meter_for(clock)
-        self._patience, self._under_way = Patience(), BASELINE  # which function a call is of
+        self._patience, self._under_way = Patience(), BASELINE  # the function being called
 
     @property
     def _are_chosen(self) -> bool:
@@ -186,8 +186,8 @@ class _PairRunner:
     def _choose_calls(self, plan: PairPlan) -> None:
         """Choose the calls per reading: means of both functions should last about as long.
 
-        They are not made slow for that: at least thirty must fit into the time. Where a first call
-        is slow, the round is a single pair, and the next one chooses.
+        Readings stay short enough that thirty fit into the time. If a first call is slow, the round
+        is a single pair, and the next round chooses.
         """
         is_free = not any(workload.inner for workload in self._workloads.values())
         for name in plan.order[:2]:
@@ -249,7 +249,7 @@ class _PairRunner:
     def _taken_of(
         self, plan: PairPlan, delays: _PairDelays | None
     ) -> tuple[dict[str, list[int]], tuple[Notice, ...]]:
-        """Return the readings of either function, and a Notice where a call hung and was left."""
+        """Return the readings of either function, and a Notice if a hanging call was left."""
         began_ns = self._clock.now_ns()
         until_ns = math.inf if plan.seconds is None else began_ns + plan.seconds * 1e9
         elapsed_ns: dict[str, list[int]] = {name: [] for name in self._workloads}

@@ -1,4 +1,4 @@
-"""Two workloads whose rounds are fresh processes, measured in turn until their ratio is known."""
+"""Measure two workloads in turn, in fresh processes, until their ratio is known."""
 
 from __future__ import annotations
 
@@ -48,24 +48,25 @@ def measure_processes(
     Parameters
     ----------
     baseline, candidate
-        Workloads whose rounds are fresh processes: commands, or functions in fresh interpreters.
+        Workloads that run every round in a fresh process: commands, or functions in fresh
+        interpreters.
     subjects
-        What each measures, for programs.
+        Subjects of both runs, for programs.
     store
-        Where each is kept as a run, whose subject names the other; None keeps no run.
+        Store that keeps both sides as runs; their subjects name each other. None keeps none.
     progress
-        As of `measure`: it shows the ratio, whose readings are pairs of processes.
+        As of `measure`: it shows the ratio, with pairs of processes as readings.
     began
         As of `measure_pair`.
     clock
-        The source of time; None for that of the system.
+        The source of time; None for the system's clock.
     **options
-        Those of `PairEngine`.
+        Options of `PairEngine`.
 
     Returns
     -------
     Comparison
-        Of the invocations, pair by pair; ``reason`` says why the measuring ended.
+        Compares the invocations pair by pair; ``reason`` says why the measurement ended.
 
     Raises
     ------
@@ -177,7 +178,7 @@ class _Processes:
         return finish
 
     def _plan_round(self, plan: PairPlan, name: str, *, left_s: float | None) -> RoundPlan:
-        """Return the next plan of a session, of the size and in the time that both share."""
+        """Return the next plan of a session, with the size and the time that both sides share."""
         planned = self._sessions[name].ask()
         if planned is None:
             raise WorkloadFailed("it has no more to give")

@@ -79,27 +79,26 @@ def compare_runs(
     Parameters
     ----------
     baseline, candidate
-        A run each, or the readings of one continuous series, shape (n,), in the unit of the
-        other.
+        Runs, or the readings of one continuous series, shape (n,), in the unit of the other side.
     metric
         Metric of the runs; None for the first that must be satisfied.
     statistic
-        "mean", "median", or a percentile such as "p10"; None for that of the runs, "mean" for
-        readings.
+        "mean", "median", or a percentile such as "p10"; None for the runs' own, and "mean"
+        for readings.
     confidence
         Nominal coverage, in (0, 1).
     margin
         Relative change that does not matter, at least 0; 0 for the classical test.
     direction
-        Which way is better, "lower" or "higher"; None for that of the runs' metric. Where nobody
-        knows, as of bare readings, a change beyond the margin is DIFFERENT.
+        Which way is better, "lower" or "higher"; None for the direction of the runs' metric.
+        Without a direction, as of bare readings, a change beyond the margin is DIFFERENT.
     paired
         The i-th reading of the baseline was taken next to the i-th of the candidate; only for
         readings from elsewhere, and for both runs that `measure_pair` or ``benchrigor ab`` kept.
 
     detector
-        What finds the stable phases, see `benchrigor.model.Options`; None for that of each run,
-        "ranks" for readings.
+        What finds the stable phases, see `benchrigor.model.Options`; None for the detectors of the
+        runs, and "ranks" for readings.
     store
         A store of further runs. A stored run counts with a side if both have the same subject,
         machine, interpreter, commit, source and options, apart from options of length. Runs of
@@ -179,7 +178,7 @@ def compare_named(
 
 
 def _names(sources: Sequence[_Source]) -> tuple[str, ...]:
-    """Return the names of both sides, with their ids if they are the same; none of arrays."""
+    """Return the names of both sides, with their ids if they are the same; arrays have none."""
     names = tuple(source.label if source.run is None else source.run.name for source in sources)
     if names == (BASELINE, CANDIDATE):
         return ()
@@ -223,7 +222,7 @@ def rank_runs(
     direction: str | None = None,
     detector: str | None = None,
 ) -> tuple[tuple[Ranked, ...], tuple[Notice, ...]]:
-    """Rank runs by name, and say what else differs; the options are those of `compare_runs`."""
+    """Rank runs by name, and say what else differs; options as of `compare_runs`."""
     sources = _averaged_alike(
         [_source(given, metric, name, detector) for name, given in runs.items()]
     )
@@ -266,7 +265,7 @@ class _Source:
 
     @property
     def by_process(self) -> bool:
-        """Whether each reading, or pair of work and duration, is of a process of its own."""
+        """Whether every reading, or pair of work and duration, has a process of its own."""
         if self.recorded.kind not in (Kind.READINGS, Kind.WORK) or self.run is None:
             return False
         subject = self.run.subject
@@ -352,7 +351,7 @@ def _refuse_zeros(sources: Sequence[_Source]) -> None:
 
 @contextmanager
 def _showing_readings(sources: Sequence[_Source]) -> Iterator[None]:
-    """Say in a refusal what was observed of all sides."""
+    """Add the observed figures of all sides to a refusal."""
     try:
         yield
     except NotEstimable as error:
@@ -372,11 +371,11 @@ def _at_one_pace(
     statistic: str,
     stored: StoredRuns | None = None,
 ) -> tuple[list[Estimate], tuple[Notice, ...]]:
-    """Return the headlines at one quiet pace where each run tells its pace, else as measured.
+    """Return the headlines at a common quiet pace, or as measured if a run knows no pace.
 
-    Full pace is the best that any of them knows. Two runs are of like work: they share a
-    sensitivity, with those of the store. Runs that were not all near the quiet pace are compared
-    by what they would be at full pace, of which each had moments.
+    The best full pace of any run counts for all. Two runs do similar work, so they and the stored
+    runs share one sensitivity. If a run was not near the quiet pace, all are compared by their
+    figures at full pace, which every run had for moments.
     """
     measured = [analysis.estimate for analysis in analyses if analysis.estimate is not None]
     runs = [source.run for source in sources if source.run is not None]
@@ -423,7 +422,7 @@ def _at_one_pace(
 
 
 def _no_common_pace(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> tuple[Notice, ...]:
-    """Say in what runs differ that full pace depends on, if they do."""
+    """Say which conditions of full pace differ between runs, if any."""
     of_runs = [paced_by(run.provenance, pace) for run, pace in zip(runs, paces, strict=True)]
     values = {what: sorted({run[what] for run in of_runs}) for what in of_runs[0]}
     different = {what: found for what, found in values.items() if len(found) > 1}
@@ -446,7 +445,7 @@ def _at_paces(paces: Sequence[Pace]) -> Notice:
 
 
 def _averaged_alike(sources: Sequence[_Source]) -> Sequence[_Source]:
-    """Average all rates over time where one side cannot be averaged over work."""
+    """Average all rates over time if one side cannot be averaged over work."""
     if not any(source.recorded.rates_of_0 for source in sources):
         return sources
     return [replace(source, recorded=source.recorded.by_time()) for source in sources]
@@ -457,7 +456,7 @@ def _common_options(
 ) -> tuple[str, str | None]:
     """Return the statistic and the direction given, or else those common to all runs.
 
-    A run whose metric has no direction takes that of the others.
+    A run without a direction takes the direction of the others.
     """
     runs = [source for source in sources if source.run is not None]
     units = {source.recorded.metric.unit: source.label for source in sources if _has_unit(source)}
@@ -479,7 +478,7 @@ def _common_options(
 
 
 def _common_unit(sources: Sequence[_Source]) -> str:
-    """Return the unit of all sources, whose units do not differ."""
+    """Return the unit that all sources share."""
     return next((source.recorded.metric.unit for source in sources if _has_unit(source)), "")
 
 
@@ -500,7 +499,7 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     ]
     for source in sources:
         label, found = source.label, None if source.run is None else source.run.interference
-        # Undisturbed readings tell the same of a busy machine as of an idle one.
+        # Undisturbed readings are the same on a busy machine as on an idle one.
         is_left_out = source.recorded.disturbed is not None
         if found is None or is_left_out or not is_disturbed(found):
             continue
@@ -522,7 +521,7 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
 
 
 def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:
-    """Warn of measured functions that have changed themselves, not only what they call."""
+    """Warn of measured functions with a changed source of their own, not only of callees."""
     hashes: dict[object, set[str]] = defaultdict(set)
     for run in runs:
         known = (run.subject.get(key) for key in ("target", "test", "name"))

@@ -24,7 +24,7 @@ _ANALYSIS = (  # options that do not say how the readings were taken
 
 
 def read_results(path: str | Path, *, options: Options | None = None) -> list[RunRecord]:
-    """Read what a benchmark tool wrote, and analyse each benchmark of it as a run.
+    """Read the results of a benchmark tool, and analyse every benchmark as a run.
 
     The tool is recognised by the content, not by the name of the file: pyperf, pytest-benchmark,
     asv, hyperfine, google-benchmark, criterion, JMH, Go, k6, vegeta, JMeter, JSON lines, and
@@ -41,8 +41,8 @@ def read_results(path: str | Path, *, options: Options | None = None) -> list[Ru
     Returns
     -------
     list of RunRecord
-        One for each benchmark, in order. Of a file without raw readings the records have no
-        estimate, and a Notice tells what the file holds and how the tool keeps the readings.
+        One per benchmark, in order. Without raw readings in the file the records have no
+        estimate, and a Notice says what the file holds and how the tool keeps the readings.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def _each(
 
 
 def _arrange(found: Result, _: Options | None = None) -> RunRecord:
-    """Check the readings of a benchmark, and say of which kind they are."""
+    """Check the readings of a benchmark, and find their kind."""
     if isinstance(found, RunRecord):
         return retraced(found)
     options = _options_of(found, None)

@@ -1,4 +1,4 @@
-"""What is run around the runs of a command, and is never timed."""
+"""Untimed commands before and after the runs of a command."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def before_rounds() -> Iterator[None]:
 
 
 class CommandHooks:
-    """Commands to run once before all rounds, before and after each, and once after all.
+    """Commands to run once before all rounds, before and after every round, and once after all.
 
-    WorkloadFailed when one fails, with its name and the end of what it wrote to stderr.
+    WorkloadFailed when one fails, with its name and the end of its stderr.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ _LONGEST_NAME = 120
 
 
 class CommandLine:
-    """A command that can be started for a plan. The parameters are those of `CommandWorkload`.
+    """A command that can be started for a plan. Parameters are as of `CommandWorkload`.
 
     InvalidInput when one of them is out of range.
     """
