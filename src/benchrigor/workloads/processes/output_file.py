@@ -20,8 +20,8 @@ FLOODED = (
 class OutputFile:
     """A file without a name that a command prints to, and that is read when it has ended.
 
-    Unlike a pipe, a file needs no reader while the command runs, so the command is not disturbed and
-    never waits. Instead the size is checked now and then.
+    Unlike a pipe, a file needs no reader while the command runs. So nothing disturbs the command,
+    and it never waits. Instead the size is checked now and then.
 
     Parameters
     ----------
