@@ -135,7 +135,7 @@ class Controller(ABC, Generic[P, R]):
         answers = (rule(progress) for rule in self._stop_rules())
         stops = (answer for answer in answers if answer is not None and answer.stop)
         decision = next(stops, None)
-        if decision is None and self._is_early:  # for rules only: a figure of all readings is newer
+        if decision is None and self._is_early:  # shown instead: a newer figure
             progress = replace(progress, analyses=(), provisional=self._provisional())
         return replace(progress, decision=decision)
 

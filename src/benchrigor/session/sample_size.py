@@ -38,7 +38,7 @@ def plan(
     power
         Probability of detecting it, in (0, 1).
     confidence
-        Confidence of the comparison's interval and of the prices, in (0, 1); None for that of
+        Confidence of the comparison's interval and of the prices, in (0, 1); None as for
         ``known``.
     margin
         The change is detected if the ratio's whole interval lies beyond this relative margin; 0

@@ -258,7 +258,7 @@ class CallableWorkload(TimedWorkload):
         if self._is_coroutine:
             yield
             return
-        _, func = self.name, self._func  # the name is that of the function
+        _, func = self.name, self._func  # keep the name of the function
         self._func = kept = _FirstResult(func)
         try:
             yield
@@ -269,7 +269,7 @@ class CallableWorkload(TimedWorkload):
     @contextmanager
     def _first_taken(self, take: Callable[[Any], object]) -> Iterator[None]:
         """Have the result of the first call inside taken: later calls are of the bare function."""
-        _, func, self._take_first = self.name, self._func, None  # the name is that of the function
+        _, func, self._take_first = self.name, self._func, None  # keep the name of the function
         results: list[Any] = []
 
         def call(*args: Any, **kwargs: Any) -> Any:

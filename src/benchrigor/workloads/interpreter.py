@@ -61,11 +61,11 @@ _PADDING = 4096  # maximum bytes of environment, which move the stack
 
 
 class InterpreterWorkload:
-    """Times a function in a fresh interpreter for each round.
+    """Times a function in a fresh interpreter for every round.
 
     Memory layout, hash seed and imported modules differ between interpreters and are fixed within
     one, so rounds are invocations. The program is a single file that needs only the standard
-    library of CPython 3.9 or newer. The seed of each plan gives the hash seed and the size of the
+    library of CPython 3.9 or newer. The seed of a plan gives the hash seed and the size of the
     environment. Output of the function to stdout is lost.
 
     In addition to the facts of `CallableWorkload`, rounds have ``startup_s`` (until the program

@@ -41,9 +41,7 @@ _FUNCTION = "a function without arguments"
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
 NEVER = sys.maxsize  # later than any clock
-_TYPICAL = (
-    1_000  # the median of this number of last readings in a round is typical: after a warm-up
-)
+_TYPICAL = 1_000  # last readings of a round, after any warm-up: their median is typical
 
 
 class TimedWorkload:

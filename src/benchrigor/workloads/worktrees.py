@@ -127,7 +127,7 @@ def commit_of(revision: str, folder: Path) -> str:
 
 
 class _GitFailed(InvalidInput):
-    """A command of git failed; the message has what it printed."""
+    """A command of git failed; the message has its output."""
 
 
 def _git(*words: str, cwd: Path | None = None) -> str:

@@ -387,7 +387,7 @@ def _values(analysis: Analysis, finished: Round) -> Floats:
 
 
 def _firsts(analysis: Analysis, rounds: Sequence[Round]) -> list[float]:
-    """Return for each round the index, in all, of the first reading that counts."""
+    """Return by round the index, among all readings, of its first reading that counts."""
     chosen = analysis.disturbed
     if analysis.kind is not Kind.INVOCATIONS or not analysis.phases:
         several = analysis.kind not in (Kind.UNIT_READINGS, Kind.PIECES)

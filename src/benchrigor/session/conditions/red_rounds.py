@@ -173,7 +173,7 @@ def is_disturbed(interference: Interference) -> bool:
 def warn_of_loss(
     interference: Interference | None, analyses: Sequence[Analysis]
 ) -> tuple[Notice, ...]:
-    """Warn if a run lost so much that its light is not green, or would not be."""
+    """Warn if the light of a run is not green, or would not be if it were known."""
     if interference is None or not is_disturbed(interference):
         return ()
     return (

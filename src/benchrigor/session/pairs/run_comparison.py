@@ -88,7 +88,7 @@ def compare_runs(
     confidence
         Nominal coverage, in (0, 1).
     margin
-        Relative change that does not matter, at least 0; 0 for the classical test.
+        Relative change that does not matter, 0 or more; 0 for the classical test.
     direction
         Which way is better, "lower" or "higher"; None for the direction of the runs' metric.
         Without a direction, as of bare readings, a change beyond the margin is DIFFERENT.

@@ -27,7 +27,7 @@ from benchrigor.model.recorded import FILE
 from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.analysis_chain import (
     Material,
-    cut_phases,
+    cut_one,
     leave_out_disturbed,
     look,
     report,
@@ -67,7 +67,7 @@ class Recording(Material):
         if detector is not None and self.kind is Kind.INVOCATIONS:
             # A detector is given the invocations one by one.
             phases = [
-                phase for part in self.series for phase in cut_phases(part, self.policy, detector)
+                phase for part in self.series for phase in cut_one(part, self.policy, detector)
             ]
             material = replace(material, phases=tuple(phases))
         return look(material)

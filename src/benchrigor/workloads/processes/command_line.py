@@ -179,7 +179,7 @@ def with_stderr(message: str, stderr: bytes, argv: Sequence[str] = ()) -> list[s
 
 
 def last_lines(output: bytes, argv: Sequence[str] = ()) -> list[str]:
-    """Return the last lines of what a command printed, with secrets hidden as above."""
+    """Return the last lines of a command's output, with secrets hidden as above."""
     text = output[-STDERR_KEPT:].decode(errors="replace")
     if len(output) > STDERR_KEPT:
         text = text.partition("\n")[2] or text

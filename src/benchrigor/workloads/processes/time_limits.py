@@ -101,8 +101,8 @@ def _trace_no_more(_frame: FrameType, _event: str, _arg: object) -> None:
 class TimeLimit:
     """Ends calls that last too long.
 
-    A timer checks whether the current reading is still the same, which costs calls no time. They end
-    up to a fifth after the limit, and two seconds later still if they swallow BaseException. Code
+    A timer checks whether the current reading is still the same, which costs calls no time. They
+    end up to a fifth after the limit, and calls that swallow BaseException two seconds later. Code
     outside of Python is ended when it returns.
     """
 
