@@ -85,8 +85,7 @@ class Session(Engine):
     """One measurement: runs rounds until the interval is as narrow as wanted.
 
     Use `run` to measure a workload. To measure by other means, call `ask` for a plan and pass its
-    result to `tell`. The logger "benchrigor.session" gets decisions at level INFO, plans and
-    Notices at level DEBUG.
+    result to `tell`. The logger "benchrigor.session" gets decisions at INFO, the rest at DEBUG.
 
     Parameters
     ----------

@@ -262,8 +262,7 @@ def segments_of(finished: Round, *, whole: bool = False) -> Segments:
         unseen = np.where(100.0 * measured.known >= KNOWN_FROM, measured.known, 1.0)
         delays = {source: values / unseen for source, values in delays.items()}
     if measured is not None and measured.own is not None:
-        # Delay by the program itself counts neither as work nor as delay by others, whose delay
-        # is a lower limit.
+        # Delay by the program itself is neither work nor delay by others: that is a lower limit.
         part = 1.0 - np.minimum(measured.own / np.maximum(duration_s, 1e-9), 1.0)
         duration_s, known_s = duration_s * part, known_s * part
     if whole:

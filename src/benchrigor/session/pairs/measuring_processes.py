@@ -48,8 +48,7 @@ def measure_processes(
     Parameters
     ----------
     baseline, candidate
-        Workloads that run every round in a fresh process: commands, or functions in fresh
-        interpreters.
+        Workloads with a fresh process per round: commands, or functions in fresh interpreters.
     subjects
         Subjects of both runs, for programs.
     store
