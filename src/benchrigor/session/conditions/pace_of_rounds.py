@@ -83,7 +83,8 @@ def with_pace(
 
     These are a figure at full pace and, as the headline, one at the quiet pace: ``quiet``, or the
     quiet pace that the rounds show. The headline is the plain estimate if there are too few
-    references or segments between them, or if other threads or processes did part of the work.
+    references or segments between them. It also is if other threads or processes did part of the
+    work, since the pace is that of one thread.
     """
     is_command = analysis.kind is Kind.READINGS and analysis.metric.name == "time"
     given = _commands if is_command else _readings

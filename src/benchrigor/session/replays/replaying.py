@@ -77,11 +77,11 @@ def replay(
     Notes
     -----
     The readings after the stop, 30 or more (or two rounds), show whether the interval holds: it
-    does if the interval of the difference between both estimates contains 0. If the later interval
-    is more than twice as wide, the check is too weak to confirm it. An exact later value
-    contradicts 51% of intervals that are a third as wide as they should be, a later interval twice
-    as wide 22% (and 5% of right intervals), and wider ones hardly more than 5%. Later readings are
-    not trimmed, so a step after the stop counts against every rule that stopped before it.
+    does if the interval of the difference between both estimates contains 0. Agreement with a later
+    interval more than twice as wide shows nothing. Take intervals a third as wide as they should
+    be: an exact later value contradicts 51% of them, a later interval twice as wide 22% (and 5% of
+    right ones), a still wider one hardly more than of right ones. Later readings are not trimmed,
+    so a step after the stop counts against every rule that stopped before it.
 
     Examples
     --------
