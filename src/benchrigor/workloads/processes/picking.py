@@ -374,7 +374,7 @@ def read_picks(
     """Find the readings in the output of a command, one number or more per metric.
 
     If the command was ``cut``, only whole lines are searched, and metrics may lack readings. The
-    same holds if the search ends early, because it ``is_late``; ``is_whole`` is then False. Raises
+    same holds if the search ends early because it ``is_late``; ``is_whole`` shows that. Raises
     WorkloadFailed when a picked item is not a finite number, or a metric has no reading.
     """
     search = OutputSearch(picks, name=name)
