@@ -254,7 +254,7 @@ def observed_of(material: Material, phases: tuple[StablePhase, ...] = ()) -> Obs
     return observe(series, phases, batch=material.batch) if series.size else None
 
 
-def cut_one(series: Floats, policy: Policy, detector: Detector | None) -> tuple[StablePhase, ...]:
+def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[StablePhase, ...]:
     """Cut one series into phases, by the user's detector if there is one; none is left out yet."""
     if detector is None:
         return trim((series,), policy)
@@ -293,7 +293,7 @@ def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
         return replace(analysis, notices=(*analysis.notices, all_zero(analysis.n)))
     phases = material.phases or None
     if phases is None and material.kind is not Kind.INVOCATIONS:
-        phases = cut_one(material.series[0], material.policy, material.detector)
+        phases = cut(material.series[0], material.policy, material.detector)
         phases += later_pieces(material.series[1:], material.policy)
     estimation = estimate(material.series, material.policy, phases, material.weights)
     moved = _moved_on(material, analysis.n, estimation.phases)

@@ -304,9 +304,9 @@ class Engine(Controller[RoundPlan, Round]):
     def _stop_rules(self) -> Sequence[StopRule]:
         if self._rules is not None:
             return self._rules
-        return default_rules(self.options, no_narrower=self._is_headline_settled)
+        return default_rules(self.options, no_narrower=self._is_headline_final)
 
-    def _is_headline_settled(self, progress: Progress) -> bool:
+    def _is_headline_final(self, progress: Progress) -> bool:
         """Whether more readings would narrow no headline by a tenth."""
         if progress.elapsed_s < SETTLED_S:
             return False

@@ -26,7 +26,7 @@ from benchrigor.protocols import Detector
 from benchrigor.session.analysis_chain import (
     Material,
     as_detector,
-    cut_one,
+    cut,
     leave_out_disturbed,
     look,
     observed_of,
@@ -148,10 +148,10 @@ class Traces:
                 trace.schedule.tell(*values)
                 usable = True
             elif kind == Kind.INVOCATIONS and self._detector is not None:
-                # Before the readings are added, because a detector may fail. Rounds that all have
-                # one reading so far count as single readings; a longer round ends that.
+                # Before the readings are added, because a detector may fail. Rounds of one reading
+                # each so far are taken for single readings, and a longer one ends that.
                 policy = replace(self._material(trace).policy, kind=kind)
-                trace.phases += cut_one(
+                trace.phases += cut(
                     self._readings_that_count(values, groups), policy, self._detector
                 )
                 usable |= trace.phases[-1].n >= MIN_FOR_VARIANCE

@@ -25,7 +25,7 @@ from benchrigor.model import (
 from benchrigor.model.readings import readings_of
 from benchrigor.model.recorded import FILE
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.analysis_chain import Material, cut_one, leave_out_disturbed, look, report
+from benchrigor.session.analysis_chain import Material, cut, leave_out_disturbed, look, report
 from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.metric_trace import is_single
 from benchrigor.session.schedule.series_of_pieces import by_piece, in_pieces
@@ -60,7 +60,7 @@ class Recording(Material):
         material = replace(self, options=options, detector=detector)
         if detector is not None and self.kind is Kind.INVOCATIONS:
             # A detector is given the invocations one by one.
-            phases = [phase for s in self.series for phase in cut_one(s, self.policy, detector)]
+            phases = [phase for s in self.series for phase in cut(s, self.policy, detector)]
             material = replace(material, phases=tuple(phases))
         return look(material)
 
