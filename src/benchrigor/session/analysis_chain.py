@@ -1,6 +1,6 @@
-"""From readings to an Analysis: each step returns a fuller one.
+"""From readings to an Analysis, step by step: every step adds to it.
 
-`look` makes what a running session needs to decide; `report` adds what only people read.
+`look` makes the part that a running session needs to decide; `report` adds the rest for people.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ from benchrigor.stats.wps.line_diagnostics import diagnose_further
 from benchrigor.stats.wps.work_line import check_fit
 from benchrigor.units import Direction, Quantity
 
-# Whoever has readings from elsewhere can say more of them, but cannot measure them otherwise.
+# Advice for recorded readings, which cannot be measured again, and for running sessions.
 _APART = "A column that says which round each reading is of tells the warm-ups apart."
 _RESTARTED = "Restarted rounds, each with a process of its own, tell the warm-ups apart."
 _SEVERAL_MODES = 0.01  # chance of taking one mode for several
@@ -90,14 +90,14 @@ class Material:
     phases: tuple[StablePhase, ...] = ()  # of restarted rounds, by the user's detector
     detector: Detector | None = None
     weights: Floats | None = None  # what single readings of rounds count in the mean
-    batch: int = 1  # calls that each reading averages
-    busy_s: float = 0.0  # that the calls of all readings took; 0 if they are no durations
+    batch: int = 1  # calls per reading
+    busy_s: float = 0.0  # duration of the calls of all readings; 0 if readings are not durations
     is_slow: bool = False  # a session may end before the first full look
     recorded: bool = False  # no reading will follow: the last ones may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
-    beyond: tuple[int, ...] = ()  # indices of those that test the line at larger amounts
+    beyond: tuple[int, ...] = ()  # indices of rounds that test the line at larger amounts
     notices: tuple[Notice, ...] = ()
-    disturbed: Disturbed | None = None  # what was left out of the series
+    disturbed: Disturbed | None = None  # the selection that left readings out of the series
     whole: Material | None = None  # with the disturbed readings, if some were left out
 
     @property
@@ -119,7 +119,7 @@ class Material:
 
     @property
     def rates_of_0(self) -> int:
-        """Number of readings at or below 0, of which no harmonic mean is."""
+        """Number of readings at or below 0, which rule out a harmonic mean."""
         if self.metric.kind is not Quantity.RATE or self.metric.averaging != "auto":
             return 0
         return sum(int((values <= 0.0).sum()) for values in self.series)
@@ -160,7 +160,7 @@ def leave_out_disturbed(material: M, by_series: Sequence[Groups]) -> M:
     chosen = [choose_undisturbed(series) for series in by_series]
     notices = one_each(hardly_any_of(notice for _, told in chosen for notice in told))
     told = replace(material, notices=(*material.notices, *notices))
-    disturbed = together([each for each, _ in chosen], by_series)
+    disturbed = together([groups for groups, _ in chosen], by_series)
     if disturbed is None:
         return told
     return replace(
@@ -176,7 +176,7 @@ def leave_out_disturbed(material: M, by_series: Sequence[Groups]) -> M:
 
 
 def _selected_rounds(material: M, rounds: Groups) -> M:
-    """Leave disturbed rounds of various work out, where a line through enough others remains."""
+    """Leave disturbed rounds of various work out if enough others remain for a line."""
     counts = np.ones(rounds.sizes.size, dtype=bool)
     counts[list(material.left_out)] = False
     hit = rounds.are_hit & counts
@@ -246,7 +246,7 @@ def report(material: Material, looked: Analysis | None = None) -> Analysis:
 
 
 def observed_of(material: Material, phases: tuple[StablePhase, ...] = ()) -> Observed | None:
-    """Describe readings by themselves, rounds of various work by a speed each; None without any."""
+    """Describe readings, or the speeds of rounds of various work; None without any."""
     series = np.concatenate(material.series)
     if material.kind is Kind.WORK:
         work, duration_s = (values[material.series[1] > 0.0] for values in material.series)
@@ -289,7 +289,7 @@ def as_detector(detector: object) -> Detector | None:
 
 def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
     """Trim, fit and combine the readings; times that are all 0 are not a measurement."""
-    if material.metric.kind is Quantity.TIME and not any(each.any() for each in material.series):
+    if material.metric.kind is Quantity.TIME and not any(row.any() for row in material.series):
         return replace(analysis, notices=(*analysis.notices, all_zero(analysis.n)))
     phases = material.phases or None
     if phases is None and material.kind is not Kind.INVOCATIONS:
@@ -312,7 +312,7 @@ def estimate_statistic(material: Material, analysis: Analysis) -> Analysis:
 
 
 def _moved_on(material: Material, n: int, phases: tuple[StablePhase, ...]) -> tuple[Notice, ...]:
-    """Warn where the readings of a running session have left the stable phase."""
+    """Warn if the readings of a running session have left the stable phase."""
     if material.kind is not Kind.UNIT_READINGS or material.recorded:
         return ()
     found = [phase for phase in phases if phase.reason is not PhaseReason.AS_ASKED]

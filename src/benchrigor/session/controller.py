@@ -1,4 +1,4 @@
-"""The base of sessions and comparisons: asked for a plan, told its result, ended once."""
+"""The base of sessions and comparisons: gives plans, takes their results, ends once."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Plan(Protocol):
 P = TypeVar("P", bound=Plan)
 R = TypeVar("R")
 
-# A figure to look at, before there is an estimate: so often, of so many last readings. It takes 0.2
-# to 2 ms, the most for a quantile of rounds of one reading each.
+# Interval and number of last readings of the figure shown before there is an estimate. It takes
+# 0.2 ms, and up to 2 ms for a quantile of rounds with one reading.
 _FIGURE_S = 0.25
 FIGURE_READINGS = 2_000
 
@@ -53,7 +53,7 @@ class Controller(ABC, Generic[P, R]):
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.min_seconds = 0.0  # those of the options, where rounds are driven by the wall clock
+        self.min_seconds = 0.0  # of the options, if rounds run on the wall clock
         self._notices: list[Notice] = []
         self._pending: P | None = None
         self._told = 0
@@ -88,12 +88,12 @@ class Controller(ABC, Generic[P, R]):
         self._decision = Decision(stop=True, reason=reason)
 
     def note(self, notice: Notice) -> None:
-        """Add a Notice about the whole session, unless it has been told."""
+        """Add a Notice about the whole session, unless it has this one."""
         if notice not in self._notices:
             self._notices.append(notice)
 
     def ask(self) -> P | None:
-        """Return the next plan, the same one until it is told; None when finished."""
+        """Return the next plan, the same one until its result is passed; None when finished."""
         if self._stop_requested and self._pending is None:
             self.end(StopReason.STOP_REQUESTED)
         if self._decision is not None:
@@ -107,7 +107,7 @@ class Controller(ABC, Generic[P, R]):
         """Add the result of the plan, and decide whether to go on."""
 
     def _check_plan(self, plan: P) -> None:
-        """Raise PlanMismatch unless the plan was asked for and has not been told."""
+        """Raise PlanMismatch unless this is the plan whose result is due."""
         if plan != self._pending:
             told = plan.index < self._told
             raise PlanMismatch(
@@ -122,7 +122,7 @@ class Controller(ABC, Generic[P, R]):
         self._elapsed_ns += elapsed_ns
         progress = self._assess(look=self._is_due)
         if progress.decision is not None and not progress.fresh:
-            # The last look of a session is at all its readings.
+            # The last look of a session covers all its readings.
             progress = self._assess(look=True)
         self._progress = progress
         self._decision = progress.decision
@@ -135,7 +135,7 @@ class Controller(ABC, Generic[P, R]):
         answers = (rule(progress) for rule in self._stop_rules())
         stops = (answer for answer in answers if answer is not None and answer.stop)
         decision = next(stops, None)
-        if decision is None and self._is_early:  # for rules only: a figure of all readings is newer
+        if decision is None and self._is_early:  # shown instead: a newer figure
             progress = replace(progress, analyses=(), provisional=self._provisional())
         return replace(progress, decision=decision)
 
@@ -144,7 +144,7 @@ class Controller(ABC, Generic[P, R]):
     ) -> Progress:
         """Return the state of the session, with the time until its target or its budget."""
         required = [analysis.required for analysis in analyses if analysis.metric.must_satisfy]
-        known = [each for each in required if each is not None]
+        known = [size for size in required if size is not None]
         estimated = [analysis.estimate for analysis in analyses if analysis.metric.must_satisfy][:1]
         needed = None
         if known and len(known) == len(required):
@@ -166,7 +166,7 @@ class Controller(ABC, Generic[P, R]):
         )
 
     def _provisional(self) -> Analysis | None:
-        """Return a figure of the latest readings, a moment old at most."""
+        """Return a figure of the latest readings, up to a moment old."""
         if self._figure is None or self._elapsed_ns - self._figure_ns >= _FIGURE_S * 1e9:
             self._figure, self._figure_ns = self._rough_figure(), self._elapsed_ns
         return self._figure

@@ -1,4 +1,4 @@
-"""The engine of a session: it is asked for the next round and told its readings. No I/O."""
+"""The engine of a session: plans the next round and takes its readings. No I/O."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.proportion import whole_of
 
 _ROUNDING = 1e-6  # of a piece: rounds that add up to it may fall short by that much
-_LEAST = 0.01  # of its time a piece has, where those before it took too long
+_LEAST = 0.01  # the least share of its time that a piece has if earlier ones took too long
 
 
 class Engine(Controller[RoundPlan, Round]):
-    """A session without I/O: it is asked for the next round and told its readings.
+    """A session without I/O: `ask` plans the next round, `tell` takes its readings.
 
-    The parameters are those of `Session`, and these:
+    It takes the parameters of `Session`, and these:
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class Engine(Controller[RoundPlan, Round]):
         self._red: dict[int, None] = {}
 
     def restart_rounds(self) -> None:
-        """Take each round for a fresh process, unless the options say otherwise."""
+        """Take every round for a fresh process, unless the options say otherwise."""
         if self.options.rounds == "auto":
             self.options = self._traces.options = replace(self.options, rounds="restarted")
 
@@ -157,7 +157,7 @@ class Engine(Controller[RoundPlan, Round]):
             return plan
         try:
             return with_work(plan, self._next_work(plan))
-        except Exception as error:  # noqa: BLE001  # whatever a user's hook raises is reported, not lost
+        except Exception as error:  # noqa: BLE001  # any error of a user's hook is reported, not lost
             self.end(StopReason.HOOK_FAILED, failed_hook("next_work", error))
             return None
 
@@ -188,7 +188,7 @@ class Engine(Controller[RoundPlan, Round]):
             invocations=max((len(trace.chunks) for trace in restarted), default=0),
             busy_s=max((trace.busy_s for trace in restarted), default=0.0),
             split=next(filter(None, splits), None),
-            may_be_short=all(each.analysis is None or each.analysis.estimate for each in restarted),
+            may_be_short=all(t.analysis is None or t.analysis.estimate for t in restarted),
         )
 
     @property
@@ -199,8 +199,8 @@ class Engine(Controller[RoundPlan, Round]):
     def _piece_after(self, finished: Round) -> int:
         """Return the piece that the next round is of, their number when all are over.
 
-        A piece is over when its time is, or when the next reading would end too late. None is
-        skipped: one whose time is gone has a reading.
+        A piece is over when its time is, or when the next reading would end too late. No piece is
+        skipped: if its time is gone, it still has one reading.
         """
         if self.options.pieces == 1:
             return 0
@@ -213,7 +213,7 @@ class Engine(Controller[RoundPlan, Round]):
 
     @property
     def _reading_s(self) -> float:
-        """How long the next call of a function takes at least."""
+        """Minimum time of the next call of a function."""
         if self._traces.schedule is not None:
             return self._traces.schedule.shortest_round_s
         last = self._rounds[-1] if self._rounds else None
@@ -223,7 +223,7 @@ class Engine(Controller[RoundPlan, Round]):
         return self._pace().reading_s if counts else 0.0
 
     def heed(self, alarms: Collection[Alarm], waited_s: float) -> bool:
-        """Return whether to wait while alarms stand; end where the options refuse to go on."""
+        """Return whether to wait while alarms stand; end if the options refuse to go on."""
         if alarms and self.options.on_alarm == "refuse":
             self.end(StopReason.ALARM_STANDS, refuse_for_alarms(alarms))
         if not must_wait(self.options, alarms, waited_s):
@@ -244,7 +244,7 @@ class Engine(Controller[RoundPlan, Round]):
         Raises
         ------
         PlanMismatch
-            When the round's plan was never asked for, or has been told already.
+            When `ask` did not return the round's plan, or its result was passed before.
         InvalidInput
             When its metrics are unknown or its readings impossible; the plan stays open.
         """
@@ -288,7 +288,7 @@ class Engine(Controller[RoundPlan, Round]):
 
     @property
     def _is_due(self) -> bool:
-        # Without rules nobody asks what it shows before its end.
+        # Without rules only the end needs an analysis.
         return self._rules != () and self._traces.is_due
 
     @property
@@ -304,13 +304,13 @@ class Engine(Controller[RoundPlan, Round]):
     def _stop_rules(self) -> Sequence[StopRule]:
         if self._rules is not None:
             return self._rules
-        return default_rules(self.options, no_narrower=self._is_headline_settled)
+        return default_rules(self.options, no_narrower=self._is_headline_final)
 
-    def _is_headline_settled(self, progress: Progress) -> bool:
+    def _is_headline_final(self, progress: Progress) -> bool:
         """Whether more readings would narrow no headline by a tenth."""
         if progress.elapsed_s < SETTLED_S:
             return False
-        paces = [each.pace for each in self.result().analyses if each.metric.must_satisfy]
+        paces = [a.pace for a in self.result().analyses if a.metric.must_satisfy]
         return all(
             pace is not None and pace.blocks >= FEWEST_BLOCKS and pace.reducible <= LITTLE
             for pace in paces
@@ -341,7 +341,7 @@ class Engine(Controller[RoundPlan, Round]):
         traces = [trace for trace in self._traces.by_name.values() if trace.metric.must_satisfy]
         found = [
             out_of_reach(
-                trace.analysis or trace.unanalysed(),
+                trace.analysis or trace.empty_analysis(),
                 self.options,
                 units=trace.units,
                 looked_at=trace.looked_at,
@@ -350,7 +350,7 @@ class Engine(Controller[RoundPlan, Round]):
             for trace in traces
             if trace.kind not in (Kind.PIECES, Kind.WORK)
         ]
-        return max((each for each in found if each is not None), default=None)
+        return max((pace_s for pace_s in found if pace_s is not None), default=None)
 
     def result(self) -> RunRecord:
         """Return the record of all rounds so far, also while the session runs."""
@@ -361,7 +361,7 @@ class Engine(Controller[RoundPlan, Round]):
             if round_.plan.index not in self._red and not (round_.cut and not round_.unit_readings)
         )
         red = say_left_out(len(self._red), len(self._rounds), self.options.red_rounds)
-        all_red = self._describe_red(red)
+        all_red = self._describe_red_rounds(red)
         analyses = all_red or tuple(
             self._flag(reports[metric.name])
             if metric.name in reports
@@ -402,12 +402,12 @@ class Engine(Controller[RoundPlan, Round]):
             red_rounds=tuple(self._red),
         )
 
-    def _describe_red(self, red: tuple[Notice, ...]) -> tuple[Analysis, ...]:
+    def _describe_red_rounds(self, red: tuple[Notice, ...]) -> tuple[Analysis, ...]:
         """Describe the readings of rounds that are all left out; empty if one counts."""
         if not self._rounds or len(self._red) < len(self._rounds):
             return ()
         traces = Traces(self.options, self._traces.metrics or None, None, seed=self.seed)
-        return traces.refused(self._rounds, red[0])
+        return traces.describe_refusal(self._rounds, red[0])
 
     def _flag(self, analysis: Analysis) -> Analysis:
         """Warn of an estimate of one process only, or one that did not reach its target."""
@@ -415,8 +415,8 @@ class Engine(Controller[RoundPlan, Round]):
         if estimate is None:
             return analysis
         if analysis.kind is Kind.INVOCATIONS:
-            only = [each for each in self._notices if each.code is Code.THIS_PROCESS_ONLY]
-            others = [each for each in notices if not only or each.code is not only[0].code]
+            only = [notice for notice in self._notices if notice.code is Code.THIS_PROCESS_ONLY]
+            others = [notice for notice in notices if not only or notice.code is not only[0].code]
             notices = tuple(others)
             estimate = replace(estimate, notices=(*only, *others))
         ended = self._decision is not None and not self._decision.satisfied
@@ -428,7 +428,7 @@ class Engine(Controller[RoundPlan, Round]):
         return replace(analysis, estimate=estimate, notices=notices)
 
     def _all_notices(self) -> tuple[Notice, ...]:
-        """Return the Notices of the session, and the last of each code from its rounds."""
+        """Return the Notices of the session, and of its rounds the last one per code."""
         of_rounds = {
             (notice.code, notice.evidence.get("metric")): notice
             for round_ in self._rounds

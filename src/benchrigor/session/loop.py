@@ -1,4 +1,4 @@
-"""The loop of sessions and comparisons: ask, do, tell."""
+"""The loop of sessions and comparisons: ask for a plan, carry it out, pass its result."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def drive(
     pause: Callable[[], bool] = lambda: False,
     ready: Callable[[], int] = lambda: 0,
 ) -> None:
-    """Ask, do, tell, until the controller stops, the workload is exhausted, or a hook fails.
+    """Carry out plans until the controller stops, the workload is exhausted, or a hook fails.
 
     ``perform`` carries out a plan. It returns a function that makes the finished round from its
-    wall time in nanoseconds, or None if the workload is exhausted. ``pause`` says whether to leave
-    off before the next plan is asked for; what passes until the next call counts for no round.
-    ``ready`` is called before each round, and may end the session; the nanoseconds that it returns
-    count for no round either.
+    wall time in nanoseconds, or None if the workload is exhausted. ``pause`` says whether to return
+    before the next plan; the time until the next call belongs to no round. ``ready`` is called
+    before every round, and may end the session; the nanoseconds that it returns belong to no
+    round either.
     """
     controller.min_seconds, pid = least_span_s(clock, controller.options), os.getpid()
     since = clock.now_ns()
@@ -105,20 +105,20 @@ def call_hook(
             hook(argument)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001  # whatever a user's hook raises is reported
+    except BaseException as error:  # noqa: BLE001  # any error of a user's hook is reported
         controller.end(StopReason.HOOK_FAILED, failed_hook(name, error))
         return False
     return True
 
 
 def least_span_s(clock: Clock, options: Options) -> float:
-    """Return how long rounds must last in all; simulated time shows nothing of a machine."""
+    """Return the minimum time of all rounds: 0 in simulated time, which no machine disturbs."""
     return options.min_seconds if isinstance(clock, WallClock) else 0.0
 
 
 @contextmanager
 def ended_by_errors(controller: Controller[P, R], record: Callable[[], object]) -> Iterator[None]:
-    """End the controller when an error is raised inside, which gets the record of its rounds."""
+    """End the controller if an error is raised inside, and give it the record of the rounds."""
     try:
         yield
     except (BenchrigorError, KeyboardInterrupt) as error:
@@ -138,9 +138,9 @@ def performer(
     host: HostDelays | None = None,
     told: Callable[[Round], Round] = lambda finished: finished,
 ) -> Callable[[RoundPlan], Callable[[int], Round] | None]:
-    """Return what carries out the plans of a session with a workload, for `drive`.
+    """Return a function that carries out plans with a workload, for `drive`.
 
-    ``told`` adds to a finished round what else is known of it.
+    ``told`` adds further facts to a finished round.
     """
 
     def perform(plan: RoundPlan) -> Callable[[int], Round] | None:
@@ -172,19 +172,19 @@ def performer(
 
 
 def add_host_delays(finished: Round, host: HostDelay) -> Round:
-    """Add to a round's delays what its host counted meanwhile.
+    """Add the delays that the host counted during a round.
 
-    `machine.host_delays.attribute_delay` says how much of it each segment has.
+    `machine.host_delays.attribute_delay` divides them among the segments.
     """
     if finished.delays is None or not any(host.delay_ns.values()):
         return finished
     seconds = dict(finished.delays.seconds)
     waited_s = seconds["run queue"]
     took_s = segments_of(finished).duration_s
-    if took_s.size != waited_s.size:  # other readings than those measured
+    if took_s.size != waited_s.size:  # its readings are not the measured ones
         return finished
     took_ns, waited_ns = (
-        np.rint(each * 1e9).astype(np.int64).tolist() for each in (took_s, waited_s)
+        np.rint(column * 1e9).astype(np.int64).tolist() for column in (took_s, waited_s)
     )
     for source, part_ns in attribute_delay(host, took_ns, waited_ns).items():
         seconds[source] = np.array(part_ns) / 1e9

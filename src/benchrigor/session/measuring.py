@@ -78,7 +78,7 @@ def measure(
         awaited; in a running event loop use `measure_async`.
     work
         Range ``(low, high)`` of work amounts, whole numbers if both ends are; ``high`` may be
-        None. The estimate is then the work per second, without the overhead of each call.
+        None. The estimate is then the work per second, without the overhead of calls.
     name
         Name in the record; None for the function's own.
     target
@@ -91,16 +91,16 @@ def measure(
     budget_s
         Maximum time of the measurement in seconds.
     setup, teardown
-        Called without arguments around each reading, never timed; teardown also after a failure.
+        Called without arguments around readings, never timed; teardown also after a failure.
         A setup may return ``(args, kwargs)`` for the call.
     store
-        A path or a `protocols.Store` that keeps each round; None for no store.
+        A path or a `protocols.Store` that keeps the rounds; None for no store.
     progress
-        Called with the session's `Progress` after each round.
+        Called with the session's `Progress` after every round.
     seed
         Kept in the record; None draws one.
     batch
-        Calls that each reading averages; 1 times single calls. None for the number that the clock
+        Calls per reading; 1 times single calls. None for the number that the clock
         needs; for a quantile a Notice then states it. Not with ``work``.
     gc
         "on" leaves the garbage collector as it is, "off" disables it while the clock runs.
@@ -122,9 +122,9 @@ def measure(
         What finds the stable phase, the treatment of readings with a measured delay, and whether to
         measure the pace of the machine in turn; see `Options`.
     loop_factory
-        Makes the event loop of each round for coroutine functions; None for asyncio's default.
+        Makes an event loop per round for coroutine functions; None for asyncio's default.
     sync
-        Called at the end of each reading, while the clock runs: waits for a device to finish.
+        Called at the end of a reading, while the clock runs: waits for a device to finish.
     items
         Amount that a call processes, a number or a number with its unit such as ``(4096, "B")``;
         it gives the record a `RunRecord.throughput` per second. Not with ``work``.
@@ -132,8 +132,8 @@ def measure(
         Whether to trace one more call for the fact ``peak_traced_memory`` in bytes; see
         `CallableWorkload`. Not with ``work``.
     instructions
-        Whether to count the instructions of a call outside the kernel, by a further reading in
-        each round; a Notice explains if the processor cannot. They hardly depend on other
+        Whether to count the instructions of a call outside the kernel, by a further reading per
+        round; a Notice explains if the processor cannot. They hardly depend on other
         programs. Not with ``work``.
 
     Returns
@@ -171,17 +171,17 @@ def measure(
 async def measure_async(
     func: Callable[[], Coroutine[Any, Any, object]], **options: Any
 ) -> RunRecord:
-    """Time ``await func()`` in the event loop that runs, until that is known well enough.
+    """Time ``await func()`` in the running event loop until its time is known well enough.
 
-    Other tasks of the loop go on in between; what they take counts as what ``func`` waits for. How
-    long the loop's thread waited for a processor is not measured.
+    Other tasks of the loop go on in between; their time counts as waiting time of ``func``. The
+    delay of the loop's thread is not measured.
 
     Parameters
     ----------
     func
         A coroutine function without arguments.
     **options
-        Those of `measure`, but for ``work``, ``timeout_s``, ``loop_factory`` and ``instructions``.
+        Options of `measure` except ``work``, ``timeout_s``, ``loop_factory``, ``instructions``.
         Setup, teardown and progress are called in another thread.
 
     Returns
@@ -192,11 +192,11 @@ async def measure_async(
     Raises
     ------
     InvalidInput
-        When ``func`` is no coroutine function, or an option is out of range.
+        When ``func`` is not a coroutine function, or an option is out of range.
     WorkloadFailed
         When ``func`` raises, or hangs.
     asyncio.CancelledError
-        When the task is cancelled: the round under way is finished before.
+        When the task is cancelled, after the current round.
 
     Examples
     --------
@@ -209,15 +209,15 @@ async def measure_async(
     """
     if not awaits(func):
         raise InvalidInput(f"func is {func!r}, expected a coroutine function: measure takes others")
-    known = {each.name: each.default for each in signature(measure).parameters.values()}
+    known = {p.name: p.default for p in signature(measure).parameters.values()}
     taken = known.keys() - {"func", "work", "timeout_s", "loop_factory", "instructions"}
-    refuse(f"{each!r} is no option of measure_async" for each in sorted(options.keys() - taken))
+    refuse(f"{name!r} is no option of measure_async" for name in sorted(options.keys() - taken))
     session, workload = prepare({**known, **options, "func": func}, metered=False)
     return await run_in_loop(session, workload, over_s=options.get("over_s"))
 
 
 async def run_in_loop(session: Session, workload: CallableWorkload, **options: Any) -> RunRecord:
-    """Run a session in a thread, whose workload is awaited in the loop that runs."""
+    """Run a session in a thread, and await its workload in the running event loop."""
     import asyncio  # noqa: PLC0415  # only for who awaits
 
     try:
@@ -296,7 +296,7 @@ def prepare(
 
 
 def _counter() -> Callable[[], int] | str:
-    """Return what reads the instructions of this thread, or why nothing does."""
+    """Return a counter of this thread's instructions, or the reason why there is none."""
     from benchrigor.machine.perf_events import open_counter, read_counter  # noqa: PLC0415  # only for who asks
 
     try:
@@ -306,7 +306,7 @@ def _counter() -> Callable[[], int] | str:
 
 
 def _wrong_items(given: object, items: tuple[Any, ...]) -> list[str]:
-    """Return the problems with what a call gets done."""
+    """Return the problems with the amount that a call processes."""
     count = items[0]
     is_one = given is None or (is_number(count) and 0.0 < count < math.inf)
     is_named = len(items) == 2 and isinstance(items[1], str)

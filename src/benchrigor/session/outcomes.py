@@ -57,14 +57,14 @@ def failed_hook(name: str, error: BaseException) -> Notice:
 
 
 def earlier_numbers(before: RunRecord) -> tuple[Notice, ...]:
-    """Keep what a run found before it is resumed, should it find no number with later rounds."""
-    kept = [each for each in before.session_notices if each.code is Code.EARLIER_NUMBER]
+    """Keep the estimates of a run that is resumed, in case all rounds together give none."""
+    kept = [notice for notice in before.session_notices if notice.code is Code.EARLIER_NUMBER]
     statistic = before.options.statistic
     for analysis in before.analyses:
         metric, estimate = analysis.metric, analysis.estimate
         if estimate is None:
             continue
-        kept = [each for each in kept if each.evidence["metric"] != metric.name]
+        kept = [notice for notice in kept if notice.evidence["metric"] != metric.name]
         name = metric.name if analysis.kind is Kind.WORK else f"{statistic} of {metric.name}"
         sentence = (
             f"The {name} was {show_estimate(estimate, metric.unit)} before the run was resumed, "
@@ -126,7 +126,7 @@ def warn_not_converged(half_width: float, wanted: float, whole: float, noun: str
 
 
 def in_units(notice: Notice, metric: Metric, measured_s: float, n: int) -> Notice:
-    """Tell with the unit of a metric where a movement goes, and of times how long they are.
+    """Show the ends of a movement in the unit of a metric, and how long readings take.
 
     ``measured_s`` is the time that the ``n`` readings took, 0 if it is not known.
     """
@@ -152,7 +152,7 @@ def disagreement(rounds: Sequence[Round], analyses: Sequence[Analysis]) -> tuple
 
     The two are comparable if all rounds gave the same number of unit readings per work.
     """
-    line = next((each.estimate for each in analyses if each.kind is Kind.WORK), None)
+    line = next((analysis.estimate for analysis in analyses if analysis.kind is Kind.WORK), None)
     if line is None:
         return ()
     notices = []
@@ -191,7 +191,7 @@ def _units_per_work(rounds: Sequence[Round], metric: str) -> float | None:
 
 
 def say_begin(name: str, options: Options, rounds: int) -> str:
-    """Say what a session sets out to reach, what it may spend, and which rounds it has already."""
+    """Say the target and the budget of a session, and the number of rounds that it has."""
     target = "none" if options.target is None else percent(options.target)
     budget = show_value(options.budget_s, "s") if math.isfinite(options.budget_s) else "none"
     resumed = f", resumed after {many(rounds, 'round')}" if rounds else ""
@@ -199,7 +199,7 @@ def say_begin(name: str, options: Options, rounds: int) -> str:
 
 
 def say_decision(finished: Round, progress: Progress, options: Options) -> str:
-    """Say in a line what a round gave, what is known after it, and what follows from that."""
+    """Say in a line the readings of a round, the intervals after it, and the decision."""
     work = finished.plan.work
     given = [f"work {show_amount(work, '')}"] if work is not None else []
     given += [many(finished.n_readings, "reading"), show_value(finished.elapsed_ns / 1e9, "s")]
@@ -215,7 +215,7 @@ def say_decision(finished: Round, progress: Progress, options: Options) -> str:
 
 
 def _show_intervals(progress: Progress, options: Options) -> Iterator[str]:
-    """Tell the interval of each metric that must be satisfied, and how wide it may be."""
+    """Show the intervals of metrics that must be satisfied, and their wanted widths."""
     for analysis in progress.analyses:
         if not analysis.metric.must_satisfy:
             continue
@@ -236,7 +236,7 @@ def _show_intervals(progress: Progress, options: Options) -> Iterator[str]:
 
 
 def _follows(progress: Progress) -> str:
-    """Tell the decision, and the effort to reach the target."""
+    """Say the decision, and the effort to reach the target."""
     if progress.decision is not None:
         return f"stop: {say_end(progress.decision)}"
     needed = progress.readings_needed

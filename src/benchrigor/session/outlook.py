@@ -1,4 +1,4 @@
-"""What a running session can still reach within its budget."""
+"""The half-width that a running session can still reach within its budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchrigor.stats.estimators.proportion import whole_of
 
 # Before it the pace of the readings is known too badly; one reading alone may be a cold one.
 SINCE_S, FIRST_S = 1.0, 2.5
-# Chance that the noise is so much less than it looks; of many looks, one finds what is rare.
+# Chance that the noise is this much less than it looks; small, since a session looks often.
 _CHANCE = 0.01
 
 
@@ -24,14 +24,14 @@ def out_of_reach(
     Half-widths shrink with the root of the time. The target is out of reach if even the least noise
     that the readings are compatible with leaves the interval too wide for the number of readings,
     or rounds, that the budget holds. It is infinite without an estimate, and None if the target can
-    be reached, or nobody can tell.
+    be reached, or if that is not known yet.
 
     Parameters
     ----------
     analysis
         The latest; of the first ``looked_at`` units.
     units
-        Readings, or rounds if each is a process, so far.
+        Readings, or rounds in processes of their own, so far.
     elapsed_s
         The time that they took.
     """

@@ -25,35 +25,35 @@ def plan(
     half_widths: Sequence[float] = (0.05, 0.02, 0.01, 0.005),
     metric: str | None = None,
 ) -> Plan:
-    """Plan how much to measure to see a change, and what narrower intervals cost.
+    """Plan the measurements that show a change, and the cost of narrower intervals.
 
-    The pilot run may be short: it need not have reached its target.
+    The pilot run may be short and may have missed its target.
 
     Parameters
     ----------
     known
-        A run, whose time gives the cost; or an estimate alone.
+        A run, which also shows the time per reading; or an estimate alone.
     change
-        Relative change of the mean to be seen, more than ``margin``: 0.03 for 3%.
+        Relative change of the mean to detect, more than ``margin``: 0.03 for 3%.
     power
-        Probability of seeing it, in (0, 1).
+        Probability of detecting it, in (0, 1).
     confidence
-        Confidence of the comparison's interval and of the prices, in (0, 1); None for that of
+        Confidence of the comparison's interval and of the prices, in (0, 1); None as for
         ``known``.
     margin
-        The change is seen if the whole interval of the ratio lies beyond this relative margin; 0
+        The change is detected if the ratio's whole interval lies beyond this relative margin; 0
         for the classical test.
     half_widths
-        Relative half-widths whose prices are wanted.
+        Relative half-widths to price.
     metric
         Metric of a run; None for the first that must be satisfied.
 
     Returns
     -------
     Plan
-        ``print(plan)`` shows it. ``n`` counts readings or invocations of baseline and candidate
-        each. Readings that were cut are paid for once per run; each invocation pays for its own
-        warm-up, and for its share of failed ones.
+        ``print(plan)`` shows it. ``n`` counts readings or invocations of one side. The cost
+        includes readings that were cut, once per run. An invocation includes its own warm-up and
+        its share of failed invocations.
 
     Raises
     ------
@@ -64,8 +64,8 @@ def plan(
 
     Notes
     -----
-    See `stats.planning.power.plan_sizes`. The prices of a run are at least what its stop rule
-    takes. If all readings are of one process, the variance between processes is not in the plan,
+    See `stats.planning.power.plan_sizes`. The prices of a run cover at least the minimum of its
+    stop rule. If all readings are of one process, the plan lacks the variance between processes,
     and a Notice says so.
 
     Examples
@@ -114,7 +114,7 @@ def _why_none(name: str, analysis: Analysis | None) -> Notice:
 
 def _add_prices(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
     """Add name and unit, wall times, and a warning of a single process."""
-    # Each invocation pays for its own warm-up, a series only once.
+    # Every invocation pays for its warm-up, a series only once.
     once = analysis.kind not in (Kind.INVOCATIONS, Kind.PIECES)
     cut = max(analysis.n - sizes.pilot.n, 0) if once else 0
     # Readings that were recorded elsewhere have no duration.

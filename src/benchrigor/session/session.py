@@ -76,49 +76,49 @@ from benchrigor.workloads.processes.own_signals import note_stops
 from benchrigor.workloads.processes.worker import VERSION
 from benchrigor.workloads.timing import TimedWorkload
 
-# One line for each decision; nothing is written unless the program that measures adds a handler.
+# One line per decision, written only if the program that measures adds a handler.
 _LOG = logging.getLogger("benchrigor.session")
 _LOG.addHandler(logging.NullHandler())
 
 
 class Session(Engine):
-    """One measurement: rounds are run until the interval is as narrow as wanted.
+    """One measurement: runs rounds until the interval is as narrow as wanted.
 
-    Use `run` to measure a workload, or `ask` and `tell` to measure by other means. Each decision
-    is logged to "benchrigor.session" (`logging`) at level INFO; plans and Notices at DEBUG.
+    Use `run` to measure a workload. To measure by other means, call `ask` for a plan and pass its
+    result to `tell`. The logger "benchrigor.session" gets decisions at INFO, the rest at DEBUG.
 
     Parameters
     ----------
     options
         Target and budgets, statistic and method.
     metrics
-        None: the names in the first round with readings define them; lower is better, all must be
+        None takes the names from the first round with readings: lower is better, all must be
         satisfied, and "time" is in seconds.
     name, subject
-        What is measured, for people and for programs.
+        Descriptions of the measured thing, for people and for programs.
     seed
-        Source of every plan's own seed, kept in the record; None draws one.
+        Source of the seeds of all plans, kept in the record; None draws one.
     store
-        A path or a `protocols.Store` that keeps each round as soon as it is told; None keeps
-        nothing.
+        A path or a `protocols.Store` that keeps a round as soon as it is finished; None for no
+        store.
     detector
         Finds change points: a `protocols.Detector`, or a ruptures estimator, which gets the
-        default penalty of `stats.RupturesDetector`; None for the one that the options name.
+        default penalty of `stats.RupturesDetector`; None for the detector in the options.
     rules
-        Stop rules, the first to stop wins; None for `default_rules`.
+        Stop rules: the first to stop wins. None for `default_rules`.
     clock
         Times the rounds; None for the wall clock.
     meter
         Measures delay by other processes; None for the kernel's scheduler statistics with the
-        wall clock, and for nothing with another clock.
+        wall clock, and no meter with another clock.
     next_work
-        Called with each plan; returns another work amount for it, or None to keep its own.
+        Called with a plan; returns another work amount for it, or None to keep its own.
     before_round, after_round, progress
-        Called with the plan before each round, with the finished round, and with the session's
-        `Progress` after it. One that raises ends the session.
+        Called with the plan before a round, with the finished round, and with the session's
+        `Progress` after it. A hook that raises ends the session.
     alarms
-        What may be wrong with the machine, for ``on_alarm`` of the options: told each status that
-        is read around rounds, and as you raise them; None for the thresholds of the package.
+        Possible faults of the machine, for ``on_alarm`` of the options. They get every status that
+        is read around rounds, and you may raise some; None for the thresholds of the package.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class Session(Engine):
         self._finished = False
         self._final: RunRecord | None = None  # until there is more to say
         self._provenance: Provenance | None = None
-        self._earlier: tuple[Notice, ...] = ()  # numbers that stood before it was resumed
+        self._earlier: tuple[Notice, ...] = ()  # numbers from before it was resumed
 
     def tell(self, finished: Round) -> Decision:
         """Add a finished round, keep it in the store, and decide whether to go on.
@@ -180,7 +180,7 @@ class Session(Engine):
         Raises
         ------
         PlanMismatch
-            When the round's plan was never asked for, or has been told already.
+            When `ask` did not return the round's plan, or its result was passed before.
         InvalidInput
             When its metrics are unknown or its readings impossible; the plan stays open.
         StoreFailed
@@ -198,7 +198,7 @@ class Session(Engine):
         return decision
 
     def ask(self) -> RoundPlan | None:
-        """Return the next plan, the same one until it is told; None when finished.
+        """Return the next plan, the same one until its result is passed; None when finished.
 
         Raises
         ------
@@ -232,9 +232,9 @@ class Session(Engine):
 
     def _record(self) -> RunRecord:
         record = self._final or super().result()
-        known = {each.metric.name for each in record.analyses if each.estimate is not None}
-        lost = [each for each in self._earlier if each.evidence["metric"] not in known]
-        added = [each for each in lost if each not in record.session_notices]
+        known = {a.metric.name for a in record.analyses if a.estimate is not None}
+        lost = [notice for notice in self._earlier if notice.evidence["metric"] not in known]
+        added = [notice for notice in lost if notice not in record.session_notices]
         return replace(
             record,
             session_notices=(*record.session_notices, *added),
@@ -251,11 +251,11 @@ class Session(Engine):
         ----------
         workload
             A `protocols.Workload`; a plain function, which is timed; or a generator function,
-            each step of which is timed. A function with one argument gets the work amount of each
+            whose steps are timed. A function with one argument gets the work amount of the
             round.
         over_s
-            Seconds over which the pieces of the options are spread, evenly, with pauses between
-            them; at least the budget. None for no pauses.
+            Time in seconds, not less than the budget, over which pauses spread the pieces of the
+            options evenly. None for no pauses.
 
         Raises
         ------
@@ -271,15 +271,15 @@ class Session(Engine):
     def pieces(
         self, workload: Workload | Callable[..., object], *, over_s: float | None = None
     ) -> Generator[Progress, None, None]:
-        """Measure a workload piece by piece; after each but the last, the caller may do else.
+        """Measure a workload piece by piece; the caller may do other things between pieces.
 
-        The parameters and errors are those of `run`. What passes between pieces counts for no
-        round. An error thrown in by the caller ends the session as one of its own does.
+        Parameters and errors are as of `run`. The time between pieces belongs to no round. An
+        error thrown in by the caller ends the session as one of its own does.
 
         Yields
         ------
         Progress
-            After the last round of each piece.
+            After the last round of a piece.
 
         Examples
         --------
@@ -316,9 +316,9 @@ class Session(Engine):
     def performing(
         self, workload: Workload | Callable[..., object]
     ) -> Iterator[Callable[[RoundPlan], Callable[[int], Round] | None]]:
-        """Prepare to measure a workload, and give what carries out plans with it, as `drive` wants.
+        """Prepare to measure a workload, and give the function that carries out plans, for `drive`.
 
-        An error raised inside ends the session, and so does `run`, which says what it raises.
+        An error raised inside ends the session, as in `run`, which lists the errors.
         """
         if getattr(workload, "fresh_process", False):
             self.restart_rounds()
@@ -337,7 +337,7 @@ class Session(Engine):
         if self.options.work_range is not None:
             load_statsmodels()
         self._describe(adapted)
-        if isinstance(self._store, Journal):  # what fails should fail before time is spent
+        if isinstance(self._store, Journal):  # fail before time is spent
             self._store.check()
         host = HostDelays() if isinstance(self._meter, RunDelay) else None
         _LOG.info("%s", escaped(say_begin(self.name, self.options, len(self._rounds))))
@@ -362,7 +362,7 @@ class Session(Engine):
     def _piece_by_piece(
         self, perform: Callable[[RoundPlan], Callable[[int], Round] | None], step_ns: int
     ) -> Generator[Progress, None, None]:
-        """Drive the session to the end of each piece; they begin so far apart at least."""
+        """Drive the session piece by piece; ``step_ns`` is the minimum time from start to start."""
         first, began = self.piece, self._clock.now_ns() if step_ns else 0
 
         def is_over(piece: int) -> bool:
@@ -392,11 +392,11 @@ class Session(Engine):
         Parameters
         ----------
         store
-            Where the run is kept.
+            The store of the run.
         run_id
             Its id, or the beginning of it.
         **kwargs
-            Detector, rules, clock, hooks as for `Session`; ``options`` replace those of the run.
+            Detector, rules, clock, hooks as for `Session`; ``options`` replace the run's options.
 
         Raises
         ------
@@ -472,7 +472,7 @@ class Session(Engine):
 
     @property
     def _machine(self) -> str:
-        """What a full pace is of."""
+        """The conditions that a full pace holds for."""
         known = self._describe()
         versions = f"reference {VERSION}, command {reference_command.VERSION}"
         return f"{known.host}, {known.cpu}, {known.python}, {versions}"
@@ -555,7 +555,7 @@ def meter_for(clock: Clock | None) -> DelayMeter | None:
 
 
 def _step_ns(options: Options, over_s: float | None) -> int:
-    """Return how far apart pieces begin that are spread over that many seconds; 0 for no pauses."""
+    """Return the time from one start of a piece to the next, spread over ``over_s``; 0 for none."""
     if over_s is None:
         return 0
     finite = is_number(over_s) and options.budget_s <= over_s < math.inf

@@ -27,9 +27,9 @@ from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 # Factor from one look to the next. A session that looked after every reading would stop when the
 # variance is small by chance, and its intervals would not cover.
 GROWTH = 1.5
-HOPELESS = 1e6  # an interval that is that many times too wide takes "very many" readings
+HOPELESS = 1e6  # an interval this many times too wide takes "very many" readings
 # Readings of all metrics that a session keeps: about a gigabyte at the peak of its last analysis
-# (0.11 kB each, measured at 4 million), and at least 200 s of the fastest functions.
+# (0.11 kB per reading, measured at 4 million), and 200 s or more of the fastest functions.
 MOST_READINGS = 10_000_000
 LITTLE = 0.2  # share of a variance, without which an interval is a tenth narrower
 SETTLED_S, FEWEST_BLOCKS = 3.0, 10  # a busy machine changes from one second to the next
@@ -38,15 +38,15 @@ EFFECTIVE_ROUNDS = 20.0  # needed when there are enough to see autocorrelation
 
 EARLY_LOOKS = {Kind.UNIT_READINGS: 10, Kind.INVOCATIONS: 4}  # readings or rounds at the first one
 EARLY_ROUNDS = 6  # show a warm-up that they share
-SOON_S = 2.0  # a second full look that comes so soon needs no early ones
-EARLY_SHARE = 0.1  # of the wanted half-width: an interval so narrow needs few readings
+SOON_S = 2.0  # a second full look within this time needs no early ones
+EARLY_SHARE = 0.1  # of the wanted half-width: an interval this narrow needs few readings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MinEvidence:
     """Evidence needed before a metric may be satisfied."""
 
-    first_check: int  # readings, or rounds that give one value each, at the first full look
+    first_check: int  # readings, or rounds with one value, at the first full look
     effective: float  # effective sample size
     fewest: int  # readings that suffice for an interval a tenth as wide as wanted
 
@@ -70,7 +70,7 @@ class MinEvidence:
         return self._between(readings, EFFECTIVE_ROUNDS, self.effective)
 
     def _between(self, readings: int, at_fewest: float, in_full: float) -> float:
-        """Return a value between that at the fewest and that at the second full look."""
+        """Interpolate between the values at the fewest and at the second full look."""
         if readings >= self.first_check:
             return in_full
         way = math.log(readings / self.fewest) / math.log(self.second_check / self.fewest)
@@ -78,7 +78,7 @@ class MinEvidence:
 
 
 def next_check(units: int) -> int:
-    """Return how many readings, or rounds, there are at the look after one at so many."""
+    """Return the number of readings, or rounds, at the look after one at ``units``."""
     return math.ceil(units * GROWTH)
 
 
@@ -91,9 +91,9 @@ _BY_ROUND = MinEvidence(first_check=10, effective=2.0, fewest=10)
 
 
 def min_evidence(options: Options, *, by_round: bool) -> MinEvidence:
-    """Return the least evidence for a metric; ``by_round`` if each round gives one value.
+    """Return the least evidence for a metric; ``by_round`` if a round gives one value.
 
-    Readings that cost a round each have their first look at 10, regardless of the preset.
+    Rounds with one value have their first look at 10, regardless of the preset.
     """
     return _BY_ROUND if by_round else _MIN_EVIDENCE[options.preset or "normal"]
 
@@ -109,7 +109,7 @@ def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> f
 
 
 def needed_for_share(before: int) -> float:
-    """Return how many readings in all give the phase after that many the share it must hold."""
+    """Return the readings in all with which the phase after ``before`` holds its required share."""
     return before / (1.0 - STABLE_SHARE)
 
 
@@ -120,7 +120,7 @@ def needed_for_width(known: Estimate, excess: float, units: int, least: MinEvide
 
 
 def early_size(excess: float, units: int, least: MinEvidence, kind: Kind) -> float:
-    """Return how many units in all are enough before the first full look; infinite if none are.
+    """Return the units in all that suffice before the first full look; infinite if none do.
 
     ``excess`` is the half-width of the units so far over the wanted one.
     """
@@ -141,7 +141,7 @@ def _analyses_that_must(progress: Progress) -> list[Analysis]:
 
 
 def caution(analysis: Analysis, options: Options) -> float:
-    """Return the factor, at least 1, by which an interval of few readings must be narrower.
+    """Return the factor, 1 or more, by which an interval of few readings must be narrower.
 
     Ten rounds often agree by chance, and looks at 10, 15 and 23 rounds find that chance. Half of
     the degrees of freedom raise the coverage of such sessions by 0.02 (to 0.91 to 0.94).
@@ -172,7 +172,7 @@ def are_early(analysis: Analysis) -> bool:
 
 
 def narrow_enough(options: Options) -> Criterion:
-    """Require that the interval of each required metric is as narrow as wanted.
+    """Require that the intervals of all required metrics are as narrow as wanted.
 
     No interval is narrow relative to 0. Without a target, no early look is enough.
     """
@@ -192,10 +192,10 @@ def _is_narrow(analysis: Analysis, options: Options) -> bool:
 
 
 def minimum_effective(effective: float, early: MinEvidence | None = None) -> Criterion:
-    """Require this effective sample size of each required series of unit readings.
+    """Require this effective sample size of all required series of unit readings.
 
-    With ``early``, few readings need less. Fewer than 30 rounds that give one value each may not
-    all be equal; from 30 on, 20 of them must be effective.
+    With ``early``, few readings need less. Fewer than 30 rounds with one value may not all be
+    equal; from 30 on, 20 of them must be effective.
     """
     least = early or MinEvidence(first_check=0, effective=effective, fewest=0)
     return lambda progress: all(
@@ -207,7 +207,7 @@ def _is_enough(analysis: Analysis, least: MinEvidence) -> bool:
     known = analysis.estimate
     if known is None or analysis.kind is Kind.UNIT_READINGS:
         return known is not None and known.n_effective >= least.effective_of(analysis.n)
-    if are_early(analysis):  # where enough rounds were run, some do not count
+    if are_early(analysis):  # enough rounds were run, but some do not count
         return known.n >= EARLY_ROUNDS and analysis.n_kept >= MIN_FOR_AUTOCORRELATION
     if known.n < MIN_FOR_AUTOCORRELATION:
         return known.half_width > 0.0
@@ -215,9 +215,9 @@ def _is_enough(analysis: Analysis, least: MinEvidence) -> bool:
 
 
 def after_full_look(options: Options) -> Criterion:
-    """Require as many readings, or rounds, of each required metric as at the first full look."""
+    """Require the readings, or rounds, of a first full look for all required metrics."""
     return lambda progress: (
-        not any(_looked_early(each, options) for each in _analyses_that_must(progress))
+        not any(_looked_early(analysis, options) for analysis in _analyses_that_must(progress))
     )
 
 
@@ -229,8 +229,8 @@ def _looked_early(analysis: Analysis, options: Options) -> bool:
 def mostly_stable(share: float) -> Criterion:
     """Require that the stable phase found in a series lasts to its end and holds this share.
 
-    Without this rule, sessions that stopped inside a slow cycle, half of which looks like a level,
-    covered in 0.3 of cases.
+    Without this rule, sessions that stopped inside a slow cycle covered in 0.3 of cases: half of a
+    cycle looks like a level.
     """
     return lambda progress: all(
         phase.stop == analysis.n and phase.n >= share * analysis.n
@@ -271,12 +271,12 @@ _SPENT = {
 
 
 def limit(reason: StopReason, most: float) -> StopRule:
-    """Stop for ``reason`` when the part of progress that it is about reaches ``most``."""
+    """Stop for ``reason`` when its part of the progress reaches ``most``."""
     return _stop_for(reason, lambda progress: getattr(progress, _SPENT[reason]) >= most)
 
 
 def in_time(budget_s: float, *, calls: int = 1) -> StopRule:
-    """Stop when the next reading, of that many calls, would end too late by the pace of the others.
+    """Stop when the next reading, of ``calls`` calls, would end too late at the pace of the last.
 
     Of the first two readings, only the last call must begin in time.
     """
@@ -292,7 +292,7 @@ def in_time(budget_s: float, *, calls: int = 1) -> StopRule:
 
 def _stop_for(reason: StopReason, *criteria: Criterion) -> StopRule:
     stop = Decision(stop=True, reason=reason)
-    return lambda progress: stop if all(each(progress) for each in criteria) else None
+    return lambda progress: stop if all(is_met(progress) for is_met in criteria) else None
 
 
 def default_rules(
@@ -300,8 +300,8 @@ def default_rules(
 ) -> tuple[StopRule, ...]:
     """Return the stop rules for options; the first to stop wins.
 
-    A session takes a list of rules instead: ``[*default_rules(options), my_rule]``. ``narrow`` says
-    in place of the target whether enough is known, ``no_narrower`` whether more cannot be.
+    A session takes a list of rules instead: ``[*default_rules(options), my_rule]``. ``narrow``
+    replaces the target; ``no_narrower`` says whether more readings cannot help.
     """
     least = min_evidence(options, by_round=False)
     criteria = [lambda progress: progress.rounds >= options.min_rounds, mostly_stable(STABLE_SHARE)]

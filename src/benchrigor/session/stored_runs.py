@@ -1,4 +1,4 @@
-"""What stored runs of the same thing tell: a mean of several, and how far apart runs are."""
+"""Stored runs of the same thing: their mean, and the spread between runs."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from benchrigor.stats.estimators.headline import (
 )
 
 PAIR = "pair"  # in the subjects of both sides of a comparison the same, and of no other run
-BASELINE, CANDIDATE = "baseline", "candidate"  # what the subject of either side is compared as
+BASELINE, CANDIDATE = "baseline", "candidate"  # roles in the subjects of both sides
 AGAIN = "command line"  # the same in their subjects: measures both again
 PART_OF = "part of"  # in the subject of a run: the id of the one that it belongs to
 _MOST = 12  # runs of a name that are loaded, the newest first: they may hold many readings
-_LENGTH = {  # options that say how long a run lasts and what is told, not what its number is of
+_LENGTH = {  # options about the length of a run and its reports, not about its number
     *("target", "confidence", "preset", "budget_readings", "budget_s", "min_seconds"),
     *("quick_s", "quick_rounds", "readings_per_round", "min_rounds", "max_rounds", "max_rejected"),
     *("state", "on_alarm"),
@@ -48,7 +48,7 @@ _LENGTH = {  # options that say how long a run lasts and what is told, not what 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """A run and its headline; ``version`` is that of the code."""
+    """A run and its headline; ``version`` identifies the code."""
 
     work: str
     version: tuple[str, str]
@@ -56,8 +56,8 @@ class _Run:
     figure: Estimate
     analysis: Analysis
 
-    def told(self, quiet: QuietPace, *, from_full: bool = False) -> Told:
-        """Return what its headline, at a quiet pace, shows of the spread between runs."""
+    def log_figure(self, quiet: QuietPace, *, from_full: bool = False) -> Told:
+        """Return logarithm and variance of its headline at a quiet pace, for the spread of runs."""
         figure, widened = at_quiet(self.figure, self.pace, quiet), self.pace.widening
         if from_full and self.analysis.at_full_pace is not None:
             figure, widened = figure_at(self.analysis, quiet, from_full=True) or figure, 1.0
@@ -66,7 +66,7 @@ class _Run:
 
 
 def figure_at(analysis: Analysis, quiet: QuietPace, *, from_full: bool) -> Estimate | None:
-    """Return the headline; or what it is by the moments at full pace, if the run has a figure."""
+    """Return the headline; or one from the moments at full pace, if the run has a figure."""
     figure, pace = analysis.at_full_pace, analysis.pace
     if not from_full or figure is None or pace is None:
         return analysis.headline
@@ -74,13 +74,13 @@ def figure_at(analysis: Analysis, quiet: QuietPace, *, from_full: bool) -> Estim
 
 
 def with_history(record: RunRecord, store: Store) -> RunRecord:
-    """Return a record whose headlines have the spread that like runs of a store show.
+    """Add to the headlines of a record the spread between similar runs in a store.
 
-    Runs that a store cannot give show nothing.
+    If the store fails, the record stays as it is.
     """
     stored, statistic = StoredRuns(store), record.options.statistic
     try:
-        analyses = [_with_spread(record, each, stored, statistic) for each in record.analyses]
+        analyses = [_with_spread(record, a, stored, statistic) for a in record.analyses]
     except StoreFailed:
         return record
     return replace(record, analyses=tuple(analyses))
@@ -95,7 +95,7 @@ def _with_spread(
     work, groups = _work(record, pace, statistic), defaultdict[object, list[Told]](list)
     for run in stored.apart([record], record.name, analysis.metric.name):
         if run.work == work and pace.quiet is not None:
-            groups[run.version].append(run.told(pace.quiet))
+            groups[run.version].append(run.log_figure(pace.quiet))
     spread = spread_of(groups.values())
     return replace(
         analysis,
@@ -105,7 +105,7 @@ def _with_spread(
 
 
 class StoredRuns:
-    """The runs of a store, each of which is loaded once."""
+    """The runs of a store; a run is loaded once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -116,12 +116,12 @@ class StoredRuns:
     ) -> LikeRuns:
         """Return the other runs that measured the same statistic of the same work as one of these.
 
-        They have the same options but for those of their length, and the same machine,
+        They have the same options, apart from options of length, and the same machine,
         interpreter and version of the reference.
         """
         works = [_work(run, pace, statistic) for run, pace in zip(runs, paces, strict=True)]
         names = dict.fromkeys(run.name for run in runs)
-        found = (each for name in names for each in self.apart(runs, name, metric))
+        found = (run for name in names for run in self.apart(runs, name, metric))
         others = [run for run in found if run.work in works]
         return LikeRuns(
             versions=tuple((work, _version(run)) for work, run in zip(works, runs, strict=True)),
@@ -129,7 +129,7 @@ class StoredRuns:
         )
 
     def apart(self, runs: Sequence[RunRecord], name: str, metric: str) -> Iterator[_Run]:
-        """Return other runs of a name, one of each ten minutes; few, for loading is slow."""
+        """Return other runs of a name, one per ten minutes; few, for loading is slow."""
         known = {run.run_id for run in runs}
         listed = [
             run
@@ -161,20 +161,20 @@ class LikeRuns:
 
     @property
     def paces(self) -> list[Pace]:
-        """The paces of the others: what they tell of the sensitivity."""
+        """The paces of the others, as evidence of the sensitivity."""
         return [other.pace for other in self.others]
 
     def means(
         self, own: Sequence[Estimate], quiet: QuietPace, *, from_full: bool = False
     ) -> tuple[list[Estimate], tuple[Notice, ...]]:
-        """Return the mean of each of two, by its headline, and of those like it.
+        """Return for both runs the mean of their headline and similar stored runs.
 
-        Two that are alike stand alone: neither has the other's like runs for itself. The spread
-        between runs is pooled over the versions of the work, and with what is assumed.
+        If both runs have the same version, the stored runs belong to neither, and both stand alone.
+        The spread between runs is pooled over the versions of the work and an assumed spread.
         """
         groups: dict[object, list[Told]] = defaultdict(list)
         for other in self.others:
-            groups[other.work, other.version].append(other.told(quiet, from_full=from_full))
+            groups[other.work, other.version].append(other.log_figure(quiet, from_full=from_full))
         spread = spread_of(groups.values())
         is_alone = self.versions[0] == self.versions[1]
         alike = [[] if is_alone else groups[key] for key in self.versions]
@@ -205,7 +205,7 @@ def _mean(own: Estimate, others: Sequence[Told], spread: tuple[float, float]) ->
 
 def _read_run(run: RunRecord, metric: str) -> _Run | None:
     """Return a run of a known version with its headline, if it has one."""
-    analysis = next((each for each in run.analyses if each.metric.name == metric), None)
+    analysis = next((analysis for analysis in run.analyses if analysis.metric.name == metric), None)
     version = _version(run)
     if analysis is None or analysis.pace is None or version is None:
         return None
@@ -217,7 +217,7 @@ def _read_run(run: RunRecord, metric: str) -> _Run | None:
 
 
 def paced_by(where: Provenance | None, pace: Pace) -> dict[str, str]:
-    """Return what full pace is of: the machine, the interpreter, the reference and its version."""
+    """Return the conditions of full pace: machine, interpreter, reference and its version."""
     return {
         "machine": f"{where.host}, {where.cpu}" if where else "unknown",
         "interpreter": where.python if where else "unknown",
@@ -226,7 +226,7 @@ def paced_by(where: Provenance | None, pace: Pace) -> dict[str, str]:
 
 
 def _work(run: RunRecord, pace: Pace, statistic: str) -> str:
-    """Tell what the number of a run is of, whatever the version of the code."""
+    """Identify the work, statistic and conditions of a run, but not the version of the code."""
     options = codec.encode(replace(run.options, statistic=statistic))
     asked = {name: value for name, value in options.items() if name not in _LENGTH}
     told = [{**run.subject, PAIR: "", AGAIN: ""}, asked, paced_by(run.provenance, pace)]
@@ -234,7 +234,7 @@ def _work(run: RunRecord, pace: Pace, statistic: str) -> str:
 
 
 def _version(run: RunRecord) -> tuple[str, str] | None:
-    """Return the version of the measured code; a commit alone does not tell it."""
+    """Return the version of the measured code; a commit alone does not identify it."""
     where = run.provenance
     return None if where is None or where.source is None else (str(where.commit), where.source)
 

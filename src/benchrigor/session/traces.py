@@ -1,4 +1,4 @@
-"""The readings of each metric of a running session, checked, with their analyses."""
+"""The readings of a running session by metric, checked, with their analyses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SPEED = Metric(name="speed", unit="/s")  # by rounds of various work
 
 
 class Traces:
-    """Adds the readings of rounds to a trace for each metric, and analyses them."""
+    """Adds the readings of rounds to the traces of their metrics, and analyses them."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class Traces:
         return set() if self.schedule is None else {"time"} - named
 
     def _metrics_for(self, finished: Round) -> tuple[Metric, ...]:
-        """Return the metrics; without names they are those of the first round with readings."""
+        """Return the metrics; without names, the first round with readings names them."""
         if self._named or set(self.metrics) - {SPEED}:
             metrics = self.metrics
         else:
@@ -217,7 +217,7 @@ class Traces:
         return (SPEED, *(replace(metric, must_satisfy=False) for metric in metrics))
 
     def _open(self, name: str, kind: Kind) -> Trace:
-        metric = next(each for each in self.metrics if each.name == name)
+        metric = next(metric for metric in self.metrics if metric.name == name)
         least = min_evidence(self.options, by_round=kind != Kind.UNIT_READINGS)
         first = least.first_check
         look = min(EARLY_LOOKS.get(kind, first), least.fewest)
@@ -271,7 +271,7 @@ class Traces:
         return not may_move(self._material(trace).series[0], known.n_effective)
 
     def reports(self) -> dict[str, Analysis]:
-        """Return the full analysis of each metric, made once for the same readings."""
+        """Return the full analyses by metric, made once for the same readings."""
         return {name: self._report(trace) for name, trace in self.by_name.items() if trace.n}
 
     def _report(self, trace: Trace) -> Analysis:
@@ -292,8 +292,8 @@ class Traces:
             metric=trace.metric, kind=trace.kind, n=trace.n, notices=(why,), observed=observed
         )
 
-    def refused(self, rounds: Sequence[Round], why: Notice) -> tuple[Analysis, ...]:
-        """Describe rounds of which none counts."""
+    def describe_refusal(self, rounds: Sequence[Round], why: Notice) -> tuple[Analysis, ...]:
+        """Describe rounds if none counts."""
         for round_ in rounds:
             self.take(round_)
         analyses = (self._describe(trace, why) for trace in self.by_name.values())
@@ -301,14 +301,14 @@ class Traces:
 
     @property
     def agreed(self) -> bool:
-        """Whether the last two looks agree on each metric that must be satisfied."""
+        """Whether the last two looks agree on all metrics that must be satisfied."""
         return all(trace.agreed for trace in self.by_name.values() if trace.metric.must_satisfy)
 
     def rough_figure(self, most: int) -> Analysis | None:
         """Return a rough figure of the first metric that must be satisfied, of its last readings.
 
-        Of restarted rounds that is one of their own figures. Various work has none: a line of few
-        rounds is fitted after each.
+        For restarted rounds it is a figure of their figures. Various work has none: a line through
+        few rounds is fitted after every round.
         """
         required = (metric.name for metric in self.metrics if metric.must_satisfy)
         trace = self.by_name.get(next(required, ""))
@@ -431,7 +431,7 @@ def _bad_values(metric: Metric, values: Floats, where: str) -> list[str]:
 
 
 def weights_of(finished: Round, metric: Metric) -> list[float]:
-    """Return what the one reading of a round counts in the mean; empty if all count equally."""
+    """Return the weight of a round's single reading in the mean; empty if all are equal."""
     if metric.name not in finished.readings or metric.averaging != "auto":
         return []
     weight = finished.weights.get(metric.name)
@@ -441,7 +441,7 @@ def weights_of(finished: Round, metric: Metric) -> list[float]:
 
 
 def calls_per_reading(finished: Round) -> int:
-    """Return how many calls each reading of a round averages."""
+    """Return the calls per reading of a round."""
     calls = finished.facts.get("inner_loop", 1)
     return calls if isinstance(calls, int) else 1
 

@@ -19,14 +19,14 @@ from benchrigor.workloads.timing import awaits, collector_kept, in_seconds
 class AmountWorkload(CallableWorkload):
     """Times one call of a function per round, with the round's work amount, in seconds.
 
-    The call is the round's reading of "time", with all that the function does once: the line
-    through work amounts and durations separates that from its speed. Each round states the facts
+    The call is the round's reading of "time", including all work that the function does once:
+    the line through work amounts and durations separates it from the speed. Rounds have the facts
     ``clock_resolution_s``, ``clock_cost_s`` and ``gc``.
 
     Parameters
     ----------
     func
-        Called with the work amount, whole where the plan's is; its result is dropped.
+        Called with the work amount, whole if the plan's amount is; its result is dropped.
     clock, setup, teardown, gc, metric, meter, timeout_s
         As of `CallableWorkload`; ``inner`` must be None.
 
@@ -63,7 +63,7 @@ class AmountWorkload(CallableWorkload):
         amount = amount_of(plan, self.name)
         call = f"{self.name}({amount})"
         elapsed_ns: int | None = None
-        with self._limited(plan, recorder), collector_kept(self._gc):
+        with self._limit_calls(plan, recorder), collector_kept(self._gc):
             stopwatch = self._stopwatch  # measured before the call
             if self._delays is not None:
                 taken = self._delays.begin([], done=0, readings=1)
@@ -71,7 +71,7 @@ class AmountWorkload(CallableWorkload):
             with self._refuse_coroutine() if is_first else nullcontext():
                 elapsed_ns = self._time_alone(1, (), plan.index, self._delays, amount)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
-        if elapsed_ns is None:  # it hung, and was left
+        if elapsed_ns is None:  # it hung and was left
             return
         if elapsed_ns == 0 and stopwatch.resolution_ns == 1:  # no call takes less than a nanosecond
             raise ClockFailed(
@@ -90,16 +90,14 @@ class AmountWorkload(CallableWorkload):
 def takes_amount(func: Callable[..., object]) -> bool:
     """Return whether exactly one argument must be given to a function.
 
-    Built-in functions that do not say what they take count as taking nothing.
+    Built-in functions without a signature count as taking no argument.
     """
     try:
         parameters = inspect.signature(func).parameters.values()
     except (TypeError, ValueError):
         return False
     various = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    needed = [
-        each for each in parameters if each.default is each.empty and each.kind not in various
-    ]
+    needed = [p for p in parameters if p.default is p.empty and p.kind not in various]
     return len(needed) == 1 and needed[0].kind is not inspect.Parameter.KEYWORD_ONLY
 
 

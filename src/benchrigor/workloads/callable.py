@@ -57,7 +57,7 @@ _LOOP_RUNS = (
 Arguments = tuple[Sequence[Any], dict[str, Any]]
 _MOST_GIVEN, _MOST_GIVEN_BYTES = 10_000, 64 * 2**20  # of the states that a batch is given
 
-_MANY_CALLS = 2**20  # during so many calls even a clock of coarse steps makes one
+_MANY_CALLS = 2**20  # enough calls for a step of a coarse clock
 
 
 class CallableWorkload(TimedWorkload):
@@ -77,30 +77,30 @@ class CallableWorkload(TimedWorkload):
     clock
         The only source of time.
     setup, teardown
-        Called before and after each reading, untimed, with one call of ``func`` in between;
+        Called before and after a reading, untimed, with one call of ``func`` in between;
         ``teardown`` also when ``func`` failed. A setup may return ``(args, kwargs)`` for the call.
-        Without a teardown a reading may then hold several calls, each with arguments of its own:
-        up to 10,000, or (on Linux) 64 MB of them.
+        Without a teardown a reading may then hold several calls with their own arguments: up to
+        10,000, or (on Linux) 64 MB of them.
     inner
         Calls per reading; None to choose it.
     loop_factory
-        Makes the event loop of each round, for coroutine functions; None for asyncio's own.
+        Makes an event loop per round for coroutine functions; None for asyncio's own.
     sync
-        Called at the end of each reading, and timed with it: waits for a device to finish.
+        Called at the end of a reading, and timed with it: waits for a device to finish.
     memory
         Whether one further call after the first round measures the fact ``peak_traced_memory``:
         the most bytes that Python had allocated in it (`tracemalloc`).
     instructions
         Reads a counter of the thread's instructions; one further reading per round gives the
-        metric "instructions" of a call. A text instead is the reason why there is no counter.
+        metric "instructions" of a call. Or a text: the reason why there is no counter.
     gc
         "on" leaves the garbage collector as it is, since its pauses are paid for in production
         too; "off" keeps it from running within a round.
     metric
         Name of the metric that the readings are of.
     meter
-        Measures, between readings, how long the thread waited for a processor; None measures
-        nothing.
+        Measures, between readings, how long the thread waited for a processor; None for no
+        measurement.
     timeout_s
         Seconds after which a call is ended (on average with ``inner``); None for no limit.
         `timing.TimeLimit` says which calls cannot be ended.
@@ -171,7 +171,7 @@ class CallableWorkload(TimedWorkload):
         self._setup, self._teardown = setup, teardown
         self._sync, self._memory, self._instructions = sync, memory, instructions
         self._one_by_one = self.takes_amount or any((setup, teardown, sync))
-        self._is_given = False  # whether setup returns what a call is given
+        self._is_given = False  # whether setup returns the arguments of a call
         self._most_given = _MOST_GIVEN
         alone = self.takes_amount or teardown is not None
         self.inner = 1 if alone else inner or 0  # calls per reading; 0 until chosen
@@ -182,7 +182,7 @@ class CallableWorkload(TimedWorkload):
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
         """Take ``plan.readings`` readings; WorkloadFailed names the one at which a call failed."""
-        with self._limited(plan, recorder), self.awaiting(), collector_kept(self._gc):
+        with self._limit_calls(plan, recorder), self.awaiting(), collector_kept(self._gc):
             _ = self._stopwatch  # measured before the first call
             deadline = self._deadline(plan)
             if self._is_first_round:
@@ -207,7 +207,7 @@ class CallableWorkload(TimedWorkload):
             return
         import asyncio  # noqa: PLC0415  # only for who awaits
 
-        with suppress(RuntimeError):  # there is none, as should be
+        with suppress(RuntimeError):  # no loop runs, as it should be
             asyncio.get_running_loop()
             raise InvalidInput(f"{self.name} is a coroutine function, and {_LOOP_RUNS}")
         with asyncio.Runner(loop_factory=self._loop_factory) as runner:
@@ -258,7 +258,7 @@ class CallableWorkload(TimedWorkload):
         if self._is_coroutine:
             yield
             return
-        _, func = self.name, self._func  # the name is that of the function
+        _, func = self.name, self._func  # keep the name of the function
         self._func = kept = _FirstResult(func)
         try:
             yield
@@ -269,7 +269,7 @@ class CallableWorkload(TimedWorkload):
     @contextmanager
     def _first_taken(self, take: Callable[[Any], object]) -> Iterator[None]:
         """Have the result of the first call inside taken: later calls are of the bare function."""
-        _, func, self._take_first = self.name, self._func, None  # the name is that of the function
+        _, func, self._take_first = self.name, self._func, None  # keep the name of the function
         results: list[Any] = []
 
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -278,12 +278,12 @@ class CallableWorkload(TimedWorkload):
                 results.append(result)
             return result
 
-        async def awaited(*args: Any, **kwargs: Any) -> None:
+        async def await_call(*args: Any, **kwargs: Any) -> None:
             result: Any = await func(*args, **kwargs)  # type: ignore[misc]
             if not results:
                 results.append(result)
 
-        self._func = awaited if self._is_coroutine else call
+        self._func = await_call if self._is_coroutine else call
         try:
             yield
         finally:
@@ -333,7 +333,7 @@ class CallableWorkload(TimedWorkload):
             given = min(inner, self._most_given) if self._one_by_one else inner
             (elapsed_ns,) = self._time(1, None, inner=given)
             elapsed_ns = elapsed_ns * inner // given
-            in_seconds([elapsed_ns])  # raises where the clock went backwards
+            in_seconds([elapsed_ns])  # raises if the clock went backwards
             # No call takes less than a nanosecond.
             if inner >= _MANY_CALLS and elapsed_ns < inner:
                 raise ClockFailed(
@@ -357,7 +357,7 @@ class CallableWorkload(TimedWorkload):
         delays: ReadingDelays | None = None,
         until_ns: int = NEVER,
     ) -> list[int]:
-        """Return ``n`` readings of ``inner`` calls each, in nanoseconds; none begins after then."""
+        """Return ``n`` readings of ``inner`` calls, in ns; the last one begins by ``until_ns``."""
         if self._take_first is not None:
             with self._first_taken(self._take_first):
                 return self._time(1, done, inner=inner, delays=delays, until_ns=until_ns)
@@ -398,9 +398,9 @@ class CallableWorkload(TimedWorkload):
         delays: ReadingDelays | None,
         *amount: float,
     ) -> int:
-        """Return the nanoseconds of a reading with what is called around it.
+        """Take one reading, with setup and teardown around it; return its nanoseconds.
 
-        ``elapsed_ns`` and ``done`` place it for messages.
+        ``elapsed_ns`` and ``done`` give its place for messages.
         """
         name = self.name if not amount else f"{self.name}({amount[0]})"
         given = self._made_ready(inner, name, elapsed_ns, done)
@@ -421,7 +421,7 @@ class CallableWorkload(TimedWorkload):
     def _made_ready(
         self, inner: int, name: str, elapsed_ns: Sequence[int], done: int | None
     ) -> list[Arguments]:
-        """Set up so many calls, and return what they are given."""
+        """Set up ``inner`` calls, and return their arguments."""
         if self._setup is None:
             return [((), {})] * inner
         ready: list[Arguments] = []
@@ -453,7 +453,7 @@ class CallableWorkload(TimedWorkload):
                 self._sync()
             return now() - start
 
-        async def awaited() -> int:
+        async def await_calls() -> int:
             start = now()
             for args, kwargs in calls:
                 await func(*args, **kwargs)
@@ -461,7 +461,7 @@ class CallableWorkload(TimedWorkload):
                 self._sync()
             return now() - start
 
-        elapsed_ns: int = self._carry_out(awaited())
+        elapsed_ns: int = self._carry_out(await_calls())
         return elapsed_ns
 
     def _tell_instructions(self, recorder: Recorder, counter: Callable[[], int] | str) -> None:
@@ -491,7 +491,7 @@ class CallableWorkload(TimedWorkload):
 
 
 def _resident_bytes() -> int:
-    """Return the memory of this process; 0 if the system does not tell it."""
+    """Return the memory of this process; 0 if the system does not report it."""
     try:
         pages = Path("/proc/self/statm").read_bytes().split()[1]
     except OSError:
@@ -504,7 +504,7 @@ def _arguments(returned: object, name: str) -> Arguments | None:
     match returned:
         case (tuple() | list() as args, dict() as kwargs):
             return args, kwargs
-        case tuple() if all(each is None for each in returned):  # a lambda of several calls
+        case tuple() if all(value is None for value in returned):  # a lambda of several calls
             return None
     if not returned:
         return None

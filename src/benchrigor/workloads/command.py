@@ -32,10 +32,10 @@ from benchrigor.workloads.processes.reference_command import ReferenceCommand
 from benchrigor.workloads.recorder import RoundRecorder
 
 _TIME = "time"
-_WARM_UP = RoundPlan(index=1)  # of no session; the run of index 0 has one more for its memory
+_WARM_UP = RoundPlan(index=1)  # belongs to no session; index 0 has one more run for its memory
 _ADDED = ("hooks", "stdin", "stdout", "ignore_failure", "cpu_times", "memory", "warm_up")
-_SEARCH_NS = 1_000_000_000  # for output to be searched after the budget, or as much of it as can be
-_MOST_FAILURES = 10  # in a row, of a command whose failures are ignored
+_SEARCH_NS = 1_000_000_000  # for the search of the output after the budget
+_MOST_FAILURES = 10  # in a row, if failures are ignored
 
 
 class CommandWorkload:
@@ -55,23 +55,23 @@ class CommandWorkload:
         The program and its arguments, without a shell. ``{work}`` in them is replaced by the
         plan's work amount; it must be there if plans have work amounts.
     picks
-        Where its standard output has readings, each pick for another metric.
+        Positions of readings in its standard output, one pick per metric.
     accept_exit
-        Exit codes that count as success; -N for a signal N that may kill it.
+        Exit codes of successful runs; -N if signal N may kill the command.
     timeout_s
         A command that runs longer is killed with its group; None for no limit.
     cwd
-        Directory to run it in; None for that of this process.
+        Directory to run it in; None for the current one.
     env
         Variables added to this process's environment, and part of the description.
     hooks
         Commands that run untimed, as arguments by name: "setup" and "cleanup" once around all
-        rounds, "prepare" and "conclude" around each run. When the seconds of a plan are up, a
+        rounds, "prepare" and "conclude" around every run. When the seconds of a plan are up, a
         "prepare" is killed, a "conclude" two seconds later, and the round does not count. A
         "setup" may take an hour, a "cleanup" a minute; neither is part of a round.
     stdin, stdout
-        Files to read from and write to, opened in each run; "inherit" for the output of this
-        process, None for nothing.
+        Files to read from and write to, opened for every run; "inherit" for the output of this
+        process, None for none.
     ignore_failure
         Whether a failed run is counted (``failed_runs``, ``failed_time_s``) and repeated, up to
         ten times in a row.
@@ -144,8 +144,8 @@ class CommandWorkload:
         self._timeout_s = timeout_s
         self._hooks = CommandHooks(hooks or {}, self._line, clock)
         self._streams = {
-            name: None if each is None else os.fspath(each)
-            for name, each in {"stdin": stdin, "stdout": stdout}.items()
+            name: None if path is None else os.fspath(path)
+            for name, path in {"stdin": stdin, "stdout": stdout}.items()
         }
         self._flags = {"ignore_failure": ignore_failure, "cpu_times": cpu_times, "memory": memory}
         self._warm_up = self._left_to_warm_up = warm_up
@@ -164,7 +164,7 @@ class CommandWorkload:
         cls, description: Mapping[str, Any], *, clock: Clock, meter: DelayMeter | None = None
     ) -> Self:
         """Make the workload that `describe` described."""
-        given = CommandLine.described(description)
+        given = CommandLine.read_description(description)
         given |= {name: description[name] for name in _ADDED if name in description}
         return cls(**given, timeout_s=description["timeout_s"], clock=clock, meter=meter)
 
@@ -191,7 +191,7 @@ class CommandWorkload:
         return self._line.source_files
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Run the command once and record its wall time and what is picked from its output.
+        """Run the command once, and record its wall time and the readings in its output.
 
         WorkloadFailed when it cannot be started, runs too long, exits with a code that is not
         accepted, or prints no number if one is picked.
@@ -224,7 +224,7 @@ class CommandWorkload:
         self._hooks.close()
 
     def _left_s(self) -> float | None:
-        """Return the seconds that are left of the round, at least a millisecond."""
+        """Return the rest of the round in seconds, a millisecond or more."""
         if self._until_ns is None:
             return None
         return max((self._until_ns - self._now_ns()) / 1e9, 1e-3)
@@ -309,7 +309,7 @@ class CommandWorkload:
             ended, report = self._launch(argv)
             if ended is None:
                 return
-            *memory, code = [int(each) for each in report.split()] or [ended.code]
+            *memory, code = [int(number) for number in report.split()] or [ended.code]
             failure = self._failure(replace(ended, code=code))
             if memory and not failure:
                 recorder.fact("peak_memory", memory[0])
@@ -320,9 +320,9 @@ class CommandWorkload:
         raise WorkloadFailed(f"{shown(argv)} {why}, in the run for its peak memory")
 
     def _launch(self, argv: Sequence[str]) -> tuple[Ended | None, bytes]:
-        """Run the command by the launcher, and return what the launcher reports.
+        """Run the command by the launcher, and return the end and the launcher's report.
 
-        Without an end if there is no time to prepare it, or to conclude.
+        The end is None if there is no time to prepare or to conclude.
         """
         if not self._hooks.prepare(self._left_s()):
             return None, b""
@@ -346,11 +346,11 @@ class CommandWorkload:
         return (ended if self._hooks.conclude(self._left_s()) else None), report
 
     def _pace(self, ended: Ended, recorder: Recorder) -> None:
-        """Time the reference, if it is due, where the wall time of the command is a reading."""
+        """Time the reference if it is due and the wall time of the command is a reading."""
         if self._reference is None or any(pick.metric == _TIME for pick in self._line.picks):
             return
         if seconds := self._reference.measure(ended.elapsed_ns):
-            timed = {kind: [each] for kind, each in seconds.items()}
+            timed = {kind: [value] for kind, value in seconds.items()}
             recorder.references(References(stops=[1], seconds=timed))
 
     def _failure(self, ended: Ended) -> str | None:
@@ -364,7 +364,7 @@ class CommandWorkload:
     def _record_cut(
         self, ended: Ended, picked: OutputSearch, plan: RoundPlan, recorder: Recorder
     ) -> None:
-        """Record the unit readings in whole lines, and that no more was to be had."""
+        """Record the unit readings in whole lines, and that the round was cut."""
         metrics = [pick.metric for pick in self._line.picks if pick.unit_readings]
         found = {metric: picked.found[metric] for metric in metrics}
         for metric, numbers in found.items():
@@ -388,7 +388,7 @@ class CommandWorkload:
         recorder.cut()
 
     def _record_no_end(self, place: str, plan: RoundPlan, recorder: Recorder) -> None:
-        """Record that a hook of the round was killed, so that nothing of the round counts."""
+        """Record that a hook was killed, so that the round does not count."""
         sentence = (
             f"Round {plan.index} was ended, because the budget was spent while {place} "
             f"{shown(self._hooks.argvs[place])} ran: nothing of it counts."

@@ -1,4 +1,4 @@
-"""A function as a workload whose every round is a fresh interpreter."""
+"""A function as a workload, with a fresh interpreter for every round."""
 
 from __future__ import annotations
 
@@ -45,66 +45,66 @@ INHERITED = (
 _INHERITED_PARTS = ("LC_", "_NUM_THREADS")  # the beginning of a name, and the end of one
 _FIRST_START_S = 1.0
 _CHUNK = 2**16
-_FIRST_SHARE = 0.015  # of the time, for readings of the first round, which tells what they cost
+_FIRST_SHARE = 0.015  # of the time, for readings of the first round, which shows their cost
 _DESCRIBED = ("inner", "gc", "cpus", "inside", "python", "cwd", "env", "inherit_env", "timeout_s")
-# A script is compiled at each start, which is more than half of it; this reads what is cached.
-# The folder itself, as "", is not in the path: its math.py is not that of the program.
+# A script is compiled at every start, which takes more than half of it; this reads the cached code.
+# The current folder, "", is not in the path: a math.py in it must not replace the module.
 _START = """
 import sys, _frozen_importlib_external as files
 sys.path[:] = filter(None, sys.path)
 __file__ = sys.argv.pop(1)
 exec(files.SourceFileLoader(__name__, __file__).get_code(__name__))
 """
-_Answer = tuple[int, Ended, bytes, bytes]  # when it began, how it ended, what it told and printed
+_Answer = tuple[int, Ended, bytes, bytes]  # start time, end, answer, stderr
 _MOST_GIVEN = 65_536  # bytes: it travels on the command line
-_PADDING = 4096  # bytes of environment at most, which move what is on the stack
+_PADDING = 4096  # maximum bytes of environment, which move the stack
 
 
 class InterpreterWorkload:
-    """Times a function in a fresh interpreter for each round.
+    """Times a function in a fresh interpreter for every round.
 
     Memory layout, hash seed and imported modules differ between interpreters and are fixed within
     one, so rounds are invocations. The program is a single file that needs only the standard
-    library of CPython 3.9 or newer. The seed of each plan gives the hash seed and the size of the
+    library of CPython 3.9 or newer. The seed of a plan gives the hash seed and the size of the
     environment. Output of the function to stdout is lost.
 
-    Further facts than those of `CallableWorkload` are ``startup_s`` (until the program began),
-    ``import_s`` (of the function's module), ``peak_memory`` of the process in bytes,
+    In addition to the facts of `CallableWorkload`, rounds have ``startup_s`` (until the program
+    began), ``import_s`` (of the function's module), ``peak_memory`` of the process in bytes,
     ``peak_memory_floor`` (the same before the function was called), ``python``, and ``by_turns``
-    where two interpreters took their readings by turns.
+    if two interpreters took their readings by turns.
 
     Parameters
     ----------
     target
-        "package.module:function", or the function itself. Of a generator function the steps are
-        timed.
+        "package.module:function", or the function itself. If it is a generator function, its steps
+        are timed.
     python
         The interpreter; None for the one that runs this.
     cwd
         Folder that it runs in and imports from first; None for the current one.
     env
-        Variables that it has next to those of `INHERITED`, the locale's and ``*_NUM_THREADS``.
+        Its variables in addition to `INHERITED`, the locale's and ``*_NUM_THREADS``.
     inherit_env
-        Names of further variables of this process that it has.
+        Names of further variables that it inherits from this process.
     cpus
-        Processors that it may run on, by number; None for those of this process.
+        Processors that it may run on, by number; None for all of this process.
     inner, gc
         As of `CallableWorkload`.
     timeout_s
-        Seconds after which a round is ended, and has failed; None for no limit.
+        Seconds after which a round is ended and fails; None for no limit.
     args, kwargs
-        What it is called with, pickled, up to 64 kB of it.
+        Arguments of the function, pickled, up to 64 kB.
     inside
         Folder that the module of the function must come from; None for any.
     path
-        Folders that it imports from first; None for ``cwd``, and for those of this process where
-        the target is a function.
+        Folders that it imports from first; None for ``cwd``, and for this process's own if the
+        target is a function.
 
     Raises
     ------
     InvalidInput
-        When one of these is out of range, or the function has no name by which a fresh interpreter
-        could import it.
+        When an argument is out of range, or a fresh interpreter cannot import the function by a
+        name.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class InterpreterWorkload:
         )
         self._target = target if isinstance(target, str) else import_name(target)
         self._folder = str(Path(cwd or ".").absolute())
-        # A function at hand was found by the path of this process; a name is looked up afresh.
+        # A function object was found by the path of this process; a name is looked up anew.
         own = [self._folder] if isinstance(target, str) else filter(None, sys.path)
         self._path = [*(path or own)]
         self._python = _program(python)
@@ -209,7 +209,7 @@ class InterpreterWorkload:
 
     @cached_property
     def function_hash(self) -> str | None:
-        """What the source of the function says, see `Provenance`; nothing is imported for it."""
+        """Hash of the function's source, found without an import, see `Provenance`."""
         try:
             text = str(Path(self.source_files[0]).read_text(encoding="utf-8"))
         except (IndexError, OSError, ValueError):  # not found, not readable, no text
@@ -270,7 +270,7 @@ class InterpreterWorkload:
         shared = [] if turns is None else [turns.fileno()]
         task = self._task_of(plan) | {"turns": (*shared, is_first) if shared else None}
         limit_s = None if self._timeout_s is None else self._timeout_s * (1 + len(shared))
-        with OutputFile(keeps_end=True) as stderr, _drained() as (sink, collected):
+        with OutputFile(keeps_end=True) as stderr, _drain_socket() as (sink, collect):
             arguments = [worker.__file__, str(sink.fileno()), ascii(task)]
             group = ProcessGroup(
                 [self._python, "-X", "faulthandler", "-c", _START, *arguments],
@@ -286,12 +286,12 @@ class InterpreterWorkload:
                 pass_fds=(sink.fileno(), *shared),
             )
             try:
-                yield lambda: (task["began_ns"], group.wait(None), collected(), stderr.end())
+                yield lambda: (task["began_ns"], group.wait(None), collect(), stderr.end())
             finally:
                 group.stop(grace_s=0.0)
 
     def _task_of(self, plan: RoundPlan) -> dict[str, Any]:
-        """Return what the program of a round is told, which begins now."""
+        """Return the task for the program of a round, which begins now."""
         enough_ns, began_ns = worker.HEADROOM * self._stopwatch.shortest_ns, self._clock.now_ns()
         self._whole_s = self._whole_s or plan.seconds
         task = self._task | {
@@ -348,7 +348,7 @@ class InterpreterWorkload:
         raise WorkloadFailed(*with_stderr(failure, stderr))
 
     def _record(self, facts: dict[str, Any], arrays: dict[str, Floats], recorder: Recorder) -> None:
-        """Record the readings of a round, and what was measured next to them."""
+        """Record the readings of a round, its facts, delays and references."""
         readings_s = arrays["readings"]
         if not readings_s.size:
             raise WorkloadFailed(f"{self.name} ended before its first step")
@@ -414,7 +414,7 @@ def _pickle(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
     """Return what travels to a fresh interpreter; InvalidInput if it cannot."""
     try:
         given = pickle.dumps((tuple(args), dict(kwargs)))
-    except Exception as error:  # noqa: BLE001  # whatever objects raise that cannot be pickled
+    except Exception as error:  # noqa: BLE001  # any error of objects that cannot be pickled
         raise InvalidInput(
             f"args cannot be pickled for a fresh interpreter: {error}; make them in the function"
         ) from None
@@ -436,7 +436,7 @@ def _program(python: str | os.PathLike[str] | None) -> str:
             f"python is {os.fspath(python)!r}, expected the path or name of an interpreter that "
             "can be run"
         )
-    # No link is followed: it may be that of a virtual environment.
+    # No link is followed: it may belong to a virtual environment.
     return str(Path(found).absolute())
 
 
@@ -450,8 +450,8 @@ def _are_free(cpus: Collection[int] | None) -> bool:
 
 
 @contextmanager
-def _drained() -> Iterator[tuple[socket.socket, Callable[[], bytes]]]:
-    """Give a socket for an answer, and what returns it once the program has ended."""
+def _drain_socket() -> Iterator[tuple[socket.socket, Callable[[], bytes]]]:
+    """Give a socket for an answer, and a function that returns it after the program's end."""
     source, sink = socket.socketpair()
     chunks: list[bytes] = []
 
@@ -463,7 +463,7 @@ def _drained() -> Iterator[tuple[socket.socket, Callable[[], bytes]]]:
     reader = threading.Thread(target=drain, daemon=True)
     reader.start()
 
-    def collected() -> bytes:
+    def collect() -> bytes:
         sink.close()
         while reader.is_alive() and select.select([source], [], [], 0.0)[0]:
             reader.join(0.001)
@@ -473,9 +473,9 @@ def _drained() -> Iterator[tuple[socket.socket, Callable[[], bytes]]]:
         return b"".join(chunks)
 
     try:
-        yield sink, collected
+        yield sink, collect
     finally:
-        collected()
+        collect()
         source.close()
 
 

@@ -1,4 +1,4 @@
-"""What is recorded of the segments between readings: delay, and the reference."""
+"""Record delay and reference of the segments of a round."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ from benchrigor.workloads.processes.worker import SegmentTimer
 
 # Share of the wall time that others may use without being the measured work, such as progress.
 _MOST_ELSEWHERE = 0.1
-_LEAST_STOP_S = 1e-3  # a shorter one is not worth to be told
-_NEGLIGIBLE = 0.01  # and without being asked what they made the measured thread wait
+_LEAST_STOP_S = 1e-3  # a shorter stop is not reported
+_NEGLIGIBLE = 0.01  # share of the wall time; siblings that ran less caused no run delay
 
 
 class ReadingDelays(SegmentTimer):
-    """Records what a `SegmentTimer` measured of a round.
+    """Records the measurements of a `SegmentTimer` in a round.
 
-    What other threads of the process may have made it wait is told apart, see `delay_by_others`;
-    where they did most of the work, no delay is told.
+    Delay by other programs is separated from delay by other threads of the process, see
+    `delay_by_others`. If those threads did most of the work, a Notice replaces the delays.
     """
 
     by_turns = False  # whether another process was timed between segments
-    _busy_s: Floats | None = None  # of each segment of the round that is reported
-    _between_s: Floats  # for how long the process was stopped after each
-    _inside_s: Floats  # and in each
+    _busy_s: Floats | None = None  # by segment of the reported round
+    _between_s: Floats  # time for which the process was stopped after a segment
+    _inside_s: Floats  # and within a segment
 
     def _cpu_ns(self) -> int:
         return cpu_ns_with_children()  # finer than what every interpreter has
 
     def report(self, recorder: Recorder, used_ns: Sequence[int] | None = None) -> None:
-        """Record the delays of a round, or a Notice where others did most of the work.
+        """Record the delays of a round, or a Notice if other threads did most of the work.
 
-        ``used_ns`` is the processor time of the thread, that of all others, and wall time; None
-        for what they used since the round began.
+        ``used_ns`` is the processor time of the thread and of all others, and the wall time; None
+        takes all three since the round began.
         """
         now_ns = self.spent_ns()
         used_ns = used_ns or [*map(sub, now_ns, self.used_ns or now_ns)]
         self._busy_s = self._with_others(used_ns[1]) if self.is_busy_known else None
         if self.references:
             stops, times_ns = zip(*self.references, strict=True)
-            seconds = {INTERPRETER: [each / 1e9 for each in times_ns]}
+            seconds = {INTERPRETER: [ns / 1e9 for ns in times_ns]}
             busy = None
             if self._busy_s is not None:
                 so_far_s = np.cumsum(self._busy_s)[np.searchsorted(self.stops, stops)]
@@ -63,10 +63,10 @@ class ReadingDelays(SegmentTimer):
         self.clear()
 
     def _stopped_between(self) -> Floats:
-        """Return for how long the process was stopped after each segment, before the next began.
+        """Return the time for which the process was stopped between segments.
 
-        No reading is longer for that, but a run that lost the time should say so. Between turns
-        nobody knows: the other process may have taken that long.
+        It lengthens no reading, but a run that lost time should say so. With turns it is unknown,
+        since the other process ran between segments.
         """
         if self.by_turns:
             return np.zeros(len(self.stops))
@@ -76,17 +76,17 @@ class ReadingDelays(SegmentTimer):
         return stops_in(between_s, np.full(between_s.size, np.inf))
 
     def _stopped_inside(self) -> Floats:
-        """Return for how long each segment was stopped by a signal."""
+        """Return the time for which a signal stopped the process, by segment."""
         if self._busy_s is None:
             return np.zeros(len(self.stops))
         duration_s, delay_s = np.array(self.durations_ns) / 1e9, np.array(self.delays_ns) / 1e9
         return stopped_inside(self.began_ns, duration_s - delay_s - self._busy_s)
 
     def _with_others(self, others_ns: int) -> Floats:
-        """Return the processor time of each segment, with that of other threads and children.
+        """Return processor time by segment, including other threads and children.
 
-        That is known for the round only. It was used while this thread did not run, and each
-        segment has the share of it that it has of such time.
+        Their time is known only for the whole round. They ran while this thread did not, so it is
+        divided among the segments in proportion to the time in which this thread did not run.
         """
         busy_ns = np.array(self.busy_ns, dtype=np.float64)
         free_ns = np.maximum(np.subtract(self.durations_ns, busy_ns) - self.delays_ns, 0.0)
@@ -110,19 +110,19 @@ class ReadingDelays(SegmentTimer):
         else:
             delay_ns = sum(self.delays_ns)
             bounds = delay_by_others(delay_ns, own_ns, others_ns, wall_ns, processors())
-            self._record(recorder, *(each / max(delay_ns, 1) for each in (*bounds, delay_ns)))
+            self._record(recorder, *(part_ns / max(delay_ns, 1) for part_ns in (*bounds, delay_ns)))
 
     def _record(self, recorder: Recorder, least: float, most: float, whole: float) -> None:
-        """Record the delays, of which so large a share is by others at least, and at most."""
+        """Record the delays; a share of ``least`` to ``most`` of them is by other programs."""
         delay_s, duration_s = (
-            [each / 1e9 for each in column] for column in (self.delays_ns, self.durations_ns)
+            [ns / 1e9 for ns in column] for column in (self.delays_ns, self.durations_ns)
         )
         by_others, known, own = delay_s, None, None
         if least != whole:
             pairs = zip(delay_s, duration_s, strict=True)
-            known = [max(1.0 - (most - least) * each / max(of, 1e-9), 0.0) for each, of in pairs]
+            known = [max(1.0 - (most - least) * wait / max(of, 1e-9), 0.0) for wait, of in pairs]
             by_others, own = (
-                [share * each for each in delay_s] for share in (least, whole - least)
+                [share * waited_s for waited_s in delay_s] for share in (least, whole - least)
             )
         seconds: dict[str, npt.ArrayLike] = {"run queue": by_others}
         if (stopped_s := self._between_s + self._inside_s).any():
@@ -140,9 +140,9 @@ class ReadingDelays(SegmentTimer):
         )
 
     def starts_ns(self, readings_s: Floats, done: int) -> Ints:
-        """Return when readings began that took that long, after that many others of the round.
+        """Return the start times of readings with these durations, after ``done`` others.
 
-        Within a segment as if each began where the one before it ended.
+        Within a segment, a reading is assumed to begin at the end of the one before it.
         """
         first = bisect_right(self.stops, done)
         begun = np.array([done, *self.stops[first:-1]]) - done
@@ -154,9 +154,10 @@ class ReadingDelays(SegmentTimer):
 
 
 def stopped_inside(began_ns: Sequence[int], rest_s: Floats) -> Floats:
-    """Return for how long each segment was stopped in which this process was told to go on.
+    """Return the time for which a signal stopped the process, by segment.
 
-    That is what it has more than the others of the time that is neither work nor delay.
+    A segment in which the process was continued has more time that is neither work nor delay than
+    the others; the difference is the stop.
     """
     stopped_s = np.zeros(rest_s.size)
     for moment_ns in own_signals.continued_ns:
@@ -170,16 +171,15 @@ def stopped_inside(began_ns: Sequence[int], rest_s: Floats) -> Floats:
 def delay_by_others(
     delay_ns: int, own_ns: int, siblings_ns: int, wall_ns: int, processors: int
 ) -> tuple[int, int]:
-    """Return how much of a thread's run delay other programs caused, at least and at most.
+    """Return bounds of the run delay that other programs caused a thread: minimum and maximum.
 
-    A thread that waits leaves its processor to somebody. Its siblings, threads and children of the
-    same process that ran for ``siblings_ns`` in the same wall time, had that processor for no
-    longer than they ran: the rest of the delay is by others. And others ran for no longer than the
-    process left of all processors, so that they caused no more than that. Both are bounds, and
-    nothing is assumed about the scheduler; between them nobody knows. (Counted per round: that
-    costs two calls of the system, and tells nothing of when siblings ran. Children that have not
-    been waited for count as others, siblings that are bound to other processors as if they were
-    not.)
+    While a thread waits, something else has its processor. Its siblings, the threads and children
+    of the same process, ran for ``siblings_ns`` in the same wall time, so they had that processor
+    for no longer. Other programs caused the rest of the delay: the minimum. Other programs could
+    run only in the time that the process left of all processors: the maximum. The bounds assume
+    no particular scheduler. (The counts are per round: they cost two system calls, and do not show
+    when siblings ran. Children that were not waited for count as other programs. Siblings that are
+    bound to other processors count as if they were not.)
     """
     if siblings_ns <= _NEGLIGIBLE * wall_ns:
         return delay_ns, delay_ns

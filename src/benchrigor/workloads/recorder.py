@@ -1,4 +1,4 @@
-"""Collects what a round gives, in chunks, and makes a Round of it."""
+"""Collects the results of a round, in chunks, and makes a Round of them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RoundRecorder:
         self._chunks.setdefault(metric, []).append(series)
 
     def reading(self, metric: str, value: float, *, weight: float | None = None) -> None:
-        """Give the one reading of the whole round; ``weight`` is what it counts in the mean."""
+        """Give the single reading of the whole round; ``weight`` is its weight in the mean."""
         if metric in self._readings:
             raise InvalidInput(
                 f"a second reading of {metric!r}, {value!r}, expected one per round; "
@@ -63,7 +63,7 @@ class RoundRecorder:
         self._measure("delays", values)
 
     def starts_ns(self, values: npt.ArrayLike) -> None:
-        """Add when so many further unit readings began, shape (n,), in nanoseconds of a clock."""
+        """Add the start times of n further unit readings, shape (n,), in nanoseconds of a clock."""
         self._starts.append(as_clock_times(values))
 
     def references(self, values: References | Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> None:
@@ -71,7 +71,7 @@ class RoundRecorder:
         self._measure("references", values)
 
     def _measure(self, what: str, values: Any) -> None:
-        """Keep what is given once, or a chunk of plain seconds."""
+        """Keep values that are given once, or a chunk of plain seconds."""
         if isinstance(values, Mapping):
             values = {
                 name: as_series(value, name=f"{what}[{name!r}]") for name, value in values.items()
@@ -79,7 +79,7 @@ class RoundRecorder:
         elif not isinstance(values, Delays | References):
             values = as_series(values, name=what)
         parts = self._measured.setdefault(what, [])
-        if parts and not all(isinstance(each, np.ndarray) for each in (parts[0], values)):
+        if parts and not all(isinstance(chunk, np.ndarray) for chunk in (parts[0], values)):
             raise InvalidInput(
                 f"{what} are given again, expected once in a round, or plain seconds in chunks"
             )
@@ -90,7 +90,7 @@ class RoundRecorder:
         self._facts[name] = value
 
     def notice(self, notice: Notice) -> None:
-        """Keep a notice, the first of each code and metric."""
+        """Keep a Notice, the first per code and metric."""
         self._notices.setdefault((notice.code, notice.evidence.get("metric")), notice)
 
     def cut(self) -> None:

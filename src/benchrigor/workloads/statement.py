@@ -18,7 +18,7 @@ from benchrigor.workloads.processes.own_signals import measuring
 if TYPE_CHECKING:
     from benchrigor.workloads.processes.worker import Timing
 
-# The loop of the standard library's `timeit`. A generator keeps what the setup defines in local
+# The loop of the standard library's `timeit`. A generator keeps the names of the setup in local
 # variables from reading to reading.
 _TEMPLATE = """
 def statement():
@@ -39,7 +39,7 @@ _Loop = Generator[tuple[int, int], tuple["repeat[None]", Callable[[], int]], Non
 class StatementWorkload(CallableWorkload):
     """Times a statement in a loop, as `timeit` of the standard library does.
 
-    The setup is run once, and what it defines is local to the statement.
+    The setup runs once, and its names are local to the statement.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class _Template(ast.NodeTransformer):
 
 
 def _parse(text: str, name: str) -> list[ast.stmt]:
-    """Return the statements of a text; at least one."""
+    """Return the statements of a text, one or more."""
     try:
         compile(text, f"<{name}>", "exec")  # refuses return, yield, break and await, as timeit does
         return ast.parse(text).body or [ast.Pass()]

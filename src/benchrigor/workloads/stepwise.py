@@ -1,4 +1,4 @@
-"""A generator as a workload: the duration of each of its steps."""
+"""A generator as a workload: the durations of its steps."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from benchrigor.workloads.timing import Chunk, TimedWorkload, failures_of, wrong
 
 
 class StepwiseWorkload(TimedWorkload):
-    """Times the steps of a generator that yields once per unit of work, each in seconds.
+    """Times the steps of a generator that yields once per unit of work, in seconds.
 
-    What is yielded is ignored, and so is what comes after the last yield.
+    The values are ignored, and so is the time after the last yield.
 
     Parameters
     ----------
     make
-        A generator function, or another that returns an iterable. Without arguments it gives as
-        many readings as are wanted. With one it is called with the work amount of each round, and
-        does all of it, however many readings that gives.
+        A generator function, or another that returns an iterable. Without arguments it gives the
+        wanted number of readings. With one it is called with the work amount of the round, and does
+        all of it, with any number of readings.
     clock, metric, meter, timeout_s
         As of `CallableWorkload`.
     fresh
-        Start a new generator in each round, for sessions whose rounds are restarted; otherwise
+        Whether every round starts a new generator, for sessions with restarted rounds; otherwise
         one generator goes on through all rounds.
 
     Raises
@@ -75,9 +75,9 @@ class StepwiseWorkload(TimedWorkload):
         self._steps: Iterator[object] | None = None
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Take ``plan.readings`` readings, or as many as there are; all those of a work amount.
+        """Take up to ``plan.readings`` readings, or all readings of a work amount.
 
-        Raises StopIteration when the generator has ended before the first of them.
+        Raises StopIteration when the generator has ended before the first one.
         """
         amount = (amount_of(plan, self.name),) if self.takes_amount else ()
         _ = self._stopwatch  # measured before the first step
@@ -89,7 +89,7 @@ class StepwiseWorkload(TimedWorkload):
             wanted = sys.maxsize if self.takes_amount else plan.readings
             time_chunk = partial(self._time, self._steps)
             taken, cut = 0, True
-            with self._limited(plan, recorder):
+            with self._limit_calls(plan, recorder):
                 taken, cut = self._record(
                     recorder, self._metric, wanted, time_chunk, deadline=deadline
                 )
@@ -110,7 +110,7 @@ class StepwiseWorkload(TimedWorkload):
             )
 
     def _time(self, steps: Iterator[object], n: int, done: int, until_ns: int) -> Chunk:
-        """Return the nanoseconds of ``n`` steps until then, fewer where the generator ends."""
+        """Return the nanoseconds of ``n`` steps until ``until_ns``, fewer if the generator ends."""
         elapsed_ns: list[int] = []
         taking = elapsed_ns.append
         if self._delays is not None:

@@ -21,19 +21,18 @@ from benchrigor.workloads.processes.command_line import GRACE_S, CommandLine, wi
 from benchrigor.workloads.processes.output_file import STDERR_KEPT
 from benchrigor.workloads.processes.picking import OutputSearch, Pick
 
-ROUND_S = 1.0  # so often a round ends, with what there is
+ROUND_S = 1.0  # duration of a round, with the readings that it has
 _PIECE = 2**16
-_PIPE = 2**20  # so much can be printed between two rounds without waiting
+_PIPE = 2**20  # bytes that can be printed between two rounds without waiting
 
 
 class StreamWorkload:
     """Runs a command over all rounds, and takes in the readings that it prints.
 
-    For a server's log, or a load generator that prints a line a second. The command is started
-    with the first round, and ended when the session is over. A round takes the readings that its
-    plan asks for, or those of a second; no readings for a while is not a failure. Its output
-    meanwhile is held by a pipe of up to 1 MiB: a command that prints faster than readings are
-    taken in waits, and everything is kept.
+    Use it for a server's log, or a load generator that prints a line a second. The command starts
+    with the first round, and ends with the session. A round takes the planned number of readings,
+    or the readings of a second; a time without readings is not a failure. Between rounds a pipe
+    holds up to 1 MiB of output: a command that prints faster waits, and no output is lost.
 
     Parameters
     ----------
@@ -41,15 +40,15 @@ class StreamWorkload:
         The program and its arguments; no shell reads them. ``{work}`` in any of them is replaced
         by the plan's work amount, the same in all rounds.
     picks
-        Where unit readings stand in its standard output, each for another metric; at least one.
+        Positions of unit readings in its standard output, one pick per metric; one or more.
     accept_exit
-        Exit codes that are not failures, when it ends by itself; then the session ends too.
+        Exit codes that are not failures when it ends by itself; then the session ends too.
     cwd
-        Directory to run it in; None for that of this process.
+        Directory to run it in; None for the current one.
     env
         Variables added to the environment of this process. They are part of the description.
     grace_s
-        Seconds from being asked to end to being killed.
+        Seconds from SIGTERM to SIGKILL.
     clock
         The only source of time.
 
@@ -105,7 +104,7 @@ class StreamWorkload:
     @classmethod
     def from_description(cls, description: Mapping[str, Any], *, clock: Clock) -> Self:
         """Make the workload that `describe` described."""
-        return cls(**CommandLine.described(description), clock=clock)
+        return cls(**CommandLine.read_description(description), clock=clock)
 
     def describe(self) -> dict[str, Any]:
         """Return all that `from_description` needs, ready for JSON."""
@@ -117,10 +116,10 @@ class StreamWorkload:
         return self._line.name
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
-        """Take in the readings that come, until there are as many as planned, or a second is over.
+        """Take in new readings until the planned number is reached, or a second is over.
 
-        StopIteration when the command has ended and none are left; WorkloadFailed if it exited with
-        a code that is not accepted, or printed no number if one is picked.
+        StopIteration when the command has ended and no readings are left; WorkloadFailed if its
+        exit code is not accepted, or it printed no number although one is picked.
         """
         if self._running is None:
             self._running = _Stream(self._line, plan, self._clock)
@@ -139,7 +138,7 @@ class StreamWorkload:
             if not stream.is_over or self._stopping:
                 recorder.cut()
         recorder.fact("printed", stream.printed)
-        for metric, numbers in stream.taken(plan.readings):
+        for metric, numbers in stream.take(plan.readings):
             recorder.unit_readings(metric, np.frombuffer(numbers))
 
     def stop(self) -> None:
@@ -163,7 +162,7 @@ class _Stream:
         self._search = OutputSearch(line.picks, name=line.name)
         self._stderr = b""
         self._has_given = False
-        self.is_over = False  # and nothing will come
+        self.is_over = False  # no output will come
         self.group = line.start(
             line.argv_for(plan), stdout=subprocess.PIPE, stderr=subprocess.PIPE, clock=clock
         )
@@ -192,13 +191,13 @@ class _Stream:
         return self._search.printed
 
     def take_in(self, seconds: float) -> None:
-        """Wait for output, at most that long, and search it."""
+        """Wait up to ``seconds`` for output, and search it."""
         self._search.feed(self._read(seconds))
         if self.is_over and self._line.failure(self._process.returncode) is None:
             self._search.finish()
 
     def _read(self, seconds: float) -> bytes:
-        """Wait for output, at most that long; without any, for the end of the process."""
+        """Wait up to ``seconds`` for output; once there is none, for the end of the process."""
         if not self._prints:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(seconds)
@@ -218,8 +217,8 @@ class _Stream:
         self.is_over |= not output and self._process.poll() is not None
         return output
 
-    def taken(self, most: int) -> Iterator[tuple[str, array[float]]]:
-        """Give up to that many readings of each metric away."""
+    def take(self, most: int) -> Iterator[tuple[str, array[float]]]:
+        """Give up to ``most`` readings per metric away."""
         for metric, numbers in self._search.found.items():
             if numbers:
                 self._has_given = True
@@ -227,7 +226,7 @@ class _Stream:
                 del numbers[:most]
 
     def check(self) -> None:
-        """Raise WorkloadFailed unless it ended well, and has given a reading at all."""
+        """Raise WorkloadFailed unless it ended well, and has given a reading."""
         failure = self._line.failure(self._process.returncode)
         if failure:
             for _ in range(_PIPE // _PIECE):  # its last words
@@ -239,7 +238,7 @@ class _Stream:
             self._search.check()
 
     def close(self) -> None:
-        """End the group; what it still prints is read, lest it wait for that, but not searched."""
+        """End the group; read its last output so that it does not wait, but do not search it."""
         grace_s = self._line.grace_s
         until = time.monotonic() + grace_s
         try:

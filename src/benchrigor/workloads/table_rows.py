@@ -1,4 +1,4 @@
-"""The rows of a table in the output of a program, told from other lines with a number in place."""
+"""Find the rows of a table among the lines of a program's output with a number in place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST = 2.0 / 3.0  # of the lines that have a number in place must be rows
 
 @dataclass(slots=True)
 class _Shape:
-    """Lines with as many cells, and words in the same ones of them, all but a few."""
+    """Lines with the same number of cells, and words in the same cells, except a few."""
 
     words: tuple[bool, ...]
     n: int = 0
@@ -22,11 +22,11 @@ class _Shape:
 
 
 class TableRows:
-    """Finds out which lines are the rows of a table: those of the most common shape.
+    """Finds the rows of a table: the lines with the most common shape.
 
     Numbers are held until there is a second line of their shape, and while another shape has more
-    lines: so a heading that holds a number does not count, and the output can be taken in as
-    it comes. If no two lines are the same, there is no table, and all of them count.
+    lines. So a heading with a number does not count, and the output can be searched as it comes.
+    If no two lines have the same shape, there is no table, and all lines count.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class TableRows:
         self._most = max(self._most, shape.n)
         if shape.n < max(self._most, _FEWEST):
             return []
-        numbers = [each for _, each in shape.held]
+        numbers = [number for _, number in shape.held]
         shape.held.clear()
         return numbers
 
@@ -56,7 +56,7 @@ class TableRows:
         if self._most >= _FEWEST:
             return []
         shapes = (shape for alike in self._shapes.values() for shape in alike)
-        return [number for _, number in sorted(each for shape in shapes for each in shape.held)]
+        return [number for _, number in sorted(line for shape in shapes for line in shape.held)]
 
     def __str__(self) -> str:
         return f"{self._most} of {self._lines} lines with a number there are alike"

@@ -1,4 +1,4 @@
-"""What the timing workloads share: a clock whose limits are known, and failures that are named."""
+"""Common parts of the timing workloads: a clock with known limits, and named failures."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _RESOLUTIONS = 1_000
 _FUNCTION = "a function without arguments"
 _SHORTEST_NS = 20_000
 _COST_ALLOWED = 0.01  # share of a reading that reading the clock may take without a Notice
-NEVER = sys.maxsize  # no clock shows so many nanoseconds
-_TYPICAL = 1_000  # the median of that many last readings of a round is typical: past any warm-up
+NEVER = sys.maxsize  # later than any clock
+_TYPICAL = 1_000  # last readings of a round, after any warm-up: their median is typical
 
 
 class TimedWorkload:
@@ -67,7 +67,7 @@ class TimedWorkload:
         self._delays = None
         if meter is not None:
             self._delays = ReadingDelays(meter.delay_ns, clock.now_ns, None, self._busy_ns)
-        self._pace_ns: float | None = None  # wall time of the last readings, each
+        self._pace_ns: float | None = None  # mean wall time of the last readings
 
     def take_turns(self) -> None:
         """Time a reference in turn with the readings."""
@@ -85,7 +85,7 @@ class TimedWorkload:
     def source_files(self) -> tuple[Path | str, ...]:
         """The file that holds the function, and its line: one file may hold two of a name.
 
-        Empty where a file does not tell what is computed, as of closures and methods.
+        Empty if a file does not show what is computed, as for closures and methods.
         """
         func = inspect.unwrap(self._func)
         if not inspect.isfunction(func) or func.__closure__:
@@ -96,7 +96,7 @@ class TimedWorkload:
 
     @functools.cached_property
     def function_hash(self) -> str | None:
-        """What the source of the function says, see `Provenance`."""
+        """Hash of the function's source, see `Provenance`."""
         return hash_of_function(self._func)
 
     @functools.cached_property
@@ -104,10 +104,10 @@ class TimedWorkload:
         return Stopwatch(self._clock)
 
     @contextmanager
-    def _limited(self, plan: RoundPlan, recorder: Recorder) -> Iterator[None]:
-        """Keep to the time limit of calls inside; without one, have a call that hangs end.
+    def _limit_calls(self, plan: RoundPlan, recorder: Recorder) -> Iterator[None]:
+        """Keep to the time limit of calls inside; without one, end a call that hangs.
 
-        What was measured before that counts: the round is cut.
+        The readings before it count: the round is cut.
         """
         if self._limit is not None:
             with self._limit.kept(self.name):
@@ -207,7 +207,7 @@ class Deadline(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Successive readings in nanoseconds, of that many calls each."""
+    """Successive readings in nanoseconds, and their number of calls."""
 
     elapsed_ns: list[int]
     inner: int = 1
@@ -258,7 +258,7 @@ def wrong_function(name: str, func: object, expected: str) -> list[str]:
 
 
 def awaits(func: Any) -> bool:
-    """Return whether a function is a coroutine function, whose calls are awaited."""
+    """Return whether a function is a coroutine function: its calls are awaited."""
     return callable(func) and any(map(inspect.iscoroutinefunction, (func, func.__call__)))
 
 
@@ -313,10 +313,10 @@ class Stopwatch:
             recorder.notice(notice)
 
     def new_warnings(self, elapsed_ns: Sequence[int]) -> list[Notice]:
-        """Warn if the last readings are too short for the clock, once for each reason."""
+        """Warn if the last readings are too short for the clock, once per reason."""
         typical_ns = statistics.median(elapsed_ns[-_TYPICAL:]) if elapsed_ns else math.inf
-        new = [each for each in self._warnings(typical_ns) if each.code not in self._reported]
-        self._reported.update(each.code for each in new)
+        new = [notice for notice in self._warnings(typical_ns) if notice.code not in self._reported]
+        self._reported.update(notice.code for notice in new)
         return new
 
     def _warnings(self, typical_ns: float) -> Iterator[Notice]:
@@ -360,9 +360,9 @@ def in_seconds(elapsed_ns: Sequence[int], *, done: int = 0, inner: int = 1) -> F
 def failures_of(
     part: str, elapsed_ns: Sequence[int], done: int | None, call: Callable[[], int] | None = None
 ) -> Iterator[None]:
-    """Raise `WorkloadFailed` from whatever the part of a workload run inside raises.
+    """Raise `WorkloadFailed` from any error of the part of a workload that runs inside.
 
-    ``elapsed_ns`` grows by one with each finished reading, after ``done`` others of the round;
+    ``elapsed_ns`` grows by one with every finished reading, after ``done`` others of the round;
     ``done`` is None while nothing is recorded yet. ``call`` counts the calls so far, with the one
     that failed.
     """
@@ -391,7 +391,7 @@ def name_of(function: Callable[..., object]) -> str:
 
 
 def hash_of_function(function: Callable[..., object]) -> str | None:
-    """Return a hash of what the source of a function says; None if it cannot be read."""
+    """Return a hash of the source of a function; None if it cannot be read."""
     inner: Any = inspect.unwrap(function)
     try:
         return hash_in(textwrap.dedent(inspect.getsource(inner)), inner.__code__.co_name)
@@ -402,20 +402,20 @@ def hash_of_function(function: Callable[..., object]) -> str | None:
 def hash_in(text: str, path: str) -> str | None:
     """Return a hash of a function, by its place in a source; None if it is not defined there.
 
-    Comments and layout do not count. Lambdas of one line cannot be told apart: all count.
+    Comments and layout do not count. Lambdas of one line all count, as they look the same.
     """
     try:
         found: list[ast.AST] = [ast.parse(text)]
     except (SyntaxError, ValueError):
-        return None  # a part of an expression, of which a lambda has been one line
+        return None  # a part of an expression: one line of a lambda
     for name in path.split("."):
-        found = [each for scope in found for each in _definitions(scope, name)]
+        found = [node for scope in found for node in _definitions(scope, name)]
     said = "\n".join(map(ast.unparse, found))
     return hashlib.sha256(said.encode()).hexdigest()[:16] if found else None
 
 
 def _definitions(scope: ast.AST, name: str) -> Iterator[ast.AST]:
-    """Yield what a scope defines by a name, also under conditions."""
+    """Yield the definitions of a name in a scope, also under conditions."""
     for node in ast.iter_child_nodes(scope):
         if isinstance(node, ast.Lambda) and name == "<lambda>":
             yield node
@@ -430,7 +430,7 @@ def _show(duration_ns: float) -> str:
 
 
 class InstructionClock:
-    """A clock that moves on with each instruction."""
+    """A clock that moves on with every instruction."""
 
     resolution_ns = 1
 
@@ -445,34 +445,34 @@ class InstructionClock:
 def traced_memory(
     func: Callable[..., Any], *, is_coroutine: bool
 ) -> Iterator[tuple[Callable[..., Any], Callable[[], int]]]:
-    """Trace allocations inside, and give the function to call and what returns its peak in bytes.
+    """Trace allocations inside; give the function to call, and one that returns its peak in bytes.
 
-    The peak is the most that was allocated at once during the last call, beyond what was before:
-    what is called around the function is not a part of it.
+    The peak is the maximum allocated at once during the last call, less the memory before it. Code
+    around the function has no part in it.
     """
     import tracemalloc  # noqa: PLC0415  # only if memory is asked for
 
     was_tracing, peak = tracemalloc.is_tracing(), 0
 
     @contextmanager
-    def traced() -> Iterator[None]:
+    def trace() -> Iterator[None]:
         nonlocal peak
         tracemalloc.reset_peak()
         before, _ = tracemalloc.get_traced_memory()
         yield
         peak = tracemalloc.get_traced_memory()[1] - before
 
-    def called(*args: Any, **kwargs: Any) -> object:
-        with traced():
+    def call(*args: Any, **kwargs: Any) -> object:
+        with trace():
             return func(*args, **kwargs)
 
-    async def awaited(*args: Any, **kwargs: Any) -> object:
-        with traced():
+    async def await_call(*args: Any, **kwargs: Any) -> object:
+        with trace():
             return await func(*args, **kwargs)
 
     tracemalloc.start()
     try:
-        yield awaited if is_coroutine else called, lambda: peak
+        yield await_call if is_coroutine else call, lambda: peak
     finally:
         if not was_tracing:
             tracemalloc.stop()

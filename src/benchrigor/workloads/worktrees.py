@@ -1,4 +1,4 @@
-"""Revisions of a git repository, each checked out in a folder of its own for a while."""
+"""Revisions of a git repository, checked out for a while in folders of their own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Checkout:
     """A revision in a folder of its own.
 
     ``top`` is that folder, ``folder`` the one in it that stands for the current one, and
-    ``original`` the top of the tree at hand.
+    ``original`` the top of the current tree.
     """
 
     top: Path
@@ -34,10 +34,10 @@ class Checkout:
     original: Path
 
     def path(self, modules: Iterable[str] = ()) -> list[str]:
-        """Return the folders here that this process imports from in the tree at hand.
+        """Return the folders here that this process imports from in the current tree.
 
-        ``modules`` are names of which some may be found by other means than the path, as those of
-        some editable installations are.
+        ``modules`` are names that Python may find by other means than the path, as in some editable
+        installations.
         """
         places = [*filter(None, sys.path), *(place for name in modules for place in _roots(name))]
         inside = [
@@ -66,14 +66,14 @@ def worktrees(
 ) -> Iterator[list[Checkout]]:
     """Check revisions out next to each other.
 
-    They are gone afterwards, also after a signal, and the tree at hand is left as it is. ``folder``
-    lies in the repository, None for the current one. ``build`` is a command that is run in each
-    revision first.
+    They are gone afterwards, also after a signal, and the current tree does not change. ``folder``
+    lies in the repository, None for the current one. ``build`` is a command that runs first in
+    every revision.
 
     Raises
     ------
     InvalidInput
-        When this is no repository, or it has no such revision.
+        When this is not a repository, or it has no such revision.
     WorkloadFailed
         When the command fails.
     """
@@ -101,7 +101,7 @@ def worktrees(
 
 
 def is_changed() -> bool:
-    """Return whether the tree at hand differs from its last commit."""
+    """Return whether the current tree differs from its last commit."""
     return bool(_git("status", "--porcelain", "--untracked-files=no"))
 
 
@@ -127,7 +127,7 @@ def commit_of(revision: str, folder: Path) -> str:
 
 
 class _GitFailed(InvalidInput):
-    """A command of git failed; the message has what it printed."""
+    """A command of git failed; the message has its output."""
 
 
 def _git(*words: str, cwd: Path | None = None) -> str:
@@ -154,7 +154,7 @@ def _unlock(place: Path, top: Path) -> None:
 
 
 def _build(build: str, place: Path, revision: str) -> None:
-    """Run a command in a revision; the end of its output is in the error where it fails."""
+    """Run a command in a revision; if it fails, the error has the end of its output."""
     line = CommandLine(words_of(build), cwd=place)
     with OutputFile(keeps_end=True) as output:
         try:

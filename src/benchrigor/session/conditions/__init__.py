@@ -1,1 +1,1 @@
-"""What the machine did during the rounds of a run: what it lost, and its pace."""
+"""The machine during the rounds of a run: lost time, alarms, stops and pace."""

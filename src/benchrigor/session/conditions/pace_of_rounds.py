@@ -49,17 +49,17 @@ from benchrigor.stats.estimators.rate import reciprocal
 from benchrigor.stats.series.undisturbed import groups_of
 
 _MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without
-_MOST_OF_THEM = 0.75  # of the invocations: few are no choice that matters
+_MOST_OF_THEM = 0.75  # of the invocations: leaving out a few of them hardly matters
 _BEST = 0.1  # the fastest share of references is at full pace
 _OF_COMMANDS = (COMMAND, COMMAND_CPU, COMMAND_REST)
-_LEAST_S = 1e-6  # what the kernel counts in
+_LEAST_S = 1e-6  # the unit in which the kernel counts
 _FEWEST = {INTERPRETER: FEWEST, **dict.fromkeys(_OF_COMMANDS, FEWEST_STARTS)}
 
 
 def full_pace_of(rounds: Sequence[Round], kept: Mapping[str, float]) -> dict[str, float]:
-    """Return the best level of the reference: that of these rounds, or a better one known before.
+    """Return the best level of the reference, in these rounds or known before.
 
-    Empty where too few references were measured and none is known.
+    Empty if too few references were measured and no level is known.
     """
     best = dict(kept)
     for kind, fewest in _FEWEST.items():
@@ -79,18 +79,19 @@ def with_pace(
     quiet: QuietPace | None = None,
     sensitivity: Sensitivity | None = None,
 ) -> Analysis:
-    """Add to the analysis of a time or a speed the pace of its rounds, and what it is at others.
+    """Add to the analysis of a time or a speed the pace of its rounds, and figures at other paces.
 
-    At full pace and, as its headline, at the quiet pace: ``quiet``, or what the rounds show of it.
-    Without an estimate, references or enough segments between them, the headline is the estimate.
-    So it is where other threads or processes did part of the work: the pace is that of one thread.
+    These are a figure at full pace and, as the headline, one at the quiet pace: ``quiet``, or the
+    quiet pace that the rounds show. The headline is the plain estimate if there are too few
+    references or segments between them. It also is if other threads or processes did part of the
+    work, since the pace is that of one thread.
     """
     is_command = analysis.kind is Kind.READINGS and analysis.metric.name == "time"
     given = _commands if is_command else _readings
     measured = given(analysis, rounds, full_s, statistic, sensitivity)
     if measured is None or (pace := measured.pace_at(full_s, None)) is None:
         return replace(analysis, headline=analysis.estimate)
-    full = measured.corrected(pace)
+    full = measured.correct(pace)
     notices = (*analysis.notices, *(full.notices if full else ()))
     delay = delay_of(rounds)
     kinds = measured.references.keys()
@@ -110,24 +111,24 @@ def with_pace(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Measured:
-    """What shows the pace of rounds, whatever was measured."""
+    """Evidence for the pace of rounds, the same for every kind of measurement."""
 
     analysis: Analysis
     estimate: Estimate
     statistic: str
     references: Mapping[str, Floats]
     pace_at: Callable[[Mapping[str, float], float | None], Pace | None]
-    """Its pace relative to these times of the reference, with an sd between runs that is not the
-    usual one."""
+    """The pace relative to these times of the reference; the second argument replaces the usual
+    standard deviation between runs."""
 
-    def corrected(self, pace: Pace) -> Estimate | None:
+    def correct(self, pace: Pace) -> Estimate | None:
         """Return the figure at the pace that this one is relative to."""
         is_mean = quantile_named(self.statistic) is None
         if self.analysis.kind is Kind.PIECES or (is_mean and pace.by_piece):
             return pieces_at_full_pace(self.estimate, pace)
-        return self.moved(pace, is_mean=is_mean)
+        return self.move_to(pace, is_mean=is_mean)
 
-    def moved(self, pace: Pace, *, is_mean: bool) -> Estimate:
+    def move_to(self, pace: Pace, *, is_mean: bool) -> Estimate:
         """Return the estimate at that pace, as a whole."""
         if self.analysis.wps is not None:  # a speed is the reciprocal of a time per work
             speed = reciprocal(at_full_pace(reciprocal(self.estimate), pace))
@@ -144,10 +145,10 @@ class _Measured:
         pace = with_doubt(pace)
         if delay < MOST_DELAY and abs(away) <= NEAR:
             pace = of_quiet_run(pace, away, self.estimate)
-            figure = self.moved(pace, is_mean=False)
+            figure = self.move_to(pace, is_mean=False)
             if self.analysis.kind is Kind.PIECES:
                 figure = replace(figure, method=f"{figure.method}, {PIECE_MEANS}")
-        elif (corrected := self.corrected(pace)) is not None:
+        elif (corrected := self.correct(pace)) is not None:
             figure = corrected
         else:
             return self.estimate, 1.0
@@ -163,7 +164,7 @@ def _away(times: Mapping[str, Floats], quiet: QuietPace) -> float:
 def are_near(rounds: Sequence[Round], pace: Pace, quiet: QuietPace) -> bool:
     """Whether rounds with this pace had the machine nearly for themselves, at the quiet pace."""
     times = {
-        kind: np.concatenate([each.seconds[kind] for each in _references(rounds, kind)])
+        kind: np.concatenate([timed.seconds[kind] for timed in _references(rounds, kind)])
         for kind in pace.full_s
     }
     return delay_of(rounds) < MOST_DELAY and abs(_away(times, quiet)) <= NEAR
@@ -181,7 +182,7 @@ def delay_of(rounds: Sequence[Round]) -> float:
 
 def quiet_medians(rounds: Sequence[Round], full_s: Mapping[str, float]) -> dict[str, float]:
     """Return the median reference of quiet rounds by kind; empty of busy ones."""
-    times = {kind: [each.seconds[kind] for each in _references(rounds, kind)] for kind in _FEWEST}
+    times = {kind: [timed.seconds[kind] for timed in _references(rounds, kind)] for kind in _FEWEST}
     medians = {
         kind: float(np.median(np.concatenate(time)))
         for kind, time in times.items()
@@ -221,8 +222,8 @@ def _readings(
             between=between,
         )
         if pace is not None and (analysis.wps or not _tells_invocations(analysis, pace)):
-            # Segments hold durations over those of the line, or too few invocations have any, so
-            # that those that have are a choice: they tell a factor alone.
+            # Segments hold durations relative to the line, or only some invocations have a level
+            # and may not represent the others: such a pace gives a factor alone.
             pace = replace(pace, level=None, by_piece=())
         return pace
 
@@ -270,29 +271,29 @@ def _commands(
 def _invocations(rounds: Sequence[Round]) -> Invocations | None:
     """Gather what commands took, and the reference in turn with them; None without references."""
     timed = [round_ for round_ in rounds if "time" in round_.readings and "cpu_s" in round_.facts]
-    whole = [each for each in timed if not was_stopped(each)]
+    whole = [finished for finished in timed if not was_stopped(finished)]
     paced = list(_references(whole, COMMAND))
     if not paced:
         return None
     rows = [
         (
-            each.readings["time"],
-            float(each.facts["cpu_s"] or 0.0),
-            float(sum(map(np.sum, each.delays.seconds.values()))) if each.delays else 0.0,
-            _switches(each),
-            float(each.facts.get("waited_together_s") or 0.0),
+            finished.readings["time"],
+            float(finished.facts["cpu_s"] or 0.0),
+            float(sum(map(np.sum, finished.delays.seconds.values()))) if finished.delays else 0.0,
+            _switches(finished),
+            float(finished.facts.get("waited_together_s") or 0.0),
         )
-        for each in whole
+        for finished in whole
     ]
     wall, cpu, waited, switches, together = np.array(rows).T
-    after = [k + 1 for k, each in enumerate(whole) for _ in _references([each], COMMAND)]
+    after = [k + 1 for k, finished in enumerate(whole) for _ in _references([finished], COMMAND)]
     return Invocations(
         wall=wall,
         cpu=np.maximum(cpu, _LEAST_S),
         waited=waited,
         switches=switches,
         starts={
-            kind: np.concatenate([each.seconds[kind] for each in paced]) for kind in _OF_COMMANDS
+            kind: np.concatenate([start.seconds[kind] for start in paced]) for kind in _OF_COMMANDS
         },
         after=np.array(after),
         together=together,
@@ -300,7 +301,7 @@ def _invocations(rounds: Sequence[Round]) -> Invocations | None:
 
 
 def _switches(finished: Round) -> float:
-    """Return how often a command gave a processor up by itself, infinite if nobody counted."""
+    """Return how often a command gave a processor up by itself; infinite if not counted."""
     found = finished.facts.get("voluntary_switches")
     return math.inf if found is None else float(found)
 
@@ -346,7 +347,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
             seconds = np.array([round_.duration_s])
         groups = groups_of(round_.delays, seconds)
         waited_s = np.repeat(groups.delay_s / groups.sizes, groups.sizes)
-        # Where hardly any is undisturbed all readings of a round count, with their waiting.
+        # If hardly any are undisturbed, all readings of a round count, with their waiting.
         hit = np.repeat(groups.are_hit, groups.sizes)
         hit &= ~np.isin(np.arange(done, done + values.size), kept)
         total, whole_s, wait_s, hits = (
@@ -359,7 +360,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
         busy = np.ones(sizes.size)
         if references.busy is not None:
             busy = np.minimum(references.busy / np.maximum(whole_s - wait_s, _LEAST_S), 1.0)
-        several = analysis.kind is Kind.INVOCATIONS  # each of a process of its own
+        several = analysis.kind is Kind.INVOCATIONS  # every round has its own process
         piece = np.full(sizes.size, float(place if several else round_.plan.piece))
         before = np.append(times[0] if last is None or several else last, times[:-1])
         row = np.stack([level, busy, before, times, whole_s, wait_s, piece, hits])
@@ -383,7 +384,7 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
 
 
 def _values(analysis: Analysis, finished: Round) -> Floats:
-    """Return the readings of a round; of various work, its duration over that of its line."""
+    """Return the readings of a round; of various work, its duration relative to the line."""
     if (line := analysis.wps) is not None:
         expected = line.overhead.value + line.slope.value * (finished.plan.work or 0.0)
         return np.array([finished.duration_s / expected if expected > 0.0 else 0.0])
@@ -391,7 +392,7 @@ def _values(analysis: Analysis, finished: Round) -> Floats:
 
 
 def _firsts(analysis: Analysis, rounds: Sequence[Round]) -> list[float]:
-    """Return for each round the index, in all, of the first reading that counts."""
+    """Return by round the index, among all readings, of its first reading that counts."""
     chosen = analysis.disturbed
     if analysis.kind is not Kind.INVOCATIONS or not analysis.phases:
         several = analysis.kind not in (Kind.UNIT_READINGS, Kind.PIECES)

@@ -34,7 +34,7 @@ class Segments:
 
     duration_s: Floats
     delays: Mapping[str, Floats]  # by source; empty if none was measured
-    readings: npt.NDArray[np.int64]  # in each segment: equally many mean the same work
+    readings: npt.NDArray[np.int64]  # per segment: equal numbers mean equal work
     known_s: Floats  # for how much of the duration delay was measured
 
     @property
@@ -45,10 +45,10 @@ class Segments:
 
 
 def measured_interference(rounds: Sequence[Round]) -> Interference | None:
-    """Return the interference in rounds by measured delay; None if nothing tells of any.
+    """Return the interference in rounds by measured delay; None if nothing shows any.
 
-    Whatever the metric, it is that of the wall time. Long readings are not evidence: they may be
-    the program's own.
+    It refers to the wall time, for every metric. Long readings are not evidence: the program
+    itself may cause them.
     """
     if not any(round_.delays is not None or _was_sought(round_) for round_ in rounds):
         return None
@@ -116,7 +116,7 @@ def is_red(
     The measured delay counts. From the sixth round on, so does the excess over the thresholds of
     similar segments beyond the typical excess of the last ten rounds: slow moments of every round
     belong to the program. Red rounds are among the ten, so a lasting change soon becomes typical.
-    ``compare_whole`` compares rounds instead of segments. Where the work amount ``varies``, the
+    ``compare_whole`` compares rounds instead of segments. If the work amount ``varies``, the
     delay alone counts.
     """
     mine = segments_of(finished, whole=compare_whole)
@@ -125,15 +125,15 @@ def is_red(
         return False
     share = float(mine.delay_s.sum()) / spent_s
     if len(before) >= MIN_IN_GROUP and not varies:
-        recent = [segments_of(each, whole=compare_whole) for each in before[-_RECENT:]]
+        recent = [segments_of(earlier, whole=compare_whole) for earlier in before[-_RECENT:]]
         own, *others = _excess_shares([mine, *recent])
         share += max(own - float(np.median(others)), 0.0)
     return light_of(100.0 * share) is Light.RED
 
 
 def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
-    """Return the share of each round's time that exceeds the thresholds common to all rounds."""
-    from benchrigor.stats.interference.one_run import estimate_interference  # noqa: PLC0415  # where rounds are judged
+    """Return for every round the share of time beyond the thresholds common to all rounds."""
+    from benchrigor.stats.interference.one_run import estimate_interference  # noqa: PLC0415  # only to judge rounds
 
     whole = _join(by_round)
     undelayed_s, readings = whole.duration_s - whole.delay_s, whole.readings
@@ -153,9 +153,9 @@ def _excess_shares(by_round: Sequence[Segments]) -> list[float]:
 def check_light(
     interference: Interference | None, analyses: Sequence[Analysis]
 ) -> Interference | None:
-    """Take back a green or yellow light where it stands next to no number, or on few readings.
+    """Take back a green or yellow light of a run without an estimate, or with few readings.
 
-    A red one stays: it is evidence of what was lost, and needs no number next to it.
+    A red light stays: it is evidence of lost time and needs no estimate.
     """
     if interference is None or interference.light not in (Light.GREEN, Light.YELLOW):
         return interference
@@ -166,14 +166,14 @@ def check_light(
 
 
 def is_disturbed(interference: Interference) -> bool:
-    """Whether what was seen of a run makes its light yellow or red, or would if it were known."""
+    """Whether the measured interference means a yellow or red light, even if that is unknown."""
     return interference.is_measured and light_of(interference.measured_percent) is not Light.GREEN
 
 
 def warn_of_loss(
     interference: Interference | None, analyses: Sequence[Analysis]
 ) -> tuple[Notice, ...]:
-    """Warn if a run lost so much that its light is not green, or would not be."""
+    """Warn if the light of a run is not green, or would not be if it were known."""
     if interference is None or not is_disturbed(interference):
         return ()
     return (
@@ -194,8 +194,8 @@ def _takers(interference: Interference) -> str:
 
 
 def advice(interference: Interference, analyses: Sequence[Analysis]) -> str:
-    """Say what to do about a run that lost so much, if its readings do not tell the others."""
-    wanted = [each for each in analyses if each.metric.must_satisfy and each.estimate is not None]
+    """Say what to do about a disturbed run, unless its disturbed readings are left out."""
+    wanted = [a for a in analyses if a.metric.must_satisfy and a.estimate is not None]
     if wanted and all(analysis.disturbed is not None for analysis in wanted):
         return "the number is of undisturbed readings"
     is_red = Light.RED in {interference.light, light_of(interference.measured_percent)}
@@ -205,18 +205,18 @@ def advice(interference: Interference, analyses: Sequence[Analysis]) -> str:
 def with_light(
     notices: Sequence[Notice], interference: Interference | None, rounds: Sequence[Round]
 ) -> tuple[Notice, ...]:
-    """Let the light say why it is unknown, for the whole run, in place of its last round.
+    """Say why the light of the run is unknown, in place of the Notice of its last round.
 
-    What was not measured in so little of the time that the light is known all the same is left
-    to the rounds.
+    If delay was unmeasured in a small part of the time only, the light is known all the same, and
+    only the rounds keep their Notices.
     """
     of_light = () if interference is None else interference.notices
-    why = [each for each in of_light if each.code is Code.DELAY_NOT_MEASURED]
-    why = [each for each in why if each.severity is not Severity.NOTE]
+    why = [notice for notice in of_light if notice.code is Code.DELAY_NOT_MEASURED]
+    why = [notice for notice in why if notice.severity is not Severity.NOTE]
     unseen_ns = sum(round_.elapsed_ns for round_ in rounds if _was_sought(round_))
     most_ns = (1.0 - KNOWN_FROM / 100.0) * sum(round_.elapsed_ns for round_ in rounds)
     is_told = bool(why) or unseen_ns <= most_ns
-    others = (each for each in notices if not (is_told and each.code is Code.DELAY_NOT_MEASURED))
+    others = (note for note in notices if not (is_told and note.code is Code.DELAY_NOT_MEASURED))
     return (*others, *why)
 
 
@@ -238,7 +238,7 @@ def say_left_out(red: int, rounds: int, policy: str) -> tuple[Notice, ...]:
 
 
 def segments_of(finished: Round, *, whole: bool = False) -> Segments:
-    """Divide a round's wall time into segments: where delay was measured, or else of 2 ms.
+    """Divide a round's wall time into segments: as delay was measured, or else of 2 ms.
 
     A round whose readings are not its wall time, part by part, is one segment.
     """
@@ -258,28 +258,28 @@ def segments_of(finished: Round, *, whole: bool = False) -> Segments:
     if measured is not None and measured.known is not None:
         known_s = duration_s * measured.known
     if measured is not None and measured.known is not None and measured.own is None:
-        # What little was not seen waited as long; if it is much, nobody knows.
+        # A small unmeasured part waited in proportion; the delay of a large one is unknown.
         unseen = np.where(100.0 * measured.known >= KNOWN_FROM, measured.known, 1.0)
         delays = {source: values / unseen for source, values in delays.items()}
     if measured is not None and measured.own is not None:
-        # Neither work, nor what others did to it; what others did is a lower limit as it is.
+        # Delay by the program itself is neither work nor delay by others: that is a lower limit.
         part = 1.0 - np.minimum(measured.own / np.maximum(duration_s, 1e-9), 1.0)
         duration_s, known_s = duration_s * part, known_s * part
     if whole:
         duration_s, readings, known_s = (
-            each.sum(keepdims=True) for each in (duration_s, readings, known_s)
+            column.sum(keepdims=True) for column in (duration_s, readings, known_s)
         )
         delays = {source: values.sum(keepdims=True) for source, values in delays.items()}
     return Segments(duration_s=duration_s, delays=delays, readings=readings, known_s=known_s)
 
 
 def _reading_seconds(finished: Round) -> Floats:
-    """Return the wall time of a round by its readings, or as a whole if they do not tell it."""
+    """Return the wall time of a round by its readings, or as a whole if they do not show it."""
     whole_ns = finished.elapsed_ns if finished.ran_ns is None else finished.ran_ns
     seconds: Floats = finished.unit_readings.get("time", np.zeros(0)) * calls_per_reading(finished)
     if not seconds.size and "time" in finished.readings:
         seconds = np.array([finished.readings["time"]])
-    # What was measured reading by reading is theirs, and recorded readings have no other time.
+    # Delay measured reading by reading fits the readings; recorded ones have no other time.
     # Otherwise something else may be called "time", or printed by the program.
     n_measured = 0 if finished.delays is None else finished.delays.stops[-1]
     is_own = not finished.elapsed_ns or seconds.size == n_measured > 1

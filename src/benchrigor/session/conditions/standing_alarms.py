@@ -24,7 +24,7 @@ def facts_of_alarms(alarms: Iterable[Alarm]) -> Facts:
 
 
 def warn_of_alarms(rounds: Sequence[Round]) -> tuple[Notice, ...]:
-    """Warn of each alarm that stood during rounds."""
+    """Warn of all alarms that stood during rounds."""
     stood: dict[str, list[str]] = {}
     for finished in rounds:
         for name, sentence in finished.facts.items():

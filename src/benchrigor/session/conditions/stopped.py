@@ -13,10 +13,10 @@ from benchrigor.stats.series.undisturbed import STOPPED, rest_of, stops_in
 
 
 def with_stops(rounds: Sequence[Round], *, restarted: bool) -> tuple[Round, ...]:
-    """Return rounds that tell as delay for how long they were stopped.
+    """Add to the delays of rounds the time for which their process was stopped.
 
-    Those of one process are compared with each other, and so are commands, which have one group
-    of readings each. Of other restarted rounds the groups of each are compared by themselves.
+    The groups of rounds in one process are compared with each other, and so are commands, which
+    have one group per round. Groups of other restarted rounds are compared within their round.
     """
     if not rounds:
         return ()
@@ -24,8 +24,8 @@ def with_stops(rounds: Sequence[Round], *, restarted: bool) -> tuple[Round, ...]
     if restarted and any(rest_s.size > 1 for rest_s, _ in gaps):
         stopped = [stops_in(*gap) for gap in gaps]
     else:
-        rest_s, duration_s = (np.concatenate([[], *each]) for each in zip(*gaps, strict=True))
-        sizes = [each.size for each, _ in gaps]
+        rest_s, duration_s = (np.concatenate([[], *parts]) for parts in zip(*gaps, strict=True))
+        sizes = [rest.size for rest, _ in gaps]
         stopped = np.split(stops_in(rest_s, duration_s), np.cumsum(sizes)[:-1])
     return tuple(
         _with_delay(finished, stopped_s) if stopped_s.any() else finished
@@ -34,7 +34,7 @@ def with_stops(rounds: Sequence[Round], *, restarted: bool) -> tuple[Round, ...]
 
 
 def _gaps(finished: Round) -> tuple[Floats, Floats]:
-    """Return what is neither work nor delay in each group of readings, and their duration."""
+    """Return the time of a group of readings that is neither work nor delay, and its duration."""
     delays = finished.delays
     if delays is None or delays.duration_s is None:
         return np.zeros(0), np.zeros(0)

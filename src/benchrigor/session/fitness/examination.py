@@ -1,4 +1,4 @@
-"""A second of a machine: how it does fixed work, what it is like, and what else it does."""
+"""One second of a machine: its pace of fixed work, its state, and its other work."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def examine(*, seconds: float = 1.0, root: Path = ROOT) -> tuple[Finding, ...]:
             samples=(*status.samples, *health(root=root).samples),
             processors=cores,
             busy=max(busy * cores / 100.0 - own_s / took_s, 0.0) if is_number(busy) else None,
-            others=sorted((each for each in others if each[1] >= _SEEN), key=lambda each: -each[1]),
+            others=sorted((use for use in others if use[1] >= _SEEN), key=lambda use: -use[1]),
             work_s=work_s,
             thresholds=of_machines(),
         )
@@ -90,10 +90,10 @@ def _mean_work_s(reference: Reference, seconds: float) -> float:
 
 
 def _processor_times() -> dict[tuple[int, float], tuple[str, float]]:
-    """Return name and processor time of each other process that can be seen."""
+    """Return name and processor time of all other visible processes."""
     found = {}
-    for each in psutil.process_iter(["pid", "create_time", "name", "cpu_times"]):
-        told = each.info
+    for process in psutil.process_iter(["pid", "create_time", "name", "cpu_times"]):
+        told = process.info
         if told["pid"] != os.getpid() and told["cpu_times"] is not None:
             name = "".join(filter(str.isprintable, told["name"] or f"process {told['pid']}"))
             used_s = told["cpu_times"].user + told["cpu_times"].system

@@ -1,4 +1,4 @@
-"""What is found of a machine, judged: whether it is fit to be measured on. No I/O."""
+"""Judge whether a machine is fit for measurements. No I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchrigor.stats.interference.traffic_light import RED_ABOVE, YELLOW_FROM
 
 _COARSE_S = (1e-3, 0.1)  # shortest reading that the clock resolves
 _SLOW_CLOCK_S = (1e-6, 1e-3)  # to read it
-_LOAD = (0.5, 1.0)  # tasks for each processor
+_LOAD = (0.5, 1.0)  # tasks per processor
 _OTHERS = (0.05, math.inf)  # processors that others keep busy: how much that hurts is measured
 _NOISE = (0.02, 0.1)  # doubtful from the half-width on that a session wants by default
 _LIGHT = (YELLOW_FROM, RED_ABOVE)  # percent of the time
@@ -27,22 +27,22 @@ _SPREAD = "measure in pieces over minutes (--pieces 6 --over 10), or on a quiete
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """What was read of a machine, while fixed work kept one of its processors busy.
+    """Figures of a machine, read while fixed work kept one of its processors busy.
 
     Parameters
     ----------
     resolution_s, cost_s, shortest_s
         Of the clock: its step, what reading it takes, the shortest reading that it resolves.
     capabilities, samples
-        What the machine can do; its status and health.
+        Abilities of the machine; its status and health.
     processors
         Of the whole machine, as the load is.
     busy
         Processors that others kept busy; None if it is unknown.
     others
-        The busiest other processes that can be seen, with the processors that each kept busy.
+        The busiest other visible processes, with the number of processors they kept busy.
     work_s
-        Mean time of the fixed work in each of some equal parts of the time.
+        Mean times of the fixed work in equal parts of the time.
     thresholds
         Of alarms.
     """
@@ -60,13 +60,13 @@ class Examined:
 
 
 def judge(found: Examined) -> tuple[Finding, ...]:
-    """Judge what was read of a machine.
+    """Judge the figures of a machine.
 
     Findings are "clock", "clock cost", "noise", "waiting", "others", "load", "pressure", settings
     by the names of their capabilities, and what may raise an alarm by its code.
     """
     known = {sample.name: sample for sample in found.samples}
-    most = tuple(each * found.processors for each in _LOAD)
+    most = tuple(load * found.processors for load in _LOAD)
     waits = [known[name] for name in ("run delay", "steal") if name in known]
     load = [known[name] for name in ("load 1 min",) if name in known]
     pressure = [sample for name, sample in known.items() if name.startswith("pressure")]
@@ -84,8 +84,8 @@ def judge(found: Examined) -> tuple[Finding, ...]:
 
 
 def _clock(found: Examined) -> Finding:
-    source = {each.name: each.value for each in found.capabilities}.get("clock source")
-    step, shortest = (show_value(each, "s") for each in (found.resolution_s, found.shortest_s))
+    source = {fact.name: fact.value for fact in found.capabilities}.get("clock source")
+    step, shortest = (show_value(time, "s") for time in (found.resolution_s, found.shortest_s))
     shown = f"{f'{source}, ' if source else ''}steps of {step}: for readings from {shortest} on"
     verdict = _grade(found.shortest_s, _COARSE_S)
     return _finding("clock", shown, verdict, _OTHER_CLOCK, Code.COARSE_CLOCK)
@@ -110,7 +110,7 @@ def _of_samples(
     limits: tuple[float, ...],
     code: Code,
 ) -> Finding:
-    """Judge samples of which others are the reason, by their sum or the greatest."""
+    """Judge samples that show other work, by their sum or the greatest."""
     if not (numbers := _numbers(samples)):
         return _unknown(name, samples)
     verdict = _grade(joined(numbers.values()), limits)
@@ -125,8 +125,8 @@ def _others(found: Examined) -> Finding:
     return _finding("others", shown, _grade(busy, _OTHERS), _QUIETER, Code.DISTURBED)
 
 
-# Of a setting, whether its value is as it should be on a machine where others are busy or not,
-# what to do else, and what it leads to.
+# By setting: whether its value is right, given whether other work keeps the machine busy; the
+# advice if it is not; the code of its effect.
 _SETTINGS: dict[str, tuple[Callable[[str, bool], bool], str, Code]] = {
     "cpu governor": (
         lambda value, _: value == "performance",
@@ -178,7 +178,7 @@ def _settings(found: Examined) -> Iterator[Finding]:
 
 
 def _alarm(threshold: Threshold, known: Mapping[str, Sample]) -> Finding:
-    """Judge by a threshold as `Alarms` would if what was found lasted."""
+    """Judge by a threshold as `Alarms` would if these samples lasted."""
     samples = [known[condition.sample] for condition in threshold.when if condition.sample in known]
     values = _numbers(samples)
     if threshold.when[0].sample not in values:
@@ -194,7 +194,7 @@ def _alarm(threshold: Threshold, known: Mapping[str, Sample]) -> Finding:
 
 
 def _finding(name: str, found: str, verdict: Fitness, advice: str, code: Code) -> Finding:
-    """Make a finding; advice and code are for what is not as it should be."""
+    """Make a finding; one that is OK has neither advice nor code."""
     if verdict is Fitness.OK:
         return Finding(name=name, found=found, verdict=verdict)
     return Finding(name=name, found=found, verdict=verdict, advice=advice, code=code)
@@ -206,7 +206,7 @@ def _unknown(name: str, samples: Iterable[Sample]) -> Finding:
 
 
 def _grade(value: float, limits: tuple[float, ...]) -> Fitness:
-    """Return what a value means that should be small: from when on it is doubtful, and unfit."""
+    """Grade a value that should be small by the limits of doubtful and of unfit."""
     doubtful, unfit = limits
     if value < doubtful:
         return Fitness.OK
@@ -226,5 +226,5 @@ def _list_samples(samples: Iterable[Sample]) -> str:
 
 
 def _percent(share: float) -> str:
-    """Show a share, of which less than a thousandth is nothing."""
+    """Show a share, rounded to a thousandth."""
     return percent(round(share, 3), digits=2)

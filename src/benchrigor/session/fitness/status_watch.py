@@ -26,7 +26,7 @@ _OF_PROGRAMS = {"under-used"}  # alarms that a function in one thread raises whe
 
 
 def watch_for(options: Options, clock: Clock, alarms: Alarms | None) -> StatusWatch | None:
-    """Return what watches the machine; None for simulated time, and where it is not worth it."""
+    """Return a watch of the machine; None for simulated time and sessions too short for one."""
     if not isinstance(clock, WallClock):
         return None
     is_asked = options.state or options.on_alarm is not None or alarms is not None
@@ -43,16 +43,16 @@ def watch_for(options: Options, clock: Clock, alarms: Alarms | None) -> StatusWa
 
 
 def of_machines() -> list[Threshold]:
-    """Return the thresholds of alarms that tell of a machine, not of what runs on it."""
+    """Return the thresholds of alarms about the machine, not about programs on it."""
     from benchrigor.machine.thresholds import read_thresholds  # noqa: PLC0415  # for who asks
 
     return [threshold for threshold in read_thresholds() if threshold.code not in _OF_PROGRAMS]
 
 
 class StatusWatch:
-    """Reads the status before and after rounds, as often as that costs 1% of the time at most.
+    """Reads the status before and after rounds, at a cost of up to 1% of the time.
 
-    It reads once at once, so that what is loaded is loaded before round 0.
+    It reads for the first time when it is made, so that modules are loaded before round 0.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class StatusWatch:
         return replace(finished, facts=facts) if known or alarms else finished
 
     def _look(self) -> Status | None:
-        """Read the status and tell the alarms, unless that would cost too much."""
+        """Read the status and pass it to the alarms, unless that would cost too much."""
         began_ns = self._clock.now_ns()
         if self._cost_ns > _MOST_SHARE * (began_ns - self._read_ns):
             return None
@@ -111,7 +111,7 @@ class StatusWatch:
 
 
 def facts_of_status(status: Status, *, whole: bool) -> Facts:
-    """Return what a status tells of a round: all of it, or the short names that are known."""
+    """Return the facts that a status gives a round: all of them, or the known short names."""
     from benchrigor.machine.states.status_readers import SHORT_NAMES  # noqa: PLC0415  # psutil
 
     told = status.to_dict()

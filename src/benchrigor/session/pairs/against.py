@@ -20,17 +20,17 @@ from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 class Against:
     """Stops a session when its ratio to a baseline is known well enough, never on a verdict.
 
-    It also stops where further readings cannot make the ratio as narrow as wanted: what is known
-    of the baseline, and how far runs differ, remain.
+    It also stops if further readings cannot make the ratio as narrow as wanted, since the
+    uncertainty of the baseline and the variance between runs remain.
 
     Parameters
     ----------
     baseline
         An earlier run.
     target
-        Half-width of the ratio that is wanted, relative to the ratio.
+        Wanted half-width of the ratio, relative to the ratio.
     store
-        Where further runs are kept, see `compare_runs`.
+        Store of further runs, see `compare_runs`.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Against:
     stored
         The runs of the store.
     told
-        What the baseline tells before anything is measured: that the target is out of reach.
+        A Notice before the first reading if the baseline shows that the target is out of reach.
     """
 
     def __init__(self, baseline: RunRecord, target: float, store: Store | None = None) -> None:
@@ -56,7 +56,7 @@ class Against:
         return None if self._latest is None else self._latest.ratio
 
     def begin(self, options: Options, *arguments: Any, **others: Any) -> Session:
-        """Make a session that stops so; the rest as for `Session`, whose own target is none."""
+        """Make a session with these rules; other arguments as for `Session`."""
         rules = default_rules(options, narrow=self._is_narrow, no_narrower=self._is_no_narrower)
         self._session = Session(options, *arguments, rules=rules, **others)
         self.told = self._out_of_reach(options)
@@ -64,7 +64,7 @@ class Against:
             self._session.note(self.told)
         return self._session
 
-    def compared(self) -> Comparison:
+    def compare(self) -> Comparison:
         """Compare the run so far with the baseline.
 
         Raises
@@ -88,7 +88,7 @@ class Against:
     def _is_narrow(self, progress: Progress) -> bool:
         """Whether the interval of the ratio is as narrow as wanted."""
         try:
-            self._latest = self.compared()
+            self._latest = self.compare()
         except NotEstimable:
             self._latest = None
         ratio = self.ratio
@@ -96,7 +96,7 @@ class Against:
             return False
         options = self._session.options if self._session else Options()
         required = (analysis for analysis in progress.analyses if analysis.metric.must_satisfy)
-        careful = max(caution(each, options) for each in required)
+        careful = max(caution(estimate, options) for estimate in required)
         return bool(ratio.half_width * careful <= self._target * abs(ratio.value))
 
     def _is_no_narrower(self, _progress: Progress) -> bool:
@@ -107,7 +107,7 @@ class Against:
         return share <= LITTLE and _at_best(self._latest, share) > self._target
 
     def _out_of_reach(self, options: Options) -> Notice | None:
-        """Say if the target is out of reach of a run like the baseline, of a version of its own."""
+        """Say if the target is out of reach for a run like the baseline, but of another version."""
         asked = replace(
             self.baseline.options, statistic=options.statistic, confidence=options.confidence
         )

@@ -40,9 +40,9 @@ def sides_of(
     store: str | Path | Store | None,
     reference: bool,
 ) -> Iterator[tuple[dict[str, Session], Performers]]:
-    """Give a session for either side, and what carries out its plans; they end as the engine does.
+    """Give a session for either side, and a function that carries out its plans.
 
-    The subject of each names the other. Whoever compares decides when it ends.
+    Both sessions end when the engine does. The subject of either run names the other side.
     """
     names = [str(getattr(workload, "name", role)) for role, workload in workloads.items()]
     sessions, pair = {}, uuid4().hex
@@ -65,7 +65,7 @@ def sides_of(
             }
             yield sessions, perform
     except (BenchrigorError, KeyboardInterrupt) as error:
-        error.records = {role: each.result() for role, each in sessions.items()}  # type: ignore[union-attr]
+        error.records = {role: session.result() for role, session in sessions.items()}  # type: ignore[union-attr]
         raise
     for session in sessions.values():
         if engine.decision is not None and engine.decision.reason is not None:
@@ -74,7 +74,7 @@ def sides_of(
 
 
 def names_of(workloads: Mapping[str, Workload]) -> tuple[str, ...]:
-    """Return the names of both sides for people; none if neither has one, as lambdas."""
+    """Return the names of both sides for people; none if both are nameless, as lambdas are."""
     names = {role: str(getattr(workload, "name", "<")) for role, workload in workloads.items()}
     own = {role: name.rpartition("<locals>.")[2] for role, name in names.items()}
     if all("<" in name for name in own.values()):
@@ -85,7 +85,7 @@ def names_of(workloads: Mapping[str, Workload]) -> tuple[str, ...]:
 def tell_sides(
     sessions: Mapping[str, Session], finished: PairRound, calls: Mapping[str, int]
 ) -> None:
-    """Tell either session its readings of pairs that were taken."""
+    """Pass the readings of finished pairs to the sessions of both sides."""
     for role, session in sessions.items():
         planned, values = session.ask(), getattr(finished, role)
         if planned is not None and values.size:
@@ -112,16 +112,16 @@ def compare_in_turn(baseline: RunRecord, candidate: RunRecord, **options: Any) -
         if by_round and any(map(was_stopped, pair)):
             engine.note(STOPPED_PAIR)
             continue
-        one, two = ([series_of(each)] if by_round else values_of(each) for each in pair)
+        one, two = ([series_of(finished)] if by_round else values_of(finished) for finished in pair)
         engine.add(one, two, pair[0].delays, paces_of([pair]) if by_round else ())
     names = (baseline.name, candidate.name)
     return replace(engine.result(), elapsed_s=None, names=names)
 
 
 def paces_of(pairs: Iterable[Sequence[Round]]) -> Paces:
-    """Return the median times of the reference in both rounds of each pair that has them.
+    """Return the median times of the reference in both rounds of the pairs that have them.
 
-    Rounds that were measured by turns are at the same pace as they are.
+    Rounds measured by turns are left out: they share the same pace.
     """
     times = ([*map(_reference_of, pair)] for pair in pairs if not any(map(_by_turns, pair)))
     return [
@@ -142,7 +142,7 @@ def _reference_of(finished: Round) -> Floats:
 
 
 def values_of(finished: Round) -> Floats:
-    """Return the times of a round: of units of work, or the one of the whole."""
+    """Return the times of a round: of its units of work, or of the whole."""
     units: Floats | None = finished.unit_readings.get(_TIME)
     if units is not None:
         return units
@@ -152,7 +152,7 @@ def values_of(finished: Round) -> Floats:
 
 
 def series_of(finished: Round) -> Floats:
-    """Return the times of an invocation but those with delay, where enough others are left."""
+    """Return the times of an invocation, without those with delay if enough others remain."""
     values = values_of(finished)
     if values.size == 1:
         return values

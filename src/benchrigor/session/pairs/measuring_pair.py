@@ -83,7 +83,7 @@ def measure_pair(
     detector
         What finds the stable pairs, see `benchrigor.model.Options`.
     store
-        Store that keeps each function as a run; its subject names the other. `compare_runs` with
+        Store that keeps both functions as runs; their subjects name each other. `compare_runs` with
         ``paired=True`` compares the two runs again in pairs. None stores no run.
     began
         Called with the engine before the first pair; ``engine.request_stop()`` ends the measurement
@@ -111,9 +111,9 @@ def measure_pair(
 
     Notes
     -----
-    Each function has its own number of calls per reading: enough for the clock, and for means so
-    many that a reading of either lasts about as long. `session.pairs.pair_engine.PairEngine` says
-    in which order readings are taken, and when it stops.
+    Each function has its own number of calls per reading: enough for the clock, and for means
+    enough that readings of both last about equally long. `session.pairs.pair_engine.PairEngine`
+    describes the order of the readings and the stop rule.
 
     Examples
     --------
@@ -177,7 +177,7 @@ class _PairRunner:
         self._clock = clock
         self._stopwatch = Stopwatch(clock)
         self._meter = meter_for(clock)
-        self._patience, self._under_way = Patience(), BASELINE  # which function a call is of
+        self._patience, self._under_way = Patience(), BASELINE  # the function being called
 
     @property
     def _are_chosen(self) -> bool:
@@ -186,10 +186,10 @@ class _PairRunner:
     def _choose_calls(self, plan: PairPlan) -> None:
         """Choose the calls per reading: means of both functions should last about as long.
 
-        They are not made slow for that: at least thirty must fit into the time. Where a first call
-        is slow, the round is a single pair, and the next one chooses.
+        Readings stay short enough that thirty fit into the time. If a first call is slow, the round
+        is a single pair, and the next round chooses.
         """
-        is_free = not any(each.inner for each in self._workloads.values())
+        is_free = not any(workload.inner for workload in self._workloads.values())
         for name in plan.order[:2]:
             self._under_way = name
             with naming(name):
@@ -198,9 +198,9 @@ class _PairRunner:
             return
         lasting_ns = {}
         with collector_kept(self._gc):
-            for name, each in self._workloads.items():
+            for name, workload in self._workloads.items():
                 with naming(name):
-                    lasting_ns[name] = each.lasting_ns()
+                    lasting_ns[name] = workload.lasting_ns()
         shorter, longer = sorted(lasting_ns, key=lasting_ns.__getitem__)
         wanted_ns = lasting_ns[longer]
         if plan.seconds is not None:
@@ -249,7 +249,7 @@ class _PairRunner:
     def _taken_of(
         self, plan: PairPlan, delays: _PairDelays | None
     ) -> tuple[dict[str, list[int]], tuple[Notice, ...]]:
-        """Return the readings of either function, and a Notice where a call hung and was left."""
+        """Return the readings of either function, and a Notice if a hanging call was left."""
         began_ns = self._clock.now_ns()
         until_ns = math.inf if plan.seconds is None else began_ns + plan.seconds * 1e9
         elapsed_ns: dict[str, list[int]] = {name: [] for name in self._workloads}
@@ -336,7 +336,7 @@ class _PairDelays:
         if pairs > (self._stops[-1] if self._stops else 0):
             self.close(pairs)
         delay_s, busy_s, duration_s = (
-            np.diff(each) / 1e9 for each in (self._delays_ns, self._busy_ns, self._times_ns)
+            np.diff(column) / 1e9 for column in (self._delays_ns, self._busy_ns, self._times_ns)
         )
         stopped_s = stopped_inside(self._times_ns[:-1], duration_s - busy_s - delay_s)
         seconds = {"run queue": delay_s} | ({STOPPED: stopped_s} if stopped_s.any() else {})

@@ -1,4 +1,4 @@
-"""Two workloads whose rounds are fresh processes, measured in turn until their ratio is known."""
+"""Measure two workloads in turn, in fresh processes, until their ratio is known."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ def measure_processes(
     Parameters
     ----------
     baseline, candidate
-        Workloads whose rounds are fresh processes: commands, or functions in fresh interpreters.
+        Workloads with a fresh process per round: commands, or functions in fresh interpreters.
     subjects
-        What each measures, for programs.
+        Subjects of both runs, for programs.
     store
-        Where each is kept as a run, whose subject names the other; None keeps no run.
+        Store that keeps both sides as runs; their subjects name each other. None keeps none.
     progress
-        As of `measure`: it shows the ratio, whose readings are pairs of processes.
+        As of `measure`: it shows the ratio, with pairs of processes as readings.
     began
         As of `measure_pair`.
     clock
-        The source of time; None for that of the system.
+        The source of time; None for the system's clock.
     **options
-        Those of `PairEngine`.
+        Options of `PairEngine`.
 
     Returns
     -------
     Comparison
-        Of the invocations, pair by pair; ``reason`` says why the measuring ended.
+        Compares the invocations pair by pair; ``reason`` says why the measurement ended.
 
     Raises
     ------
@@ -141,7 +141,7 @@ class _Processes:
                 cut = True
                 break
             left_s = None if plan.seconds is None else max(plan.seconds - passed_s, 1e-3)
-            size = partial(self._planned, plan, left_s=left_s)
+            size = partial(self._plan_round, plan, left_s=left_s)
             if place % 2 == 0:
                 started, pair_ns = {}, now_ns
                 if len(self._interpreters) == 2:
@@ -176,8 +176,8 @@ class _Processes:
 
         return finish
 
-    def _planned(self, plan: PairPlan, name: str, *, left_s: float | None) -> RoundPlan:
-        """Return the next plan of a session, of the size and in the time that both share."""
+    def _plan_round(self, plan: PairPlan, name: str, *, left_s: float | None) -> RoundPlan:
+        """Return the next plan of a session, with the size and the time that both sides share."""
         planned = self._sessions[name].ask()
         if planned is None:
             raise WorkloadFailed("it has no more to give")

@@ -1,4 +1,4 @@
-"""Two functions measured in turn: whose turn is next, and when the ratio is known. No I/O."""
+"""Order the readings of two functions, and stop when their ratio is known. No I/O."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
 
 _BLOCKS = ((BASELINE, CANDIDATE, CANDIDATE, BASELINE), (CANDIDATE, BASELINE, BASELINE, CANDIDATE))
 _IN_PROPORTION = 2.0  # The half-width wanted grows with ratios above this
-_LEAST_INVOCATIONS = 40  # so that the time holds two looks, the second of which may agree
+_LEAST_INVOCATIONS = 40  # so that the time holds two looks, which may agree
 _CLASSICAL = 0.005  # default half-width without a margin
 _RATIO = Metric(name=RATIO)  # candidate over baseline; its readings are pairs
 
@@ -74,8 +74,8 @@ class PairPlan:
 
     index: int
     order: tuple[str, ...]  # in blocks of four; the i-th readings of both are a pair
-    seconds: float | None = None  # what is left of the budget; None without one
-    readings: int | None = None  # of each of these invocations; None if pairs are of readings
+    seconds: float | None = None  # rest of the budget; None without one
+    readings: int | None = None  # per invocation; None if pairs are of readings
 
     @property
     def pairs(self) -> int:
@@ -85,13 +85,13 @@ class PairPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PairRound:
-    """The readings of a plan, of each function in the order in which they were taken.
+    """The readings of a plan by function, in the order in which they were taken.
 
-    Of invocations a series each.
+    If pairs are of invocations, an invocation is a series.
     """
 
     plan: PairPlan
-    baseline: Any  # shape (plan.pairs,), or a series for each; fewer if the time was up
+    baseline: Any  # shape (plan.pairs,), or a series per pair; fewer if the time was up
     candidate: Any
     elapsed_ns: int  # wall time since the plan before
     cut: bool = False  # whether the time was up
@@ -99,7 +99,7 @@ class PairRound:
     delays: Delays | None = None  # measured, of groups of successive pairs
     busy_s: float = 0.0  # of invocations: how long the calls of their readings took
     paces: Paces = ()  # of invocations, if all have a reference
-    by_turns: bool = False  # whether those of a pair took their readings by turns
+    by_turns: bool = False  # whether the processes of a pair took their readings by turns
 
     def __post_init__(self) -> None:
         problems: list[str] = []
@@ -124,26 +124,26 @@ class PairRound:
 
 
 def _invocations(values: Any, *, name: str) -> tuple[Floats, ...]:
-    """Check series, of which there are none where the time was up."""
+    """Check series; there are none if the time was up."""
     return as_invocations(values, name=name) if len(values) else ()
 
 
 class PairEngine(Controller[PairPlan, PairRound]):
-    """A comparison without I/O: it is asked whose turn is next, and told the readings.
+    """A comparison without I/O: `ask` plans the order of readings, `tell` takes them.
 
     Parameters as of `measure_pair`; ``options`` are confidence, statistic, budget_s, preset
     and detector.
 
-    Readings come in blocks, baseline-candidate-candidate-baseline or the reverse, equally many of
-    either, shuffled: drift that both share cancels within each block.
+    Readings come in blocks, baseline-candidate-candidate-baseline or the reverse. Both kinds are
+    equally frequent and shuffled. Drift that both sides share cancels within a block.
 
-    The first look is at 500 pairs (by the preset), and each further one at half as many again. The
-    engine is satisfied by the width of the ratio's interval alone, if two looks in a row agree,
-    with 100 effective pairs, of which the stable phase holds 0.9. It never looks at a verdict or a
-    p-value, since whoever goes on until there is a difference will find one.
+    The first look is at 500 pairs (by the preset), and the number grows by half from look to look.
+    The engine stops by the width of the ratio's interval alone: two looks in a row must agree, with
+    100 effective pairs and a stable phase of 0.9 of all pairs. It never looks at a verdict or a
+    p-value: a measurement that continued until it found a difference would find one.
 
-    With ``by_round`` a plan is one block of four invocations, each told as a series, and the first
-    look is at 10 pairs.
+    With ``by_round`` a plan is one block of four invocations, an invocation is a series, and the
+    first look is at 10 pairs.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         if problems or checked is None or way is None:
             raise InvalidInput(problems)
         super().__init__(checked)
-        self.command_line = ""  # that measures both sides again; kept with each
+        self.command_line = ""  # measures both sides again; kept with both runs
         policy = Policy(
             q=quantile_named(checked.statistic),
             confidence=checked.confidence,
@@ -254,7 +254,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
 
         If the pairs allow no estimate its verdict is UNDECIDED, and a Notice says why.
         """
-        look = self._looked()
+        look = self._latest_look()
         comparison, ratio = look.comparison, look.comparison.ratio
         ended = self._decision is not None and not self._decision.satisfied
         before: tuple[Notice, ...] = ()
@@ -271,14 +271,14 @@ class PairEngine(Controller[PairPlan, PairRound]):
             notices=notices,
             reason=None if self._decision is None else self._decision.reason,
             elapsed_s=self._elapsed_ns / 1e9,
-            observed=self._so_far.observed() if ratio is None and self.pairs else {},
+            observed=self._so_far.observe() if ratio is None and self.pairs else {},
         )
 
     def _wanted_at(self, ratio: float) -> float:
         """Return the half-width wanted at a ratio, in proportion to a ratio above 2."""
         return self._target * max(1.0, ratio / _IN_PROPORTION)
 
-    def _looked(self) -> Look:
+    def _latest_look(self) -> Look:
         if self._latest is None or self._latest.taken != self.pairs:
             self._latest = self._so_far.look()
         return self._latest
@@ -290,7 +290,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
     def _look(self, *, fully: bool) -> None:
         if not fully:
             return
-        ratio = self._looked().comparison.ratio
+        ratio = self._latest_look().comparison.ratio
         if self.pairs > self._checked_at:
             self._agreed, self._checked_at = agrees(ratio, self._earlier), self.pairs
             self._earlier = ratio

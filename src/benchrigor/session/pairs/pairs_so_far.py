@@ -1,4 +1,4 @@
-"""The pairs of a comparison so far, by readings or by invocations, and what they come to."""
+"""The pairs of a comparison so far, by readings or by invocations, and their comparison."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Paces = Sequence[tuple[float, float]]  # times of the reference next to both inv
 RATIO = "ratio"
 # The pace of a machine changes less from one short invocation to the next.
 _SHORT = 100
-_LEAST_STEPS = 1e-12  # squared: of a reference that is always the same
-_WARMING = 1.05  # times as slow as later readings, in each invocation of the first block
+_LEAST_STEPS = 1e-12  # squared, for a reference that never changes
+_WARMING = 1.05  # times as slow as later readings, in all invocations of the first block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The comparison of ``n`` undisturbed of the pairs that were taken.
+    """The comparison of the ``n`` undisturbed ones of all pairs.
 
-    Those from ``start`` to ``stop`` count, if it is estimable.
+    If there is an estimate, pairs from ``start`` to ``stop`` count.
     """
 
     comparison: Comparison
@@ -42,7 +42,7 @@ class Look:
 
 
 class PairsOfReadings:
-    """Pairs of readings, which were taken next to each other."""
+    """Pairs of neighbouring readings."""
 
     invocation = 1
 
@@ -68,11 +68,11 @@ class PairsOfReadings:
         return self.taken
 
     def latest(self, n: int) -> tuple[Floats, Floats]:
-        """Return the last pairs, at most that many."""
+        """Return up to ``n`` of the last pairs."""
         one, two = (latest(chunk, n) for chunk in self._chunks)
         return one, two
 
-    def observed(self) -> dict[str, Observed]:
+    def observe(self) -> dict[str, Observed]:
         """Describe the readings of both, and their ratios, by themselves."""
         return observed_of(*(np.concatenate(chunk) for chunk in self._chunks))
 
@@ -95,7 +95,7 @@ class PairsOfReadings:
     def _leave_out_disturbed(
         self, baseline: Floats, candidate: Floats
     ) -> tuple[Floats, Floats, tuple[Notice, ...]]:
-        """Return the pairs that count, both of whose readings are undisturbed."""
+        """Return the pairs that count: both readings are undisturbed."""
         if self._disturbed == "keep" or not self._groups:
             return baseline, candidate, ()
         self._groups = [join_groups(self._groups)]
@@ -114,7 +114,7 @@ class PairsOfReadings:
 
 
 class PairsOfInvocations:
-    """Pairs of invocations, each a series of readings or a single one; both sides are cut alike."""
+    """Pairs of invocations, series of readings or single ones; both sides are cut the same way."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
@@ -142,28 +142,28 @@ class PairsOfInvocations:
     @property
     def readings(self) -> int:
         """How many readings of both there are."""
-        return sum(each.size for side in self._series for each in side)
+        return sum(series.size for side in self._series for series in side)
 
     @property
     def invocation(self) -> int:
-        """How many readings an invocation is to have: few, unless those are still warming up."""
+        """Readings that the next invocations take: few, unless the first ones still warm up."""
         if not self.taken:
             return INVOCATION
-        first = [each for side in self._series for each in side[:2]]
+        first = [series for side in self._series for series in side[:2]]
         is_warming = all(
-            each.size <= _SHORT
-            or np.median(each[_SHORT // 2 : _SHORT])
-            > _WARMING * np.median(each[max(each.size // 2, _SHORT) :])
-            for each in first
+            series.size <= _SHORT
+            or np.median(series[_SHORT // 2 : _SHORT])
+            > _WARMING * np.median(series[max(series.size // 2, _SHORT) :])
+            for series in first
         )
         return INVOCATION if is_warming else _SHORT
 
     def latest(self, n: int) -> tuple[Floats, Floats]:
-        """Return the means of the last pairs, at most that many."""
-        one, two = (np.array([x.mean() for x in each[-n:]]) for each in self._series)
+        """Return the means of up to ``n`` of the last pairs."""
+        one, two = (np.array([x.mean() for x in side[-n:]]) for side in self._series)
         return one, two
 
-    def observed(self) -> dict[str, Observed]:
+    def observe(self) -> dict[str, Observed]:
         """Describe the means of both, and their ratios, by themselves."""
         return observed_of(*self.latest(self.taken))
 
@@ -177,12 +177,12 @@ class PairsOfInvocations:
         return Look(comparison=comparison, taken=n, n=n, start=0, stop=n)
 
     def _compare(self) -> Comparison:
-        """Compare the invocations; of single readings the quantile is that of all together."""
+        """Compare the invocations; a quantile of single readings is taken over all of them."""
         question = self._question
         if self.taken < MIN_FOR_VARIANCE:
             raise NotEstimable(too_few(self.taken, MIN_FOR_VARIANCE))
         refuse_zeros(*zip((BASELINE, CANDIDATE), map(tuple, self._series), strict=True))
-        are_series = any(each.size > 1 for side in self._series for each in side)
+        are_series = any(series.size > 1 for side in self._series for series in side)
         if question.policy.q is not None and not are_series:
             one, two = map(np.concatenate, self._series)
             whole = replace(question.policy, trim=False)
@@ -204,9 +204,9 @@ class PairsOfInvocations:
 
         The machine changes its pace from one process to the next; code that waits for memory
         follows it less than the reference does. The reference is a control variate of logarithms
-        (Lavenberg & Welch 1981), whose slope is that of the product of both sides of a pair, from
-        one pair to the next. Where noise is normal that is independent of their ratio: a slope of
-        the ratio itself would make intervals too narrow.
+        (Lavenberg & Welch 1981). Its slope comes from the product of both sides, from one pair to
+        the next. With normal noise the product is independent of the ratio; a slope of the ratio
+        itself would make intervals too narrow.
         """
         if len(self._paces) != self.taken:
             return self._series

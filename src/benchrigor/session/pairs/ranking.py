@@ -18,7 +18,7 @@ from benchrigor.stats.series.undisturbed import STOPPED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Places of runs, and how each compares with the first, over the rounds that all have."""
+    """Places of runs, and their comparisons with the first, over the rounds that all have."""
 
     places: tuple[Ranked, ...] = ()
     against_first: Mapping[str, Comparison] = field(default_factory=dict)
@@ -28,10 +28,10 @@ class Ranking:
 def compare_with(
     baseline: str, records: Mapping[str, RunRecord], *, margin: float = 0.01
 ) -> dict[str, Comparison]:
-    """Compare each run with the baseline by name, pair by pair, as `measure_processes` does.
+    """Compare every run with the baseline by name, pair by pair, as `measure_processes` does.
 
-    Runs of fewer rounds are not compared with more of the others, so that all tell of the same
-    minutes. NotEstimable if those are too few.
+    Only rounds that all runs have count, so that all runs share the same minutes. NotEstimable if
+    those rounds are too few.
     """
     shared = _leave_shared_rounds(records)
     options = shared[baseline].options
@@ -39,7 +39,7 @@ def compare_with(
         name: replace(
             compare_in_turn(
                 shared[baseline],
-                each,
+                run,
                 margin=margin,
                 statistic=options.statistic,
                 confidence=options.confidence,
@@ -47,21 +47,21 @@ def compare_with(
             readings_in="s",
             names=(baseline, name),
         )
-        for name, each in shared.items()
+        for name, run in shared.items()
         if name != baseline
     }
-    for each in compared.values():
-        if each.baseline is None or each.candidate is None:
-            raise NotEstimable(each.notices[0])
+    for comparison in compared.values():
+        if comparison.baseline is None or comparison.candidate is None:
+            raise NotEstimable(comparison.notices[0])
     return compared
 
 
 def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
     """Rank runs by their times over the rounds that all have, the least first.
 
-    Two of m differ where the p-value of a paired ratio of 1 is at most (1 - confidence) / (m (m -
-    1) / 2) (Bonferroni). One that does not differ from the first of its group shares its place.
-    Those that ended after their first round have no place.
+    Two of m runs differ if the p-value of a paired ratio of 1 is up to (1 - confidence) / (m (m -
+    1) / 2) (Bonferroni). A run that does not differ from the first of its group shares its place.
+    Runs that ended after their first round have no place.
     """
     enough = [name for name in records if len(_whole(records[name])) >= MIN_FOR_VARIANCE]
     records = {name: records[name] for name in enough}
@@ -70,7 +70,7 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
         own = records[first].estimate() if records else None
         return Ranking(places=(Ranked(name=first, estimate=own, place=1),) if own else ())
     compared = compare_with(first, records, margin=0.0)
-    estimates = {name: each.candidate for name, each in compared.items()}
+    estimates = {name: comparison.candidate for name, comparison in compared.items()}
     estimates[first] = next(iter(compared.values())).baseline
     known = {name: estimate for name, estimate in estimates.items() if estimate is not None}
     ordered = sorted(known, key=lambda name: known[name].value)
@@ -78,7 +78,7 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
     leader, places = ordered[0], list[Ranked]()
     compared = against_first = compare_with(leader, records, margin=0.0)
     for index, name in enumerate(ordered):
-        if name != leader and compared[name].p_beyond <= level:  # of no margin: beyond 1
+        if name != leader and compared[name].p_beyond <= level:  # without a margin: beyond 1
             leader, compared = name, compare_with(name, records, margin=0.0)
         place = index + 1 if name == leader else places[-1].place
         places.append(Ranked(name=name, estimate=known[name], place=place))
@@ -88,7 +88,7 @@ def rank_in_turn(records: Mapping[str, RunRecord]) -> Ranking:
 
 
 def notices_of_sides(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
-    """Return what the reader of a ranking must know of its runs: lost time, and their rounds."""
+    """Return the Notices of a ranking: lost time, and Notices of the rounds."""
     of_rounds = {
         (name, notice.code): replace(notice, sentence=f"{name}: {notice.sentence}")
         for name, record in records.items()
@@ -100,9 +100,9 @@ def notices_of_sides(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
 
 
 def _lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
-    """Warn where other work took time of runs: it slows them by their threads, not all alike.
+    """Warn if other work took time of runs: its effect depends on their threads.
 
-    The time of stopped processes has notices of its own: these processes do not count.
+    Stopped processes do not count: their lost time has a Notice of its own.
     """
     by_name = {name: record.interference for name, record in records.items()}
     stops = [
@@ -127,7 +127,7 @@ def _lost_beside(records: Mapping[str, RunRecord]) -> tuple[Notice, ...]:
 
 
 def _leave_shared_rounds(records: Mapping[str, RunRecord]) -> dict[str, RunRecord]:
-    """Leave of each run the rounds that all have."""
+    """Cut all runs to the number of rounds that all have."""
     whole = {name: _whole(record) for name, record in records.items()}
     count = min(map(len, whole.values()))
     return {name: replace(records[name], rounds=whole[name][:count]) for name in records}

@@ -79,27 +79,26 @@ def compare_runs(
     Parameters
     ----------
     baseline, candidate
-        A run each, or the readings of one continuous series, shape (n,), in the unit of the
-        other.
+        Runs, or the readings of one continuous series, shape (n,), in the unit of the other side.
     metric
         Metric of the runs; None for the first that must be satisfied.
     statistic
-        "mean", "median", or a percentile such as "p10"; None for that of the runs, "mean" for
-        readings.
+        "mean", "median", or a percentile such as "p10"; None for the runs' own, and "mean"
+        for readings.
     confidence
         Nominal coverage, in (0, 1).
     margin
-        Relative change that does not matter, at least 0; 0 for the classical test.
+        Relative change that does not matter, 0 or more; 0 for the classical test.
     direction
-        Which way is better, "lower" or "higher"; None for that of the runs' metric. Where nobody
-        knows, as of bare readings, a change beyond the margin is DIFFERENT.
+        Which way is better, "lower" or "higher"; None for the direction of the runs' metric.
+        Without a direction, as of bare readings, a change beyond the margin is DIFFERENT.
     paired
         The i-th reading of the baseline was taken next to the i-th of the candidate; only for
         readings from elsewhere, and for both runs that `measure_pair` or ``benchrigor ab`` kept.
 
     detector
-        What finds the stable phases, see `benchrigor.model.Options`; None for that of each run,
-        "ranks" for readings.
+        What finds the stable phases, see `benchrigor.model.Options`; None for the detectors of the
+        runs, and "ranks" for readings.
     store
         A store of further runs. A stored run counts with a side if both have the same subject,
         machine, interpreter, commit, source and options, apart from options of length. Runs of
@@ -179,7 +178,7 @@ def compare_named(
 
 
 def _names(sources: Sequence[_Source]) -> tuple[str, ...]:
-    """Return the names of both sides, with their ids if they are the same; none of arrays."""
+    """Return the names of both sides, with their ids if they are the same; arrays have none."""
     names = tuple(source.label if source.run is None else source.run.name for source in sources)
     if names == (BASELINE, CANDIDATE):
         return ()
@@ -188,7 +187,7 @@ def _names(sources: Sequence[_Source]) -> tuple[str, ...]:
 
 def _compare_pairs(sources: Sequence[_Source], options: Mapping[str, Any]) -> Comparison:
     """Compare readings, or both sides of a comparison, pair by pair."""
-    runs = [each.run for each in sources if each.run is not None]
+    runs = [source.run for source in sources if source.run is not None]
     if are_in_turn(runs):
         found = compare_in_turn(*runs, **options)
         return replace(found, notices=(*_other_differences(sources), *found.notices))
@@ -205,7 +204,7 @@ def _compare_pairs(sources: Sequence[_Source], options: Mapping[str, Any]) -> Co
                 f"paired is given {kind} of {source.label}, expected one series of readings that "
                 "are averaged as they are (arithmetic)"
             )
-    series = [each.recorded.series[0] for each in sources]
+    series = [source.recorded.series[0] for source in sources]
     with _showing_readings(sources):
         positive = _are_positive(sources)
         detector = detector_named(sources[0].recorded.options.detector)
@@ -223,7 +222,7 @@ def rank_runs(
     direction: str | None = None,
     detector: str | None = None,
 ) -> tuple[tuple[Ranked, ...], tuple[Notice, ...]]:
-    """Rank runs by name, and say what else differs; the options are those of `compare_runs`."""
+    """Rank runs by name, and say what else differs; options as of `compare_runs`."""
     sources = _averaged_alike(
         [_source(given, metric, name, detector) for name, given in runs.items()]
     )
@@ -266,7 +265,7 @@ class _Source:
 
     @property
     def by_process(self) -> bool:
-        """Whether each reading, or pair of work and duration, is of a process of its own."""
+        """Whether every reading, or pair of work and duration, has a process of its own."""
         if self.recorded.kind not in (Kind.READINGS, Kind.WORK) or self.run is None:
             return False
         subject = self.run.subject
@@ -280,7 +279,7 @@ class _Source:
     @property
     def is_positive(self) -> bool:
         """Whether its quantity is above 0, though a coarse clock may show 0."""
-        least = min(float(each.min()) for each in self.recorded.series if each.size)
+        least = min(float(values.min()) for values in self.recorded.series if values.size)
         is_above = self.recorded.metric.kind in (Quantity.TIME, Quantity.RATE)
         return least > 0.0 or (is_above and least == 0.0)
 
@@ -347,12 +346,12 @@ def _are_positive(sources: Sequence[_Source]) -> bool:
 
 def _refuse_zeros(sources: Sequence[_Source]) -> None:
     """Raise NotEstimable if the times, rates or bare numbers of a source are all 0."""
-    refuse_zeros(*((each.label, each.recorded.series) for each in sources if not each.may_be_0))
+    refuse_zeros(*((side.label, side.recorded.series) for side in sources if not side.may_be_0))
 
 
 @contextmanager
 def _showing_readings(sources: Sequence[_Source]) -> Iterator[None]:
-    """Say in a refusal what was observed of all sides."""
+    """Add the observed figures of all sides to a refusal."""
     try:
         yield
     except NotEstimable as error:
@@ -372,14 +371,14 @@ def _at_one_pace(
     statistic: str,
     stored: StoredRuns | None = None,
 ) -> tuple[list[Estimate], tuple[Notice, ...]]:
-    """Return the headlines at one quiet pace where each run tells its pace, else as measured.
+    """Return the headlines at a common quiet pace, or as measured if a run knows no pace.
 
-    Full pace is the best that any of them knows. Two runs are of like work: they share a
-    sensitivity, with those of the store. Runs that were not all near the quiet pace are compared
-    by what they would be at full pace, of which each had moments.
+    The best full pace of any run counts for all. Two runs do similar work, so they and the stored
+    runs share one sensitivity. If a run was not near the quiet pace, all are compared by their
+    figures at full pace, which every run had for moments.
     """
     measured = [analysis.estimate for analysis in analyses if analysis.estimate is not None]
-    runs = [each.run for each in sources if each.run is not None]
+    runs = [source.run for source in sources if source.run is not None]
     known = [source.pace for source in sources if source.pace is not None]
     if len(known) < len(sources) or len(runs) < len(sources):
         return measured, ()
@@ -388,7 +387,7 @@ def _at_one_pace(
         return measured, apart
     full_s = {kind: min(pace.full_s[kind] for pace in known) for kind in known[0].full_s}
 
-    def paced(quiet: QuietPace | None, sensitivity: Sensitivity | None = None) -> list[Analysis]:
+    def at_pace(quiet: QuietPace | None, sensitivity: Sensitivity | None = None) -> list[Analysis]:
         return [
             with_pace(
                 analysis,
@@ -401,7 +400,7 @@ def _at_one_pace(
             for run, analysis in zip(runs, analyses, strict=True)
         ]
 
-    paces = [each.pace for each in paced(None) if each.pace is not None]
+    paces = [analysis.pace for analysis in at_pace(None) if analysis.pace is not None]
     if len(paces) < len(sources):
         return measured, ()
     own = (kept.quiet or pace.quiet for kept, pace in zip(known, paces, strict=True))
@@ -411,10 +410,10 @@ def _at_one_pace(
         name = sources[0].recorded.metric.name
         beside = stored.beside(runs, paces, statistic, name) if stored else None
         common = common_sensitivity(paces[0], paces[1], beside.paces if beside else ())
-    told, at_quiet = (_at_paces(paces),), paced(quiet, common)
+    told, at_quiet = (_at_paces(paces),), at_pace(quiet, common)
     pairs = zip(runs, paces, strict=True)
     are_quiet = all(are_near(run.counted_rounds, pace, quiet) for run, pace in pairs)
-    figures = [figure_at(each, quiet, from_full=not are_quiet) for each in at_quiet]
+    figures = [figure_at(analysis, quiet, from_full=not are_quiet) for analysis in at_quiet]
     headlines = [figure for figure in figures if figure is not None]
     if beside is None or common is None:
         return headlines, told
@@ -423,7 +422,7 @@ def _at_one_pace(
 
 
 def _no_common_pace(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> tuple[Notice, ...]:
-    """Say in what runs differ that full pace depends on, if they do."""
+    """Say which conditions of full pace differ between runs, if any."""
     of_runs = [paced_by(run.provenance, pace) for run, pace in zip(runs, paces, strict=True)]
     values = {what: sorted({run[what] for run in of_runs}) for what in of_runs[0]}
     different = {what: found for what, found in values.items() if len(found) > 1}
@@ -446,7 +445,7 @@ def _at_paces(paces: Sequence[Pace]) -> Notice:
 
 
 def _averaged_alike(sources: Sequence[_Source]) -> Sequence[_Source]:
-    """Average all rates over time where one side cannot be averaged over work."""
+    """Average all rates over time if one side cannot be averaged over work."""
     if not any(source.recorded.rates_of_0 for source in sources):
         return sources
     return [replace(source, recorded=source.recorded.by_time()) for source in sources]
@@ -457,7 +456,7 @@ def _common_options(
 ) -> tuple[str, str | None]:
     """Return the statistic and the direction given, or else those common to all runs.
 
-    A run whose metric has no direction takes that of the others.
+    A run without a direction takes the direction of the others.
     """
     runs = [source for source in sources if source.run is not None]
     units = {source.recorded.metric.unit: source.label for source in sources if _has_unit(source)}
@@ -479,7 +478,7 @@ def _common_options(
 
 
 def _common_unit(sources: Sequence[_Source]) -> str:
-    """Return the unit of all sources, whose units do not differ."""
+    """Return the unit that all sources share."""
     return next((source.recorded.metric.unit for source in sources if _has_unit(source)), "")
 
 
@@ -490,7 +489,7 @@ def _has_unit(source: _Source) -> bool:
 
 def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     """Warn of other differences between the runs."""
-    runs = [(each.label, each.run) for each in sources if each.run is not None]
+    runs = [(source.label, source.run) for source in sources if source.run is not None]
     notices = [
         Notice.warning(
             Code.NOT_CONVERGED, f"{label} ended before its target: {say_end(run.decision)}."
@@ -500,7 +499,7 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     ]
     for source in sources:
         label, found = source.label, None if source.run is None else source.run.interference
-        # Undisturbed readings tell the same of a busy machine as of an idle one.
+        # Undisturbed readings are the same on a busy machine as on an idle one.
         is_left_out = source.recorded.disturbed is not None
         if found is None or is_left_out or not is_disturbed(found):
             continue
@@ -514,7 +513,7 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
     if len(hosts) > 1:
         sentence = f"Made on different machines ({', '.join(hosts)}): they may be what differs."
         notices.append(Notice.warning(Code.HOSTS_DIFFER, sentence, hosts=", ".join(hosts)))
-    names = sorted({each.recorded.metric.name for each in sources if each.run is not None})
+    names = sorted({source.recorded.metric.name for source in sources if source.run is not None})
     if len(names) > 1:
         sentence = f"The metrics have different names: {', '.join(names)}."
         notices.append(Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names)))
@@ -522,7 +521,7 @@ def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
 
 
 def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:
-    """Warn of measured functions that have changed themselves, not only what they call."""
+    """Warn of measured functions with a changed source of their own, not only of callees."""
     hashes: dict[object, set[str]] = defaultdict(set)
     for run in runs:
         known = (run.subject.get(key) for key in ("target", "test", "name"))
@@ -539,6 +538,6 @@ def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:
 
 def _hosts(sources: Sequence[_Source]) -> list[str]:
     """Return the machines that the runs were made on."""
-    runs = [each.run for each in sources if each.run is not None]
+    runs = [source.run for source in sources if source.run is not None]
     hosts = {run.provenance.host for run in runs if run.provenance is not None}
     return sorted(host for host in hosts if host is not None)

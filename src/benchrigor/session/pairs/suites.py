@@ -23,7 +23,7 @@ _Pairs = Mapping[str, tuple[RunRecord, RunRecord]]
 def compare_suite(
     pairs: _Pairs, *, margins: Mapping[str, float], store: Store | None = None
 ) -> Family:
-    """Compare pairs of baseline and candidate, each as `compare_runs` does, as one family.
+    """Compare pairs of baseline and candidate, as `compare_runs` does, as one family.
 
     ``margins`` are by name too; ``store`` holds earlier runs, which say how far runs are apart.
     Pairs that cannot be compared are left out with a Notice. NotEstimable when no pair can. The
@@ -42,7 +42,7 @@ def compare_suites(
     """Compare suites with the first one, benchmark by benchmark, all of them as one family.
 
     ``suites`` are by the names of their files, their runs by the names of the benchmarks; the
-    further options are those of `compare_runs`. NotComparable when no name is in two of them.
+    further options are as of `compare_runs`. NotComparable when no name is in two of them.
     """
     first, *others = suites
     baseline = suites[first]
@@ -87,7 +87,7 @@ def compare_suites(
 def _compare_each(
     pairs: _Pairs, margins: Mapping[str, float], **options: Any
 ) -> tuple[dict[str, Comparison], dict[str, Notice]]:
-    """Compare each pair, or say why that cannot be."""
+    """Compare all pairs, or say why a pair cannot be compared."""
     found: dict[str, Comparison] = {}
     refused: dict[str, Notice] = {}
     for name, (baseline, candidate) in pairs.items():
@@ -103,7 +103,7 @@ def _compare_each(
 
 def _name_refusals(refused: Mapping[str, Notice]) -> Sequence[Notice]:
     named = refused.items()
-    return [replace(each, sentence=f"{name}: {each.sentence}") for name, each in named]
+    return [replace(notice, sentence=f"{name}: {notice.sentence}") for name, notice in named]
 
 
 def _figures(run: RunRecord) -> dict[str, float]:

@@ -24,7 +24,7 @@ _ANALYSIS = (  # options that do not say how the readings were taken
 
 
 def read_results(path: str | Path, *, options: Options | None = None) -> list[RunRecord]:
-    """Read what a benchmark tool wrote, and analyse each benchmark of it as a run.
+    """Read the results of a benchmark tool, and analyse every benchmark as a run.
 
     The tool is recognised by the content, not by the name of the file: pyperf, pytest-benchmark,
     asv, hyperfine, google-benchmark, criterion, JMH, Go, k6, vegeta, JMeter, JSON lines, and
@@ -41,8 +41,8 @@ def read_results(path: str | Path, *, options: Options | None = None) -> list[Ru
     Returns
     -------
     list of RunRecord
-        One for each benchmark, in order. Of a file without raw readings the records have no
-        estimate, and a Notice tells what the file holds and how the tool keeps the readings.
+        One per benchmark, in order. Without raw readings in the file the records have no
+        estimate, and a Notice says what the file holds and how the tool keeps the readings.
 
     Raises
     ------
@@ -84,13 +84,13 @@ def _each(
     options: Options | None,
 ) -> list[RunRecord]:
     problems = list[str]()
-    records = [attempt(problems, read, each, options) for each in found]
+    records = [attempt(problems, read, benchmark, options) for benchmark in found]
     refuse(f"{place}: {problem}" for problem in problems)
     return [record for record in records if record is not None]
 
 
 def _arrange(found: Result, _: Options | None = None) -> RunRecord:
-    """Check the readings of a benchmark, and say of which kind they are."""
+    """Check the readings of a benchmark, and find their kind."""
     if isinstance(found, RunRecord):
         return retraced(found)
     options = _options_of(found, None)
@@ -99,17 +99,17 @@ def _arrange(found: Result, _: Options | None = None) -> RunRecord:
         with _naming(found.name):
             traces.check(round_)
         traces.take(round_)
-    known = {name: each.unanalysed() for name, each in traces.by_name.items()}
+    known = {name: trace.empty_analysis() for name, trace in traces.by_name.items()}
     lacking = [without_readings(metric, found.rounds) for metric in found.metrics]
     if not found.rounds:
-        lacking = [replace(each, notices=found.notices) for each in lacking]
+        lacking = [replace(analysis, notices=found.notices) for analysis in lacking]
     return RunRecord(
         name=hide_secrets(found.name),
         options=options,
         metrics=found.metrics,
         seed=0,
         rounds=found.rounds,
-        analyses=tuple(known.get(each.metric.name, each) for each in lacking),
+        analyses=tuple(known.get(analysis.metric.name, analysis) for analysis in lacking),
         session_notices=found.notices if found.rounds else (),
         provenance=found.provenance,
         subject=found.subject,

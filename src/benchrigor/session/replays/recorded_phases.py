@@ -38,11 +38,11 @@ def record_with_changes(
     level: float,
     min_segment: int | None,
 ) -> RunRecord:
-    """Analyse recorded readings by these change points; each series has phases with all of them.
+    """Analyse recorded readings by these change points; all phases of a series hold all of them.
 
-    The phases leave out steps that slow noise explains, as those of any analysis do. Restarted
-    rounds are cut in the same way where an analysis does so. A series too short for an analysis to
-    search is searched all the same, and is stable only if it has an estimate.
+    The phases leave out steps that slow noise explains, as in any analysis. Restarted rounds are
+    cut in the same way if an analysis does so. A series that is too short for the search of an
+    analysis is searched too, and is stable only if it has an estimate.
     """
     named = detector_named(options.detector, min_segment)
     detect = named or partial(detect_changes, level=level, min_segment=min_segment)

@@ -34,7 +34,7 @@ from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.series.undisturbed import join_groups
 from benchrigor.units import Quantity
 
-PIECE_NS = 10**9  # that each piece of a recording takes, whatever it took
+PIECE_NS = 10**9  # assumed time of a piece of a recording
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,7 +51,7 @@ class Recording(Material):
 
     @property
     def in_series(self) -> bool:
-        """Whether there is a series of each invocation, or of each piece."""
+        """Whether there is a series per invocation, or per piece."""
         return self.kind in (Kind.INVOCATIONS, Kind.PIECES)
 
     def analyse(self, options: Options, detector: Detector | None = None) -> Analysis:
@@ -60,7 +60,7 @@ class Recording(Material):
         material = replace(self, options=options, detector=detector)
         if detector is not None and self.kind is Kind.INVOCATIONS:
             # A detector is given the invocations one by one.
-            phases = [phase for each in self.series for phase in cut(each, self.policy, detector)]
+            phases = [phase for s in self.series for phase in cut(s, self.policy, detector)]
             material = replace(material, phases=tuple(phases))
         return look(material)
 
@@ -128,10 +128,9 @@ def record_of_readings(
     weights: Sequence[float] | None = None,
     detector: Detector | None = None,
 ) -> RunRecord:
-    """Analyse recorded readings: one continuous series, or one of each restarted round.
+    """Analyse recorded readings: one continuous series, or one per restarted round.
 
-    Rounds with weights give one reading each. The detector is that of the options unless one is
-    given.
+    Rounds with weights give single readings. Without a detector the options name one.
     """
     series = [as_series(round_, name=name) for round_ in rounds]
     options = replace(options, rounds="restarted" if len(series) > 1 else "continuous")
@@ -167,7 +166,7 @@ def record_of_rounds(
 def record_of_pairs(
     work: npt.ArrayLike, duration_s: npt.ArrayLike, options: Options, metric: Metric, *, name: str
 ) -> RunRecord:
-    """Fit the line through pairs of work amount and duration, all of which count."""
+    """Fit the line through pairs of work amount and duration; all pairs count."""
     series = as_series(work, name="work"), as_series(duration_s, name="duration_s")
     options = replace(options, analysis="wps")
     material = Material(metric=metric, options=options, kind=Kind.WORK, series=series)
@@ -240,7 +239,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
 
 def _leave_out_disturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:
     """Leave the disturbed readings out, as the session did."""
-    if all(each.delays is None for each in rounds):
+    if all(finished.delays is None for finished in rounds):
         return recording
     metric, kind = recording.metric, recording.kind
     groups, whose = [], []

@@ -1,4 +1,4 @@
-"""Replay: what each rule finds in recorded readings, and when it would have stopped."""
+"""Replay: apply stop rules to recorded readings, to see when they stop and with what estimate."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ def replay(
     metric: str | None = None,
     unit: str = "",
 ) -> Replay:
-    """Apply rules to recorded readings: when each would have stopped, and with what estimate.
+    """Apply stop rules to recorded readings: show when they would stop, and with what estimate.
 
     Parameters
     ----------
     readings
-        Values of one continuous series, shape (n,); or a `RunRecord`, whose rounds are replayed
-        one by one if they were restarted.
+        Values of one continuous series, shape (n,); or a `RunRecord`. Restarted rounds are
+        replayed one by one.
     judges
-        Each the name of a built-in rule, or a pair of a name and a rule:
+        Names of built-in rules, or pairs of a name and a rule:
 
-        - "benchrigor": a session, which is given the readings that it asks for;
+        - "benchrigor": a session, which gets the readings that it asks for;
         - "subsessions": the same with ``method="subsessions"``;
-        - "plain t": Student's t for independent readings, applied after each from the fifth on;
+        - "plain t": Student's t for independent readings, applied from the fifth reading on;
         - `Options`: a session with these, but the replay's target and confidence;
         - a detector of change points (a `protocols.Detector` or a ruptures estimator): a session
           that cuts by it;
-        - a function of the readings so far that returns their `Estimate`: applied when a session
-          looks (first at 500 readings, then each time at half as many again), and satisfied
-          where two looks in a row agree, as a session is.
+        - a function of the readings so far that returns their `Estimate`: applied at the
+          looks of a session (at 500 readings, then always at half as many again), and satisfied
+          if two looks in a row agree, as a session is.
 
         None: all built-in rules.
     target
-        Relative half-width at which to stop; None for that of the run, and 2% for values.
+        Relative half-width at which to stop; None for the target of the run, and 2% for values.
     confidence
-        Nominal coverage, in (0, 1); None for that of the run, and 0.95 for values.
+        Nominal coverage, in (0, 1); None for the run's own, and 0.95 for values.
     detector
-        Name of the detector that sessions cut by, as in `Options`; None for that of the run.
+        Name of the detector that sessions cut by, as in `Options`; None for the run's own.
     metric
         Metric of a run, None for the first that must be satisfied; or the name of the values.
     unit
@@ -76,12 +76,12 @@ def replay(
 
     Notes
     -----
-    At least 30 readings (or two rounds) after the stop show whether the interval holds: it does if
-    the interval of the difference between both estimates contains 0. If it does only because
-    the later interval is more than twice as wide, nobody can tell: of intervals a third as wide as
-    they should be, an exact later value contradicts 51%, one twice as wide 22% (one that is right,
-    5%), and wider ones hardly more than the right ones. Later readings are not trimmed, so a step
-    after the stop counts against every rule that stopped before it.
+    The readings after the stop, 30 or more (or two rounds), show whether the interval holds: it
+    does if the interval of the difference between both estimates contains 0. Agreement with a later
+    interval more than twice as wide shows nothing. Take intervals a third as wide as they should
+    be: an exact later value contradicts 51% of them, a later interval twice as wide 22% (and 5% of
+    right ones), a still wider one hardly more than of right ones. Later readings are not trimmed,
+    so a step after the stop counts against every rule that stopped before it.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def replay(
     >>> from benchrigor.stats import estimate_mean
     >>> readings = np.random.default_rng(1).normal(0.01, 0.002, 2000)
     >>> shown = replay(readings, judges=["benchrigor", ("untrimmed", estimate_mean)], unit="s")
-    >>> [(each.name, each.stopped, each.held) for each in shown.rulings]
+    >>> [(ruling.name, ruling.stopped, ruling.held) for ruling in shown.rulings]
     [('benchrigor', 750, True), ('untrimmed', 750, True)]
     """
     recording = recording_of(readings, metric=metric, unit=unit)
@@ -119,7 +119,7 @@ def replay(
 
 
 def _check(judges: object) -> list[tuple[str, object, Judge]]:
-    """Return name, rule and what applies it; a built-in rule is its name."""
+    """Return name, rule and the function that applies it; a built-in rule is its name."""
     if isinstance(judges, str) or not isinstance(judges, Sequence) or not judges:
         raise InvalidInput(f"judges is {judges!r}, expected a sequence of at least one judge")
     rules: list[tuple[str, object, Judge]] = []

@@ -1,4 +1,4 @@
-"""What each rule finds in a recording: sessions, plain t, and functions of the user."""
+"""Apply stop rules to a recording: sessions, plain t, and functions of the user."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from benchrigor.stats.series.interval import LONG_RUN_VARIANCE, student_t
 from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
 
 PLAIN_T = "plain t"
-_FIRST_SIZE = 5  # plain t is applied after each reading from this one on, as scripts do
+_FIRST_SIZE = 5  # plain t is applied after every reading from this one on, as scripts do
 
 Rule = Options | Detector | Estimator | Callable[[Floats], Estimate]
 Judge = Callable[[str, Recording, Options], Ruling]
 
 
 def judge_of(rule: object) -> Judge | None:
-    """Return what applies a rule to a recording; None if it is no rule."""
+    """Return the function that applies a rule to a recording; None if the rule is not valid."""
     if isinstance(rule, str):
         return BUILT_IN.get(rule)
     if isinstance(rule, Options):
@@ -120,7 +120,7 @@ def _by_subsessions(name: str, recording: Recording, options: Options) -> Ruling
 
 
 def _by_plain_t(name: str, recording: Recording, options: Options) -> Ruling:
-    """Apply Student's t after each reading, as if all were independent."""
+    """Apply Student's t after every reading, as if all were independent."""
     if refusal := _several_series(recording):
         return Ruling(name=name, sentence=refusal)
     statistic, is_plain = options.statistic, not recording.policy.harmonic
@@ -140,12 +140,12 @@ def _by_plain_t(name: str, recording: Recording, options: Options) -> Ruling:
 
 
 def _plain_t(series: Floats, confidence: float) -> Estimate:
-    # Any autocorrelation is within 1, so nothing is merged.
+    # Every autocorrelation is within 1, so no readings are merged.
     return replace(estimate_level(fit_merged(series, limit=1.0), confidence), method=PLAIN_T)
 
 
 def _first_narrow(series: Floats, metric: Metric, options: Options) -> int | None:
-    """Return the first size whose t interval is as narrow as wanted; None if none is.
+    """Return the first size whose t interval is as narrow as wanted; None if there is none.
 
     Running sums of deviations from the first reading make a million looks as cheap as a few.
     """

@@ -1,1 +1,1 @@
-"""What is measured next: how many readings, and which amount of work."""
+"""Choose the number of readings and the work amount of the next round."""

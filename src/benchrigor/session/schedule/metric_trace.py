@@ -25,8 +25,8 @@ class Trace:
     second_check: int
     elapsed_s: float = 0.0  # of the rounds
     chunks: list[Floats] = field(default_factory=list)
-    groups: list[Groups] = field(default_factory=list)  # of each round
-    pieces: list[int] = field(default_factory=list)  # of which each chunk is
+    groups: list[Groups] = field(default_factory=list)  # by round
+    pieces: list[int] = field(default_factory=list)  # by chunk
     weights: list[float] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)
     n: int = 0
@@ -44,7 +44,7 @@ class Trace:
 
     @property
     def is_single(self) -> bool:
-        """Whether restarted rounds gave one unit reading each, which has no phases to cut."""
+        """Whether all restarted rounds gave a single unit reading, which has no phases to cut."""
         return self.kind is Kind.INVOCATIONS and is_single(self.chunks)
 
     @property
@@ -74,7 +74,7 @@ class Trace:
         """Whether full looks come so late that early ones end a session sooner."""
         return self.elapsed_s * self.second_check > SOON_S * self.units
 
-    def unanalysed(self) -> Analysis:
+    def empty_analysis(self) -> Analysis:
         """Return an analysis without a look."""
         kind = Kind.READINGS if self.is_single else self.kind
         return Analysis(metric=self.metric, kind=kind, n=self.n)
@@ -112,5 +112,5 @@ class Trace:
 
 
 def is_single(rounds: Sequence[Floats]) -> bool:
-    """Return whether there are rounds, and each gave one unit reading."""
+    """Return whether there are rounds, and all gave a single unit reading."""
     return len(rounds) > 0 and all(round_.size == 1 for round_ in rounds)

@@ -11,14 +11,14 @@ from benchrigor.stats.estimators.variance_components import readings_per_invocat
 
 # Longest duration of a round: progress is shown and a stop request is obeyed that often.
 ROUND_S = 1.0
-# The round before may have been fast by chance: a round has at most that many times its readings.
+# The round before may have been fast by chance: a round has up to this many times its readings.
 _GROWTH = 10
-# No round has more, however fast they come by the clock of who measures: it is kept as a whole.
+# Maximum readings of a round, on any clock: a round is kept as a whole.
 _MOST_OF_A_ROUND = 1_000_000
 # Unit readings of the first restarted rounds: enough to tell their warm-up from their stable phase.
 INVOCATION = 500
 _LEAST_OF_AN_INVOCATION, _MOST_OF_AN_INVOCATION = 100, 10_000
-# Where 500 readings take more than a twentieth of the time, readings are taken for a fortieth: five
+# If 500 readings take more than a twentieth of the time, an invocation takes a fortieth: five
 # invocations show a very narrow interval, and 15 a usual one in half of the time.
 _USUAL_SHARE, _SHORT_SHARE = 1 / 20, 1 / 40
 
@@ -32,9 +32,9 @@ class Pace:
     last_readings: int
     last_s: float
     to_next_check: int  # further unit readings until the next analysis is due
-    piece: int = 0  # of which the next round is
+    piece: int = 0  # index of the next round's piece
     invocations: int = 0  # restarted rounds with unit readings
-    invocation: int = INVOCATION  # readings of each, until it is known how they differ
+    invocation: int = INVOCATION  # readings per invocation, until their variance is known
     least_invocations: int = 10  # for which there must be time
     busy_s: float = 0.0  # how long all readings took
     as_long_as_start: bool = False  # whether readings of an invocation take no less than its start
@@ -43,7 +43,7 @@ class Pace:
 
     @property
     def reading_s(self) -> float:
-        """How long the last readings took, each."""
+        """Mean time of the last readings."""
         return self.last_s / max(self.last_readings, 1)
 
 
@@ -51,10 +51,10 @@ def next_readings(pace: Pace, options: Options) -> int:
     """Return how many unit readings the next round should take.
 
     The first round of a continuous session takes one reading, to learn its cost. Later ones last
-    until the next analysis is due, but up to one second, and at most what is left of the
-    budgets: no reading is planned that ends more than a tenth beyond the budget of time, or beyond
-    the piece that it is of, if it can be helped. Rounds of a given size are limited
-    by the budget of readings only, restarted ones also so that there is time for enough of them.
+    until the next analysis is due, but up to one second, and within the rest of the budgets. If
+    possible, no reading ends more than a tenth of a piece, or of the whole time, too late. Only
+    the budget of readings limits rounds of a given size. Restarted rounds are also short enough
+    that the time holds enough of them.
     """
     most = _MOST_OF_A_ROUND
     if options.budget_readings is not None:
@@ -76,13 +76,13 @@ def next_readings(pace: Pace, options: Options) -> int:
 
 
 def _of_an_invocation(pace: Pace, options: Options) -> int:
-    """Return the unit readings of a restarted round: what gives the narrowest interval in the time.
+    """Return the unit readings of a restarted round that give the narrowest interval in the time.
 
-    A start costs what rounds took next to their readings, and the readings that are cut.
+    The cost of a start is the time of a round without its readings, plus its cut readings.
     """
     if not (pace.invocations and pace.busy_s):
         return pace.invocation
-    # Whoever tells rounds need not say how long they took in the same clock.
+    # Rounds may come from another program, with durations of another clock than its readings.
     reading_s = min(pace.busy_s, pace.elapsed_s) / pace.readings
     if reading_s == 0.0:
         return pace.invocation
@@ -95,7 +95,7 @@ def _of_an_invocation(pace: Pace, options: Options) -> int:
             if pace.readings == pace.invocations and 4.0 * reading_s > short_s:
                 return 1  # those with one reading are compared with their like only
             in_time_s = min(in_time_s, short_s)
-        # Readings take at least as long as starts: a few would tell nothing.
+        # Readings take no less time than starts: fewer would be worthless.
         longest = max(2, min(longest, int(max(in_time_s, start_s) / reading_s)))
     if pace.split is None:
         least = math.ceil(start_s / reading_s) if pace.as_long_as_start else 0

@@ -1,4 +1,4 @@
-"""The readings of a run in pieces, as a series of each."""
+"""The readings of a run in pieces, as one series per piece."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ T = TypeVar("T")
 def by_piece(
     pieces: Sequence[int], parts: Sequence[T], join: Callable[[Sequence[T]], T]
 ) -> list[T]:
-    """Join the successive parts of each piece."""
+    """Join the successive parts of every piece."""
     whole: dict[int, list[T]] = {}
     for piece, part in zip(pieces, parts, strict=True):
         whole.setdefault(piece, []).append(part)
-    return [each[0] if len(each) == 1 else join(each) for each in whole.values()]
+    return [parts[0] if len(parts) == 1 else join(parts) for parts in whole.values()]
 
 
 def first_pieces(options: Options) -> int:

@@ -19,24 +19,22 @@ from benchrigor.model.text import many, show_amount, show_value
 
 NextWork = Callable[[RoundPlan], float | None]
 
-FEWEST_ROUNDS = (
-    FEWEST_QUICK_ROUNDS  # rounds are left out only if a line through so many others remains
-)
+FEWEST_ROUNDS = FEWEST_QUICK_ROUNDS  # rounds are left out only if this number remains for a line
 PILOTS = 5  # long enough rounds that show which largest amount a set should have
 MOST_PILOTS = 30  # the most pilots: amounts chosen by the user may never be long enough
 FEWEST_COLD = 3  # from that many further rounds on, the first one, which may be cold, is left out
 SPAN = 5.0  # largest over smallest amount that must remain when rounds are left out
-# Longest over shortest duration wanted at least. If noise is proportional to duration, about this
-# factor gives the narrowest interval in a given time.
+# Minimum wanted ratio of the longest to the shortest duration. If noise is proportional to
+# duration, about this factor gives the narrowest interval in a given time.
 SPREAD = 4.0
-# A planned amount is at most so many times the largest one before: at first the overhead hides the
+# Maximum growth of a planned amount over the largest one before: at first the overhead hides the
 # work, and a line through noise could lead to the end of the range.
 REACH = 8.0
-# Of further rounds, whose larger amounts test the line: how far up, on a scale of ratios from the
-# largest amount planned to the largest that there is time for.
+# Further rounds test the line at larger amounts. Their places on a scale of ratios, from the
+# largest planned amount to the largest that there is time for.
 _FURTHER_PLACES = (0.5, 1.0, 0.75)
 _LEAST_FURTHER = 2.0  # times the largest amount planned
-_OF_TIME_LEFT, _OF_TIME_SO_FAR = 0.125, 0.25  # shares that each of them may take
+_OF_TIME_LEFT, _OF_TIME_SO_FAR = 0.125, 0.25  # maximum shares of one of them
 _SMALL_PART = 0.25  # of the range of amounts: if no more was tried, a Notice says so
 _LARGEST = (1e300, 10**15)  # amount of a range without end, and of one of whole numbers
 _ROUNDING = 1e-9
@@ -69,7 +67,7 @@ class _Line:
         return math.inf
 
     def within(self, seconds: float) -> float:
-        """Return the work that takes at most so long; at the pace of the largest if not visible."""
+        """Return the work for this time; at the pace of the largest amount if not visible."""
         return self.amount(seconds) if self.slope else self.scale * (seconds / self.overhead)
 
 
@@ -99,7 +97,7 @@ class _Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _QuickSet:
-    """The rounds of a first rough answer, with amounts from ``low`` to at most ``most``."""
+    """The rounds of a first rough answer, with amounts from ``low`` up to ``most``."""
 
     rounds: int
     low: float
@@ -125,20 +123,20 @@ class WorkSchedule:
     amounts count unless they took less than half of ``shortest_s``; those ended early. A selection
     by noise would bias the line.
 
-    *Pilots* do not count once there are `FEWEST_ROUNDS` others, whose amounts the noise of the
-    pilots has influenced.
+    *Pilots* do not count once there are `FEWEST_ROUNDS` others, because their noise has influenced
+    the amounts of the others.
 
-    *Further rounds*: three rounds of larger amounts show whether the line goes on up there, each in
-    at most an eighth of the time left and a quarter of the time so far. They do not count: if
+    *Further rounds*: three rounds of larger amounts show whether the line continues there. A round
+    takes up to an eighth of the time left and a quarter of the time so far. They do not count: if
     amounts grew later, a drift would look like work.
 
     *Overhead*: rounds of less work than overhead times speed are left out, if ten rounds remain
     and a range of 5 to 1; repeatedly, with the line through the remaining rounds. Work decides,
     never duration.
 
-    *Durations*: of n rounds in t seconds, the shortest of which takes s, each takes
-    k = (2t - 2sn) / (n^2 - n) longer than the one before, so the longest takes 2t/n - s, but at
-    least 4 times s. If s n reaches t, n is t/s, but at least `FEWEST_ROUNDS`. Source: Li et
+    *Durations*: n rounds take t seconds in all and the shortest takes s. Every round takes
+    k = (2t - 2sn) / (n^2 - n) longer than the one before, so the longest takes 2t/n - s, and not
+    less than 4 times s. If s n reaches t, n is t/s, but not below `FEWEST_ROUNDS`. Source: Li et
     al. 2016 (Pilot).
     """
 
@@ -182,7 +180,7 @@ class WorkSchedule:
         if is_far and self._is_further_due:
             self.further.append(len(self._work))
         elif is_far and self._selection is not None and work > (1.0 + _ROUNDING) * self.next():
-            self.tries_further = False  # none was due: whoever measured chose the amounts
+            self.tries_further = False  # none was due: the caller chose the amounts
         self._work.append(float(work))
         self._seconds.append(float(duration_s))
         if self._pilots is None:
@@ -192,7 +190,7 @@ class WorkSchedule:
             self._replan(self._selection)
 
     def _replan(self, selection: _Selection) -> None:
-        """Plan a set again after each pilot, and then once per set.
+        """Plan a set again after every pilot, and then once per set.
 
         Amounts that kept following the noise would bias the speed by 1%: fewer amounts would
         follow long rounds that were slow by chance, which so kept their weight.
@@ -209,7 +207,7 @@ class WorkSchedule:
             self._plan = selection.line, self._quick_set(selection)
 
     def next(self, seconds_left: float = math.inf) -> float:
-        """Return the work of the next round, the same until a round is told.
+        """Return the work of the next round, the same until a round is added.
 
         No round is expected to take longer than ``seconds_left``, unless the smallest amount does.
         """
@@ -224,7 +222,7 @@ class WorkSchedule:
         affordable = line.within(seconds_left)
         low = min(quick.low, max(selection.least, affordable))
         top = max(min(line.amount(quick.longest), affordable, quick.most), low)
-        if self._whole:  # each whole number has its share of the places
+        if self._whole:  # every whole number has its share of the places
             low, top = math.ceil(low), max(math.floor(top), math.ceil(low)) + 1
             return min(int(low + self._place() * (top - low)), top - 1, int(self._most))
         return self._amount(low + self._place() * (top - low))
@@ -272,7 +270,7 @@ class WorkSchedule:
 
     @property
     def counted(self) -> tuple[bool, ...]:
-        """Whether each round counts."""
+        """Whether a round counts, by round."""
         if self._selection is None:
             return (False,) * len(self._work)
         return tuple(self._selection.counts.tolist())
@@ -307,7 +305,7 @@ class WorkSchedule:
                     f"Left out: {many(further, 'round')} of larger amounts that test the line."
                 )
                 notices.append(Notice.note(Code.FURTHER_ROUNDS, sentence, rounds=further))
-            notices += [*_small_work(selection, np.array(self._work)), *self._say_what_is_untried()]
+            notices += [*_small_work(selection, np.array(self._work)), *self._say_tried_range()]
             quick = self._quick_set(selection)
             if self._planned < quick.rounds and quick.seconds > 1.1 * self._quick_s:
                 whole, each = show_value(quick.seconds, "s"), show_value(quick.shortest, "s")
@@ -315,7 +313,7 @@ class WorkSchedule:
                 notices.append(Notice.note(Code.LONG_ROUNDS, sentence, rounds=quick.rounds))
         return tuple(notices)
 
-    def _say_what_is_untried(self) -> list[Notice]:
+    def _say_tried_range(self) -> list[Notice]:
         """Say what part of the range of amounts was tried, if it is small."""
         largest = max(self._work)
         if not self._is_bounded or largest >= _SMALL_PART * self._high:
@@ -456,7 +454,7 @@ def _small_work(selection: _Selection, work: Floats) -> list[Notice]:
 def bisecting(n: int, rng: np.random.Generator) -> Floats:
     """Return n places from 0 to 1, evenly spaced, in the order 1/2, 1/4, 3/4, 1/8, 7/8, 3/8 ...
 
-    They are van der Corput's midpoints (1935), each followed by its mirror image, so that no part
+    They are van der Corput's midpoints (1935), followed by their mirror images, so that no part
     of them rises. From the sixteenths on the midpoints of one level come in random order:
     otherwise a disturbance of every fourth round meets the same half of the amounts each time
     (coverage 0.58).
@@ -465,7 +463,7 @@ def bisecting(n: int, rng: np.random.Generator) -> Floats:
     for level in range(1, n.bit_length()):
         pairs = [(2 * pair + 1) / 2.0 ** (level + 1) for pair in range(2 ** (level - 1))]
         if level < _FIXED_LEVELS:
-            shares += [share for each in pairs for share in (each, 1.0 - each)]
+            shares += [share for first in pairs for share in (first, 1.0 - first)]
             continue
         for pair in rng.permutation(len(pairs)):
             both = (pairs[pair], 1.0 - pairs[pair])

@@ -1,1 +1,1 @@
-"""Several things measured in turn, a piece of each at a time."""
+"""Several things measured in turn, piece by piece."""

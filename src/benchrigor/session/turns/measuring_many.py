@@ -22,10 +22,10 @@ _GOOD_S = 0.2
 
 
 def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any) -> RunRecords:
-    """Time functions in turn, each in pieces that are spread over the whole time.
+    """Time functions in turn, in pieces that are spread over the whole time.
 
     The pace of a machine may change from minute to minute. The levels of a function's pieces show
-    by how much, and give its interval by Student's t. All functions share the fast minutes: each
+    by how much, and give its interval by Student's t. All functions share the fast minutes: a
     turn has a piece of every function, in a random order.
 
     Parameters
@@ -33,7 +33,7 @@ def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any)
     functions
         Functions by the name of their record.
     **options
-        Options of `measure` without ``name``; they apply to each function. ``budget_s`` is the
+        Options of `measure` without ``name``; they apply to all functions. ``budget_s`` is the
         time for one function. ``pieces`` is 6 by default, down to 4 if pieces would be shorter
         than 0.2 s. ``over_s`` spreads the turns over that time in seconds. For ``progress``,
         `Progress.name` is the function under way.
@@ -64,9 +64,9 @@ def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any)
     """
     if not isinstance(functions, Mapping) or not functions:
         raise InvalidInput(f"functions is {short(functions)}, expected functions by name")
-    defaults = {each.name: each.default for each in signature(measure).parameters.values()}
+    defaults = {p.name: p.default for p in signature(measure).parameters.values()}
     wrong = options.keys() - (defaults.keys() - {"name", "func"})
-    refuse(f"{each!r} is no option of measure_many" for each in sorted(wrong))
+    refuse(f"{name!r} is no option of measure_many" for name in sorted(wrong))
     pieces = pieces_for(options.get("budget_s", defaults["budget_s"]))
     options = {**defaults, "pieces": pieces, **options}
     seed, runs, problems = check_seed(options.pop("seed", None)), {}, list[str]()
@@ -81,8 +81,8 @@ def measure_many(functions: Mapping[str, Callable[..., object]], **options: Any)
 
 
 def pieces_for(budget_s: object) -> int:
-    """Return how many pieces a budget has where nobody says: six, or four, of a good length."""
+    """Return the default number of pieces of a budget: six, or down to four of a good length."""
     if not is_number(budget_s) or not SHORTEST_PIECE_S <= budget_s < math.inf:
         return 1  # it is wrong, or too short for two
-    good, most = (int(budget_s / each + 1e-9) for each in (_GOOD_S, SHORTEST_PIECE_S))
+    good, most = (int(budget_s / length_s + 1e-9) for length_s in (_GOOD_S, SHORTEST_PIECE_S))
     return min(_PIECES, max(_FEWEST, good), most)

@@ -1,4 +1,4 @@
-"""Sessions that take turns: a piece of each, in an order drawn for each turn."""
+"""Sessions that take turns, piece by piece, in an order drawn for every turn."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Turns = Generator[Progress, None, None]
 def rotate(
     runs: Runs, *, seed: int = 0, over_s: float | None = None, by_round: bool = False
 ) -> RunRecords:
-    """Run sessions in turn, a piece of each, until all have ended; return their records by name.
+    """Run sessions in turn, piece by piece, until all have ended; return their records by name.
 
     With ``by_round`` a turn is a round.
 
-    One that fails is over, and the others go on; the first error is raised at the end, and an
-    interrupt at once. Both carry ``records``, of all sessions that have finished a round.
+    A session that fails is over, and the others go on. The first error is raised at the end, and an
+    interrupt at once. Both carry ``records`` of all sessions that have finished a round.
     """
     under_way = {
         name: session.rounds(workload) if by_round else session.pieces(workload, over_s=over_s)
@@ -40,9 +40,9 @@ def rotate(
             for name in order:
                 _take_turn(name, under_way, errors)
     except KeyboardInterrupt as interrupt:
-        for each in under_way.values():
+        for session in under_way.values():
             with suppress(KeyboardInterrupt):
-                each.throw(KeyboardInterrupt())
+                session.throw(KeyboardInterrupt())
         interrupt.records = records_of(runs)  # type: ignore[attr-defined]
         raise
     if errors:
@@ -66,10 +66,10 @@ def _take_turn(name: str, under_way: dict[str, Turns], errors: dict[str, Benchri
 
 
 def next_order(before: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """Draw the order of a turn, in which nobody comes sooner than half a turn after its last time.
+    """Draw the order of a turn; half a turn or more lies between two pieces of a session.
 
-    Two in a row would be one longer piece. Each place is open to whoever had one up to half a turn
-    after it in the turn before.
+    Two pieces in a row would be one longer piece. A place is open to sessions that were up to half
+    a turn after it in the turn before.
     """
     left, order = list(before), list[str]()
     for place in range(len(left)):

@@ -11,14 +11,14 @@ from benchrigor.model.text import many
 class RunRecords(Reported, dict[str, RunRecord]):
     """Records by name; ``print(records)`` ranks them, the best first.
 
-    Those that do not differ beyond chance share a place, as in `benchrigor compare`. Runs without
-    a number have none, and stand in the order given.
+    Runs that do not differ beyond chance share a place, as in `benchrigor compare`. Runs without
+    an estimate have no place, and stand in the order given.
     """
 
     _page = "benchrigor.report.run_table:ranking_page"
 
     def _line(self) -> str:
-        analyses = {name: each.analysis() for name, each in self.items()}
+        analyses = {name: run.analysis() for name, run in self.items()}
         shown = (
             f"{name} {'no number' if analysis is None else show_number(analysis, 'mean')}"
             for name, analysis in analyses.items()

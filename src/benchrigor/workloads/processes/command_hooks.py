@@ -1,4 +1,4 @@
-"""What is run around the runs of a command, and is never timed."""
+"""Untimed commands before and after the runs of a command."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def before_rounds() -> Iterator[None]:
 
 
 class CommandHooks:
-    """Commands to run once before all rounds, before and after each, and once after all.
+    """Commands to run once before all rounds, before and after every round, and once after all.
 
-    WorkloadFailed when one fails, with its name and the end of what it wrote to stderr.
+    WorkloadFailed when one fails, with its name and the end of its stderr.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class CommandHooks:
 
     def __init__(self, argvs: Mapping[str, Sequence[str]], line: CommandLine, clock: Clock) -> None:
         expected = f"some of {', '.join(PLACES)}"
-        refuse(f"hooks has {each!r}, expected {expected}" for each in sorted({*argvs} - {*PLACES}))
+        refuse(f"hooks has {name!r}, expected {expected}" for name in sorted({*argvs} - {*PLACES}))
         self.argvs = {place: list(argv) for place, argv in argvs.items()}
         self._line, self._clock = line, clock
         self._is_set_up = False

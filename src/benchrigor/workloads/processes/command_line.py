@@ -30,7 +30,7 @@ _LONGEST_NAME = 120
 
 
 class CommandLine:
-    """A command that can be started for a plan. The parameters are those of `CommandWorkload`.
+    """A command that can be started for a plan. Parameters are as of `CommandWorkload`.
 
     InvalidInput when one of them is out of range.
     """
@@ -71,7 +71,7 @@ class CommandLine:
         self._env = dict(env or {})
 
     @staticmethod
-    def described(description: Mapping[str, Any]) -> dict[str, Any]:
+    def read_description(description: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters that `describe` described."""
         return {
             "argv": description["argv"],
@@ -86,7 +86,7 @@ class CommandLine:
         }
 
     def describe(self) -> dict[str, Any]:
-        """Return all that `described` needs, ready for JSON."""
+        """Return all that `read_description` needs, ready for JSON."""
         return {
             "argv": list(self._argv),
             "picks": [str(pick) for pick in self.picks if not pick.unit_readings],
@@ -179,12 +179,12 @@ def with_stderr(message: str, stderr: bytes, argv: Sequence[str] = ()) -> list[s
 
 
 def last_lines(output: bytes, argv: Sequence[str] = ()) -> list[str]:
-    """Return the last lines of what a command printed, with secrets hidden as above."""
+    """Return the last lines of a command's output, with secrets hidden as above."""
     text = output[-STDERR_KEPT:].decode(errors="replace")
     if len(output) > STDERR_KEPT:
         text = text.partition("\n")[2] or text
     text = text.replace("\r\n", "\n").strip()
-    return [hide_values(each, argv) for each in text.split("\n")] if text else []
+    return [hide_values(line, argv) for line in text.split("\n")] if text else []
 
 
 def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
             f"argv is the text {hide_secrets(argv)!r}, expected a list of the program and its "
             "arguments: no shell splits it, shlex.split does"
         )
-    arguments = tuple(os.fspath(each) if isinstance(each, os.PathLike) else each for each in argv)
+    arguments = tuple(os.fspath(part) if isinstance(part, os.PathLike) else part for part in argv)
     if not arguments:
         raise InvalidInput("argv is empty, expected a program and its arguments")
     for index, argument in enumerate(arguments):

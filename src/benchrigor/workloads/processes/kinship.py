@@ -22,7 +22,7 @@ from benchrigor.model.secret_values import hide_secrets
 # In the environment of all that is started: who left our session still has it, with our number.
 MARK = "BENCHRIGOR_STARTED_BY"
 _LONGEST_NAME = 60
-_DYING_S = 1.0  # that the kernel may take to end what was killed
+_DYING_S = 1.0  # for the kernel to end killed processes
 IS_LINUX = sys.platform.startswith("linux")
 # F_SETOWN_EX and F_OWNER_TID of Linux, which `fcntl` does not name.
 _SET_OWNER, _OF_A_THREAD = 15, 0
@@ -60,9 +60,9 @@ def _process(pid: int) -> Process | None:
 
 
 def adopt_orphans(adopts: bool) -> None:
-    """Have the kernel make this process the parent of descendants whose own parent ends, or not."""
+    """Have the kernel make this process the parent of orphaned descendants, or not."""
     with suppress(ImportError, AttributeError, OSError):
-        import ctypes  # noqa: PLC0415  # only where it is needed
+        import ctypes  # noqa: PLC0415  # only if it is needed
 
         if IS_LINUX:
             ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, int(adopts), 0, 0, 0)
@@ -97,7 +97,7 @@ def kill_descendants(spared: Collection[int] = ()) -> bool:
 
 
 def kill_orphans() -> None:
-    """Kill processes that this one started and that are in its session, whoever their parent is.
+    """Kill descendants of this process that are in its session, even without their parent.
 
     The background jobs of a shell lose their parent when the shell ends.
     """
@@ -109,7 +109,7 @@ def kill_orphans() -> None:
 
 
 def kill(pids: Collection[int]) -> None:
-    """Kill processes, those that have ended meanwhile apart."""
+    """Kill processes; some may have ended."""
     for pid in pids:
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
@@ -134,7 +134,7 @@ def _children(pid: int) -> list[int]:
         threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208  # a third of the time
     except OSError:
         return []
-    return [int(each) for t in threads for each in _content(pid, f"task/{t}/children").split()]
+    return [int(child) for t in threads for child in _content(pid, f"task/{t}/children").split()]
 
 
 def escapees(after: int = 0, *, sessions: Collection[int] = ()) -> list[str]:
@@ -172,7 +172,7 @@ def _name(pid: int) -> str:
 
 
 def _content(pid: int, name: str) -> bytes:
-    """Return a file of a process; nothing if it has ended, or is another user's."""
+    """Return a file of a process; b"" if it has ended or belongs to another user."""
     try:
         with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:  # noqa: PTH123  # each round
             return file.read()
@@ -190,10 +190,10 @@ def caught_signals() -> set[int]:
 def kill_when_closed(pipe: int, pid: int) -> None:
     """Have the kernel kill a process, or a group by minus its number, once a pipe is closed.
 
-    ``pipe`` is the end to read from, which a process that lives on must have open, too. So those
-    that this one started die with it even where SIGKILL ends it, unless that comes in the instant
-    between their start and this call. Linux alone can do that; a thread that watches the pipe would
-    be in the way of the measured code.
+    ``pipe`` is the end to read from; a surviving process must have it open, too. So processes that
+    this one started die with it, even if SIGKILL ends it, unless that happens between their start
+    and this call. Only Linux can do that; a thread that watches the pipe would disturb the measured
+    code.
     """
     with suppress(ImportError, AttributeError, OSError):
         import fcntl  # noqa: PLC0415  # not on every system
@@ -203,7 +203,7 @@ def kill_when_closed(pipe: int, pid: int) -> None:
         fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC)
         poll = select.poll()
         poll.register(pipe, 0)
-        if poll.poll(0):  # it was closed before, which sends nothing
+        if poll.poll(0):  # it was closed before, which sends no signal
             os.kill(pid, signal.SIGKILL)
 
 

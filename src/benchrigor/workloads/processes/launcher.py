@@ -26,7 +26,7 @@ def _start(argv: list[str]) -> tuple[int, int]:
     shell = os.posix_spawn("/bin/sh", words, os.environ, setsigdef=_DEFAULT)
     os.waitid(os.P_PID, shell, os.WEXITED | os.WNOWAIT)
     with open(children) as file:
-        (command,) = {int(each) for each in file.read().split()} - {shell}
+        (command,) = {int(pid) for pid in file.read().split()} - {shell}
     floor = _peak_of(command)
     os.waitpid(shell, 0)
     return command, floor
@@ -46,7 +46,7 @@ def _peak_of(process: int | str) -> int:
     """Return the peak memory of a process in bytes; 0 on systems that pass none on."""
     try:
         with open(f"/proc/{process}/status") as file:
-            return next(1024 * int(each.split()[1]) for each in file if each.startswith("VmHWM:"))
+            return next(1024 * int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
     except OSError:
         return 0
 

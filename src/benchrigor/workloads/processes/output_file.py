@@ -1,4 +1,4 @@
-"""What a command prints, in a file that never grows beyond a bound."""
+"""The output of a command, in a file of limited size."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ FLOODED = (
 class OutputFile:
     """A file without a name that a command prints to, and that is read when it has ended.
 
-    A file and not a pipe: nothing is read while the command runs, so nothing disturbs it, and it
-    never waits for a reader. Instead the size is looked at now and then.
+    Unlike a pipe, a file needs no reader while the command runs. So nothing disturbs the command,
+    and it never waits. Instead the size is checked now and then.
 
     Parameters
     ----------
     keeps_end
-        Whether the end of it is enough: what is too much is dropped. Otherwise all of it is
-        needed, and a command that prints too much must be ended.
+        Whether the end of the output is enough, so that the beginning may be dropped. Otherwise
+        all of it is needed, and a command that prints too much must be ended.
     """
 
     def __init__(self, *, keeps_end: bool = False) -> None:

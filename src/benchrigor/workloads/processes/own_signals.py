@@ -1,4 +1,4 @@
-"""Signals and exits of this process alone: what it forks meanwhile has no part in them."""
+"""Signals and exits of this process alone, without the processes that it forks."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 Handler = Callable[[int, FrameType | None], Any]
 continued_ns: list[int] = []  # when this process went on after it was stopped, by WallClock
-left_calls: list[str] = []  # functions of which a call was left that hung: it may still go on
+left_calls: list[str] = []  # functions with a hanging call that was left: it may still go on
 _before: dict[int, Any] = {}  # by signal, what handled it before the first of our handlers
 _ours: list[Handler] = []
 _forks_refused: list[int] = []
 _held = threading.local()  # the mask of the thread that forks
 
-# All other signals end a program. These do not, cannot be caught, or tell of a crash.
+# All other signals end a program. These do not, cannot be caught, or report a crash.
 _NOT_ENDING = {
     getattr(signal, f"SIG{name}", None)
     for name in (
@@ -35,8 +35,8 @@ _NOT_ENDING = {
     )
 }
 _ENDING = signal.valid_signals() - _NOT_ENDING
-# After a signal the main thread may still wait for processes, which are killed then; or it may not
-# leave what it does: the program is ended. What was raised may be swallowed: it is raised again.
+# After a signal the error may be swallowed: it is raised again. The main thread may still wait for
+# processes: they are killed. It may go on with its work: the program is ended.
 _SWALLOWED_S, _WAITING_S, _LEAVING_S, _LOOK_S = 1.0, 3.0, 10.0, 0.05
 _really_exit = os._exit
 _ENDS = ("_exit", "execv", "execve")  # the other functions of their kind call these
@@ -73,32 +73,32 @@ class _Ending:
             raise self.error
 
     def raise_again(self) -> None:
-        """Have it raised in the main thread, unless it was and leaves the code that is measured."""
+        """Have it raised in the main thread, unless it was and is leaving the measured code."""
         if self.error is not None and not self.holds:
             if _measuring and self.raised_s and time.monotonic() - self.raised_s > _SWALLOWED_S:
                 self.raised_s = None
             if self.raised_s is None:
-                # What it waits for is interrupted too.
+                # This interrupts its waiting, too.
                 signal.pthread_kill(threading.main_thread().ident or 0, self.error.number)
 
 
 _ending = _Ending()
-_measuring: list[int] = []  # one for each thread that runs code that is measured
+_measuring: list[int] = []  # one per thread that runs measured code
 
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
     """Raise `EndedBySignal` inside, once, when a signal asks this program to end.
 
-    Later signals change nothing, as those of a terminal that closes: they must not interrupt the
-    cleaning up. Signals that something else handles, or that this program was started to ignore, as
-    by `nohup`, are left alone.
+    Later signals, as from a closing terminal, have no effect: they must not interrupt the cleanup.
+    Signals that something else handles, or that this program was started to ignore, as by `nohup`,
+    are left alone.
     """
     global _ending  # noqa: PLW0603  # handlers are of the process
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    foreign = kinship.caught_signals()  # also by what is not Python, such as `faulthandler`
+    foreign = kinship.caught_signals()  # also by code outside Python, such as `faulthandler`
     free = [number for number in _ENDING - foreign if signal.getsignal(number) == signal.SIG_DFL]
     interrupt = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     taken = [*free, *([signal.SIGINT] if interrupt else [])]
@@ -115,11 +115,11 @@ def ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def _main_thread_woken() -> Iterator[None]:
-    """Have signals interrupt what the main thread waits for, also if another thread takes them.
+    """Have signals interrupt the waiting main thread, also if another thread takes them.
 
-    Of two signals that come together, as those of `timeout`, the second may wake another thread,
-    which takes both; Python calls handlers in the main thread alone, and that waits on. So Python
-    writes to a socket for which the kernel signals the main thread itself. Linux alone can do that.
+    If two signals come together, as from `timeout`, the second may wake another thread, which takes
+    both. Python calls handlers in the main thread only, which still waits. So Python writes to a
+    socket for which the kernel signals the main thread. Only Linux can do that.
     """
     if not kinship.IS_LINUX or signal.getsignal(signal.SIGURG) != signal.SIG_DFL:
         yield
@@ -146,7 +146,7 @@ def _main_thread_woken() -> Iterator[None]:
 
 
 def _leave_room_for_one(reader: socket.socket, writer: socket.socket) -> None:
-    """Fill a socket: the signal that tells of a message writes one itself, which must not fit."""
+    """Fill a socket: the signal for a message writes another message, which must not fit."""
     for end_of_pair in (reader, writer):
         end_of_pair.setblocking(False)
     with suppress(BlockingIOError):
@@ -162,7 +162,7 @@ def end(number: int, frame: FrameType | None) -> None:
         _thread.start_new_thread(_see_to_the_end, (_ending, _ending.error))
     while frame is not None and frame.f_code not in _AROUND_FORKS:
         frame = frame.f_back
-    if frame is None:  # else it would be swallowed
+    if frame is None:  # otherwise it would be swallowed
         _ending.raise_once()
 
 
@@ -173,7 +173,7 @@ def end_if_asked(number: int, frame: FrameType | None) -> None:
 
 
 def _see_to_the_end(ending: _Ending, error: EndedBySignal) -> None:
-    """Have the signal raised, end what the main thread waits for, and at last this program."""
+    """Have the signal raised, then end awaited processes, and at last this program."""
     awaited, began_s = kinship.descendants(), time.monotonic()
     while ending is _ending and (passed_s := time.monotonic() - began_s) < _LEAVING_S:
         time.sleep(_LOOK_S)
@@ -187,13 +187,13 @@ def _see_to_the_end(ending: _Ending, error: EndedBySignal) -> None:
 
 
 def too_late() -> None:
-    """Let signals change nothing from here on: this program ends anyway."""
+    """Ignore signals from here on: this program ends anyway."""
     _ending.holds += 1
 
 
 @contextmanager
 def hold_interrupts() -> Iterator[None]:
-    """Let signals that end this program wait until what is inside is done."""
+    """Let signals that end this program wait until the code inside is done."""
     ending = _ending
     ending.holds += 1
     try:
@@ -207,7 +207,7 @@ def hold_interrupts() -> Iterator[None]:
 def go_on(pid: int) -> None:
     """End this process if it is a copy, forked by the measured code, or if a signal said so.
 
-    ``pid`` is that of the process that measures. What was measured may have swallowed the signal.
+    ``pid`` belongs to the measuring process. The measured code may have swallowed the signal.
     """
     end_copy(pid)
     if _ending.error is not None:
@@ -215,7 +215,7 @@ def go_on(pid: int) -> None:
 
 
 def end_copy(pid: int) -> None:
-    """End this process at once unless it has the number: only the original measures and tells."""
+    """End this process at once unless it has this id: only the original measures and reports."""
     if os.getpid() != pid:
         _really_exit(1)
 
@@ -291,7 +291,7 @@ def _is_ours(number: int) -> bool:
 def note_stops() -> Iterator[None]:
     """Note inside when this process goes on after a signal stopped it, as after Ctrl-Z.
 
-    Not where something else handles that, nor outside of the main thread.
+    Not if something else handles that signal, nor outside of the main thread.
     """
     is_free = (
         hasattr(signal, "SIGCONT")
@@ -321,7 +321,7 @@ def _release() -> None:
 
 
 def _give_back() -> None:
-    """Restore in a forked process what was there before; it has no part in ours."""
+    """Restore the earlier handlers in a forked process, which does not take part in ours."""
     global _ending  # noqa: PLW0603  # of the process
     for number, handler in _before.items():
         if _is_ours(number):
@@ -334,12 +334,12 @@ def _give_back() -> None:
 
 
 def refuse_forks() -> None:
-    """Let whatever forks from here on wait for the end of this program."""
+    """Let all further forks wait for the end of this program."""
     _forks_refused.append(1)
 
 
 def end_at_once(code: int) -> None:
-    """End this process without waiting for threads, nor for what is to be done at an exit."""
+    """End this process without waiting for threads or exit handlers."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

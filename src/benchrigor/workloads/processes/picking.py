@@ -28,7 +28,7 @@ from benchrigor.units import Quantity, has_time_unit, rest_of_duration, time_in
 from benchrigor.workloads.processes.own_signals import handle
 from benchrigor.workloads.table_rows import TableRows
 
-# Returns what a line holds where a pick looks, not yet checked to be a number.
+# Returns the picked items of a line, not yet checked to be numbers.
 Finder = Callable[[str], Iterable[Any]]
 
 _FORM = re.compile(r"([^:=]+)(?::([^=]+))?=(regex|column|json):(.+)", re.DOTALL)
@@ -46,42 +46,42 @@ _LONGEST_NUMBER = 40
 _LONGEST_LINE = 2**20
 _PIECE = 2**16
 _TICK_S = 0.1  # of processor time
-_MOST_TICKS = 5  # while one line is searched
+_MOST_TICKS = 5  # during the search of one line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pick(OneLine):
-    """What is read from the output of a command, and where in it the readings are.
+    """A metric in the output of a command, and the position of its readings.
 
-    Every line is searched by itself, but for JSON over several. A line longer than 1 MiB is not
-    searched.
+    Lines are searched one by one, except JSON objects over several. Lines longer than 1 MiB are
+    not searched.
 
     Parameters
     ----------
     metric
-        Name of the metric; no colon or equals sign in it.
+        Name of the metric, without a colon or an equals sign.
     unit
-        Unit of its readings; no equals sign in it, empty for a bare number.
+        Unit of its readings, without an equals sign; empty for a bare number.
     words
-        What it is, in the words of `describe_metric`: ("harmonic", "±1%").
+        Properties of the metric, in the words of `describe_metric`: ("harmonic", "±1%").
     how
         The kind of ``where``.
     where
-        For "regex", a pattern that may match several times in a line; its one group, or the
-        whole match when it has none, is the reading. A part of a number is refused, such as the 1
-        of 1,5 or of 1e-05, unless the pattern names the mark (a comma) that parts two numbers.
+        For "regex", a pattern that may match several times in a line. Its one group is the
+        reading, or the whole match without a group. A part of a number is refused, such as the 1
+        of 1,5 or of 1e-05, unless the pattern has the mark (a comma) that separates two numbers.
         For "column", the number of a column, counted from 0. Lines with a comma are split at
         commas outside of quotes, others at white space; a quote that its line does not close is
         refused; lines without a number there, such as headers, are skipped.
         A number with a comma among words, as in 1,234 ms, is refused.
-        Of unit readings those lines count that are rows of a table: the most that have the same
-        number of cells, and words in the same ones of them (all but fewer than half).
-        For "json", a key, dotted for nested objects, with the index of an item in a list; lines
-        that are no JSON object with this key are skipped. An object may span several lines, if
-        its brackets open at the end of a line and close in one of their own.
+        Unit readings count in the rows of a table only: in most lines with the same number of
+        cells, and words in the same cells (fewer than half of these may differ).
+        For "json", a key, dotted for nested objects, with the index of an item in a list. Other
+        lines than JSON objects with this key are skipped. An object may span several lines if its
+        brackets open at the end of a line and close in a line of their own.
     unit_readings
-        All that is found are readings of successive units of work. Otherwise the last one is the
-        reading of the whole round.
+        Whether the numbers found are readings of successive units of work. Otherwise the last
+        number is the reading of the whole round.
 
     A duration that is printed with its unit, such as 487.51us or 0m1.234s, is converted to the
     unit of its metric, also when a pattern picks its digits only.
@@ -89,7 +89,7 @@ class Pick(OneLine):
     Raises
     ------
     InvalidInput
-        When ``where`` is not what ``how`` says, or a name has a sign that it must not have.
+        When ``where`` does not fit ``how``, or a name has a forbidden sign.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Pick(OneLine):
         Raises
         ------
         InvalidInput
-            When the text has none of these forms.
+            When the text has another form.
         """
         match = _FORM.fullmatch(text)
         if match is None:
@@ -155,7 +155,7 @@ class Pick(OneLine):
         return f"{self.metric}{description}={self.how}:{self.where}"
 
     def finder(self) -> Finder:
-        """Return the function that finds in a line what is picked."""
+        """Return the function that finds the picked items in a line."""
         if self.how == "json":
             return _in_json(self.where)
         find = {"regex": _in_matches, "column": _in_column}[self.how]
@@ -174,14 +174,14 @@ class OutputSearch:
     Parameters
     ----------
     picks
-        What to find, each for another metric.
+        Items to find, one per metric.
     name
         Of the command, for errors.
     """
 
     def __init__(self, picks: Sequence[Pick], *, name: str = "the command") -> None:
         self.found: dict[str, array[float]] = {pick.metric: array("d") for pick in picks}
-        self.trials: dict[str, float] = {}  # behind the last share that was found as 998/1000
+        self.trials: dict[str, float] = {}  # of the last share in the form 998/1000
         self._counts = {pick.metric for pick in picks if _may_count(pick)}
         self._durations = {pick.metric for pick in picks if pick.measured.kind is Quantity.TIME}
         self._finders = [(pick, pick.finder()) for pick in picks]
@@ -202,7 +202,7 @@ class OutputSearch:
     def feed(self, output: bytes) -> None:
         """Search the lines that end in this piece.
 
-        WorkloadFailed when something picked is not a finite number.
+        WorkloadFailed when a picked item is not a finite number.
         """
         self._size += len(output)
         with self._limit():
@@ -231,7 +231,7 @@ class OutputSearch:
                 )
 
     def check(self) -> None:
-        """Raise WorkloadFailed unless each pick has found something, in most lines of a table."""
+        """Raise WorkloadFailed unless all picks have readings, in most lines of a table."""
         self.check_tables()
         for pick, _ in self._finders:
             if not self.found[pick.metric]:
@@ -324,7 +324,7 @@ class OutputSearch:
             if number < 0.0 and pick.metric in self._durations:
                 raise _wrong_output(item, pick, line, A_DURATION)
             return number
-        number, of = (_number(each, pick, line) for each in (successes, trials))
+        number, of = (_number(part, pick, line) for part in (successes, trials))
         if not 0.0 <= number <= of or of == 0.0:
             raise _wrong_output(item, pick, line, "successes/trials, such as 998/1000")
         self.trials[pick.metric] = of
@@ -332,10 +332,10 @@ class OutputSearch:
 
 
 class _JsonObjects:
-    """Makes one text of the lines of an object that spans several.
+    """Joins the lines of an object that spans several.
 
-    It begins with a bracket at the end of a line, and ends with one indented as much as its first
-    line. Lines of one that does not end are given one by one.
+    An object begins with a bracket at the end of a line, and ends with a bracket indented like its
+    first line. The lines of an object without an end are given one by one.
     """
 
     def __init__(self) -> None:
@@ -344,7 +344,7 @@ class _JsonObjects:
         self._end = ""
 
     def take(self, line: str) -> list[str]:
-        """Return what is whole with this line."""
+        """Return the texts that are whole with this line."""
         bare = line.strip()
         if not self._lines:
             if not (bare.startswith(("{", "[")) and bare.endswith(("{", "[", ","))):
@@ -371,11 +371,11 @@ def read_picks(
     cut: bool = False,
     is_late: Callable[[], bool] = lambda: False,
 ) -> OutputSearch:
-    """Find the readings in the output of a command, per metric at least one number.
+    """Find the readings in the output of a command, one number or more per metric.
 
-    Of a command that was ``cut`` whole lines are searched, and nothing need be found. So it is
-    where the search ends early, because it ``is_late``; ``is_whole`` then says so. Raises
-    WorkloadFailed when something picked is not a finite number, or nothing is found.
+    If the command was ``cut``, only whole lines are searched, and metrics may lack readings. The
+    same holds if the search ends early because it ``is_late``; ``is_whole`` shows that. Raises
+    WorkloadFailed when a picked item is not a finite number, or a metric has no reading.
     """
     search = OutputSearch(picks, name=name)
     output.seek(0)
@@ -427,24 +427,24 @@ def _in_matches(where: str, *, is_duration: bool) -> Finder:
 
 
 class _Part(str):
-    """A number of which only a part was picked: as a reading it would be wrong."""
+    """A number that was picked only in part: as a reading it would be wrong."""
 
     __slots__ = ()
     expected = "a number picked whole, with a decimal point and without commas or marks"
 
 
 class _OpenQuote(_Part):
-    """Where a quoted cell goes on in the next line, or never ends."""
+    """A quoted cell that goes on in the next line, or never ends."""
 
     __slots__ = ()
     expected = "each quoted cell whole in one line"
 
 
 def _whole(line: str, match: re.Match[str], meant: set[str], is_duration: bool) -> str:
-    """Return what was picked; the whole number as a `_Part` where only a part of it was.
+    """Return the picked text, or the whole number as a `_Part` if only a part was picked.
 
-    A duration has the unit that follows it. ``meant`` are marks at which the pattern parts numbers
-    on purpose.
+    A duration includes the unit that follows it. At the marks in ``meant`` the pattern separates
+    numbers on purpose.
     """
     picked, (start, stop) = match[match.re.groups] or "", match.span(match.re.groups)
     ahead, behind = (

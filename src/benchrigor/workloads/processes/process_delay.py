@@ -1,4 +1,4 @@
-"""Measured delay of a command, and how much of its work that is of."""
+"""Measured delay of a command, and the share of its work with known delay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from benchrigor.model import Delays
 from benchrigor.protocols import Recorder
 from benchrigor.stats.series.undisturbed import STOPPED
 
-# Processes that ran for a hundredth of the time do not matter, though nobody saw them.
+# Unmeasured processes do not matter if they ran for up to this share of the time.
 _NEGLIGIBLE = 0.01
 
 
@@ -21,10 +21,10 @@ def record_process(
     together_ns: int = 0,
     stopped_s: float = 0.0,
 ) -> None:
-    """Record the delay of a round's process, by what is known of the processor time used.
+    """Record the delay of a round's process, with the known share of its processor time.
 
-    It is never more than leaves all processors the time to do the work. While the process was
-    stopped, it neither worked nor waited for a processor.
+    The delay leaves enough time for the work on all processors. While the process was stopped, it
+    neither worked nor waited for a processor.
     """
     lost_s = min(lost_ns / 1e9, max(elapsed_s - cpu_s / processors(), 0.0))
     unseen_s = max(cpu_s - known_ns / 1e9 - _NEGLIGIBLE * elapsed_s, 0.0)

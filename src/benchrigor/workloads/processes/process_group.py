@@ -27,13 +27,13 @@ from benchrigor.workloads.processes.output_file import OutputFile
 from benchrigor.workloads.processes.own_signals import continued_ns, hold_interrupts
 
 _LOOK_S = 0.01  # from one look to the next at whether a group is gone
-_DYING_S = 1.0  # for the kernel to end what was killed
-_LINGER_S = 0.1  # for what a command leaves behind to end by itself, as `> >(tee log)` in a shell
+_DYING_S = 1.0  # for the kernel to end killed processes
+_LINGER_S = 0.1  # for left processes to end by themselves, as `> >(tee log)` in a shell
 _AWAKE_MS = 100
 _MOST_NAMED = 3  # processes
 _GLANCE_S = 0.02  # from one look to the next at how much was printed
 
-# What starts, watches and ends processes with their children.
+# Needed to start, watch and end processes with their children.
 _NEEDED = ((os, "killpg"), (os, "wait4"), (select, "poll"), (signal, "SIGKILL"))
 
 
@@ -55,14 +55,14 @@ class Ended:
     user_s: float
     system_s: float
     switches: int  # times that it gave a processor up by itself, its end included
-    overran: bool  # and was killed
-    cut: bool  # asked to end, since its time was up
-    flooded: bool  # and was killed, since it printed too much
+    overran: bool  # its time limit, and was killed
+    cut: bool  # asked to end because its time was up
+    flooded: bool  # killed because it printed too much
     left_running: bool  # it left processes of its session running, which were ended
     escaped: list[str]  # processes that it left in sessions of their own
-    delay: tuple[int, int] | None  # as `DelayMeter.wait_for` tells it
+    delay: tuple[int, int] | None  # as of `DelayMeter.wait_for`
     together_ns: int  # the same
-    stopped_s: float = 0.0  # for how long it was stopped, or we were while we waited
+    stopped_s: float = 0.0  # time for which it was stopped, or we were while waiting
 
     @property
     def cpu_s(self) -> float:
@@ -70,7 +70,7 @@ class Ended:
         return self.user_s + self.system_s
 
     def left_behind(self, name: str) -> list[Notice]:
-        """State which processes a command of that name left behind, if it did."""
+        """Name the processes that the command left running, if any."""
         sentences = []
         if self.left_running:
             sentences.append(
@@ -90,7 +90,7 @@ _LIKE_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\.(?!py$|sh$|exe$)[^\W\d]
 
 
 def _advise(error: OSError, program: str) -> str:
-    """Say how to write what was taken for the name of a program that does not exist."""
+    """Advise how to write a command or function that was taken for a missing program."""
     if not isinstance(error, FileNotFoundError):
         return ""
     if " " in program.strip():
@@ -133,7 +133,7 @@ class ProcessGroup:
         self._asked_s: float | None = None  # when it was asked to end
         self._cut = self._overran = self._flooded = False
         self._over, self._started = threading.Event(), threading.Event()
-        self._outputs = [each for each in (stdout, stderr) if isinstance(each, OutputFile)]
+        self._outputs = [output for output in (stdout, stderr) if isinstance(output, OutputFile)]
         # Popen.wait with a timeout polls, up to 50 ms apart, which would round the durations up.
         # To start a thread takes a twentieth of the shortest command: it starts before the clock.
         watched = (timeout_s, seconds)
@@ -204,7 +204,7 @@ class ProcessGroup:
             raise
         self.end(grace_s=self._grace_s if self._cut or left_running else 0.0)
         if any(moment_ns > self._start_ns for moment_ns in continued_ns):
-            stopped_s = (ended_ns - self._start_ns) / 1e9  # at most
+            stopped_s = (ended_ns - self._start_ns) / 1e9  # an upper limit
         return Ended(
             code=self.process.returncode,
             elapsed_ns=ended_ns - self._start_ns,
@@ -222,7 +222,7 @@ class ProcessGroup:
         )
 
     def _await_end(self) -> None:
-        """Wait for the end, awake now and then: a signal just before would wake nobody."""
+        """Wait for the end, awake now and then: a signal just before the wait would not end it."""
         with suppress(AttributeError, OSError):  # another system, or an old kernel
             end = os.pidfd_open(self.process.pid)
             try:
@@ -235,7 +235,7 @@ class ProcessGroup:
 
     def _watch(self, timeout_s: float | None, seconds: float | None) -> None:
         """Make the session end when its time is up or it prints too much."""
-        times = [each for each in (timeout_s, seconds) if each is not None]
+        times = [limit_s for limit_s in (timeout_s, seconds) if limit_s is not None]
         until_s = time.monotonic() + min([*times, threading.TIMEOUT_MAX])
         while (left_s := until_s - time.monotonic()) > 0.0 and not self._flooded:
             if self._over.wait(min(left_s, _GLANCE_S if self._outputs else left_s)):
@@ -289,9 +289,9 @@ class ProcessGroup:
         return int(self.process.returncode)
 
     def _gone_within(self, seconds: float, number: int | None = None) -> bool:
-        """Wait until no process of the session is running, at most that long.
+        """Wait up to ``seconds`` until no process of the session is running.
 
-        What it starts meanwhile is sent the signal, too.
+        Processes that start meanwhile get the signal, too.
         """
         deadline = time.monotonic() + seconds
         while self._is_running():
@@ -309,25 +309,25 @@ class ProcessGroup:
             return True
         if not (self._is_held() or self._has_group()):
             return False
-        # The dead are in the group until their parent, often that of all, has noticed.
+        # Dead processes stay in the group until their parent, often init, has noticed.
         every = kinship.running()
-        return any(each.session == self.process.pid for each in every) if every else True
+        return any(process.session == self.process.pid for process in every) if every else True
 
     def _is_held(self) -> bool:
-        """Whether any process has the pipe that the command was given: the shortest look at all."""
+        """Whether any process still has the pipe of the command: the cheapest check."""
         poll = select.poll()
         poll.register(self._lifeline[1], 0)
-        return not poll.poll(0)  # else an error: there is no reader
+        return not poll.poll(0)  # otherwise an error: there is no reader
 
     def _has_group(self) -> bool:
         try:
             os.killpg(self.process.pid, 0)
-        except OSError:  # there is none, or none that is ours
+        except OSError:  # it does not exist, or is not ours
             return False
         return True
 
     def _names_of_escaped(self) -> list[str]:
-        """Name the processes that left the session, of which the command is not waited for."""
+        """Name the processes that left the session; their end is not awaited."""
         if not self._let_go():
             return []
         return kinship.escapees(self.process.pid, sessions=_sessions())
@@ -335,7 +335,7 @@ class ProcessGroup:
     def _let_go(self) -> bool:
         """Let children that were adopted go their way; return whether any process escaped."""
         adopted = kinship.children() - self._children - {*_sessions()}
-        if len(_running) == 1:  # else they may be of another
+        if len(_running) == 1:  # otherwise they may belong to another
             kinship.let_go(adopted, sessions=_sessions())
         return bool(adopted) or self._is_held()
 
@@ -343,10 +343,10 @@ class ProcessGroup:
         """Send a signal to the group, and to other groups of the session, as `timeout` makes."""
         with suppress(OSError):
             os.killpg(self.process.pid, number)
-        for each in kinship.running():
-            if each.session == self.process.pid:
+        for process in kinship.running():
+            if process.session == self.process.pid:
                 with suppress(OSError):
-                    os.kill(each.pid, number)
+                    os.kill(process.pid, number)
 
 
 _running: set[ProcessGroup] = set()
@@ -360,14 +360,14 @@ def _pipe(name: str) -> tuple[int, int]:
 
 
 def _sessions() -> list[int]:
-    return [each.process.pid for each in _running if hasattr(each, "process")]
+    return [group.process.pid for group in _running if hasattr(group, "process")]
 
 
 @atexit.register
 def end_all() -> None:
-    """Kill all commands that run, where this process ends without waiting for them."""
-    for each in [*_running]:
-        each.end(grace_s=0.0)
+    """Kill all running commands if this process ends without waiting for them."""
+    for group in [*_running]:
+        group.end(grace_s=0.0)
 
 
 def _unstartable(name: str, argv: Sequence[str], error: OSError) -> WorkloadFailed:

@@ -13,19 +13,19 @@ from benchrigor.protocols import Clock, DelayMeter
 from benchrigor.workloads.processes.process_group import Ended, ProcessGroup
 from benchrigor.workloads.processes.worker import MOST_SHARE, repeats_after
 
-VERSION = 1  # of the command: any change of it makes other times
-_LEAST_S = 1e-6  # what the kernel counts in
+VERSION = 1  # of the command: every change of it changes the times
+_LEAST_S = 1e-6  # the unit in which the kernel counts
 
 
 class ReferenceCommand:
-    """Times a bare start of the interpreter, as commands are timed, when so much time has passed.
+    """Times bare starts of the interpreter, as commands are timed, at intervals.
 
     The first start, which reads files from a disk, does not count.
 
     Parameters
     ----------
     clock, meter
-        Those of the commands.
+        As for the commands.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class ReferenceCommand:
 
     def __init__(self, clock: Clock, meter: DelayMeter | None) -> None:
         self._clock, self._meter = clock, meter
-        # Not that of a virtual environment: it first looks for the one that this is a link to.
+        # Not the link of a virtual environment, which first looks for the real interpreter.
         self._argv = [os.path.realpath(sys.executable), "-I", "-S", "-c", ""]
         self._cost_ns = 0
         for _ in range(2):
@@ -46,9 +46,9 @@ class ReferenceCommand:
         self._due_ns = 0
 
     def measure(self, lasting_ns: int) -> dict[str, float]:
-        """Return seconds by kind after a command that took that long; empty if it is not due.
+        """Return seconds by kind after a command of this duration; empty if not due.
 
-        Means of several runs if that was long.
+        After a long command they are means of several runs.
         """
         if not self._cost_ns or self._clock.now_ns() < self._due_ns:
             return {}

@@ -26,14 +26,14 @@ _TIMES_TYPICAL, _TIMES_FIRST = 10.0, 3.0
 
 
 class CallOverran(BaseException):
-    """Raised inside a call that lasts too long; no Exception, since functions catch those."""
+    """Raised inside a call that lasts too long; not an Exception, since functions catch those."""
 
 
 class _Alarm:
-    """The timer of this process, which each tick sets again, and what ends a call that hangs.
+    """Ends a hanging call by the timer of this process, which every tick sets again.
 
-    ``is_late`` says whether the call under way is to end. A SIGALRM while the timer runs came from
-    elsewhere, and means what it means elsewhere.
+    ``is_late`` says whether the current call should end. A SIGALRM while the timer runs came from
+    elsewhere, and is handled as usual.
     """
 
     def __init__(self, is_late: Callable[[], bool]) -> None:
@@ -43,7 +43,7 @@ class _Alarm:
 
     @contextmanager
     def set(self, first_s: float, tick_s: float) -> Iterator[tuple[float, float]]:
-        """Have it tick inside; give what was left of a timer before, and its interval."""
+        """Run the timer inside; give the rest and the interval of a timer that ran before."""
         self._is_set, self._tick_s, self._raised_s = True, tick_s, None
         trace = sys.gettrace()
         with handle({signal.SIGALRM: self._tick}):
@@ -55,11 +55,11 @@ class _Alarm:
                     sys.settrace(trace)
 
     def forget(self) -> None:
-        """Have another call under way, which was not asked to end."""
+        """Start over with the next call, which was not asked to end."""
         self._raised_s = None
 
     def end(self) -> None:
-        """Let what comes last as long as it likes."""
+        """Stop the timer."""
         if self._is_set:
             self._is_set = False  # a tick that is still to be handled must not set it again
             signal.setitimer(signal.ITIMER_REAL, 0.0)
@@ -81,7 +81,7 @@ class _Alarm:
 
 
 def _raise_on_next_line(frame: FrameType | None) -> None:
-    """Raise in measured code once more: on its next line, which is where it swallows the first."""
+    """Raise once more, on the next line of the measured code, which swallowed the first error."""
 
     def trace(_frame: FrameType, event: str, _arg: object) -> Any:
         if event == "line":
@@ -95,21 +95,21 @@ def _raise_on_next_line(frame: FrameType | None) -> None:
 
 
 def _trace_no_more(_frame: FrameType, _event: str, _arg: object) -> None:
-    """Trace none of the functions that begin."""
+    """Trace no new functions."""
 
 
 class TimeLimit:
     """Ends calls that last too long.
 
-    A timer looks whether the reading under way is the same as before: no call pays for it. Calls
-    end up to a fifth later than at the limit, and those that swallow BaseException two seconds
-    later. Code outside of Python is ended when it returns.
+    A timer checks whether the current reading is still the same, which costs calls no time. They
+    end up to a fifth after the limit, and calls that swallow BaseException two seconds later. Code
+    outside of Python is ended when it returns.
     """
 
     def __init__(self, seconds: float) -> None:
         self._alarm = _Alarm(self._is_late)
         self.seconds = seconds
-        self.calls = 1  # of a reading, each of which may last that long
+        self.calls = 1  # per reading; every call may last that long
         self._taken: Sequence[int] | None = None
         self._seen, self._since = 0, 0.0
         self._done: int | None = None
@@ -155,24 +155,24 @@ class TimeLimit:
 
 
 class Patience:
-    """Ends a call that goes on long after the time of its round is up, as one that hangs does.
+    """Ends a call that hangs: one that goes on long after the time of its round.
 
-    No timer goes off before that time. Then a call has ten times as long as those before, and two
-    seconds at least; a first one three times the time of the round, and five seconds at least. So a
-    call that is merely slow is waited for. Nothing is ended outside of the main thread, nor where
-    something else uses the timer.
+    The timer does not go off before that time. From then on a call has ten times the duration of
+    earlier calls, or two seconds if that is longer. A first call has three times the time of the
+    round, or five seconds if that is longer. So slow calls may finish. Calls are ended in the main
+    thread only, and only if the timer is free.
     """
 
     def __init__(self) -> None:
         self._alarm = _Alarm(self._is_late)
         self.taken: Sequence[int] = ()  # readings so far
-        self.typical_s = 0.0  # of those before, 0 if there was none
+        self.typical_s = 0.0  # duration of earlier calls, 0 before the first
         self.is_over = False
         self._seconds = self._until = self._waited_s = 0.0
 
     @contextmanager
     def kept(self, seconds: float | None) -> Iterator[None]:
-        """Leave what is inside when a call hangs, in a round that should take that long."""
+        """Leave the code inside when a call hangs, in a round that should take ``seconds``."""
         self.taken, self.is_over = (), False
         if seconds is None or not _is_timer_free():
             yield
@@ -196,7 +196,7 @@ class Patience:
         return self.is_over
 
     def end(self) -> None:
-        """Let what comes last as long as it likes."""
+        """Set no further limit."""
         self._alarm.end()
 
     def notice(self, name: str) -> Notice:
@@ -221,5 +221,5 @@ def _is_timer_free() -> bool:
 
 
 def place_of(taken: int, done: int | None) -> str:
-    """Say where in a round a call was, after that many readings; None for the first call."""
+    """Say the place of a call in a round, after ``taken`` readings; None for the first call."""
     return AT_FIRST if done is None else f"at reading {done + taken}"

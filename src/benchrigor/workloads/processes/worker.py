@@ -1,8 +1,8 @@
 """Times calls and steps: in this process, and as the program of a fresh interpreter.
 
-Only the standard library of CPython 3.9 or newer is needed, and as little of it as can be: a fresh
-interpreter is started with the path of this file, if neither benchrigor nor numpy need be, and
-what it takes until it measures is part of every round.
+It needs only the standard library of CPython 3.9 or newer, and little of that. A fresh interpreter
+starts with the path of this file, and needs neither benchrigor nor numpy. Its time until it
+measures is part of every round.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
     Timing = tuple[Callable[[], int], Callable[[int], object], int, float, list[repeat[None]]]
 
-VERSION = 1  # of the reference: any change of it makes other times
+VERSION = 1  # of the reference: every change of it changes the times
 
-# --- the hot loops: all names local, nothing but the call between two reads of the clock. Calls
-# may become far slower at any time, so that each reading is followed by a look whether to go on.
-# A `Timing` holds the clock, what takes a reading, how many readings there are at most, when the
-# last one may begin, and the calls of each; the list holds those of the reading under way.
+# --- the hot loops: all names are local, and only the call lies between two reads of the clock.
+# Calls may become far slower at any time, so every reading is followed by a check of the time.
+# A `Timing` holds the clock, the function that takes a reading, the maximum number of readings,
+# the latest start of the last one, and a list with the calls of the current reading.
 
 
 class Enough(Exception):
-    """No more readings are wanted: raised by what takes them."""
+    """No more readings are wanted; raised by the function that takes them."""
 
 
 def time_calls(func: Callable[[], object], timing: Timing) -> None:
-    """Time readings of one call each."""
+    """Time readings of single calls."""
     now, append, readings, until_ns, _ = timing
     for _ in repeat(None, readings):
         start = now()
@@ -48,7 +48,7 @@ def time_calls(func: Callable[[], object], timing: Timing) -> None:
 
 
 def time_loops(func: Callable[[], object], timing: Timing) -> None:
-    """Time readings of several calls each."""
+    """Time readings of several calls."""
     now, append, readings, until_ns, loop = timing
     inner = length_hint(loop[0])
     for _ in repeat(None, readings):
@@ -71,7 +71,7 @@ def time_readings(
     now, append, readings, until_ns, loop = timing
     inner = length_hint(loop[0])
 
-    async def awaited() -> None:
+    async def await_calls() -> None:
         for _ in repeat(None, readings):
             loop[0] = calls = repeat(None, inner)
             start = now()
@@ -84,7 +84,7 @@ def time_readings(
 
     try:
         if carry_out is not None:
-            carry_out(awaited())
+            carry_out(await_calls())
         else:
             (time_calls if inner == 1 else time_loops)(func, timing)
     except Enough:
@@ -103,17 +103,17 @@ def time_steps(steps: Iterator[object], timing: Timing) -> None:
 
 # Functions get faster as they warm up; a loop twice as long as needed stays long enough.
 HEADROOM = 2
-_GROWTH = 16  # the loop grows by this factor at most in one step, lest a first guess overshoot
-NO_HICCUP = 1_000  # no interruption makes a loop look so many times longer than needed
-FEW_CALLS = 30  # where no more are to be had, the first call counts: nothing tells a warm-up
+_GROWTH = 16  # the maximum growth of the loop in one step, lest a first guess overshoot
+NO_HICCUP = 1_000  # no interruption makes a loop look this many times longer than needed
+FEW_CALLS = 30  # if only this number fits, the first call counts: no warm-up is visible
 
 
 def calls_per_reading(
     single_ns: int, enough_ns: float, time_reading: Callable[[int], int]
 ) -> tuple[int, int]:
-    """Return how many calls last that long, and how long they lasted, from a single one on.
+    """Return the number of calls that last ``enough_ns``, and their duration, from one call on.
 
-    ``time_reading`` returns the nanoseconds of a reading of that many calls.
+    ``time_reading`` returns the nanoseconds of a reading with a given number of calls.
     """
     inner, elapsed_ns = 1, single_ns
     while True:
@@ -130,7 +130,7 @@ def calls_per_reading(
 
 _EVERY_NS = 500_000  # the pace of a shared processor changes within a millisecond
 MOST_SHARE = 0.05  # of the time that the reference may take
-_LONG_SHARE = 0.01  # of a long reading, after which the reference is repeated for that long
+_LONG_SHARE = 0.01  # of a long reading, for which the reference is repeated after it
 _MOST_REPEATS = 100
 _WARM_UP = 100  # calls, after which the interpreter has specialised its byte code
 _STEPS = range(50)
@@ -195,9 +195,9 @@ def _loop(table: dict[int, int]) -> None:
 
 # --- turns with another process
 
-# The pace of a processor changes within milliseconds: turns are about as short, so that both
-# sides see the same. In shorter ones what fills caches would take longer, and what does not would
-# not: the first segment of a turn does not count, and of long readings few begin a turn.
+# The pace of a processor changes within milliseconds. Turns are about as short, so both sides meet
+# the same pace. In shorter turns code that fills caches would look slower than other code: the
+# first segment of a turn does not count, and few of the long readings begin a turn.
 TURN_NS = 3_000_000
 _PID_BYTES = 4
 
@@ -205,15 +205,15 @@ _PID_BYTES = 4
 class Turns:
     """Lets two processes measure by turns: one waits while the other is timed.
 
-    Both run on the same processor, whichever that is, since another one may have another pace: a
-    main thread that waits is moved there, and goes back to where it may run as it goes on. Both
-    end together, since the pace changes later on.
+    Both run on the same processor, because another processor may have another pace. The main thread
+    of the waiting process is moved to the current one, and may use all its processors again when
+    it goes on. Both processes end together, because the pace changes later.
 
     Parameters
     ----------
     turns
-        The descriptor of one end of a pair of sockets, of which the other process has the other
-        end; and whether this process begins.
+        The descriptor of one end of a pair of sockets, and whether this process begins. The other
+        process has the other end.
     now_ns
         Reads the clock.
     """
@@ -251,7 +251,7 @@ class Turns:
 
     def end(self) -> None:
         """Let the other process go on alone."""
-        if not self.is_alone:  # to write to who has ended may kill this process by SIGPIPE
+        if not self.is_alone:  # a write to an ended process may kill this one by SIGPIPE
             self._tell(bytes(_PID_BYTES))
 
     def leave(self) -> None:
@@ -269,7 +269,7 @@ class Turns:
     def _wait(self) -> None:
         try:
             told = os.read(self._descriptor, _PID_BYTES)
-        except OSError:  # the other one hangs, or what is measured closed all descriptors
+        except OSError:  # the other one hangs, or the measured code closed all descriptors
             told = b""
         self._other = int.from_bytes(told, "little")
         self.is_alone = not self._other
@@ -286,8 +286,8 @@ class Turns:
 
 # Asking the kernel takes a microsecond or two, and a preemption lasts about as long as this.
 SEGMENT_NS = 500_000
-# Segments after which their length is adjusted; again whenever there are four times as many. It
-# stays as it is if that is near enough: only segments of equal length can be compared.
+# Segments after which their length is adjusted, and again at every fourfold number. A length that
+# is near enough stays: only segments of equal length can be compared.
 _TRIED = 16
 COLUMNS = ("stops", "began_ns", "delays_ns", "durations_ns", "busy_ns")  # of a `SegmentTimer`
 
@@ -295,8 +295,8 @@ COLUMNS = ("stops", "began_ns", "delays_ns", "durations_ns", "busy_ns")  # of a 
 class SegmentTimer:
     """Measures the delay of readings while they are taken, and the reference in turn with them.
 
-    Both happen outside of what is timed. Either may be missing. Segments of about equally many
-    readings last half a millisecond to two, or a single reading.
+    Neither is part of the timed work, and either may be missing. Segments have about equal numbers
+    of readings, and last half a millisecond to two, or a single reading.
 
     Parameters
     ----------
@@ -310,19 +310,19 @@ class SegmentTimer:
         Returns the processor time of the thread so far; None if the clock is not that of the
         machine.
     turns
-        With another process, handed over between segments; None for none.
+        Turns with another process, handed over between segments; None for none.
 
     Attributes
     ----------
     stops
-        How many readings there were at the end of each segment.
+        Number of readings at the end of a segment, by segment.
     began_ns, delays_ns, durations_ns, busy_ns
-        When each began, how long it waited, the sum of its readings, and its processor time.
+        Start, delay, sum of the readings and processor time, by segment.
     references
-        Times of the reference in nanoseconds, each after that many readings.
+        Pairs of a number of readings and the time of the reference after them, in nanoseconds.
     used_ns
-        Processor time of this thread, of all other threads and children, and wall time, when the
-        first one began, and what passed of them in turns of the other process; None before.
+        Processor time of this thread, of all other threads and children, and wall time, at the
+        start of the first segment, plus their growth in turns of the other process; None before.
     """
 
     def __init__(
@@ -339,7 +339,7 @@ class SegmentTimer:
         self._now_ns = now_ns
         self._delay_so_far_ns = delay_ns or _nothing
         self._elapsed_ns: list[int] = []  # of the readings under way
-        self._kept = self._closed = 0  # how many of them are in a segment, and how many those are
+        self._kept = self._closed = 0  # readings that are in a segment; number of segments
         self._since_ns: int | None = None
         self._paused_ns = self._busy_since_ns = 0
         self._began_ns: int | None = None  # the segment under way
@@ -359,13 +359,13 @@ class SegmentTimer:
         self.used_ns: tuple[int, ...] | None = None
 
     def expect(self, typical_ns: float) -> None:
-        """Choose how many readings a segment holds, from how long one takes."""
+        """Choose the number of readings per segment from their typical time."""
         self._length = max(1, math.ceil(SEGMENT_NS / max(typical_ns, 1)))
 
     def begin(self, elapsed_ns: list[int], *, done: int, readings: int) -> Callable[[int], None]:
         """Return a function that appends a reading, and measures delay between them.
 
-        The round has so many readings done before, and at most that many to come.
+        The round has ``done`` readings before them, and up to ``readings`` to come.
         """
         append, close = elapsed_ns.append, self._close
         self._elapsed_ns, self._kept = elapsed_ns, 0
@@ -401,7 +401,7 @@ class SegmentTimer:
             self._since_ns = None
 
     def forget(self, readings: int) -> None:
-        """Forget what was measured after that many readings of the round."""
+        """Forget the measurements after this number of readings of the round."""
         kept = sum(stop <= readings for stop in self.stops)
         for name in COLUMNS:
             del getattr(self, name)[kept:]
@@ -410,7 +410,7 @@ class SegmentTimer:
             self.used_ns = None
 
     def close(self, readings: int) -> None:
-        """End the segment under way, if there is one, after that many readings of the round."""
+        """End the current segment, if any, after this number of readings of the round."""
         if readings > (self.stops[-1] if self.stops else 0):
             self.pause()
             self._keep(readings)
@@ -465,7 +465,7 @@ class SegmentTimer:
                 self._length = before
 
     def _reference_ns(self, is_paused: bool) -> tuple[int, int]:
-        """Measure the reference if it is due, else 0; and tell the delay until before it."""
+        """Return the time of the reference, 0 if not due, and the delay so far before it."""
         reference = self.reference
         if reference is None or not reference.is_due(self._now_ns()):
             return 0, 0
@@ -488,21 +488,21 @@ def _nothing() -> int:
 
 # --- the program of a fresh interpreter
 
-EXIT_S = 2.0  # for what the target does at exit, after which the program ends with this code:
+EXIT_S = 2.0  # for exit handlers of the target; after it the program ends with this code:
 EXIT_TOOK_LONG = 124
 _MOST_WORDS = 2_000  # of the message of an error
 _COROUTINE, _GENERATOR, _ASYNC_GENERATOR = 0x80, 0x20, 0x200  # flags of code, see `inspect`
 
 
 class Refused(Exception):
-    """The target is nothing that can be timed; the sentence says why."""
+    """The target cannot be timed; the sentence says why."""
 
 
 def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
-    """Measure as the task says, and write what came out to the descriptor."""
+    """Measure as the task says, and write the results to the descriptor."""
     turns = Turns(task["turns"], time.perf_counter_ns) if task["turns"] else None
-    for each in (descriptor, *(task["turns"] or ())[:1]):
-        os.set_inheritable(each, False)  # what the target starts must not keep it open
+    for inherited in (descriptor, *(task["turns"] or ())[:1]):
+        os.set_inheritable(inherited, False)  # processes of the target must not keep it open
     if turns is not None:
         os.register_at_fork(after_in_child=turns.leave)
     pid = os.getpid()
@@ -515,7 +515,7 @@ def main(entered_ns: int, descriptor: int, task: dict[str, Any]) -> None:
         import pickle
     try:
         began_ns = time.perf_counter_ns()
-        func = imported(task)
+        func = import_target(task)
         facts["import_s"] = (time.perf_counter_ns() - began_ns) / 1e9
         if task["given"] is not None:
             args, kwargs = pickle.loads(task["given"])  # noqa: S301  # what started this wrote it
@@ -540,8 +540,8 @@ def _answer(descriptor: int, facts: dict[str, Any], arrays: dict[str, array[floa
         raise SystemExit("what is measured closed the descriptors of its process") from None
     with answer as pipe:
         pipe.write(ascii({"facts": facts, "arrays": sizes}).encode() + b"\n")
-        for each in arrays.values():
-            pipe.write(each.tobytes())
+        for values in arrays.values():
+            pipe.write(values.tobytes())
 
 
 def _see_to_the_end() -> None:
@@ -558,7 +558,7 @@ def _see_to_the_end() -> None:
 
 
 def _report_error(error: BaseException) -> str:
-    """Say what the target raised, and print its own lines: their end is part of the message."""
+    """Name the error of the target, and print its own lines; their end is in the message."""
     own = trace = error.__traceback__
     while trace:
         if trace.tb_frame.f_code.co_filename == __file__:
@@ -586,7 +586,7 @@ def _end_later() -> None:
     os._exit(EXIT_TOOK_LONG)
 
 
-def imported(task: dict[str, Any]) -> Any:
+def import_target(task: dict[str, Any]) -> Any:
     """Import ``module:function`` by the path of the task; this file's own folder is not in it."""
     sys.path[:] = [*task["path"], *filter(None, sys.path)]
     module_name, _, path = task["target"].partition(":")
@@ -604,7 +604,7 @@ def imported(task: dict[str, Any]) -> Any:
 
 
 def _check(item: Any, target: str, is_given: bool) -> None:
-    """Refuse what is not a function without arguments, unless some are given."""
+    """Refuse a target that is not a function, or takes arguments if none are given."""
     if not callable(item):
         raise Refused(f"{target} is {item!r}, expected a function")
     code = getattr(item, "__code__", None)
@@ -655,13 +655,13 @@ def _measure(
     facts["gc"] = "on" if collector.isenabled() else "off"
     facts["peak_memory"], facts["metered"] = _peak_memory(), timer.is_metered
     lists: dict[str, list[float]] = {
-        "readings": [each / (1e9 * inner) for each in elapsed_ns],
+        "readings": [ns / (1e9 * inner) for ns in elapsed_ns],
         **{name: [*getattr(timer, name)] for name in COLUMNS},
-        "reference_stops": [each for each, _ in timer.references],
-        "reference_ns": [each for _, each in timer.references],
+        "reference_stops": [stop for stop, _ in timer.references],
+        "reference_ns": [ns for _, ns in timer.references],
         "used_ns": [after - before for before, after in zip(timer.used_ns or (), timer.spent_ns())],
     }
-    return {name: array("d", each) for name, each in lists.items()}
+    return {name: array("d", values) for name, values in lists.items()}
 
 
 def _time_function(
@@ -672,7 +672,7 @@ def _time_function(
     elapsed_ns: list[int],
     facts: dict[str, Any],
 ) -> int:
-    """Add readings of a function's calls, and return how many calls each averages."""
+    """Add readings of a function's calls, and return the calls per reading."""
     now, inner, until_ns = time.perf_counter_ns, task["inner"] or 0, task["until_ns"]
 
     timed, returned = func, list[object]()
@@ -724,7 +724,7 @@ def _time_function(
 
 
 def _refuse_coroutines(returned: list[object], target: str) -> None:
-    if any(type(each).__name__ == "coroutine" for each in returned):
+    if any(type(value).__name__ == "coroutine" for value in returned):
         raise Refused(
             f"{target} returned a coroutine: nothing awaits it; name a coroutine function, which "
             "is awaited"
@@ -761,7 +761,7 @@ def _peak_memory() -> int | None:
     """
     try:
         with open("/proc/self/status", "rb") as file:
-            return next(1024 * int(each.split()[1]) for each in file if each.startswith(b"VmHWM:"))
+            return next(1024 * int(line.split()[1]) for line in file if line.startswith(b"VmHWM:"))
     except (OSError, ValueError, StopIteration):
         return None
 
