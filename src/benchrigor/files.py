@@ -106,7 +106,7 @@ def _partial_of(path: Path, token: str | None = None) -> Path:
 
 def make_private_folder(path: Path) -> None:
     """Make a folder, and those above it that are missing, for the owner alone."""
-    missing = [each for each in (path, *path.parents) if not each.exists()]
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
     path.mkdir(exist_ok=True)  # says so if it is a file

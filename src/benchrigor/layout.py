@@ -98,7 +98,7 @@ def page(parts: Iterable[Part]) -> Page:
 
 def join_pages(pages: Iterable[Part]) -> Page:
     """Put pages below each other, an empty line between them."""
-    parts = [part for each in pages for part in ("", each)]
+    parts = [part for page in pages for part in ("", page)]
     return page(parts[1:])
 
 

@@ -273,7 +273,7 @@ def _partition(graph: _Graph, tolerance: float, seed: int) -> Ints:
     bisections = max(math.ceil(math.log2(nodes)), 1)  # one inside the other
     slack = (1.0 + tolerance) ** (1.0 / bisections) - 1.0
     starts = [_longest_first(graph)]
-    starts += [_bisect(graph, slack, seed + each) for each in range(_BISECTED)]
+    starts += [_bisect(graph, slack, seed + extra) for extra in range(_BISECTED)]
     if kernels + nodes <= _FEW:
         starts += [*np.random.default_rng(seed).integers(nodes, size=(_DRAWN, kernels))]
         starts += [_refine(graph, start, 0.0) for start in starts]

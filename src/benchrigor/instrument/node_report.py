@@ -60,7 +60,9 @@ def _alarms(view: NodeView) -> list[str]:
 def _figures(view: NodeView) -> tuple[str, ...]:
     report = view.report
     status = report.status.samples if report and report.status else ()
-    known = {each.name: each.value for each in status if isinstance(each.value, int | float)}
+    known = {
+        sample.name: sample.value for sample in status if isinstance(sample.value, int | float)
+    }
     pressures = [known[name] for name in _PRESSURE if name in known]
     return (
         "" if view.age_s is None else show_duration(view.age_s),

@@ -87,7 +87,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     Examples
     --------
     >>> runs = [[1.0, 1.1, 1.0, 1.1, 5.0], [1.2, 1.3, 9.0, 1.2, 1.3], [1.1, 1.2, 1.1, 1.2, 1.15]]
-    >>> composite = composite_profile(SegmentProfile(duration_s=each) for each in runs)
+    >>> composite = composite_profile(SegmentProfile(duration_s=durations) for durations in runs)
     >>> round(composite.duration.value, 2), composite.duration.n
     (5.75, 3)
     """
@@ -102,7 +102,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     group_of = np.split(np.searchsorted(groups.codes, codes), stops)
     _check_work(group_of, medians_s, features)
     interferences = tuple(profile_interference(run) for run in runs)
-    cleaned = [_clean(*each, len(features)) for each in zip(runs, group_of, strict=True)]
+    cleaned = [_clean(*run, len(features)) for run in zip(runs, group_of, strict=True)]
     means_s = np.array([profile.means_s for profile in cleaned])
     return Composite(
         duration=combine_values([profile.total_s for profile in cleaned], confidence),
@@ -165,7 +165,7 @@ def _check_work(
     group_of: Sequence[Ints], medians_s: Floats, features: Sequence[dict[str, Any]]
 ) -> None:
     """Raise where the groups of a run's segments are not those of the other runs."""
-    counts = np.array([np.bincount(each, minlength=medians_s.size) for each in group_of])
+    counts = np.array([np.bincount(numbers, minlength=medians_s.size) for numbers in group_of])
     usual = np.median(counts, axis=0)
     differences_s = (counts - usual) * medians_s
     # A segment in another group is too many there and missing here: count it once.
@@ -207,11 +207,12 @@ def _estimate(means_s: Floats, confidence: float) -> Estimate | None:
 def _doubtful_runs(runs: Sequence[Interference]) -> Iterator[Notice]:
     """Warn of runs whose own estimate carries a warning."""
     codes = [
-        [each.code for each in run.notices if each.severity is Severity.WARNING] for run in runs
+        [notice.code for notice in run.notices if notice.severity is Severity.WARNING]
+        for run in runs
     ]
     doubtful = [index for index, each in enumerate(codes) if each]
     if doubtful:
-        reasons = ", ".join(dict.fromkeys(code for each in codes for code in each))
+        reasons = ", ".join(dict.fromkeys(code for one in codes for code in one))
         sentence = (
             f"{len(doubtful)} of {len(runs)} runs cannot be cleaned reliably ({reasons}): leave "
             "them out, or take others instead."

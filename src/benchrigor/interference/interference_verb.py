@@ -93,7 +93,7 @@ def interference(
     if composite:
         _print_composite(runs, as_json=as_json)
         return
-    profile = _merge({each: _load(each) for each in reference}) if reference else None
+    profile = _merge({path: _load(path) for path in reference}) if reference else None
     estimates = [_estimate(run, profile) for run in runs]
     _print_runs(runs, estimates, as_json=as_json)
     if picture and runs[0].profile is not None:

@@ -203,7 +203,7 @@ def _computation(group: Group) -> Iterator[str]:
     """Show the ranges of computation features."""
     for name, (low, high) in group.computation.items():
         unit = "s" if name.endswith("_s") else ""
-        ends = dict.fromkeys(show_value(each, unit) for each in (low, high))
+        ends = dict.fromkeys(show_value(end, unit) for end in (low, high))
         yield f"{name.removesuffix('_s').replace('_', ' ')} {'–'.join(ends)}"
 
 
@@ -254,10 +254,10 @@ def _segment_groups(groups: Sequence[SegmentGroup]) -> list[Part]:
     header = ("group", "n", "median", "threshold", "flagged", "excess")
 
     def cells(group: SegmentGroup) -> Cells:
-        times = [show_value(each, "s") for each in (group.median_s, group.threshold_s)]
+        times = [show_value(time, "s") for time in (group.median_s, group.threshold_s)]
         return counted(group.n), *times, counted(group.flagged), show_value(group.excess_s, "s")
 
-    rest_s = sum(each.excess_s for each in groups[_MOST_GROUPS:])
+    rest_s = sum(group.excess_s for group in groups[_MOST_GROUPS:])
     return _group_table(header, groups, cells, f", with {show_value(rest_s, 's')} of excess")
 
 

@@ -66,7 +66,7 @@ class Alarms:
     >>> reader, alarms = StatusReader(samplers=[memory]), Alarms()
     >>> for now_s in range(12):
     ...     alarms.tell(reader.read(), now_s)
-    >>> [(each.code, each.value, each.threshold) for each in alarms.standing()]
+    >>> [(alarm.code, alarm.value, alarm.threshold) for alarm in alarms.standing()]
     [('memory-low', 3.0, 5.0)]
     """
 
@@ -103,7 +103,7 @@ class Alarms:
         checked = checked_thresholds(tables_of(thresholds))
         with self._lock:
             before = {threshold.code for threshold in self._thresholds}
-            codes = {each.code for each in checked if each.enabled}
+            codes = {threshold.code for threshold in checked if threshold.enabled}
             self._thresholds, self._since = checked, {}
             self.unjudged = dict.fromkeys(codes, "nothing of it was told yet")
             changes = [

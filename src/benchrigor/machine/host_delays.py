@@ -163,7 +163,7 @@ def read_pressure(*, root: Path = ROOT, of_host: bool = False) -> tuple[str, dic
     data: evidence, no measured delay.
     """
     around = () if of_host else cgroup_folders(root)
-    groups = [each for each in around if (each / "cpu.pressure").exists()]
+    groups = [group for group in around if (group / "cpu.pressure").exists()]
     folder, ending = (groups[0], ".pressure") if groups else (root / "proc/pressure", "")
     totals = {}
     for resource in ("cpu", "io", "memory"):

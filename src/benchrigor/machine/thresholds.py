@@ -88,7 +88,7 @@ class Threshold(OneLine):
 
     Examples
     --------
-    >>> print(*(each.code for each in read_thresholds()))
+    >>> print(*(threshold.code for threshold in read_thresholds()))
     thrashing under-used throttling hot disk-full disk-failing memory-low memory-errors stolen
     """
 
@@ -103,7 +103,7 @@ class Threshold(OneLine):
         """Return its table, as `read_thresholds` takes it by code."""
         fields = {key: value for key, value in encode(self).items() if key != "code"}
         if _is_list(fields["when"]):
-            fields["when"] = [_without_gaps(each) for each in fields["when"]]
+            fields["when"] = [_without_gaps(condition) for condition in fields["when"]]
         return fields
 
 
@@ -151,7 +151,7 @@ def read_thresholds(source: Path | str | Mapping[str, Any] | None = None) -> tup
     Examples
     --------
     >>> thresholds = read_thresholds("[hot]\nenabled = false\n[disk-full]\nhold_s = 60.0")
-    >>> [(each.hold_s, each.enabled) for each in thresholds if each.code in ("hot", "disk-full")]
+    >>> [(one.hold_s, one.enabled) for one in thresholds if one.code in ("hot", "disk-full")]
     [(10.0, False), (60.0, True)]
     """
     defaults = tomllib.loads(_DEFAULTS.read_text(encoding="utf-8"))
@@ -187,7 +187,7 @@ def checked_thresholds(tables: Mapping[str, Any]) -> tuple[Threshold, ...]:
             **{
                 **table,
                 "code": code,
-                "when": tuple(Condition(**each) for each in table["when"]),
+                "when": tuple(Condition(**condition) for condition in table["when"]),
                 "evidence": tuple(table.get("evidence", ())),
             }
         )
@@ -217,7 +217,7 @@ def _wrong_condition(name: str, table: Any) -> list[str]:
     """Return the problems with one condition."""
     if problems := _wrong_fields(name, table, _OF_CONDITION):
         return problems
-    limits = [each for each in ("above", "below") if table.get(each) is not None]
+    limits = [limit for limit in ("above", "below") if table.get(limit) is not None]
     if len(limits) != 1:
         return [f"{name} has {' and '.join(limits) or 'no limit'}, expected above or below"]
     limit, clear = table[limits[0]], table["clear"]

@@ -121,7 +121,8 @@ class Suite:
             ]
             lines.append(tabulate(shown, worded=_with_pytest_options))
             if any(
-                each.decision and each.decision.reason is StopReason.SATISFIED for each in shown
+                record.decision and record.decision.reason is StopReason.SATISFIED
+                for record in shown
             ):
                 lines.append(_ENDED)
         for name, comparison in self._comparisons().items():
@@ -312,7 +313,7 @@ def _with_pytest_options(sentence: str) -> str:
 def _count_verdicts(family: Family) -> str:
     """Say how many became slower, how many faster, and in how many no change was seen."""
     verdicts = [*family.verdicts.values()]
-    slower, faster = (verdicts.count(each) for each in (Verdict.WORSE, Verdict.BETTER))
+    slower, faster = (verdicts.count(verdict) for verdict in (Verdict.WORSE, Verdict.BETTER))
     return (
         f"{many(len(verdicts), 'benchmark')}: {slower} slower, {faster} faster, "
         f"{len(verdicts) - slower - faster} without a visible change"

@@ -55,5 +55,5 @@ def _without_arrays(item: object, arrays: list[Floats]) -> object:
     if isinstance(item, Mapping):
         return {key: _without_arrays(value, arrays) for key, value in item.items()}
     if isinstance(item, tuple | list):
-        return [_without_arrays(each, arrays) for each in item]
+        return [_without_arrays(part, arrays) for part in item]
     return item

@@ -44,7 +44,7 @@ class NodeCollector:
             "benchrigor_state_age_seconds", "Since the status was read.", value=service.age_s
         )
         alarms = GaugeMetricFamily("benchrigor_alarm", "Whether an alarm stands.", labels=["code"])
-        standing = {each.code for each in service.alarms.standing()}
+        standing = {alarm.code for alarm in service.alarms.standing()}
         known = {threshold.code for threshold in service.alarms.thresholds if threshold.enabled}
         for code in sorted(standing | known):
             alarms.add_metric([code], float(code in standing))

@@ -123,7 +123,9 @@ class Hub:
         return self._session
 
     async def _pull(self) -> None:
-        for finished in asyncio.as_completed([self._ask(each) for each in self._board.ask()]):
+        for finished in asyncio.as_completed(
+            [self._ask(question) for question in self._board.ask()]
+        ):
             self._board.tell(await finished)
 
     async def _ask(self, question: Question) -> Answer:

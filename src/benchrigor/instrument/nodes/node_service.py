@@ -175,7 +175,7 @@ def _read_probes(probes: ProbeReadings) -> tuple[ProbeReadings, int]:
     """Return what a report tells of probes: those with events; and how many it leaves out."""
     used = [probe for probe in probes.values() if probe.count or probe.rejected]
     used.sort(key=lambda each: -each.total_s)
-    told = {each.name: each for each in used[:_MOST_PROBES]}
+    told = {reading.name: reading for reading in used[:_MOST_PROBES]}
     return replace(probes, readings=told), len(used) - len(told)
 
 

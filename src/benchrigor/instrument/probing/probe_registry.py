@@ -319,7 +319,7 @@ def _wrong_name(name: object) -> Iterator[str]:
         yield f"name is {name!r}, expected a string"
     elif not 1 <= len(name) <= _LONGEST:
         yield f"name has {len(name)} characters, expected 1 to {_LONGEST}"
-    elif found := [each for each in name if unicodedata.category(each) in _UNSHOWN]:
+    elif found := [character for character in name if unicodedata.category(character) in _UNSHOWN]:
         yield f"name is {name!r}, which has {found[0]!r} in it, expected text of one line"
 
 

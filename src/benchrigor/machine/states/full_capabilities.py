@@ -71,7 +71,7 @@ def _layout(root: Path) -> Iterator[Sample]:
     shows_dies = len({*dies.values()}) > 1  # whose cores may be numbered alike
     threads = Counter[str]()
     for number, folder in sorted(folders.items()):
-        package, core = (read_text(folder / each) for each in ("physical_package_id", "core_id"))
+        package, core = (read_text(folder / file) for file in ("physical_package_id", "core_id"))
         die = f", die {dies[number]}" if shows_dies else ""
         place = f"package {package}{die}, core {core}"
         yield Sample(f"cpu {number}", f"{place}, thread {threads[place]}")
@@ -109,7 +109,7 @@ def _caches(root: Path) -> Iterator[Sample]:
         raise Unavailable(f"{root / _CPUS / 'cpu0/cache'}: none is there")
     for folder in folders:
         level, kind, size, cpus = (
-            read_text(folder / each) for each in ("level", "type", "size", "shared_cpu_list")
+            read_text(folder / file) for file in ("level", "type", "size", "shared_cpu_list")
         )
         yield Sample(f"cpu cache L{level} {kind.lower()}", f"{size} of cpus {cpus}")
 

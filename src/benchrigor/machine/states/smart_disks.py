@@ -110,7 +110,7 @@ def _read_answer(disk: str, answer: str | Unavailable) -> Iterator[Sample]:
     report = _report(answer)
     passed = report.get("smart_status", {}).get("passed")
     if passed is None:
-        said = "; ".join(each["string"] for each in report["smartctl"].get("messages", ()))
+        said = "; ".join(message["string"] for message in report["smartctl"].get("messages", ()))
         raise Unavailable(said or "the disk does not tell")
     yield Sample(disk, "passed" if passed else "failing")
     log = report.get("nvme_smart_health_information_log", {})

@@ -72,7 +72,9 @@ class StatusReader:
         if samplers is None:
             self._samplers = _samplers(root, self._clock, short=short)
         else:
-            self._samplers = [GuardedSampler(each.describe(), each.sample) for each in samplers]
+            self._samplers = [
+                GuardedSampler(sampler.describe(), sampler.sample) for sampler in samplers
+            ]
 
     def read(self) -> Status:
         """Read the status; what is a rate is over the time since the last reading."""
@@ -133,7 +135,7 @@ def _processors(counters: Counters, _: Path) -> Iterator[Sample]:
         modes[mode] += spent
         whole[core] += spent
         busy[core] += 0.0 if mode in _IDLE else spent
-    shares = {f"cpu core {each}": 100.0 * busy[each] / whole[each] for each in whole if whole[each]}
+    shares = {f"cpu core {core}": 100.0 * busy[core] / whole[core] for core in whole if whole[core]}
     if not shares:
         raise Unavailable("no tick of the processors since the last reading")
     percent = 100.0 / sum(whole.values())
