@@ -59,7 +59,7 @@ def render_interference(
         Share of the time for which tasks of the machine waited, by resource ("cpu", "io", "memory")
         and "some" or "full"; None if it is not known.
     whole
-        Whether with how the light came about, notes and codes; else only what a reader needs.
+        Whether to add the origin of the light, notes and codes; else only the essentials.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def render_composite(
     name
         Of the program; empty for no title.
     runs
-        A name for each run; empty to count them.
+        Names of the runs; empty to count them.
     whole
         Whether with notes and codes.
     """
@@ -128,7 +128,7 @@ def render_composite(
 
 
 def _compared_by(groups: Sequence[Group]) -> list[str]:
-    """Return by which features segments count as equal work, and what these hide."""
+    """Return the features by which segments count as equal work, and the effects that they hide."""
     names = list(groups[0].computation) if groups else []
     labels = "not recorded: segments of equal labels count as equal work" if groups else ""
     hidden = (
@@ -174,21 +174,21 @@ def is_estimated(interference: Interference) -> bool:
 
 
 def describe_groups(groups: Sequence[Group]) -> list[str]:
-    """Describe groups by nominal features that differ, and by computation where these are equal."""
+    """Describe groups by nominal features that differ, or by computation if these are equal."""
     names = dict.fromkeys(name for group in groups for name in group.nominal)
     differing = [name for name in names if len({group.nominal.get(name) for group in groups}) > 1]
     nominal = [tuple(group.nominal.get(name) for name in differing) for group in groups]
     times = Counter(nominal)
-    nothing = "nothing else" if differing else "all segments"
+    rest = "nothing else" if differing else "all segments"
     return [
-        ", ".join([*_nominal(each, differing), *(_computation(each) if times[values] > 1 else ())])
-        or nothing
-        for each, values in zip(groups, nominal, strict=True)
+        ", ".join([*_nominal(group, differing), *(_computation(group) if times[it] > 1 else ())])
+        or rest
+        for group, it in zip(groups, nominal, strict=True)
     ]
 
 
 def _nominal(group: Group, names: Sequence[str]) -> Iterator[str]:
-    """Show nominal features; those that are 0, in all processes too, go without saying."""
+    """Show nominal features, except features that are 0 in all processes."""
     for name in names:
         value, shown = group.nominal.get(name), name.replace("_", " ")
         if isinstance(value, str) and name == "label":
@@ -277,7 +277,7 @@ def _group_table(
 ) -> list[Part]:
     """Return the table of the first groups, and a line that counts the others."""
     pairs = zip(describe_groups(groups), groups[:_MOST_GROUPS], strict=False)
-    lines = _table([header, *((name, *cells(each)) for name, each in pairs)]) if groups else []
+    lines = _table([header, *((name, *cells(group)) for name, group in pairs)]) if groups else []
     more = len(groups) - _MOST_GROUPS
     return [*lines, f"  … and {more} more{rest}"] if more > 0 else lines
 

@@ -1,4 +1,4 @@
-"""From where on something is wrong with a machine: thresholds with hysteresis and hold time."""
+"""Thresholds of a machine's alarms, with hysteresis and hold time."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _DEFAULTS = Path(__file__).with_name("thresholds.toml")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition(OneLine):
-    """What a sample must be above or below, and from where on that is over.
+    """A limit of a sample, and the value at which the condition ends.
 
     Parameters
     ----------
     sample
         Name of a number in a `Status` or a `Health`.
     above, below
-        One of them: the condition holds beyond it.
+        The limit, one of them: the condition holds beyond it.
     clear
-        At this value or beyond it on the other side the condition is over: at most ``above``, at
-        least ``below``. In between all stays as it is, which is the hysteresis.
+        The condition ends at this value, or beyond it on the good side. It may not exceed
+        ``above``, nor lie under ``below``. In between nothing changes, which is the hysteresis.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Condition(OneLine):
 
     @property
     def limit(self) -> float | None:
-        """What a value must be above or below."""
+        """The limit that a value must be above or below."""
         return self.below if self.above is None else self.above
 
     def holds(self, value: float) -> bool:
@@ -72,19 +72,19 @@ class Threshold(OneLine):
     Parameters
     ----------
     code
-        Of the alarm; lower-case letters, digits and hyphens.
+        Code of the alarm; lower-case letters, digits and hyphens.
     when
-        All of them must hold. The first one's sample must be known; a further one does not count
-        where its sample is not known.
+        Conditions that must all hold. The sample of the first must be known; a further condition
+        does not count if its sample is not known.
     sentence
-        What is wrong, and what to do.
+        The problem, and its remedy.
     hold_s
-        Seconds for which they must hold before the alarm is raised, and for which one of them must
-        be over before it is cleared; at least 1.
+        Seconds for which all conditions must hold before the alarm is raised, and for which one
+        must be over before it is cleared; at least 1.
     evidence
-        Further samples to tell with the alarm.
+        Further samples to show with the alarm.
     enabled
-        Whether it counts at all.
+        Whether the threshold counts.
 
     Examples
     --------
@@ -115,9 +115,9 @@ def _without_gaps(condition: Any) -> Any:
 
 
 def tables_of(thresholds: Iterable[Threshold]) -> dict[str, dict[str, Any]]:
-    """Return the tables of thresholds by code; refuse what is no threshold, and codes given twice.
+    """Return the tables of thresholds by code; refuse other objects, and codes given twice.
 
-    What is in the tables is not checked.
+    The content of the tables is not checked.
     """
     is_several = isinstance(thresholds, Iterable) and not isinstance(thresholds, str | Mapping)
     given = tuple(thresholds) if is_several else ()
@@ -134,19 +134,19 @@ def tables_of(thresholds: Iterable[Threshold]) -> dict[str, dict[str, Any]]:
 
 
 def read_thresholds(source: Path | str | Mapping[str, Any] | None = None) -> tuple[Threshold, ...]:
-    r"""Read thresholds; what they leave out is as in the package.
+    r"""Read thresholds; missing ones are as in the package.
 
     Parameters
     ----------
     source
-        A file in TOML, its text, or what is in it: a table for each code, with any of the fields of
-        `Threshold`. Fields and codes that are not there have their defaults; ``enabled = false``
-        turns one off. None for the defaults alone.
+        A file in TOML, its text, or its content: tables by code, with any of the fields of
+        `Threshold`. Missing fields and codes have their defaults; ``enabled = false`` turns a
+        threshold off. None for the defaults alone.
 
     Raises
     ------
     InvalidInput
-        When the file cannot be read, or with all that is wrong in it.
+        When the file cannot be read, or with all its problems.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def _wrong_condition(name: str, table: Any) -> list[str]:
     return []
 
 
-_Field = tuple[object, Callable[[Any], bool], str]  # Default, what fits, what is expected
+_Field = tuple[object, Callable[[Any], bool], str]  # Default, check, expectation in words
 
 
 def _wrong_fields(name: str, table: Any, fields: Mapping[str, _Field]) -> list[str]:

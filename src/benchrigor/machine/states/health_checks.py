@@ -33,7 +33,7 @@ def health(*, root: Path = ROOT, timeout_s: float = 3.0) -> Health:
     root
         Folder that holds ``proc``, ``sys`` and ``run``.
     timeout_s
-        Seconds that smartctl may take to list the disks, and again to tell of them.
+        Seconds that smartctl may take to list the disks, and again to report on them.
 
     Raises
     ------
