@@ -122,7 +122,7 @@ def quantise(values: npt.ArrayLike, bins: int = 256) -> Floats:
 def _merge_nearest(
     centroids: Floats, weights: Floats, most: int
 ) -> tuple[Floats, Floats, _Indices]:
-    """Merge neighbours, nearest first, until ``most`` are left; also return the bin of everyone.
+    """Merge neighbours, nearest first, until ``most`` are left; also return their new indices.
 
     A pass does half of the merges still needed, over the narrowest gaps, up to one per bin.
     """

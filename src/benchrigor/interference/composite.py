@@ -117,7 +117,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
         notices=(
             *_doubtful_runs(interferences),
             *_natural_tail(interferences),
-            *_say_what_is_unclustered(cleaned),
+            *_note_loose_segments(cleaned),
         ),
     )
 
@@ -233,7 +233,7 @@ def _natural_tail(runs: Sequence[Interference]) -> Iterator[Notice]:
         yield Notice.note(Code.NATURAL_TAIL, sentence, flagged_percent=percent, limit_percent=limit)
 
 
-def _say_what_is_unclustered(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
+def _note_loose_segments(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
     """Say how much time is in segments of no group."""
     unclustered_s = sum(profile.unclustered_s for profile in cleaned)
     if unclustered_s:

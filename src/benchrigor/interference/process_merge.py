@@ -173,7 +173,7 @@ def _combine(of_processes: Sequence[_Columns], volumes: bool) -> _Columns:
 
 
 def _show_values(values: Sequence[str | float]) -> str:
-    """Show the values of all processes, in their order; equal values give equal texts in all runs."""
+    """Show the values of all processes, in their order; equal values give equal texts."""
     shown = [value if isinstance(value, str) else f"{value:,.9g}" for value in values]
     runs = [(value, len(list(same))) for value, same in groupby(shown)]
     if len(runs) == 1:

@@ -76,7 +76,7 @@ def render_interference(
     rows = {
         "light": [light, show_reliability(interference)],
         "": [_probability(interference)] if whole else [],
-        "measured": [_show_measured(interference)],
+        "measured": [_show_delay(interference)],
         "pressure": [show_pressure(pressure or {})] if whole else [],
         "estimated": _show_estimates(interference),
         "continuous": [continuous] if whole or continuous != _ALONE else [],
@@ -218,7 +218,7 @@ def _probability(interference: Interference) -> str:
     return f"probability of high interference {shown}; yellow is {yellow:.2f} to {red:.2f}"
 
 
-def _show_measured(interference: Interference) -> str:
+def _show_delay(interference: Interference) -> str:
     if not interference.is_measured:
         return "no delay was measured, and none is in the light"
     sources = ", ".join(f"{name} {share:.1f}%" for name, share in interference.delays.items())

@@ -332,14 +332,12 @@ def _with_directions(record: RunRecord, data: Mapping[str, Any]) -> RunRecord:
     """Correct the direction of rates in a record from before metrics had a kind: all were lower."""
     old = {metric["name"] for metric in data.get("metrics", ()) if "kind" not in metric}
 
-    def corrected(metric: Metric) -> Metric:
+    def correct(metric: Metric) -> Metric:
         is_old_rate = metric.name in old and metric.kind is Quantity.RATE
         return replace(metric, direction=Direction.HIGHER) if is_old_rate else metric
 
     if not old:
         return record
-    analyses = (
-        replace(analysis, metric=corrected(analysis.metric)) for analysis in record.analyses
-    )
-    metrics = tuple(map(corrected, record.metrics))
+    analyses = (replace(analysis, metric=correct(analysis.metric)) for analysis in record.analyses)
+    metrics = tuple(map(correct, record.metrics))
     return replace(record, metrics=metrics, analyses=tuple(analyses))

@@ -159,7 +159,7 @@ class _Traced:
     def _count(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         segments, call = self._segments, CALLS[name]
 
-        def counted(*args: Any, **named: Any) -> Any:
+        def count_call(*args: Any, **named: Any) -> Any:
             if not segments.recording:
                 return method(*args, **named)
             with segments.paused():
@@ -173,7 +173,7 @@ class _Traced:
                 segments.cut(name)
             return result
 
-        return counted
+        return count_call
 
     def _trace(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def traced_maker(*args: Any, **named: Any) -> Any:

@@ -65,8 +65,8 @@ def segments(
 
     Notes
     -----
-    Features follow Shah et al. (Euro-Par 2018, section 2). Closes and garbage collections are of the
-    process, other counters of the thread that entered. If a counter is missing, a fact of the
+    Features follow Shah et al. (Euro-Par 2018, section 2). Closes and garbage collections count for
+    the process, other counters for the thread that entered. If a counter is missing, a fact of the
     profile says why. The audit hook that counts opened files stays until the process ends.
     A `Segments.cut` takes 9 microseconds, a `Segments.segment` 18 (Linux 6.18), two to four times
     as much with cold caches.
@@ -179,11 +179,11 @@ class Segments:
             raise InvalidInput(f"{name} does not run when called, expected a function")
 
         @functools.wraps(func)
-        def segmented(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        def run_segment(*args: _P.args, **kwargs: _P.kwargs) -> _T:
             with self.segment(name):
                 return func(*args, **kwargs)
 
-        return segmented
+        return run_segment
 
     def count(self, name: str, amount: float = 1) -> None:
         """Add to a nominal feature of the current segment; it is 0 in all others.
