@@ -58,10 +58,10 @@ class DelayMeter(Protocol):
     def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
         """Measure a child that was just started, and its descendants, until it has ended.
 
-        Call the returned function after the end of the child, before its exit status is collected.
-        It returns the nanoseconds of wall time lost to waiting for processors, and the nanoseconds
-        of processor time with a known loss. After the call its attribute ``together_ns``, if any,
-        is the extra time that all threads waited compared to one at a time.
+        The exit status of the child is left to the caller. Before collecting it, call the returned
+        function for the nanoseconds of wall time lost to waiting for processors, and those of
+        processor time with a known loss. After the call its attribute ``together_ns``, if any, is
+        the extra time that all threads waited compared to one at a time.
         """
 
 

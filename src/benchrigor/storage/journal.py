@@ -53,7 +53,7 @@ _TALLY = "SELECT run_id, rounds, results, checksum FROM tally WHERE run_id = ?"
 _N_RESULTS = """SELECT count(DISTINCT sequence) FROM result WHERE +run_id = :run_id AND sequence IN
     (SELECT sequence FROM result WHERE run_id = :run_id)"""
 
-# For each table the types of the columns that `wrong_in` checks.
+# By table, the types of the columns that `wrong_in` checks.
 _KINDS = {"run": "ttt", "round": "tn", "result": "tnot"}
 
 _ADVICE = {

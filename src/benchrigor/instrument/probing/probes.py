@@ -214,7 +214,7 @@ class Probe(_Methods):  # type: ignore[misc]
         return (self.cost_form, "again" if any(cell.nests for cell in self.cells) else "held")
 
     def keep(self, most: int, decay: float = 0.0) -> None:
-        """Keep so many raw samples in each cell until they are read; see `Cell`."""
+        """Keep up to ``most`` raw samples per cell until they are read; see `Cell`."""
         if most:
             new_sketch()  # says so if it is not installed
         self.most, self.decay, self.latest = most, decay, nsmallest(most, self.latest)
@@ -244,7 +244,7 @@ class ThreadsProbe(Probe):
         return self.threads
 
     def keep(self, most: int, decay: float = 0.0) -> None:
-        """Keep so many raw samples in each cell until they are read; see `Cell`."""
+        """Keep up to ``most`` raw samples per cell until they are read; see `Cell`."""
         super().keep(most, decay)
         self.threads.most_samples, self.threads.decay = most, decay
 

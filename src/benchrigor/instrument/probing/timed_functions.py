@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Probe(Protocol):
-    """What is used of a probe here."""
+    """The part of a probe that is used here."""
 
     on: bool
     clock: str

@@ -61,7 +61,7 @@ def _device(device: Mapping[str, Any]) -> list[str]:
 
 
 def _answers(commands: Sequence[Sequence[str]], timeout_s: float) -> list[str | Unavailable]:
-    """Run commands side by side, and return what each writes; one that takes long is killed."""
+    """Run commands side by side, and return their outputs; one that takes long is killed."""
     end_s = time.monotonic() + timeout_s
     running = [
         subprocess.Popen(  # noqa: S603 - no shell; names of devices come from smartctl
