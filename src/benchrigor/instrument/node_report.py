@@ -60,9 +60,7 @@ def _alarms(view: NodeView) -> list[str]:
 def _figures(view: NodeView) -> tuple[str, ...]:
     report = view.report
     status = report.status.samples if report and report.status else ()
-    known = {
-        sample.name: sample.value for sample in status if isinstance(sample.value, int | float)
-    }
+    known = {item.name: item.value for item in status if isinstance(item.value, int | float)}
     pressures = [known[name] for name in _PRESSURE if name in known]
     return (
         "" if view.age_s is None else show_duration(view.age_s),

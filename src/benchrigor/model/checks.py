@@ -118,9 +118,7 @@ def wrong_quantity(name: str, value: Any, *, zero: bool = False) -> list[str]:
 
 def wrong_confidences(name: str, quantities: Iterable[Any]) -> list[str]:
     """Return the problems with numbers and estimates; all estimates need the same confidence."""
-    found = sorted(
-        {quantity.confidence for quantity in quantities if isinstance(quantity, Estimate)}
-    )
+    found = sorted({item.confidence for item in quantities if isinstance(item, Estimate)})
     if len(found) <= 1:
         return []
     listed = " and ".join(f"{confidence:g}" for confidence in found)

@@ -189,9 +189,7 @@ class Family(Reported):
 
     def _line(self) -> str:
         counts = Counter(self.verdicts.values())
-        verdicts = ", ".join(
-            f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]
-        )
+        verdicts = ", ".join(f"{counts[kind]} {kind}" for kind in Verdict if counts[kind])
         mean = "" if self.summary is None else f" · geometric mean {mean_change(self.summary)}"
         return f"{many(len(self.comparisons), 'comparison')}: {verdicts}{mean}"
 

@@ -106,11 +106,7 @@ class State(Reported):
             "at": self.at,
             "span_s": self.span_s,
             **{sample.name: sample.value for sample in self.samples},
-            **{
-                f"{sample.name} reason": sample.reason
-                for sample in self.samples
-                if sample.value is None
-            },
+            **{f"{item.name} reason": item.reason for item in self.samples if item.value is None},
             **{f"cost_s {name}": cost_s for name, cost_s in self.cost_s.items()},
         }
 

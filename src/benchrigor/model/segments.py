@@ -114,9 +114,7 @@ class SegmentProfile(OneLine):
     def save(self, path: str | Path) -> None:
         """Write the profile to a CSV file, whole or not at all (``docs/interference.md``)."""
         text = io.StringIO(newline="")
-        profile_file.write(
-            {column.name: getattr(self, column.name) for column in fields(self)}, text
-        )
+        profile_file.write({part.name: getattr(self, part.name) for part in fields(self)}, text)
         write_whole(path, text.getvalue())
 
     @classmethod

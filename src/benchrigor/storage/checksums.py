@@ -34,8 +34,7 @@ def wrong_in(columns: _Values, marks: _Values, record: _Values, *, kinds: str) -
     columns
         All columns but the record and its floats.
     marks
-        Checksum of record and floats, and checksum of the columns and the first checksum; both
-        None in older rows.
+        Checksum of record and floats, and one of columns and this; both None in older rows.
     record
         The record and its floats; empty if they were not read.
     kinds

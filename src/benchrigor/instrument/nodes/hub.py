@@ -123,9 +123,7 @@ class Hub:
         return self._session
 
     async def _pull(self) -> None:
-        for finished in asyncio.as_completed(
-            [self._ask(question) for question in self._board.ask()]
-        ):
+        for finished in asyncio.as_completed([*map(self._ask, self._board.ask())]):
             self._board.tell(await finished)
 
     async def _ask(self, question: Question) -> Answer:

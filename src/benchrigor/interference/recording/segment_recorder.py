@@ -45,8 +45,7 @@ def segments(
       they are a twentieth of the instructions, else instructions; without these counters the
       thread's processor time, which contention raises;
     - other activity: label, files opened and closed, reads, writes and bytes, garbage collections;
-    - measured delay (run delay, throttling, steal), and, as evidence, context switches and page
-      faults.
+    - measured delay (run delay, throttling, steal); as evidence, context switches and page faults.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class ThreadCounters:
         self._usage = getrusage is not None and sys.platform == "linux"
         self._opened = [0]
         self._collections = Collections()
-        # What the counters hold of the recorder itself, and of pauses.
+        # The part of the counters from the recorder itself, and from pauses.
         self._own_computation = self._own_delay = self._own_reads = self._own_bytes = 0
         self._last = 0
         self._paused = 0, 0, 0

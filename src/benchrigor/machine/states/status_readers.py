@@ -285,7 +285,7 @@ _PRESSURE = {
 }
 _Sources = dict[str, tuple[Callable[[Counters, Path], Iterable[Sample]], str]]
 
-# What reads each part of the status, and the samples that it always has.
+# Readers of the parts of the status, and the samples that they always have.
 _SOURCES: _Sources = {
     "cpu": (_processors, "cpu busy, cpu busiest core, cpu user, cpu system, cpu idle, steal"),
     "load": (_load, "load 1 min, load 5 min, load 15 min"),
