@@ -72,9 +72,7 @@ class StatusReader:
         if samplers is None:
             self._samplers = _samplers(root, self._clock, short=short)
         else:
-            self._samplers = [
-                GuardedSampler(sampler.describe(), sampler.sample) for sampler in samplers
-            ]
+            self._samplers = [GuardedSampler(part.describe(), part.sample) for part in samplers]
 
     def read(self) -> Status:
         """Read the status; rates are over the time since the last reading."""
