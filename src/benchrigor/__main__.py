@@ -16,7 +16,7 @@ def run_program() -> None:
         faulthandler.enable(all_threads=False)
     try:
         main()
-    except BaseException as error:  # noqa: BLE001  # whatever it is, threads must not go on
+    except BaseException as error:  # noqa: BLE001  # after any error, threads must not go on
         code = error.code if isinstance(error, SystemExit) else 1
         if not isinstance(error, SystemExit):
             sys.excepthook(type(error), error, error.__traceback__)

@@ -6,10 +6,10 @@ The tree::
     ├── InvalidInput     a value that is out of range, named (also a ValueError)
     │   └── NotComparable    readings in different units are to be compared
     ├── NotEstimable     the data allow no number; carries the Notice that says why
-    ├── PlanMismatch     a round is told for a plan never asked for, or told already
+    ├── PlanMismatch     a round belongs to a plan never asked for, or is a repeat
     ├── WorkloadFailed   the workload raised, exited with an error, hung or gave no reading
     ├── WorkTooShort     even the largest work amount makes rounds too short to measure
-    ├── DetectorFailed   a detector raised, or returned no change points of the readings
+    ├── DetectorFailed   a detector raised, or returned wrong change points
     ├── ClockFailed      the clock went backwards or stood still
     ├── StoreFailed      the journal cannot be read or written
     └── MissingExtra     a package is not installed that only some need (also an ImportError)
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def without_our_frames(error: BaseException) -> BaseException:
-    """Take our own frames off an error: its reader wants to see where the own function raised."""
+    """Take our own frames off an error: its reader wants to see the place in their own function."""
     # A module is imported for its function, and a loop awaits its result.
     ours = (__package__, "importlib", "asyncio")
     trace = error.__traceback__
@@ -49,10 +49,10 @@ def _without_secrets(item: object) -> object:
 class BenchrigorError(Exception):
     """The base of all errors that benchrigor raises on purpose.
 
-    Each of its ``args`` is a line of the message, in which control characters are escaped and
-    secrets hidden: messages repeat the words of commands, programs and other errors.
-    ``record`` is the `RunRecord` of the rounds finished before, where a session was running;
-    ``records`` are those of several by name, where they took turns.
+    Its ``args`` are the lines of the message. Control characters in them are escaped and secrets
+    hidden, since messages repeat the words of commands, programs and other errors. ``record`` is
+    the `RunRecord` of the rounds finished before, if a session was running; ``records`` are several
+    records by name, if runs took turns.
     """
 
     record: object | None = None
@@ -105,19 +105,19 @@ class NotEstimable(BenchrigorError):
 
 
 class PlanMismatch(BenchrigorError):
-    """A round is told for a plan that was never asked for, or that was told already."""
+    """A round belongs to a plan that was never asked for, or that already has a round."""
 
 
 class WorkloadFailed(BenchrigorError):
     """The workload raised, exited with an error, ran into its time limit or gave no reading."""
 
 
-AT_FIRST = "before the first reading"  # where a function failed
+AT_FIRST = "before the first reading"  # the moment at which a function failed
 _MOST_WORDS = 2_000  # of the message of an error that is not ours
 
 
 def failed(part: str, error: BaseException, where: str = "") -> WorkloadFailed:
-    """Return the error that says what a part of a workload raised."""
+    """Return an error with the exception that a part of a workload raised."""
     try:
         words = str(error)
     except Exception:  # noqa: BLE001  # the error's own code

@@ -18,7 +18,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 _ENCODED_SAMPLE = 100  # bytes that show an encoding
-_LONGEST_NAME = 200  # bytes of a name of which another one is made
+_LONGEST_NAME = 200  # bytes of a name from which another name is made
 
 
 def readable(path: str | Path) -> Path:
@@ -49,8 +49,8 @@ def write_whole(path: str | Path, content: str | bytes, *, private: bool = False
     """Write a file, whole or not at all, also while other processes write or read it.
 
     A new file may be read by others as the umask allows, a private one only by its owner; a file
-    that exists keeps its mode. A link stays a link. What is no regular file, such as a device or a
-    pipe, takes the content as it is.
+    that exists keeps its mode. A link stays a link. A device or pipe, or any file that is not
+    regular, takes the content as it is.
     """
     with replacing(path, content, private=private):
         pass
@@ -93,20 +93,20 @@ def replacing(path: str | Path, content: str | bytes, *, private: bool = False) 
 
 
 def remove_whole(path: Path) -> None:
-    """Remove a file, and what a writer that was killed left of it."""
-    for each in (path, *path.parent.glob(f"{glob.escape(_partial_of(path, '').name)}*")):
-        each.unlink(missing_ok=True)
+    """Remove a file, and partial files that a killed writer left."""
+    for file in (path, *path.parent.glob(f"{glob.escape(_partial_of(path, '').name)}*")):
+        file.unlink(missing_ok=True)
 
 
 def _partial_of(path: Path, token: str | None = None) -> Path:
-    """Return a file of its own for each writer, which becomes this one once it is whole."""
+    """Return the writer's own partial file, which becomes this one once it is whole."""
     name = os.fsdecode(os.fsencode(path.name)[:_LONGEST_NAME])
     return path.with_name(f".{name}.partial-{secrets.token_hex(4) if token is None else token}")
 
 
 def make_private_folder(path: Path) -> None:
     """Make a folder, and those above it that are missing, for the owner alone."""
-    missing = [each for each in (path, *path.parents) if not each.exists()]
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
     path.mkdir(exist_ok=True)  # says so if it is a file

@@ -22,7 +22,7 @@ WIDTH = 79  # Columns of a page that is not shown on a terminal
 _LABEL = 10
 _NARROWEST = 16  # Columns that a text or a first cell has at least; else it stands below
 _SHORT_NAME = 24  # A name no longer than this stays in its row, and the last column is broken
-_GAP = 2  # Columns between those of a table
+_GAP = 2  # Spaces between the columns of a table
 _WHOLE = re.compile(r"(±[\d.,]+) %")  # is not broken at its space, which this stands for:
 _GLUE = "\ue000"
 _LIGHTS = {name: f"bold {name}" for name in ("green", "yellow", "red")} | {"unknown": "bold"}
@@ -31,7 +31,7 @@ _BEHIND = re.compile(r"(?: |\x1b\[[\d;]*m)+$", re.MULTILINE)  # spaces, and ends
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A text that is broken where the page ends.
+    """A text that is broken at the edge of the page.
 
     ``first`` stands before it. Further lines begin below the text, or after ``hanging`` columns.
     """
@@ -47,11 +47,11 @@ class Line:
 class Table:
     """Rows with aligned columns; the first one names them.
 
-    Where a screen is too narrow for it each row becomes a list of its cells, with their names.
+    If a screen is too narrow for it, a row becomes a list of its cells, with their names.
     """
 
     rows: tuple[tuple[str, ...], ...]
-    sides: str  # "<" or ">" for each column
+    sides: str  # "<" or ">" per column
     has_names: bool = True
     indent: int = 0
 
@@ -98,14 +98,14 @@ def page(parts: Iterable[Part]) -> Page:
 
 def join_pages(pages: Iterable[Part]) -> Page:
     """Put pages below each other, an empty line between them."""
-    parts = [part for each in pages for part in ("", each)]
+    parts = [part for page in pages for part in ("", page)]
     return page(parts[1:])
 
 
 def wrapped(
     text: str, first: str = "", *, hanging: int | None = None, style: str = ""
 ) -> list[Part]:
-    """Return a text that is broken where the page ends, with ``first`` before it."""
+    """Return a text that is broken at the edge of the page, with ``first`` before it."""
     return [Line(text, first, hanging, style)] if text.strip() else []
 
 
@@ -128,13 +128,13 @@ def row(label: str, parts: Iterable[str], *, width: int = _LABEL, style: str = "
 def table(
     rows: Iterable[Sequence[str]], sides: str, *, has_names: bool = True, indent: int = 0
 ) -> list[Part]:
-    """Return a table, each column aligned to its side, "<" or ">"."""
+    """Return a table with columns aligned to their sides, "<" or ">"."""
     cells = tuple(map(tuple, rows))
     return [Table(cells, sides, has_names, indent)] if cells else []
 
 
 def _laid_out(parts: Sequence[Part], width: int, *, coloured: bool = False) -> str:
-    from rich.console import Console  # noqa: PLC0415  # where nothing is shown, it is not needed
+    from rich.console import Console  # noqa: PLC0415  # only needed to show something
 
     target = StringIO()
     console = Console(
@@ -191,7 +191,7 @@ def _lines(part: str | Line | Title, console: Console) -> Iterator[Text]:
 
 
 def _text(shown: str, style: str = "") -> Text:
-    """Make a text, whose traffic lights have their colours."""
+    """Make a text with coloured traffic lights."""
     from rich.text import Text  # noqa: PLC0415  # likewise
 
     made = Text(shown, style)
@@ -206,7 +206,7 @@ def _as_line(text: str) -> Line:
 
 
 def _show_table(part: Table, console: Console) -> None:
-    """Print a table; what is too wide for its first column stands on lines of its own."""
+    """Print a table; names that are too wide for the first column get their own lines."""
     from rich.padding import Padding  # noqa: PLC0415  # likewise
     from rich.table import Table as Grid  # noqa: PLC0415  # likewise
 

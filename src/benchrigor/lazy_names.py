@@ -1,4 +1,4 @@
-"""Names of a lobby that are imported on first use, so that a program pays only for what it uses."""
+"""Names of a lobby that are imported on first use, so that a program loads only what it needs."""
 
 from __future__ import annotations
 

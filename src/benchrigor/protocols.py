@@ -58,22 +58,22 @@ class DelayMeter(Protocol):
     def wait_for(self, pid: int) -> Callable[[], tuple[int, int]]:
         """Measure a child that was just started, and its descendants, until it has ended.
 
-        The child is left to be waited for: before that, the function returned tells nanoseconds of
-        wall time lost to waiting for processors, and nanoseconds of processor time of which that
-        is known. An attribute ``together_ns`` of the function, if it has one, tells after the call
-        how much longer all threads waited than one at a time.
+        The exit status of the child is left to the caller. Before collecting it, call the returned
+        function for the nanoseconds of wall time lost to waiting for processors, and those of
+        processor time with a known loss. After the call its attribute ``together_ns``, if any, is
+        the extra time that all threads waited compared to one at a time.
         """
 
 
 @runtime_checkable
 class Recorder(Protocol):
-    """Receives what a round gives, in chunks. Laws: everything is kept, order is kept."""
+    """Receives the results of a round, in chunks. Laws: everything is kept, order is kept."""
 
     def unit_readings(self, metric: str, values: npt.ArrayLike) -> None:
         """Add readings of successive units of work, shape (n,), in the metric's unit."""
 
     def reading(self, metric: str, value: float, *, weight: float | None = None) -> None:
-        """Give the one reading of the whole round; ``weight`` is what it counts in the mean."""
+        """Give the one reading of the whole round; ``weight`` is its weight in the mean."""
 
     def fact(self, name: str, value: str | float | bool | None) -> None:
         """State how the workload measured."""
@@ -82,13 +82,13 @@ class Recorder(Protocol):
         """Give measured delays as `Round` has them; plain seconds of readings also in chunks."""
 
     def starts_ns(self, values: npt.ArrayLike) -> None:
-        """Add when so many further unit readings began, in nanoseconds of a clock."""
+        """Add the start times of further unit readings, in nanoseconds of a clock."""
 
     def references(self, values: References | Mapping[str, npt.ArrayLike] | npt.ArrayLike) -> None:
         """Give times of fixed work as `Round` has them; plain seconds also in chunks."""
 
     def notice(self, notice: Notice) -> None:
-        """Add what the reader of the numbers must know."""
+        """Add a notice for the reader of the numbers."""
 
     def cut(self) -> None:
         """State that the round was ended before its work was done."""
@@ -100,8 +100,8 @@ class Workload(Protocol):
 
     A workload that has no more to give raises `StopIteration` before it records anything. One that
     can be interrupted ends when ``plan.seconds`` are up, and says so with ``recorder.cut()``. One
-    whose rounds are fresh processes has an attribute ``fresh_process = True``, one whose unit
-    readings come by the clock, not one for each unit of work, ``prints_by_time = True``.
+    with fresh processes as rounds has an attribute ``fresh_process = True``; one with unit readings
+    by the clock, instead of one per unit of work, has ``prints_by_time = True``.
     """
 
     def run(self, plan: RoundPlan, recorder: Recorder) -> None:
@@ -112,8 +112,8 @@ class Workload(Protocol):
 class LastingWorkload(Workload, Protocol):
     """A workload that holds something from round to round, such as a process.
 
-    Laws: after `close`, whatever ended the session, nothing of it is left; closing again, or before
-    any round, does nothing.
+    Laws: `close` leaves nothing behind, however the session ended. Closing again, or before any
+    round, has no effect.
     """
 
     def close(self) -> None:
@@ -140,7 +140,7 @@ class Detector(Protocol):
 class StopRule(Protocol):
     """Decides whether a session ends. Law: monotone in budget; the first rule's answer counts.
 
-    It is called at least once after each round, and must depend on the progress alone.
+    It is called once or more after every round, and must depend on the progress alone.
     """
 
     def __call__(self, progress: Progress) -> Decision | None:
@@ -151,31 +151,31 @@ class StopRule(Protocol):
 class Planner(Protocol):
     """Chooses what to run, one plan after the other, such as `workbench.PeakSearch`.
 
-    Laws: a plan has an identity of its own, also while others are pending; one that is told twice,
-    or was never asked for, is refused and has no effect; the same told, the same is asked; it
-    ends.
+    Laws: plans have different identities, also while others are pending. A second outcome for a
+    plan, or an outcome for an unknown plan, is refused without effect. Equal outcomes lead to equal
+    plans. The search ends.
     """
 
     def ask(self) -> Any | None:
         """Return the next plan, or None."""
 
     def tell(self, plan: Any, outcome: Any, /) -> None:
-        """Add what a plan came to."""
+        """Add the outcome of a plan."""
 
     def result(self) -> Any:
-        """Return what is known by now."""
+        """Return the result so far."""
 
 
 @runtime_checkable
 class Sampler(Protocol):
     """Samples a part of a machine's state: `instrument.StatusReader` takes any.
 
-    Laws: no exception escapes, what is not known is a `Sample` with the reason; its cost is known,
-    since whoever samples times it.
+    Laws: no exception escapes; an unknown value is a `Sample` with the reason. The caller times it,
+    so its cost is known.
     """
 
     def describe(self) -> str:
-        """Return what is sampled, in a word or two; always the same."""
+        """Return the subject of the samples in a word or two; always the same."""
 
     def sample(self) -> Iterable[Sample]:
         """Read that part of the state now."""

@@ -1,7 +1,7 @@
 """Secrets in texts and arguments: which parts they are, and how they are hidden.
 
-A text is a line of a shell, the message of an error, a line of a program. What is secret in it is
-first masked, a character for a character, so that all else stays where and as it is.
+A text is a line of a shell, the message of an error, a line of a program. Secrets in it are first
+masked, a character for a character, so that the rest keeps its place.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from urllib.parse import unquote
 HIDDEN = "__hidden__"  # needs no quotes in a shell, so that a command reads the same with it
 _MASK = "\ufdd0"  # stands for a character of a secret; it is none, and in no text
 
-# A name is told by its end: --token is one of a secret, --max-tokens and --token-file are not.
+# The end of a name decides: --token names a secret, --max-tokens and --token-file do not.
 _LONG = (
     r"passwords?|passwd|passphrase|passcode|secrets?|token|credentials?|pwd|signature|jwt|masterauth"
     r"|(?:api|access|private|secret|auth|account|encryption|signing|shared|subscription"
@@ -106,10 +106,10 @@ _BEFORE_COOKIE = re.compile(r"-[a-zA-Z]*b")
 
 # After a secret's option, still an option: -v, -j4, -name, --verbose, --level=3, --.
 _OPTION = re.compile(r"-?|--|-[a-zA-Z]\d{0,3}|--?[a-z][a-z-]*\d?(?:=.*)?", re.DOTALL)
-# Programs of which -p with a word right after it is a password.
+# Programs that take a password right after -p.
 _WITH_P = re.compile(r"(?:.*/)?(?:(?:mysql|mariadb)[\w-]*|sshpass|7z[ar]?)")
 
-_IN_WORD = r"(?<=[a-z][a-z])'(?=(?:s|t|re|ve|ll|d|m)\b)"  # of it's and don't, which quotes nothing
+_IN_WORD = r"(?<=[a-z][a-z])'(?=(?:s|t|re|ve|ll|d|m)\b)"  # in it's and don't, which is not a quote
 # A separator of commands ends a word, too.
 _SHELL_WORD = re.compile(
     rf"""(?:{_IN_WORD}|'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\;|])+""", re.DOTALL
@@ -121,7 +121,7 @@ _LITERAL = re.compile(_CLOSED, re.DOTALL)
 _LITERALS = re.compile(rf"(?:{_CLOSED})(?:\s*,\s*(?:{_CLOSED}))+", re.DOTALL)  # as of a list
 _FEWEST_BARE = 3  # characters of a secret that is looked for by itself
 _AFTER = re.compile(r"[)\]}>`,;:.]+$")  # of the sentence or the program around an argument
-# Without any of these there is no secret: most sentences are told from others by one look.
+# A text without any of these holds no secret, which one quick look shows for most sentences.
 _HINTS = (
     *("pass", "pwd", "secret", "token", "credential", "signature", "jwt", "key", "auth", "cookie"),
     *("bearer", "sess", "user", "mysql", "mariadb", "7z", "@", "//"),
@@ -164,7 +164,7 @@ def hide_in_words(words: Iterable[str]) -> list[str]:
 
 
 def hide_values(text: str, words: Sequence[str]) -> str:
-    """Return what a command says with its secrets hidden, those of its arguments also bare.
+    """Return the text of a command with its secrets hidden, also bare secrets of its arguments.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class _Words:
         self._program = ""  # the last one of `_WITH_P`
 
     def mask(self, word: str) -> str:
-        """Mask what is secret in the next argument, which may be a line of a shell."""
+        """Mask the secrets in the next argument, which may be a line of a shell."""
         before, self.before = self.before, word
         if _WITH_P.fullmatch(word):
             self._program = word
@@ -228,7 +228,7 @@ def _mask(text: str, start: int = 0, stop: int | None = None) -> str:
 
 
 def _masked_word(before: str, word: str) -> str:
-    """Mask what is secret in one argument."""
+    """Mask the secrets in one argument."""
     follows_user = _BEFORE_USER.fullmatch(before) and re.fullmatch(_USER, word, re.DOTALL)
     follows_cookie = _BEFORE_COOKIE.fullmatch(before) and "=" in word
     follows_secret = _BEFORE_SECRET.fullmatch(before) and not _OPTION.fullmatch(word)
@@ -267,7 +267,7 @@ def _masked_value(found: re.Match[str]) -> str:
 
 @lru_cache(maxsize=256)
 def _masked_text(text: str) -> str:
-    """Mask what is secret in a text."""
+    """Mask the secrets in a text."""
     text = _LITERALS.sub(_masked_literals, text)
     words, end = _Words(), 0
 
@@ -295,21 +295,21 @@ def _masked_text(text: str) -> str:
 
 
 def _masked_literals(found: re.Match[str]) -> str:
-    """Mask what is secret in arguments that a program or a message lists, each in quotes."""
+    """Mask the secrets in quoted arguments that a program or a message lists."""
     words = _Words()
     return _LITERAL.sub(
-        lambda each: f"{each[0][0]}{words.mask(each[0][1:-1])}{each[0][-1]}", found[0]
+        lambda quote: f"{quote[0][0]}{words.mask(quote[0][1:-1])}{quote[0][-1]}", found[0]
     )
 
 
 def _masked_piece(found: re.Match[str]) -> str:
-    """Mask what is secret within quotes in a word, as in the call of a program."""
+    """Mask the secrets within quotes in a word, as in the call of a program."""
     inner = found["single"] or found["double"] or ""
     return f"{found[0][0]}{_masked_text(inner)}{found[0][-1]}" if inner else found[0]
 
 
 def _unquote(raw: str) -> tuple[str, list[tuple[int, int]]]:
-    """Return a word as a shell reads it, and where each of its characters stands."""
+    """Return a word as a shell reads it, and the places of its characters."""
     places = []
     for piece in _PIECE.finditer(raw):
         start, stop = piece.span()

@@ -90,7 +90,7 @@ def has_time_unit(text: str) -> bool:
 
 
 def rest_of_duration(behind: str) -> str:
-    """Return what follows a number and makes it a duration; nothing if it is none."""
+    """Return the unit of time at the start of a text, as it follows a number; empty if none."""
     match = _REST.match(behind)
     return match[0] if match else ""
 
@@ -150,7 +150,7 @@ _MEMORY = re.compile(r"[kKMGTP]?i?B|[Bb]ytes?")
 
 
 def quantity_of(unit: str) -> Quantity:
-    """Return what kind of quantity a unit stands for, "other" where that is not plain.
+    """Return the quantity that a unit stands for, "other" if that is not clear.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def quantity_of(unit: str) -> Quantity:
 
 
 def direction_of(unit: str) -> Direction | None:
-    """Return which way is better where the unit makes it plain: time, memory, or per time.
+    """Return the better direction if the unit makes it clear: time, memory, or per time.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def direction_of(unit: str) -> Direction | None:
 
 
 def _numerator(unit: str) -> str:
-    """Return what is counted: "ns" of "ns/op"."""
+    """Return the unit before the slash: "ns" for "ns/op"."""
     return unit.partition("/")[0].strip()
 
 
@@ -215,7 +215,7 @@ def scale_for(typical: float, unit: str) -> Scale:
     return Scale(factor=1.0, name="" if unit == "1" else unit)
 
 
-ROUNDING = 1e-14  # of a number: what arithmetic on floating point numbers makes of equal ones
+ROUNDING = 1e-14  # relative difference that floating point arithmetic makes of equal numbers
 
 
 def digits_for(half_width: float, typical: float) -> int:

@@ -82,7 +82,7 @@ def test_a_group_shows_changes_from_its_baseline(pytester):
     measured(suite, "test_same", 1e-3, seed=2, group="sums")
     measured(suite, "test_many", 1.1e-3, seed=3, group="sums")
     measured(suite, "test_else", 2e-3, seed=4)
-    assert not suite.ended()
+    assert not suite.finish()
     found = verdicts(suite.lines(), "group sums: change from test_few")
     assert found.keys() == {"test_same", "test_many"}
     assert found["test_many"] == "worse"

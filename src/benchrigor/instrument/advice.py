@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     Links: TypeAlias = sparse.csr_array[np.int64, tuple[int, int]]
 
 _Traffic: TypeAlias = Mapping[tuple[str, str], float]
-_WHOLE = 2**30  # METIS takes whole weights, whose sum an int of 32 bits must hold
+_WHOLE = 2**30  # METIS takes whole weights, and their sum must fit an int of 32 bits
 _BISECTED, _DRAWN = 8, 56  # Partitions to start from: of METIS, and drawn at random
 _FEW, _MANY = 32, 200  # Kernels and nodes from which on draws, and exchanges, would take seconds
-_LEAST_SIDE = 1e-6  # Target of a side; METIS takes none of 0
+_LEAST_SIDE = 1e-6  # Target of a side, for METIS refuses 0
 
 
 def advise_batching(
@@ -44,14 +44,14 @@ def advise_batching(
     Parameters
     ----------
     kernels
-        Each with a name of its own.
+        Kernels with different names.
     bound
-        The most that dispatch may have of the time of a kernel, a share in (0, 1).
+        Maximum share of dispatch in the time of a kernel, in (0, 1).
 
     Returns
     -------
     tuple of BatchAdvice
-        One for each kernel, those first whose batches save most time.
+        One per kernel, the largest saving first.
 
     Raises
     ------
@@ -60,10 +60,10 @@ def advise_batching(
 
     Notes
     -----
-    A batch of n takes the dispatch d of one instance, and the work w of each. The share of dispatch
-    is d / (d + n w), which is within the bound b from n = d (1 - b) / (b w) on. Numbers count as
-    the decimals that they are written as, so that a bound of 0.3 is 30%. Of estimates the longest
-    dispatch counts, and the shortest work.
+    A batch of n instances takes one dispatch d, and n times the work w. The share of dispatch is
+    d / (d + n w), which is within the bound b from n = d (1 - b) / (b w) on. Numbers count as the
+    decimals that they are written as, so that a bound of 0.3 is 30%. For estimates, the upper end
+    of dispatch counts, and the lower end of work.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def advise_batching(
         if count > 1
     )
     advice = (_batch_advice(kernel, _exact(bound)) for kernel in given)
-    return tuple(sorted(advice, key=lambda each: -(each.saving_s or 0.0)))
+    return tuple(sorted(advice, key=lambda batch: -(batch.saving_s or 0.0)))
 
 
 def partition_kernels(
@@ -106,17 +106,17 @@ def partition_kernels(
     Parameters
     ----------
     times
-        By name of a kernel, its seconds on a node of speed 1, over all instances.
+        By kernel, its seconds on a node of speed 1, over all instances.
     traffic
-        By the names of two kernels, what passes between them, in any unit. Both ways count equally,
-        and what a kernel passes to itself does not.
+        By pair of kernels, the traffic between them, in any unit. Both directions count equally;
+        traffic of a kernel with itself does not count.
     nodes
-        By name of a node, its speed: 2 takes half the seconds.
+        By node, its speed: a node of speed 2 takes half the seconds.
     tolerance
-        How much longer than in the best balance the busiest node may take to save traffic, in
-        (0, 1).
+        Extra time, relative to the best balance, that the busiest node may take to save traffic,
+        in (0, 1).
     seed
-        Of METIS, and of partitions drawn at random; the same seed gives the same partition.
+        Seed of METIS and of the random partitions; the same seed gives the same partition.
 
     Returns
     -------
@@ -132,14 +132,15 @@ def partition_kernels(
 
     Notes
     -----
-    Several partitions are refined, and the best is kept: that of the longest kernels first, each
-    where it ends soonest (Graham 1969), and those of METIS (Karypis & Kumar 1998), which bisects
-    the graph with the speeds as targets, from several seeds. Kernels move to other nodes as long
-    as that helps; up to 200 kernels and nodes two may also change places. METIS leaves few kernels
-    of uneven length far from a balance: up to 32 partitions drawn at random are refined, too.
+    Several partitions are refined, and the best is kept. One places the longest kernels first, on
+    the node that ends soonest (Graham 1969). Others are from METIS (Karypis & Kumar 1998), which
+    bisects the graph with the speeds as targets, from several seeds. If kernels are few and uneven,
+    METIS is far from a balance: so up to 32 random partitions are refined, too. To refine, kernels
+    move to other nodes as long as that helps. With up to 200 kernels and nodes, two kernels may
+    also change places.
 
-    Times and traffic are scaled to whole numbers that add up to 2**30 each; what is above 0 counts
-    at least 1. What is returned is summed up from the numbers given.
+    Times and traffic are scaled to whole numbers with a sum of 2**30; a number above 0 counts at
+    least 1. The result is summed up from the original numbers.
 
     Examples
     --------
@@ -268,12 +269,12 @@ def _graph_of(times: Mapping[str, float], between: _Traffic, nodes: Mapping[str,
 
 
 def _partition(graph: _Graph, tolerance: float, seed: int) -> Ints:
-    """Return the node of each kernel."""
+    """Return the nodes of the kernels."""
     kernels, nodes = len(graph.times), len(graph.speeds)
     bisections = max(math.ceil(math.log2(nodes)), 1)  # one inside the other
     slack = (1.0 + tolerance) ** (1.0 / bisections) - 1.0
     starts = [_longest_first(graph)]
-    starts += [_bisect(graph, slack, seed + each) for each in range(_BISECTED)]
+    starts += [_bisect(graph, slack, seed + extra) for extra in range(_BISECTED)]
     if kernels + nodes <= _FEW:
         starts += [*np.random.default_rng(seed).integers(nodes, size=(_DRAWN, kernels))]
         starts += [_refine(graph, start, 0.0) for start in starts]
@@ -286,14 +287,14 @@ def _partition(graph: _Graph, tolerance: float, seed: int) -> Ints:
 
 
 def _whole(weights: Iterable[float]) -> Ints:
-    """Scale weights to whole numbers that add up to 2**30; what is above 0 counts at least 1."""
+    """Scale weights to whole numbers with the sum 2**30; one above 0 counts at least 1."""
     values = np.array([*weights], dtype=np.float64)
     scaled = np.rint(values / (values.sum() or 1.0) * _WHOLE)
     return np.asarray(np.maximum(scaled, values > 0.0), dtype=np.int64)
 
 
 def _longest_first(graph: _Graph) -> Ints:
-    """Place the longest kernels first, each where it ends soonest (Graham 1969)."""
+    """Place the longest kernels first, on the node that ends soonest (Graham 1969)."""
     loads = np.zeros_like(graph.speeds)
     part = np.zeros_like(graph.times)
     for kernel in np.argsort(-graph.times, kind="stable"):
@@ -306,7 +307,7 @@ def _longest_first(graph: _Graph) -> Ints:
 def _bisect(graph: _Graph, slack: float, seed: int) -> Ints:
     """Bisect kernels and nodes together by METIS, until there is one node.
 
-    METIS is asked for two sides only: it prints a complaint where a side of more is empty.
+    METIS is asked for two sides only: with more, it prints a complaint if a side is empty.
     """
     try:
         import pymetis  # noqa: PLC0415  # an extra
@@ -336,8 +337,8 @@ def _bisect(graph: _Graph, slack: float, seed: int) -> Ints:
 def _refine(graph: _Graph, part: Ints, most: float) -> Ints:
     """Let two kernels of different nodes change places, the best first, as long as that helps.
 
-    What counts is the load of the busiest node where it exceeds ``most``, then the cut, then that
-    load. Each node has an empty kernel besides its own: who changes places with that one moves.
+    The criteria are the load of the busiest node if it exceeds ``most``, then the cut, then that
+    load. Every node also has an empty kernel: a kernel that changes places with it just moves.
     """
     kernels, nodes = len(graph.times), len(graph.speeds)
     size = kernels + nodes
@@ -359,7 +360,7 @@ def _refine(graph: _Graph, part: Ints, most: float) -> Ints:
         busiest = np.maximum(busiest, others)
         excess = np.where(here == there, np.inf, np.maximum(busiest, most))
         to = graph.links @ (here[:kernels] == np.arange(nodes)).astype(np.int64)
-        to = np.pad(to, ((0, nodes), (0, 0)))  # traffic with each node
+        to = np.pad(to, ((0, nodes), (0, 0)))  # traffic by node
         stay = to[np.arange(size), part]
         cut = stay[:, None] - to[:, there] + stay[partners] - to[partners].T[part] + 2 * between
         best = _least(excess, cut, busiest)
@@ -371,7 +372,7 @@ def _refine(graph: _Graph, part: Ints, most: float) -> Ints:
 
 
 def _least(*keys: npt.NDArray[Any]) -> int:
-    """Return the flat index of what is least by the first key, among these by the second, ..."""
+    """Return the flat index of the least item by the first key; ties by the second, ..."""
     found = np.arange(keys[0].size)
     for key in keys:
         values = key.ravel()[found]
@@ -380,13 +381,13 @@ def _least(*keys: npt.NDArray[Any]) -> int:
 
 
 def _busiest(graph: _Graph, parts: Ints) -> Floats:
-    """Return the load of the busiest node of each partition."""
+    """Return the load of the busiest node, by partition."""
     loads = [(parts == node) @ graph.times / speed for node, speed in enumerate(graph.speeds)]
     return np.asarray(np.max(loads, axis=0), dtype=np.float64)
 
 
 def _traffic_between(graph: _Graph, parts: Ints) -> Ints:
-    """Return the traffic between the nodes of each partition, both ways."""
+    """Return the traffic between nodes, both ways, by partition."""
     links = graph.links.tocoo()
     return np.asarray((parts[:, links.row] != parts[:, links.col]) @ links.data)
 

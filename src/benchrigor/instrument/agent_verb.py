@@ -1,4 +1,4 @@
-"""``benchrigor agent``: serve what is known of this machine."""
+"""``benchrigor agent``: serve the state of this machine."""
 
 from __future__ import annotations
 
@@ -99,6 +99,6 @@ def agent(
 
 
 def _kept_at(port: int) -> Path:
-    import platformdirs  # noqa: PLC0415  # where a file is named, it is not needed
+    import platformdirs  # noqa: PLC0415  # not needed if a file is named
 
     return platformdirs.user_data_path("benchrigor", appauthor=False) / f"agent-{port}.json"

@@ -1,4 +1,4 @@
-"""How nodes are, a row for each."""
+"""The state of nodes, one row per node."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from benchrigor.model.text import many, shortened, show_duration, show_value
 COLUMNS = ("node", "is", "age", "busy", "load", "free", "pressure", "clock", "alarms")
 _PRESSURE = ("pressure cpu some", "pressure io some", "pressure memory some")
 _LONGEST = 200  # characters of a note
-_WIDEST = 9  # characters of a figure: whatever a node tells, the others stay readable
-_MOST_ALARMS = 5  # told of a node
+_WIDEST = 9  # characters of a figure: no answer of a node makes the others unreadable
+_MOST_ALARMS = 5  # shown per node
 
 
 def node_rows(views: Iterable[NodeView]) -> list[tuple[str, ...]]:
-    """Return a row of `COLUMNS` for each node: how it is now, and what it last told.
+    """Return a row of `COLUMNS` per node: its condition now, and its last report.
 
     Parameters
     ----------
@@ -38,29 +38,29 @@ def node_rows(views: Iterable[NodeView]) -> list[tuple[str, ...]]:
 
 
 def node_notes(views: Iterable[NodeView]) -> list[str]:
-    """Return a line for each answer that failed, and for the first alarms of each node."""
+    """Return lines for failed answers, and for the first alarms of all nodes."""
     return [
-        f"{_name(view)}: {shortened(each, _LONGEST)}"
+        f"{_name(view)}: {shortened(note, _LONGEST)}"
         for view in views
-        for each in (
+        for note in (
             view.reason if view.condition is not NodeCondition.WELL else "",
             *_alarms(view),
         )
-        if each
+        if note
     ]
 
 
 def _alarms(view: NodeView) -> list[str]:
     alarms = view.report.alarms if view.report else ()
     more = len(alarms) - _MOST_ALARMS
-    told = [str(alarm) for alarm in alarms[:_MOST_ALARMS]]
-    return [*told, f"and {many(more, 'more alarm')}"] if more > 0 else told
+    first = [str(alarm) for alarm in alarms[:_MOST_ALARMS]]
+    return [*first, f"and {many(more, 'more alarm')}"] if more > 0 else first
 
 
 def _figures(view: NodeView) -> tuple[str, ...]:
     report = view.report
     status = report.status.samples if report and report.status else ()
-    known = {each.name: each.value for each in status if isinstance(each.value, int | float)}
+    known = {item.name: item.value for item in status if isinstance(item.value, int | float)}
     pressures = [known[name] for name in _PRESSURE if name in known]
     return (
         "" if view.age_s is None else show_duration(view.age_s),
@@ -78,7 +78,7 @@ def _name(view: NodeView) -> str:
 
 
 def _clock(view: NodeView) -> str:
-    """Show by how much the node's clock is ahead, or what the way of the answer hides of that."""
+    """Show how far the node's clock is ahead, or the error from the round trip if it is larger."""
     if view.offset_s is None or view.offset_error_s is None:
         return ""
     if abs(view.offset_s) <= view.offset_error_s:

@@ -1,4 +1,4 @@
-"""Probes as tables: where time goes, which units of work are too small, which node does what."""
+"""Tables of probes: the use of time, units of work that are too small, the work of nodes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LONGEST_NAME = 24  # characters of a node, so that its kernels have room next t
 def probe_table(
     readings: Mapping[str, ProbeReading], *, batch_above: float = BATCH_ABOVE
 ) -> tuple[ProbeRow, ...]:
-    """Return the rows of the table of probes, one for each kernel that ran.
+    """Return the rows of the table of probes, one per kernel that ran.
 
-    The probe of a kernel's work ("assign.work") is a part of the kernel's row: what the kernel
-    takes longer than its work is dispatch, but for what that probe itself costs.
+    The probe of a kernel's work ("assign.work") is a part of the kernel's row. Dispatch is the time
+    of the kernel without its work and without the cost of that probe.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ def probe_table(
         for name, reading in readings.items()
         if reading.count and not (name.endswith(_WORK) and name.removesuffix(_WORK) in readings)
     ]
-    all_s = sum(_self_s(each, work) for each, work in kernels)
-    return tuple(_row(each, work, all_s, batch_above) for each, work in kernels)
+    all_s = sum(_self_s(kernel, work) for kernel, work in kernels)
+    return tuple(_row(kernel, work, all_s, batch_above) for kernel, work in kernels)
 
 
 def _self_s(kernel: ProbeReading, work: ProbeReading | None) -> float:
-    """Return the time of a kernel that is of no kernel nested in it."""
+    """Return the time of a kernel without the kernels nested in it."""
     return min(kernel.total_s, kernel.self_s + (work.self_s if work else 0.0))
 
 
@@ -68,7 +68,7 @@ def _row(
     dispatch_s = share = None
     if known:
         # Of what probes cost, the kernel's time has half of its own events and all of the work's,
-        # of which half stands in the work's time already.
+        # and half of it is in the work's time already.
         dispatch_s = max(total_s - known.total_s - known.count * known.own_cost_s, 0.0)
         share = dispatch_s / (dispatch_s + known.total_s) if dispatch_s else 0.0
     return ProbeRow(
@@ -88,9 +88,9 @@ def _row(
 def render_probes(readings: ProbeReadings, *, batch_above: float = BATCH_ABOVE) -> str:
     """Return the table of probes as plain text.
 
-    A kernel whose probe has one of its work shows means of dispatch and work, and the share of
-    dispatch, with "batch" where that is above ``batch_above``. Any other shows its mean as work.
-    The last column is what the probes themselves take for an instance; that is no dispatch.
+    A kernel with a probe of its work shows means of dispatch and work, and the share of dispatch,
+    with "batch" if the share is above ``batch_above``. Other kernels show their mean as work. The
+    last column is the cost of the probes themselves per instance, which is not dispatch.
 
     Raises
     ------
@@ -139,15 +139,15 @@ def _cells(row: ProbeRow) -> tuple[str, ...]:
 
 def _quantiles(readings: Iterable[ProbeReading]) -> list[Part]:
     rows: list[tuple[str, ...]] = [("raw samples of", "kept", "rest", "p50", "p99")]
-    for each in readings:
-        if each.p50_s is not None and each.p99_s is not None:
-            shown = (show_value(quantile_s, "s") for quantile_s in (each.p50_s, each.p99_s))
-            rows.append((each.name, counted(each.samples), counted(each.samples_lost), *shown))
+    for probe in readings:
+        if probe.p50_s is not None and probe.p99_s is not None:
+            shown = (show_value(quantile_s, "s") for quantile_s in (probe.p50_s, probe.p99_s))
+            rows.append((probe.name, counted(probe.samples), counted(probe.samples_lost), *shown))
     return ["", *table(rows, "<>>>>")] if len(rows) > 1 else []
 
 
 def partition_page(partition: KernelPartition) -> Page:
-    """Return which node is busiest, and below it a row for each."""
+    """Return the busiest node, and below it one row per node."""
     busiest = max(partition.nodes, key=lambda node: node.load_s)
     cut = partition.traffic_cut / partition.traffic_total if partition.traffic_total else 0.0
     header = ("node", "speed", "load", "of work", "traffic", "kernels")

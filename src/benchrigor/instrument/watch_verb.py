@@ -109,7 +109,7 @@ def _print(views: Sequence[NodeView], *, as_json: bool) -> None:
 
 
 def screen(views: Sequence[NodeView], height: int) -> Group:
-    """Return what is wrong, and below it the table, of which a low terminal cuts off the end."""
+    """Return the problems, and below them the table: a low terminal cuts off its end."""
     from rich.console import Group  # noqa: PLC0415  # for people only
     from rich.text import Text  # noqa: PLC0415  # likewise
 

@@ -1,4 +1,4 @@
-"""SEGMENTS of a program, recorded where they run: what other work took of its time, in detail.
+"""SEGMENTS of a program, recorded while they run: the time that other work took, in detail.
 
 The light of one run is in `benchrigor.stats.interference`, since every record has one.
 """

@@ -36,7 +36,7 @@ class Quantiser:
         self._most = bins
         self._centroids: Floats = np.empty(0)
         self._weights: Floats = np.empty(0)
-        # By block: where the bins before it moved, and the bin of each of its values.
+        # By block: the new indices of the previous bins, and the bins of its values.
         self._blocks: list[tuple[_Small, _Small]] = []
         self._pending = array("d")
 
@@ -122,9 +122,9 @@ def quantise(values: npt.ArrayLike, bins: int = 256) -> Floats:
 def _merge_nearest(
     centroids: Floats, weights: Floats, most: int
 ) -> tuple[Floats, Floats, _Indices]:
-    """Merge neighbours, nearest first, until ``most`` are left; return also the bin of each.
+    """Merge neighbours, nearest first, until ``most`` are left; also return their new indices.
 
-    Each pass does half of the merges still needed, over the narrowest gaps, one at most per bin.
+    A pass does half of the merges still needed, over the narrowest gaps, up to one per bin.
     """
     bin_of = np.arange(centroids.size)
     while centroids.size > most:

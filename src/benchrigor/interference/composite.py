@@ -49,15 +49,15 @@ _TAIL_PERCENT, _TAIL_SEGMENTS = 2.0, 3
 def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float = 0.95) -> Composite:
     """Estimate how long a program takes without interference, from several disturbed runs.
 
-    The groups are common to all runs, the thresholds each run's own. A segment beyond its
-    threshold counts as the mean of the others of its group and run. The duration is the mean over
-    runs, and its interval covers how runs differ (placement, frequency, interference that slows
+    Groups are common to all runs, thresholds are not. A segment beyond its threshold counts as the
+    mean of the other segments of its group and run. The duration is the mean over runs. Its
+    interval includes the differences between runs (placement, frequency, interference that slows
     all segments equally).
 
     Parameters
     ----------
     profiles
-        One of each run of the program, in any order, at least three.
+        Profiles of three or more runs of the program, in any order.
     confidence
         Nominal coverage, in (0, 1).
 
@@ -72,8 +72,8 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     Raises
     ------
     InvalidInput
-        When these are no profiles of different runs with the same columns and the same work:
-        for 5 % of the time, segments may be in other groups than in the other runs.
+        When these are not profiles of different runs with the same columns and the same work:
+        segments may differ in group between runs for up to 5 % of the time.
     NotEstimable
         With fewer than three runs.
 
@@ -87,7 +87,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     Examples
     --------
     >>> runs = [[1.0, 1.1, 1.0, 1.1, 5.0], [1.2, 1.3, 9.0, 1.2, 1.3], [1.1, 1.2, 1.1, 1.2, 1.15]]
-    >>> composite = composite_profile(SegmentProfile(duration_s=each) for each in runs)
+    >>> composite = composite_profile(SegmentProfile(duration_s=durations) for durations in runs)
     >>> round(composite.duration.value, 2), composite.duration.n
     (5.75, 3)
     """
@@ -102,7 +102,7 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
     group_of = np.split(np.searchsorted(groups.codes, codes), stops)
     _check_work(group_of, medians_s, features)
     interferences = tuple(profile_interference(run) for run in runs)
-    cleaned = [_clean(*each, len(features)) for each in zip(runs, group_of, strict=True)]
+    cleaned = [_clean(*pair, len(features)) for pair in zip(runs, group_of, strict=True)]
     means_s = np.array([profile.means_s for profile in cleaned])
     return Composite(
         duration=combine_values([profile.total_s for profile in cleaned], confidence),
@@ -117,13 +117,13 @@ def composite_profile(profiles: Iterable[SegmentProfile], *, confidence: float =
         notices=(
             *_doubtful_runs(interferences),
             *_natural_tail(interferences),
-            *_say_what_is_unclustered(cleaned),
+            *_note_loose_segments(cleaned),
         ),
     )
 
 
 class _CleanRun(NamedTuple):
-    """One run without its interference: in all, in no group, and the mean of each group or NaN."""
+    """One run without its interference: total, time in no group, means of groups or NaN."""
 
     total_s: float
     unclustered_s: float
@@ -134,7 +134,7 @@ def _check(runs: list[SegmentProfile]) -> list[SegmentProfile]:
     """Return the runs, or raise if they cannot be compared, or are too few."""
     problems: list[str] = []
     first_of: dict[str, int] = {}
-    named = next((index for index, each in enumerate(runs) if each.program), 0)
+    named = next((index for index, run in enumerate(runs) if run.program), 0)
     for index, run in enumerate(runs):
         name = f"profiles[{index}]"
         if run.run and first_of.setdefault(run.run, index) != index:
@@ -164,8 +164,8 @@ def _check(runs: list[SegmentProfile]) -> list[SegmentProfile]:
 def _check_work(
     group_of: Sequence[Ints], medians_s: Floats, features: Sequence[dict[str, Any]]
 ) -> None:
-    """Raise where the groups of a run's segments are not those of the other runs."""
-    counts = np.array([np.bincount(each, minlength=medians_s.size) for each in group_of])
+    """Raise if the segments of a run are in other groups than the segments of the other runs."""
+    counts = np.array([np.bincount(numbers, minlength=medians_s.size) for numbers in group_of])
     usual = np.median(counts, axis=0)
     differences_s = (counts - usual) * medians_s
     # A segment in another group is too many there and missing here: count it once.
@@ -186,7 +186,7 @@ def _check_work(
 
 
 def _clean(profile: SegmentProfile, group_of: Ints, count: int) -> _CleanRun:
-    """Replace what a run flags, in given groups, by the mean of the rest of its group."""
+    """Replace flagged segments of a run, in given groups, by the mean of their group's others."""
     run = RunExcess(replace(profile, computation={}, nominal={"group": group_of}))
     groups = run.groups
     flagged_s = run.excess + run.flagged * run.thresholds
@@ -199,19 +199,20 @@ def _clean(profile: SegmentProfile, group_of: Ints, count: int) -> _CleanRun:
 
 
 def _estimate(means_s: Floats, confidence: float) -> Estimate | None:
-    """Estimate how long a segment of a group takes, from the runs that have enough of them."""
+    """Estimate the duration of a group's segments, from the runs that have enough of them."""
     known = means_s[~np.isnan(means_s)]
     return combine_values(known.tolist(), confidence) if known.size >= _MIN_RUNS else None
 
 
 def _doubtful_runs(runs: Sequence[Interference]) -> Iterator[Notice]:
-    """Warn of runs whose own estimate carries a warning."""
+    """Warn of runs with a warning on their own estimate."""
     codes = [
-        [each.code for each in run.notices if each.severity is Severity.WARNING] for run in runs
+        [notice.code for notice in run.notices if notice.severity is Severity.WARNING]
+        for run in runs
     ]
-    doubtful = [index for index, each in enumerate(codes) if each]
+    doubtful = [index for index, found in enumerate(codes) if found]
     if doubtful:
-        reasons = ", ".join(dict.fromkeys(code for each in codes for code in each))
+        reasons = ", ".join(dict.fromkeys(code for found in codes for code in found))
         sentence = (
             f"{len(doubtful)} of {len(runs)} runs cannot be cleaned reliably ({reasons}): leave "
             "them out, or take others instead."
@@ -232,7 +233,7 @@ def _natural_tail(runs: Sequence[Interference]) -> Iterator[Notice]:
         yield Notice.note(Code.NATURAL_TAIL, sentence, flagged_percent=percent, limit_percent=limit)
 
 
-def _say_what_is_unclustered(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
+def _note_loose_segments(cleaned: Sequence[_CleanRun]) -> Iterator[Notice]:
     """Say how much time is in segments of no group."""
     unclustered_s = sum(profile.unclustered_s for profile in cleaned)
     if unclustered_s:

@@ -93,7 +93,7 @@ def interference(
     if composite:
         _print_composite(runs, as_json=as_json)
         return
-    profile = _merge({each: _load(each) for each in reference}) if reference else None
+    profile = _merge({path: _load(path) for path in reference}) if reference else None
     estimates = [_estimate(run, profile) for run in runs]
     _print_runs(runs, estimates, as_json=as_json)
     if picture and runs[0].profile is not None:
@@ -212,13 +212,13 @@ def _check_picture(picture: Path | None, runs: Sequence[_Run], *, composite: boo
 def _print_runs(runs: Sequence[_Run], estimates: Sequence[Interference], *, as_json: bool) -> None:
     pairs = list(zip(runs, estimates, strict=True))
     rows = [
-        {"name": run.name, "total_percent": each.total_percent, **codec.encode(each)}
-        for run, each in pairs
+        {"name": run.name, "total_percent": estimate.total_percent, **codec.encode(estimate)}
+        for run, estimate in pairs
     ]
     whole = shared.wants_details()
     texts = (
-        render_interference(each, name=run.name, pressure=run.pressure, whole=whole)
-        for run, each in pairs
+        render_interference(estimate, name=run.name, pressure=run.pressure, whole=whole)
+        for run, estimate in pairs
     )
     print_result(lambda: join_pages(texts), as_json=as_json, runs=rows)
 

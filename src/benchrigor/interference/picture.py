@@ -46,9 +46,9 @@ def plot_interference(
 ) -> Axes:
     """Draw the segments of a run over time, with the disturbed ones highlighted.
 
-    Each dot is a segment, at the time at which it began, at the height of its duration without
-    measured delay; those of no group are paler. Short lines at the right edge are the thresholds
-    of the groups with most excess. Measured delay is drawn below, if there is any.
+    A dot is a segment: its start time, and its duration without measured delay. Dots are paler if
+    the segment has no group. Short lines at the right edge are the thresholds of the groups with
+    most excess. Measured delay is drawn below, if there is any.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def plot_interference(
     _write(axes, interference, title or profile.program)
     if delay_s.any():
         _draw_delays(axes, began_s, delay_s)
-        if is_new:  # only a second layout leaves room for what is below the axes
+        if is_new:  # only a second layout leaves room for the labels below the axes
             cast("Figure", axes.figure).draw_without_rendering()
     return axes
 

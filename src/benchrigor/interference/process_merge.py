@@ -1,4 +1,4 @@
-"""The segments of a program, merged from those of its processes.
+"""The segments of a program, merged from the segments of its processes.
 
 Shah et al. 2018, section 2, "Profiling Methodology", which aggregates nominal columns "beyond a
 threshold" without more detail.
@@ -29,7 +29,7 @@ _BINS = 512
 _LONGEST = 32  # characters of a combination: a table has room for it next to its figures
 _KINDS = ("computation", "nominal", "delays", "evidence")
 
-_Columns = npt.NDArray[Any]  # one column of each process, shape (processes, n)
+_Columns = npt.NDArray[Any]  # one column, for all processes, shape (processes, n)
 
 
 def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
@@ -38,30 +38,30 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
     Parameters
     ----------
     profiles
-        Of the processes of one run, in any order. One alone is returned as it is.
+        The profiles of all processes of one run, in any order. A single one is returned as it is.
 
     Returns
     -------
     SegmentProfile
-        For each segment:
+        Per segment:
 
-        - duration and computation: the median of the processes;
-        - each nominal column: the value, if all processes agree. A column of which some
-          segments differ becomes text, the values in the order of the processes: "4,096 ×3 |
-          8,192". A long one is cut, with a mark of the rest: "4,096 | 8,192 | 64 | 4,0… #5f2c81d0".
-          Numbers with more than 512 combinations are summed instead, as are those of bytes with
-          more combinations than a tenth of the segments, which are clustered like computation;
-        - delays: those of the process with most delay, since it keeps all others waiting;
-        - each column of evidence: the sum.
+        - duration and computation: the median over the processes;
+        - nominal columns: the value, if the processes agree in all segments. Else the column
+          becomes text, with the values in the order of the processes: "4,096 ×3 | 8,192". A long
+          text is cut, with a mark of the rest: "4,096 | 8,192 | 64 | 4,0… #5f2c81d0". Numbers with
+          more than 512 combinations are summed instead. So are numbers of bytes with more
+          combinations than a tenth of the segments; they are clustered like computation;
+        - delays: the delays of the process with most delay, for which all others wait;
+        - evidence: the sum.
 
-        Numbers are quantised to 512 bins. Of facts that differ the largest number is kept, or a
-        list of all else; "merged_processes" counts the profiles.
+        Numbers are quantised to 512 bins. If facts differ, the largest number is kept, or a list
+        of the values if they are not numbers; "merged_processes" is the number of profiles.
 
     Raises
     ------
     InvalidInput
-        When there is no profile, or they are not the processes of one run, or differ in how many
-        segments or which columns they have.
+        When there is no profile, the profiles are not the processes of one run, or they differ in
+        their number of segments or their columns.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
     >>> merge_processes(ranks).computation
     {'work': array([20., 20.])}
     """
-    processes = sorted(_check(as_profiles(profiles)), key=lambda each: each.process)
+    processes = sorted(_check(as_profiles(profiles)), key=lambda profile: profile.process)
     first = processes[0]
     if len(processes) == 1:
         return first
@@ -97,14 +97,14 @@ def merge_processes(profiles: Iterable[SegmentProfile]) -> SegmentProfile:
 
 
 def as_profiles(profiles: Iterable[SegmentProfile]) -> list[SegmentProfile]:
-    """Return profiles as a list, or raise where anything else is among them."""
+    """Return profiles as a list, or raise if another thing is among them."""
     if not isinstance(profiles, Iterable):
         raise InvalidInput(f"profiles is {short(profiles)}, expected a sequence of SegmentProfile")
     listed = list(profiles)
     problems = [
-        f"profiles[{index}] is {short(each)}, expected a SegmentProfile"
-        for index, each in enumerate(listed)
-        if not isinstance(each, SegmentProfile)
+        f"profiles[{index}] is {short(profile)}, expected a SegmentProfile"
+        for index, profile in enumerate(listed)
+        if not isinstance(profile, SegmentProfile)
     ]
     refuse(problems)
     return listed
@@ -114,7 +114,7 @@ def _check(profiles: list[SegmentProfile]) -> list[SegmentProfile]:
     """Return the profiles, or raise if they are not of different processes of one run."""
     if not profiles:
         raise InvalidInput("profiles is empty, expected one of each process")
-    names = [f"profiles[{index}] (process {each.process})" for index, each in enumerate(profiles)]
+    names = [f"profiles[{index}] (process {one.process})" for index, one in enumerate(profiles)]
     problems = [
         f"{names[one]} and {names[other]} are of the same process, expected each only once"
         for one, other in combinations(range(len(profiles)), 2)
@@ -149,7 +149,7 @@ def _merge_into_bins(columns: _Columns) -> _Columns:
 
 
 def _combine(of_processes: Sequence[_Columns], volumes: bool) -> _Columns:
-    """Return the combination of the processes' values in each segment."""
+    """Return the combinations of the processes' values, by segment."""
     columns = np.array(of_processes)
     agree = (columns == columns[0]).all(axis=0)
     columns = _merge_into_bins(columns)
@@ -173,12 +173,12 @@ def _combine(of_processes: Sequence[_Columns], volumes: bool) -> _Columns:
 
 
 def _show_values(values: Sequence[str | float]) -> str:
-    """Show the values of all processes, in their order, the same for the same in any run."""
+    """Show the values of all processes, in their order; equal values give equal texts."""
     shown = [value if isinstance(value, str) else f"{value:,.9g}" for value in values]
-    runs = [(each, len(list(same))) for each, same in groupby(shown)]
+    runs = [(value, len(list(same))) for value, same in groupby(shown)]
     if len(runs) == 1:
         return shown[0]
-    text = " | ".join(each if times == 1 else f"{each} ×{times}" for each, times in runs)
+    text = " | ".join(value if times == 1 else f"{value} ×{times}" for value, times in runs)
     if len(text) <= _LONGEST:
         return text
     mark = f"… #{zlib.crc32(text.encode()):08x}"

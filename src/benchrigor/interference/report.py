@@ -59,7 +59,7 @@ def render_interference(
         Share of the time for which tasks of the machine waited, by resource ("cpu", "io", "memory")
         and "some" or "full"; None if it is not known.
     whole
-        Whether with how the light came about, notes and codes; else only what a reader needs.
+        Whether to add the origin of the light, notes and codes; else only the essentials.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def render_interference(
     rows = {
         "light": [light, show_reliability(interference)],
         "": [_probability(interference)] if whole else [],
-        "measured": [_show_measured(interference)],
+        "measured": [_show_delay(interference)],
         "pressure": [show_pressure(pressure or {})] if whole else [],
         "estimated": _show_estimates(interference),
         "continuous": [continuous] if whole or continuous != _ALONE else [],
@@ -105,7 +105,7 @@ def render_composite(
     name
         Of the program; empty for no title.
     runs
-        A name for each run; empty to count them.
+        Names of the runs; empty to count them.
     whole
         Whether with notes and codes.
     """
@@ -128,7 +128,7 @@ def render_composite(
 
 
 def _compared_by(groups: Sequence[Group]) -> list[str]:
-    """Return by which features segments count as equal work, and what these hide."""
+    """Return the features by which segments count as equal work, and the effects that they hide."""
     names = list(groups[0].computation) if groups else []
     labels = "not recorded: segments of equal labels count as equal work" if groups else ""
     hidden = (
@@ -174,21 +174,21 @@ def is_estimated(interference: Interference) -> bool:
 
 
 def describe_groups(groups: Sequence[Group]) -> list[str]:
-    """Describe groups by nominal features that differ, and by computation where these are equal."""
+    """Describe groups by nominal features that differ, or by computation if these are equal."""
     names = dict.fromkeys(name for group in groups for name in group.nominal)
     differing = [name for name in names if len({group.nominal.get(name) for group in groups}) > 1]
     nominal = [tuple(group.nominal.get(name) for name in differing) for group in groups]
     times = Counter(nominal)
-    nothing = "nothing else" if differing else "all segments"
+    rest = "nothing else" if differing else "all segments"
     return [
-        ", ".join([*_nominal(each, differing), *(_computation(each) if times[values] > 1 else ())])
-        or nothing
-        for each, values in zip(groups, nominal, strict=True)
+        ", ".join([*_nominal(group, differing), *(_computation(group) if times[it] > 1 else ())])
+        or rest
+        for group, it in zip(groups, nominal, strict=True)
     ]
 
 
 def _nominal(group: Group, names: Sequence[str]) -> Iterator[str]:
-    """Show nominal features; those that are 0, in all processes too, go without saying."""
+    """Show nominal features, except features that are 0 in all processes."""
     for name in names:
         value, shown = group.nominal.get(name), name.replace("_", " ")
         if isinstance(value, str) and name == "label":
@@ -203,7 +203,7 @@ def _computation(group: Group) -> Iterator[str]:
     """Show the ranges of computation features."""
     for name, (low, high) in group.computation.items():
         unit = "s" if name.endswith("_s") else ""
-        ends = dict.fromkeys(show_value(each, unit) for each in (low, high))
+        ends = dict.fromkeys(show_value(end, unit) for end in (low, high))
         yield f"{name.removesuffix('_s').replace('_', ' ')} {'–'.join(ends)}"
 
 
@@ -218,7 +218,7 @@ def _probability(interference: Interference) -> str:
     return f"probability of high interference {shown}; yellow is {yellow:.2f} to {red:.2f}"
 
 
-def _show_measured(interference: Interference) -> str:
+def _show_delay(interference: Interference) -> str:
     if not interference.is_measured:
         return "no delay was measured, and none is in the light"
     sources = ", ".join(f"{name} {share:.1f}%" for name, share in interference.delays.items())
@@ -254,10 +254,10 @@ def _segment_groups(groups: Sequence[SegmentGroup]) -> list[Part]:
     header = ("group", "n", "median", "threshold", "flagged", "excess")
 
     def cells(group: SegmentGroup) -> Cells:
-        times = [show_value(each, "s") for each in (group.median_s, group.threshold_s)]
+        times = [show_value(time, "s") for time in (group.median_s, group.threshold_s)]
         return counted(group.n), *times, counted(group.flagged), show_value(group.excess_s, "s")
 
-    rest_s = sum(each.excess_s for each in groups[_MOST_GROUPS:])
+    rest_s = sum(group.excess_s for group in groups[_MOST_GROUPS:])
     return _group_table(header, groups, cells, f", with {show_value(rest_s, 's')} of excess")
 
 
@@ -277,7 +277,7 @@ def _group_table(
 ) -> list[Part]:
     """Return the table of the first groups, and a line that counts the others."""
     pairs = zip(describe_groups(groups), groups[:_MOST_GROUPS], strict=False)
-    lines = _table([header, *((name, *cells(each)) for name, each in pairs)]) if groups else []
+    lines = _table([header, *((name, *cells(group)) for name, group in pairs)]) if groups else []
     more = len(groups) - _MOST_GROUPS
     return [*lines, f"  … and {more} more{rest}"] if more > 0 else lines
 

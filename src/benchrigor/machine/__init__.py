@@ -1,4 +1,4 @@
-"""THE MACHINE while it is measured: its delays, its state, what it can do, and its alarms."""
+"""THE MACHINE while it is measured: its delays, state, capabilities and alarms."""
 
 from __future__ import annotations
 

@@ -31,27 +31,27 @@ Change = tuple[Alarm, bool]  # Whether it stands from now on
 
 
 class Alarms:
-    """What is wrong with a machine, as states are told and others say.
+    """The alarms of a machine: thresholds on its states raise them, or they are raised by hand.
 
-    At most one alarm of a code stands. It changes only after what it is about has held for the
-    threshold's ``hold_s``, at least a second, so that a wrong threshold cannot flood anybody. Any
-    thread may call any method.
+    A code never has two standing alarms. An alarm changes only after its condition has held for
+    the threshold's ``hold_s``, a second or more, so that a wrong threshold cannot flood a reader.
+    Any thread may call any method.
 
     Parameters
     ----------
     thresholds
-        As `read_thresholds` makes them; None for those of the package.
+        Thresholds from `read_thresholds`; None for the thresholds of the package.
     now
         Returns the moment, ISO 8601 in UTC, at which an alarm is raised by hand.
 
     Attributes
     ----------
     changes
-        How often alarms of each code were raised or cleared.
+        By code, the number of times that an alarm was raised or cleared.
     unjudged
         By code, why a threshold cannot be judged: its sample is not known.
     callback_error
-        What the last callback that raised has raised; empty if none did.
+        The last error that a callback raised; empty if none did.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class Alarms:
     >>> reader, alarms = StatusReader(samplers=[memory]), Alarms()
     >>> for now_s in range(12):
     ...     alarms.tell(reader.read(), now_s)
-    >>> [(each.code, each.value, each.threshold) for each in alarms.standing()]
+    >>> [(alarm.code, alarm.value, alarm.threshold) for alarm in alarms.standing()]
     [('memory-low', 3.0, 5.0)]
     """
 
@@ -93,17 +93,17 @@ class Alarms:
         return self._thresholds
 
     def configure(self, thresholds: Iterable[Threshold]) -> None:
-        """Put other thresholds in force; what they raised and no longer name is cleared.
+        """Put other thresholds in force; clear alarms of codes that they no longer name.
 
         Raises
         ------
         InvalidInput
-            When a threshold is wrong, with all problems; those before stay in force.
+            When a threshold is wrong, with all problems; the previous ones stay in force.
         """
         checked = checked_thresholds(tables_of(thresholds))
         with self._lock:
             before = {threshold.code for threshold in self._thresholds}
-            codes = {each.code for each in checked if each.enabled}
+            codes = {threshold.code for threshold in checked if threshold.enabled}
             self._thresholds, self._since = checked, {}
             self.unjudged = dict.fromkeys(codes, "nothing of it was told yet")
             changes = [
@@ -116,8 +116,8 @@ class Alarms:
     def tell(self, state: Status | Health, now_s: float) -> None:
         """Judge a state; raise and clear alarms.
 
-        What a state does not hold has no effect, so that statuses may be told often and health
-        now and then.
+        Samples that a state does not hold have no effect, so that statuses may come often, and
+        health now and then.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Alarms:
         Raises
         ------
         InvalidInput
-            When the state is none, or ``now_s`` is not a finite number.
+            When the state is of another type, or ``now_s`` is not a finite number.
         """
         if not isinstance(state, Status | Health):
             raise InvalidInput(f"state is {short(state)}, expected a Status or a Health")
@@ -150,9 +150,9 @@ class Alarms:
             return tuple(self._standing.values())
 
     def on_change(self, callback: Callable[[Alarm, bool], object]) -> None:
-        """Call back with each alarm that is raised, and True; that is cleared, and False.
+        """Call back with the alarm and True when it is raised, with False when it is cleared.
 
-        A callback runs in the thread that caused the change. What it raises breaks nothing, see
+        A callback runs in the thread that caused the change. Its errors are only kept, see
         ``callback_error``.
 
         Raises
@@ -173,7 +173,7 @@ class Alarms:
         code
             Lower-case letters, digits and hyphens. A threshold of that code may clear it.
         sentence
-            What is wrong, and what to do; empty for what the threshold of that code says.
+            The problem and its remedy; empty for the sentence of the code's threshold.
         evidence
             Up to 16 finite numbers, or texts of up to 300 printable characters.
 
@@ -202,7 +202,7 @@ class Alarms:
         self._announce(changes)
 
     def clear(self, code: str) -> None:
-        """Clear an alarm; nothing happens if it does not stand."""
+        """Clear an alarm, if it stands."""
         with self._lock:
             alarm = self._standing.get(code)
             changes = [self._change(alarm, is_standing=False)] if alarm else []
@@ -213,10 +213,8 @@ class Alarms:
     ) -> Change | None:
         """Judge one threshold by the samples of a moment."""
         code, first = threshold.code, threshold.when[0]
-        values = {
-            each: samples[each.sample].value for each in threshold.when if each.sample in samples
-        }
-        known = {each: value for each, value in values.items() if is_number(value)}
+        values = {one: samples[one.sample].value for one in threshold.when if one.sample in samples}
+        known = {condition: value for condition, value in values.items() if is_number(value)}
         if first not in known:
             if first in values:
                 sample = samples[first.sample]
@@ -230,14 +228,14 @@ class Alarms:
             since=standing.since if standing else at,
             value=known[first],
             threshold=first.limit,
-            evidence={each.sample: value for each, value in known.items()}
-            | {each: samples[each].value for each in threshold.evidence if each in samples},
+            evidence={condition.sample: value for condition, value in known.items()}
+            | {name: samples[name].value for name in threshold.evidence if name in samples},
         )
         if standing is None:
-            is_changing = all(each.holds(value) for each, value in known.items())
+            is_changing = all(condition.holds(value) for condition, value in known.items())
         else:
             self._standing[code] = alarm
-            is_changing = any(each.is_over(value) for each, value in known.items())
+            is_changing = any(condition.is_over(value) for condition, value in known.items())
         if not is_changing:
             self._since.pop(code, None)
             return None
@@ -267,12 +265,12 @@ class Alarms:
             for callback in tuple(self._callbacks):
                 try:
                     callback(alarm, is_standing)
-                except Exception as error:  # noqa: BLE001 - alarms go on whatever a callback does
+                except Exception as error:  # noqa: BLE001 - no callback may stop the alarms
                     self.callback_error = f"{callback!r} raised {hide_in_text(repr(error))}"
 
 
 def _wrong_figures(sentence: object, evidence: Mapping[str, object]) -> list[str]:
-    """Return the problems with what is said of an alarm."""
+    """Return the problems with the sentence and the evidence of an alarm."""
     fits = len(evidence) <= MOST_EVIDENCE and all(
         _is_figure(value) and _is_line(f"{name}{value}") for name, value in evidence.items()
     )

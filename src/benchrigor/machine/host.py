@@ -26,7 +26,7 @@ _ASLR = "proc/sys/kernel/randomize_va_space"
 _OFF_ON = {"0": "off", "1": "on"}
 _PACKAGES = ("benchrigor", "numpy", "scipy")
 GIT_TIMEOUT_S = 0.5
-# Of pyperf's metadata: what provenance holds anyway, and what is of a moment or of our own process.
+# Metadata of pyperf that provenance holds anyway, or that are of a moment or of our own process.
 _LEFT_OUT = {"hostname", "date", "load_avg_1min", "runnable_threads", "uptime", "cpu_temp"}
 _LEFT_OUT |= {"mem_max_rss", "mem_peak_pagefile_usage"}
 _VIRTUAL = re.compile(
@@ -43,7 +43,7 @@ def capabilities(*, full: bool = False, root: Path = ROOT) -> tuple[Capability, 
     Parameters
     ----------
     full
-        Add what the machine has, by psutil and others, which takes longer.
+        Add the equipment of the machine, by psutil and others, which takes longer.
     root
         Folder that holds ``proc`` and ``sys``.
 
@@ -76,7 +76,7 @@ def provenance(
     full: bool = False,
     root: Path = ROOT,
 ) -> Provenance:
-    """Gather where, when and with what a run is made, in some 20 ms.
+    """Gather place, time and versions of a run, in some 20 ms.
 
     Git is asked for the commit around a folder, with "+dirty" after it when tracked files differ
     from the commit. The commit is None if git does not answer within a second.
@@ -84,9 +84,9 @@ def provenance(
     Parameters
     ----------
     sources
-        Files that hold the measured code, and words that say where in them it is.
+        Files that hold the measured code, and words that locate it in them.
     folder
-        Where it runs; None for the working directory.
+        Folder in which it runs; None for the working directory.
     full
         Add `environment`, which takes longer.
     root
@@ -114,10 +114,10 @@ def provenance(
 
 
 def environment() -> dict[str, str | int | float]:
-    """Return what pyperf tells of host and interpreter, and psutil where pyperf has nothing.
+    """Return facts about host and interpreter from pyperf, and others from psutil.
 
-    It is read once per process. That takes some 50 ms, most of which loads both packages: runs ask
-    for it after their last reading. What cannot be read is left out; no exception escapes.
+    It is read once per process. That takes some 50 ms, mostly to load both packages, so runs ask
+    for it after their last reading. Unreadable facts are left out; no exception escapes.
 
     Examples
     --------
@@ -131,14 +131,14 @@ def environment() -> dict[str, str | int | float]:
 @cache
 def _environment() -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for told in (_told_by_psutil, _told_by_pyperf):
+    for ask in (_ask_psutil, _ask_pyperf):
         # Both read files that a kernel may write as it likes; a run must not fail for it.
         with contextlib.suppress(Exception):
-            found |= told()
+            found |= ask()
     return {name: value for name, value in found.items() if name not in _LEFT_OUT and value}
 
 
-def _told_by_psutil() -> dict[str, Any]:
+def _ask_psutil() -> dict[str, Any]:
     import psutil  # type: ignore[import-untyped]  # noqa: PLC0415  # it takes 40 ms
 
     affinity: list[int] = getattr(psutil.Process(), "cpu_affinity", list)()
@@ -149,7 +149,7 @@ def _told_by_psutil() -> dict[str, Any]:
     }
 
 
-def _told_by_pyperf() -> dict[str, Any]:
+def _ask_pyperf() -> dict[str, Any]:
     import pyperf  # type: ignore[import-untyped]  # noqa: PLC0415  # it loads psutil
 
     metadata: dict[str, Any] = pyperf.Run([1.0]).get_metadata()
@@ -308,7 +308,7 @@ def _package_versions() -> dict[str, str]:
 
 
 def _commit(folder: str | None) -> str | None:
-    """Return the commit around a folder, with "+dirty" where git is quick enough."""
+    """Return the commit around a folder, with "+dirty" if git is quick enough."""
     marked = ("describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+dirty")
     for command in (marked, ("rev-parse", "HEAD")):
         try:

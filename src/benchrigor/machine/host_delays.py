@@ -42,7 +42,7 @@ class HostDelays:
         self.missing: dict[str, str] = {}  # by source, why it is not read
 
     def start(self) -> None:
-        """Open the sources, in the thread whose delay is measured."""
+        """Open the sources, in the measured thread."""
         sources: dict[str, Callable[[], Throttling | Steal]] = {
             "throttled": lambda: Throttling(root=self._root),
             "steal": lambda: Steal(root=self._root, cpu_ns=self._cpu_ns),
@@ -148,7 +148,7 @@ def attribute_delay(
 
 
 def _fill(delay_ns: int, room_ns: Sequence[int]) -> list[int]:
-    """Give a delay to those with most room for it, each at most as much as it has."""
+    """Split a delay: items with most room come first, and get no more than their room."""
     parts_ns = [0] * len(room_ns)
     for index in sorted(range(len(room_ns)), key=room_ns.__getitem__, reverse=True):
         parts_ns[index] = min(delay_ns, room_ns[index])
@@ -159,11 +159,11 @@ def _fill(delay_ns: int, room_ns: Sequence[int]) -> list[int]:
 def read_pressure(*, root: Path = ROOT, of_host: bool = False) -> tuple[str, dict[str, float]]:
     """Read how long tasks of the control group, else of the host, waited so far, by resource.
 
-    With ``of_host`` those of the host in any case. That includes the program's waiting for its own
-    data: evidence, no measured delay.
+    With ``of_host`` it is always the host. It includes the program's waits for its own data, so it
+    is evidence, not measured delay.
     """
     around = () if of_host else cgroup_folders(root)
-    groups = [each for each in around if (each / "cpu.pressure").exists()]
+    groups = [group for group in around if (group / "cpu.pressure").exists()]
     folder, ending = (groups[0], ".pressure") if groups else (root / "proc/pressure", "")
     totals = {}
     for resource in ("cpu", "io", "memory"):

@@ -18,7 +18,7 @@ _CLOSE_ON_EXEC = 8
 # Raw events of all floating-point operations: FP_ARITH_INST_RETIRED of Intel (from Broadwell on)
 # and FpRetSseAvxOps of AMD (from Zen on). Elsewhere these numbers mean something else.
 _RAW, _FLOATING_POINT = 4, (0xFFC7, 0xFF03)
-_TRIED = 1_000  # multiplications by which it is seen what an event counts
+_TRIED = 1_000  # multiplications that show the meaning of an event's count
 
 
 def open_counter(kind: int = _HARDWARE, event: int = _INSTRUCTIONS) -> KernelFile:

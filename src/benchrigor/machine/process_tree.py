@@ -1,13 +1,13 @@
-"""How long a process and its descendants waited for processors, as far as Linux shows it.
+"""The time that a process and its descendants waited for processors, as far as Linux shows it.
 
-The kernel keeps the run delay of a thread as long as the thread is there. So all threads of the
-tree are read now and then: sooner after a new one has come, for it may not stay. Control groups
-show less: their pressure is an average over processors, which halves the delay of a thread that
-moves between two of them, and to join one takes 5 to 36 ms (on Linux 6.18).
+The kernel keeps the run delay of a thread as long as the thread exists. So all threads of the tree
+are read now and then: sooner after a new one has started, for it may end soon. Control groups show
+less: their pressure is an average over processors, which halves the delay of a thread that moves
+between two of them, and joining one takes 5 to 36 ms (on Linux 6.18).
 
-The end of the child wakes the calling thread, which may wait for a processor then, too. That lasts
-as long beside the same neighbours whatever the child does, and counts as lost. What it waits before
-does not: the child goes on meanwhile.
+The end of the child wakes the calling thread, which may then wait for a processor, too. Neighbours
+cause that wait, not the child, so it counts as lost. Earlier waits of the calling thread do not
+count: the child goes on meanwhile.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from pathlib import Path
 from benchrigor.clocks import processors
 from benchrigor.machine.kernel_files import ROOT
 
-# A reading follows after this share of the time since the last new thread, which is what is
-# missed of a thread that ends; and it costs one two-hundredth of a processor at most.
+# A reading follows after this share of the time since the last new thread; a thread that ends
+# meanwhile loses as much. Readings cost up to one two-hundredth of a processor.
 _MISSED, _COST = 0.02, 1 / 200
 _SHORTEST_S, _LONGEST_S = 0.005, 0.1
-_ALONE_S = 0.05  # of the first thread nothing is missed, so that others are only looked for
-# Of so much time threads that wait for each other are told from those that wait for others.
+_ALONE_S = 0.05  # the first thread misses no delay, so this only looks for others
+# Window in which waits of the threads for each other are separated from waits for others.
 _WINDOW_NS = 500_000_000
 
 
 @dataclass(slots=True)
 class _Window:
-    """What threads ran and waited since a time."""
+    """Running and waiting of threads since a time."""
 
     since_ns: int
     ran_ns: Counter[str] = field(default_factory=Counter)  # by thread
@@ -53,7 +53,7 @@ class ProcessTree:
     root
         Folder that holds ``proc``.
     own_ns
-        Tells how long the calling thread has waited for a processor so far.
+        Returns nanoseconds that the calling thread has waited for a processor so far.
     """
 
     def __init__(
@@ -126,11 +126,12 @@ class ProcessTree:
         self._stopped_since_s = None
 
     def close(self) -> tuple[int, int]:
-        """Return nanoseconds lost, and those of processor time of which that is known.
+        """Return lost nanoseconds, and nanoseconds of processor time with a known delay.
 
-        Threads that waited while others of the tree had all processors lost nothing. Of several
-        at once the lost time is the share of their time, waiting included, that they waited. It is
-        at most the time that one of them waited, and leaves the busiest one the time that it ran.
+        Threads that waited while others of the tree had all processors lost no time. For several
+        threads at once, the lost share of wall time is the share of their time, waits included,
+        that they waited. It is limited by the longest wait of one thread, and by the wall time that
+        the busiest thread did not run.
         """
         self.read()
         self._close_window()
@@ -139,7 +140,7 @@ class ProcessTree:
     __call__ = close
 
     def read(self) -> None:
-        """Take in what each thread of the tree has run and waited so far."""
+        """Read the running and waiting times of all threads of the tree so far."""
         before, self._threads = self._threads, {}
         processes = dict.fromkeys(self._processes)
         queue = list(processes)
@@ -190,7 +191,7 @@ class ProcessTree:
         return children
 
     def _close_window(self) -> None:
-        """Add what was lost since the last window, and begin another."""
+        """Add the lost time of the window, and begin another."""
         window, self._window = self._window, _Window(time.monotonic_ns())
         wall_ns = self._window.since_ns - window.since_ns
         ran_ns, busiest_ns = window.ran_ns.total(), max(window.ran_ns.values(), default=0)
@@ -201,9 +202,9 @@ class ProcessTree:
 
 
 def lost_ns(ran_ns: int, waited_ns: int, wall_ns: int, *, processors: int) -> int:
-    """Return how much of a wall time threads lost that ran and waited that long, all together.
+    """Return the part of a wall time that threads lost, from their sums of running and waiting.
 
-    What would not have fitted on the processors, had they been free, is waiting for each other.
+    Waits that would not have fitted on free processors are waits of the threads for each other.
     """
     waited_ns = min(waited_ns, max(processors * wall_ns - ran_ns, 0))
     wanted_ns = ran_ns + waited_ns

@@ -14,7 +14,7 @@ from benchrigor.machine.process_tree import ProcessTree
 class RunDelay:
     """Time that the calling thread waited in a run queue, as Linux counts it; a `DelayMeter`.
 
-    A neighbour on the same processor, or a control group whose quota is used up, makes it grow;
+    A neighbour on the same processor, or a control group without quota left, makes it grow;
     sleeping and waiting for data do not. Reading it takes about a microsecond. The first call in a
     thread opens ``/proc/thread-self/schedstat``, which stays open as long as the thread lives.
 

@@ -1,4 +1,4 @@
-"""From where on something is wrong with a machine: thresholds with hysteresis and hold time."""
+"""Thresholds of a machine's alarms, with hysteresis and hold time."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _DEFAULTS = Path(__file__).with_name("thresholds.toml")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition(OneLine):
-    """What a sample must be above or below, and from where on that is over.
+    """A limit of a sample, and the value at which the condition ends.
 
     Parameters
     ----------
     sample
         Name of a number in a `Status` or a `Health`.
     above, below
-        One of them: the condition holds beyond it.
+        The limit, one of them: the condition holds beyond it.
     clear
-        At this value or beyond it on the other side the condition is over: at most ``above``, at
-        least ``below``. In between all stays as it is, which is the hysteresis.
+        The condition ends at this value, or beyond it on the good side. It may not exceed
+        ``above``, nor lie under ``below``. In between nothing changes, which is the hysteresis.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Condition(OneLine):
 
     @property
     def limit(self) -> float | None:
-        """What a value must be above or below."""
+        """The limit that a value must be above or below."""
         return self.below if self.above is None else self.above
 
     def holds(self, value: float) -> bool:
@@ -72,23 +72,23 @@ class Threshold(OneLine):
     Parameters
     ----------
     code
-        Of the alarm; lower-case letters, digits and hyphens.
+        Code of the alarm; lower-case letters, digits and hyphens.
     when
-        All of them must hold. The first one's sample must be known; a further one does not count
-        where its sample is not known.
+        Conditions that must all hold. The sample of the first must be known; a further condition
+        does not count if its sample is not known.
     sentence
-        What is wrong, and what to do.
+        The problem, and its remedy.
     hold_s
-        Seconds for which they must hold before the alarm is raised, and for which one of them must
-        be over before it is cleared; at least 1.
+        Seconds for which all conditions must hold before the alarm is raised, and for which one
+        must be over before it is cleared; at least 1.
     evidence
-        Further samples to tell with the alarm.
+        Further samples to show with the alarm.
     enabled
-        Whether it counts at all.
+        Whether the threshold counts.
 
     Examples
     --------
-    >>> print(*(each.code for each in read_thresholds()))
+    >>> print(*(threshold.code for threshold in read_thresholds()))
     thrashing under-used throttling hot disk-full disk-failing memory-low memory-errors stolen
     """
 
@@ -103,7 +103,7 @@ class Threshold(OneLine):
         """Return its table, as `read_thresholds` takes it by code."""
         fields = {key: value for key, value in encode(self).items() if key != "code"}
         if _is_list(fields["when"]):
-            fields["when"] = [_without_gaps(each) for each in fields["when"]]
+            fields["when"] = [_without_gaps(condition) for condition in fields["when"]]
         return fields
 
 
@@ -115,9 +115,9 @@ def _without_gaps(condition: Any) -> Any:
 
 
 def tables_of(thresholds: Iterable[Threshold]) -> dict[str, dict[str, Any]]:
-    """Return the tables of thresholds by code; refuse what is no threshold, and codes given twice.
+    """Return the tables of thresholds by code; refuse other objects, and codes given twice.
 
-    What is in the tables is not checked.
+    The content of the tables is not checked.
     """
     is_several = isinstance(thresholds, Iterable) and not isinstance(thresholds, str | Mapping)
     given = tuple(thresholds) if is_several else ()
@@ -134,24 +134,24 @@ def tables_of(thresholds: Iterable[Threshold]) -> dict[str, dict[str, Any]]:
 
 
 def read_thresholds(source: Path | str | Mapping[str, Any] | None = None) -> tuple[Threshold, ...]:
-    r"""Read thresholds; what they leave out is as in the package.
+    r"""Read thresholds; missing ones are as in the package.
 
     Parameters
     ----------
     source
-        A file in TOML, its text, or what is in it: a table for each code, with any of the fields of
-        `Threshold`. Fields and codes that are not there have their defaults; ``enabled = false``
-        turns one off. None for the defaults alone.
+        A file in TOML, its text, or its content: tables by code, with any of the fields of
+        `Threshold`. Missing fields and codes have their defaults; ``enabled = false`` turns a
+        threshold off. None for the defaults alone.
 
     Raises
     ------
     InvalidInput
-        When the file cannot be read, or with all that is wrong in it.
+        When the file cannot be read, or with all its problems.
 
     Examples
     --------
     >>> thresholds = read_thresholds("[hot]\nenabled = false\n[disk-full]\nhold_s = 60.0")
-    >>> [(each.hold_s, each.enabled) for each in thresholds if each.code in ("hot", "disk-full")]
+    >>> [(one.hold_s, one.enabled) for one in thresholds if one.code in ("hot", "disk-full")]
     [(10.0, False), (60.0, True)]
     """
     defaults = tomllib.loads(_DEFAULTS.read_text(encoding="utf-8"))
@@ -187,7 +187,7 @@ def checked_thresholds(tables: Mapping[str, Any]) -> tuple[Threshold, ...]:
             **{
                 **table,
                 "code": code,
-                "when": tuple(Condition(**each) for each in table["when"]),
+                "when": tuple(Condition(**condition) for condition in table["when"]),
                 "evidence": tuple(table.get("evidence", ())),
             }
         )
@@ -217,7 +217,7 @@ def _wrong_condition(name: str, table: Any) -> list[str]:
     """Return the problems with one condition."""
     if problems := _wrong_fields(name, table, _OF_CONDITION):
         return problems
-    limits = [each for each in ("above", "below") if table.get(each) is not None]
+    limits = [limit for limit in ("above", "below") if table.get(limit) is not None]
     if len(limits) != 1:
         return [f"{name} has {' and '.join(limits) or 'no limit'}, expected above or below"]
     limit, clear = table[limits[0]], table["clear"]
@@ -227,7 +227,7 @@ def _wrong_condition(name: str, table: Any) -> list[str]:
     return []
 
 
-_Field = tuple[object, Callable[[Any], bool], str]  # Default, what fits, what is expected
+_Field = tuple[object, Callable[[Any], bool], str]  # Default, check, expectation in words
 
 
 def _wrong_fields(name: str, table: Any, fields: Mapping[str, _Field]) -> list[str]:

@@ -1,4 +1,4 @@
-"""WHAT IS TRUE: frozen data that every other part speaks in; no computation beyond properties."""
+"""MODEL: frozen data that all other parts exchange; no computation beyond properties."""
 
 from __future__ import annotations
 

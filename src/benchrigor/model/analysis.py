@@ -1,4 +1,4 @@
-"""What the statistics find in readings: change points, phases, subsessions, fits."""
+"""Results of the statistics of readings: change points, phases, subsessions, fits."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from benchrigor.model.series import Floats, Ints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePoints(OneLine):
-    """Where a series changes its distribution.
+    """The places in a series at which its distribution changes.
 
     Parameters
     ----------
     indices
-        First index of each new segment, ascending; empty without a change.
+        First indices of new segments, ascending; empty without a change.
     n
         Length of the series.
     level
         Chance of any false change point in a series without change; None if the detector
-        promises nothing.
+        makes no promise.
     inflation
         Long-run over marginal variance of the readings' ranks, at least 1: the factor by which
         autocorrelation inflates apparent shifts.
     early, late
-        Readings at the start and at the end that are at another level than those next to them,
-        but too few to call a change.
+        Readings at the start and at the end that differ in level from their neighbours, but are
+        too few to call a change.
     """
 
     indices: tuple[int, ...]
@@ -51,7 +51,7 @@ class ChangePoints(OneLine):
         return (0, *self.indices, self.n)
 
     def within(self, start: int, stop: int) -> ChangePoints:
-        """Return those of a part of the series, counted from its start."""
+        """Return the change points inside a part of the series, counted from its start."""
         return replace(
             self,
             indices=tuple(index - start for index in self.indices if start < index < stop),
@@ -62,10 +62,10 @@ class ChangePoints(OneLine):
 
 
 class Kind(enum.StrEnum):
-    """How the readings of a metric come, and so what the unit of inference is."""
+    """How the readings of a metric arise, which sets the unit of inference."""
 
     UNIT_READINGS = "unit readings"  # Many per round, continuing one series
-    INVOCATIONS = "invocations"  # Many per round, each round with a warm-up of its own
+    INVOCATIONS = "invocations"  # Many per round, and every round has its own warm-up
     PIECES = "pieces"  # Many per round, in parts of one run that may lie minutes apart
     READINGS = "readings"  # One per round
     # One pair of work amount and duration per round: the unit of inference is the round.
@@ -73,7 +73,7 @@ class Kind(enum.StrEnum):
 
 
 class PhaseLabel(enum.StrEnum):
-    """What part a phase plays in a run."""
+    """The role of a phase in a run."""
 
     WARM_UP = "warm-up"
     STABLE = "stable"
@@ -82,7 +82,7 @@ class PhaseLabel(enum.StrEnum):
 
 
 class PhaseReason(enum.StrEnum):
-    """Why there is a stable phase, or why there is none."""
+    """Why a series has a stable phase, or does not have one."""
 
     STABLE = "stable"
     AS_ASKED = "cut as asked"
@@ -114,20 +114,20 @@ class Phase(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StablePhase(OneLine):
-    """The part of a series that may be measured, or the reason why there is none.
+    """The stable phase of a series, or the reason why the series has none.
 
     Parameters
     ----------
     start, stop
-        Half open; both None when there is no stable phase.
+        Half open; both None if there is no stable phase.
     reason
         One of `PhaseReason`.
     phases
-        All phases in order, each labelled.
+        All phases in order, with their labels.
     change_points
         The raw change points, before neighbours that differ immaterially were joined.
     notices
-        What the reader must know, also when there is a phase.
+        Notices for the reader, also if there is a stable phase.
     """
 
     start: int | None
@@ -139,7 +139,7 @@ class StablePhase(OneLine):
 
     @property
     def n(self) -> int:
-        """Number of readings in the stable phase; 0 when there is none."""
+        """Number of readings in the stable phase; 0 without one."""
         return 0 if self.start is None or self.stop is None else self.stop - self.start
 
     def of_whole(self, whole: ChangePoints, start: int) -> StablePhase:
@@ -163,10 +163,10 @@ class Subsessions(OneLine):
     Parameters
     ----------
     size
-        Readings per subsession; None when no size up to n/3 brings the autocorrelation within
+        Readings per subsession; None if no size up to n/3 brings the autocorrelation within
         ``limit``.
     means
-        Mean of each subsession, shape (h,); empty when size is None.
+        Means of the subsessions, shape (h,); empty if size is None.
     autocorrelation
         Lag-1 autocorrelation of ``means`` (of the readings themselves when size is None).
     dropped
@@ -192,19 +192,19 @@ class Mode(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed(OneLine):
-    """What readings that allow no number show by themselves: figures without an interval.
+    """Summary of readings that allow no estimate: figures without an interval.
 
     Parameters
     ----------
     n
-        Readings, at least 1; those that an estimate would leave out as well.
+        Number of readings, 1 or more, including readings that an estimate would leave out.
     calls
-        Calls that they took: more than ``n`` where each reading averages several.
+        Number of measured calls: more than ``n`` if a reading is the mean of several calls.
     least, p10, median, mean, greatest
-        In the unit of the readings. Of one reading all five are the same.
+        In the unit of the readings. All five are equal if there is one reading.
     levels
-        Up to five values around which the readings gather, ascending, each with its share:
-        those of the phases, like ones together, or else the modes. Shares add up to 1.
+        Up to five values around which the readings gather, ascending, with their shares, which add
+        up to 1. They are the levels of the phases, with similar levels merged, or else the modes.
 
     Examples
     --------
@@ -213,7 +213,7 @@ class Observed(OneLine):
     >>> observed = stats.observe(readings, [stats.find_stable_phase(readings)])
     >>> observed.n, observed.least, observed.greatest
     (500, 1.0, 2.01)
-    >>> [(round(each.value, 3), each.share) for each in observed.levels]
+    >>> [(round(mode.value, 3), mode.share) for mode in observed.levels]
     [(1.005, 0.6), (2.005, 0.4)]
     """
 
@@ -236,8 +236,8 @@ class LevelFit(OneLine):
     level
         The mean, or the level after the transient, in the readings' unit.
     transients
-        Time constants, in readings, of the exponential transients fitted beside the level; empty
-        for the plain mean.
+        Time constants, in readings, of the exponential transients that were fitted with the level;
+        empty for the plain mean.
     variance
         Marginal variance of the residuals.
     long_run_variance
@@ -248,11 +248,11 @@ class LevelFit(OneLine):
     batch
         Readings averaged into one before the model was fitted, or merged; 1 for none.
     degrees_of_freedom
-        Of the long-run variance, by the delta method.
+        Degrees of freedom of the long-run variance, by the delta method.
     skewness
         Skewness of the batches that the interval was corrected for.
     standard_error
-        Of the level.
+        Standard error of the level.
     method
         "long-run-variance", by an autoregressive model; or "subsessions", by merging adjacent
         readings.
@@ -290,16 +290,16 @@ class VarianceSplit(OneLine):
     level
         Mean of the invocations' levels, in the readings' unit.
     between
-        Variance of the invocations' true levels, in squared units; 0 if the readings inside
-        them explain all the spread.
+        Variance of the invocations' true levels, in squared units; 0 if the variance inside the
+        invocations explains all the spread.
     within
         Variance that a single reading of an invocation contributes, in squared units: the mean
-        long-run variance, so that a level of n readings has variance within/n. Where the warm-up
-        was cut it contains the price of the transients fitted along with the level.
+        long-run variance, so that a level of n readings has variance within/n. If the warm-up was
+        cut, it includes the variance from fitting transients along with the level.
     invocations
-        How many contributed.
+        Number of invocations that contributed.
     readings
-        Harmonic mean of the numbers of readings used of each.
+        Harmonic mean of the number of readings used per invocation.
     """
 
     level: float
@@ -316,11 +316,11 @@ class WpsFit(OneLine):
     Parameters
     ----------
     speed
-        Work per second of the stable phase; its interval holds the reciprocals of that of
-        ``slope``, so it is not symmetric. None if the interval of the slope holds 0.
+        Work per second of the stable phase. The ends of its interval are the reciprocals of the
+        ends for ``slope``, so it is not symmetric. None if the interval of the slope holds 0.
     overhead
-        Seconds that setup, warm-up and cool-down add to each round; negative where the warm-up
-        is faster than the stable phase.
+        Seconds that setup, warm-up and cool-down add to a round; negative if the warm-up is faster
+        than the stable phase.
     slope
         Seconds per unit of work.
     n
@@ -328,15 +328,15 @@ class WpsFit(OneLine):
     naive_speed
         All work over all time, which counts the overhead as work.
     prediction_error
-        Error at a round that the line was fitted without (root mean square over all rounds),
-        relative to the mean duration.
+        Leave-one-out error: root mean square over all rounds, each predicted by a line fitted
+        without it, relative to the mean duration.
     bend
         Growth of the time per unit of work from the smallest to the largest amount, as a share
         of the slope: 0 if duration is linear in work. None with fewer than four amounts or
         five rounds.
     growth
-        Exponent p of duration = overhead + c * work^p: 1 if duration is linear in work. None
-        where it is unknown.
+        Exponent p of duration = overhead + c * work^p: 1 if duration is linear in work. None if it
+        is unknown.
     shape
         Name of that growth: "linear", "n log n", "quadratic"; or "other".
     outliers
@@ -362,26 +362,26 @@ class WpsFit(OneLine):
     notices: tuple[Notice, ...] = ()
 
 
-_TOLD = 0.01  # share of the time
+_NOTABLE = 0.01  # share of the time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Disturbed(OneLine):
-    """What the readings are that do not count because delay was measured during them.
+    """Readings that do not count, because delay was measured during them.
 
     Parameters
     ----------
     n, left_out
-        Readings in all, and those that do not count.
+        Number of all readings, and of the readings that do not count.
     lost
-        Share of their time that all readings waited for a processor.
+        Share of the time of all readings that was spent waiting for a processor.
     starts, stops
-        Spans of successive readings that count, shape (k,), among those of all rounds that count;
-        of various work among the rounds. Spans that stand for disturbed ones like them come twice
-        or more, so that long readings keep their share.
+        Spans of successive readings that count, shape (k,). They are indices into the readings of
+        all rounds that count; with work amounts, into these rounds. A span that stands for similar
+        disturbed readings occurs twice or more, so that long readings keep their share.
     estimate
-        What all readings give, with their waiting; None if `matters` is not so, and where they
-        allow no number.
+        Estimate from all readings, waiting included; None unless the delay `matters`, and if the
+        readings allow no number.
     stopped
         The part of ``lost`` during which the process was stopped.
 
@@ -407,8 +407,8 @@ class Disturbed(OneLine):
 
     @property
     def matters(self) -> bool:
-        """Whether so much was lost that it stands next to the number."""
-        return self.lost >= _TOLD
+        """Whether the lost share is large enough to show next to the number."""
+        return self.lost >= _NOTABLE
 
     @property
     def indices(self) -> Ints:
@@ -418,7 +418,7 @@ class Disturbed(OneLine):
         return np.repeat(self.stops - after, sizes) + np.arange(int(sizes.sum()))
 
     def sizes(self, rounds: Sequence[int]) -> list[int]:
-        """Return how many readings count of each round, by how many it has."""
+        """Return the number of readings that count, per round, from the number of its readings."""
         borders = np.searchsorted(self.indices, np.cumsum([0, *rounds])).tolist()
         return [stop - start for start, stop in pairwise(borders)]
 
@@ -436,15 +436,15 @@ class Analysis(OneLine):
     n_kept
         Readings inside the stable phases.
     phases
-        One StablePhase per series that was cut: one for continuous rounds, one per restarted
+        Stable phase of every series that was cut: one for continuous rounds, one per restarted
         round; empty if no series was cut.
     subsessions
         Subsessions of the kept readings, which show their autocorrelation; None if there are too
         few readings.
     fits
-        The level of each series that contributed.
+        Levels of the series that contributed.
     estimate
-        None if the readings allow no number.
+        The estimate; None if the readings allow no number.
     required
         Total number of readings that the target needs; None without a forecast.
     notices
@@ -455,15 +455,15 @@ class Analysis(OneLine):
     modes
         Values around which the kept readings gather; empty if the analysis did not search for them.
     split
-        Variance components between invocations and readings; None without two invocations that
-        count, and for quantiles.
+        Variance components between invocations and readings; None for quantiles, and if fewer than
+        two invocations count.
     wps
         The line through pairs of work amount and duration; None for readings, and if there are
         too few pairs.
     left_out
         Indices of the rounds that do not count, for pairs of work amount and duration.
     levels
-        Mean or quantile of each piece of a run in pieces; None for a piece that does not count.
+        Means or quantiles of the pieces of a run; None for a piece that does not count.
     observed
         Summary of the readings if there is no estimate, else None. For pairs of work amount and
         duration, it summarises work over duration.
@@ -472,7 +472,7 @@ class Analysis(OneLine):
     at_full_pace
         Estimate of a time or speed at the full pace of the machine; None without a pace.
     headline
-        Estimate of what a quiet machine shows, as wide as runs differ; None without a pace.
+        Estimate for a quiet machine, as wide as runs differ; None without a pace.
     disturbed
         Readings that were left out because of delay, and the estimate of all readings; None if no
         reading was left out.

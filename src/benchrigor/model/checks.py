@@ -1,4 +1,4 @@
-"""What is wrong with an argument, in a sentence; all problems are raised at once."""
+"""Problems with arguments, in sentences; all problems are raised at once."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _SMALLEST = 1e-150
 
 def refuse(*problems: Iterable[str]) -> None:
     """Raise InvalidInput with all problems; do nothing if there are none."""
-    found = [each for several in problems for each in several]
+    found = [problem for several in problems for problem in several]
     if found:
         raise InvalidInput(found)
 
 
 def attempt(problems: list[str], check: Callable[..., T], *values: object) -> T | None:
-    """Call a check, and add what it complains about to the problems so far."""
+    """Call a check, and add its complaints to the problems so far."""
     try:
         return check(*values)
     except InvalidInput as error:
@@ -34,7 +34,7 @@ def attempt(problems: list[str], check: Callable[..., T], *values: object) -> T 
 
 
 def listed(items: Any, name: str, kind: str) -> list[Any]:
-    """Return a sequence as a list; raise if it is none, or empty."""
+    """Return a sequence as a list; raise if it is empty or not a sequence."""
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
         raise InvalidInput(f"{name} is {short(items)}, expected a sequence of {kind}")
     found = list(items)
@@ -105,7 +105,7 @@ def wrong_number(name: str, value: object, *, zero: bool = False) -> list[str]:
 def wrong_quantity(name: str, value: Any, *, zero: bool = False) -> list[str]:
     """Return the problems with an argument that must be such a number, or an estimate of one."""
     if not isinstance(value, Estimate):
-        return [f"{each}, or an Estimate" for each in wrong_number(name, value, zero=zero)]
+        return [f"{problem}, or an Estimate" for problem in wrong_number(name, value, zero=zero)]
     numbers = (value.low, value.value, value.high, value.confidence)
     known = all(isinstance(number, Real) for number in numbers)
     if not (known and -LARGEST <= value.low <= value.value <= value.high <= LARGEST):
@@ -117,8 +117,8 @@ def wrong_quantity(name: str, value: Any, *, zero: bool = False) -> list[str]:
 
 
 def wrong_confidences(name: str, quantities: Iterable[Any]) -> list[str]:
-    """Return the problems with numbers and estimates of which the latter differ in confidence."""
-    found = sorted({each.confidence for each in quantities if isinstance(each, Estimate)})
+    """Return the problems with numbers and estimates; all estimates need the same confidence."""
+    found = sorted({item.confidence for item in quantities if isinstance(item, Estimate)})
     if len(found) <= 1:
         return []
     listed = " and ".join(f"{confidence:g}" for confidence in found)

@@ -22,7 +22,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model.series import as_series, short
 
 SCHEMA = 1  # Version of the layout of a stored record
-METHOD = "3"  # Version of the arithmetic behind its numbers
+METHOD = "3"  # Version of the arithmetic that makes its numbers
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ def versions() -> dict[str, Any]:
 
 
 def value_at(data: Any, path: str) -> Any:
-    """Return what a dotted path of keys and places leads to; LookupError if there is nothing.
+    """Return the item at a dotted path of keys and places; LookupError if there is none.
 
     >>> value_at({"results": [{"times": [1.5, 2.5]}]}, "results.0.times")
     [1.5, 2.5]
@@ -77,7 +77,7 @@ def encode(item: Any) -> Any:
         return {field.name: encode(getattr(item, field.name)) for field in fields}
     if isinstance(item, Mapping):
         return {str(key): encode(value) for key, value in item.items()}
-    return [encode(each) for each in item]
+    return [encode(part) for part in item]
 
 
 def decode(kind: type[T], data: Any, *, where: str = "data") -> T:
@@ -88,7 +88,7 @@ def decode(kind: type[T], data: Any, *, where: str = "data") -> T:
 def _decode(kind: Any, data: Any, where: str) -> Any:
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin in {typing.Union, types.UnionType}:
-        kinds = [each for each in inner if each is not type(None)]
+        kinds = [option for option in inner if option is not type(None)]
         # Only unions of plain scalars are used, and JSON keeps those apart.
         is_plain = len(kinds) > 1 or (data is None and len(kinds) < len(inner))
         return data if is_plain else _decode(kinds[0], data, where)
@@ -96,13 +96,13 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
         return _decode_dataclass(kind, data, where)
     if origin is tuple:
         _expect(data, list | tuple, "a list", where)
-        return tuple(_decode(inner[0], each, f"{where}[{i}]") for i, each in enumerate(data))
+        return tuple(_decode(inner[0], part, f"{where}[{i}]") for i, part in enumerate(data))
     if _is_array(kind):
         _expect(data, list | np.ndarray, "a list of numbers", where)
         return as_series(data, name=where) if len(data) else np.zeros(0)
     if origin is not None and issubclass(origin, Mapping):
         _expect(data, Mapping, "named values", where)
-        return {key: _decode(inner[1], each, f"{where}.{key}") for key, each in data.items()}
+        return {key: _decode(inner[1], part, f"{where}.{key}") for key, part in data.items()}
     return _decode_plain(kind, data, where)
 
 

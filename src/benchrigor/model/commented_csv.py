@@ -1,6 +1,6 @@
 """Commented CSV: lines ``# key: value``, a header that names the columns, and rows of values.
 
-Segment profiles and recordings of queues are such files; each says what its names mean.
+Segment profiles and recordings of queues are such files, and explain their own names.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Numbers:
 
     @property
     def expected(self) -> str:
-        """What the column may hold, in words."""
+        """The values that the column may hold, in words."""
         if self.most == _LARGEST:
             return "a finite number"
         return f"a number from {self.least:g} to {self.most:g}"
 
 
 class Labels:
-    """A column of labels: each distinct one is kept once, and a row holds its index."""
+    """A column of labels: distinct labels are kept once, and a row holds an index."""
 
     def __init__(self) -> None:
         self._indices: defaultdict[str, int] = defaultdict()
@@ -56,7 +56,7 @@ class Labels:
         return list(self._indices)
 
     def coded(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Return the index of each label."""
+        """Return the indices of the labels."""
         indices = map(self._indices.__getitem__, map(str.strip, texts))
         return np.fromiter(indices, dtype=np.int64, count=len(texts))
 
@@ -80,7 +80,7 @@ class CommentedCsv:
         self.name = name
         self.comments: dict[str, str] = {}
         self.header: tuple[str, ...] = ()
-        self.line = 0  # Number of the last line read; at first that of the header
+        self.line = 0  # Number of the last line read, first the header
         # Number of a last line without its line break; with ``whole_lines`` it does not count, else
         # it must not end within a number.
         self.unfinished: int | None = None
@@ -217,7 +217,7 @@ class Part:
 def rows_of(
     lines: Iterable[str], name: str, *, first: int = 1, **dialect: Any
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not blank, each with the number of its line.
+    """Yield the rows that are not blank, with their line numbers.
 
     A quoted cell ends in its line: a quote that is never closed would join the lines after it.
     """

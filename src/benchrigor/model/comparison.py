@@ -26,11 +26,11 @@ from benchrigor.model.text import (
 from benchrigor.units import Direction
 
 _LONGEST = 100  # Columns of a comparison in one line
-_LEAST_WHY = 40  # Of them for why there is no number
+_LEAST_WHY = 40  # Characters for the reason of a missing number
 
 
 class Verdict(enum.StrEnum):
-    """Where the interval of a ratio lies, relative to the margin that does not matter."""
+    """The position of a ratio's interval relative to the margin that does not matter."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -58,8 +58,8 @@ class Comparison(OneLine):
     unit
         Unit of inference of both sides: "reading", "invocation" or "pair"; None if they differ.
     baseline, candidate
-        Estimate of each side. If the readings allow no number, it is None, as are the fields that
-        depend on it, and a Notice gives the reason.
+        Estimates of both sides. If the readings allow no number, they are None, as are fields that
+        depend on them, and a Notice gives the reason.
     ratio
         Candidate over baseline. If the baseline is not clearly above 0, the interval of positive
         quantities has no end (``math.inf``), and other quantities have no ratio.
@@ -79,7 +79,7 @@ class Comparison(OneLine):
         Median of the ratios of pairs if a few pairs dominate the ratio of means, which a Notice
         explains; else None.
     required
-        Further units for each side until the half-width of the ratio is half the margin; 0 if it
+        Further units per side until the half-width of the ratio is half the margin; 0 if it
         is reached, None without a margin or without a forecast.
     reason, elapsed_s
         Why the measurement ended, and its duration in seconds; None for earlier readings.
@@ -87,9 +87,9 @@ class Comparison(OneLine):
         Unit of the readings, such as "s"; empty if it is not known.
     observed
         Summary of the readings if pairs have no ratio, under the names "baseline", "candidate" and
-        "ratio" (candidate over baseline of each pair of positive readings).
+        "ratio" (candidate over baseline, from pairs of positive readings).
     names
-        Of baseline and candidate; empty if they are not known.
+        Names of baseline and candidate; empty if they are not known.
 
     Examples
     --------
@@ -157,24 +157,24 @@ class Comparison(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family(Reported):
-    """Comparisons that are judged together, so that many looks do not make discoveries.
+    """Comparisons judged together: more comparisons do not mean more false discoveries.
 
     Parameters
     ----------
     comparisons
-        By name, each as it stands alone.
+        Each comparison by itself, by name.
     adjusted
         By name, `Comparison.p_beyond` adjusted for the size of the family.
     verdicts
-        By name: BETTER and WORSE only where ``adjusted`` is at most ``rate``.
+        By name; BETTER and WORSE only if ``adjusted`` does not exceed ``rate``.
     rate
-        Expected share of false ones among the verdicts BETTER and WORSE, at most.
+        Maximum expected share of false verdicts among the verdicts BETTER and WORSE.
     visible
-        By name: the smallest relative change that is called one in 80 % of such families, where the
-        other comparisons show none; None without an interval.
+        By name, the smallest relative change that gets a verdict in 80 % of such families if no
+        other benchmark changes; None without an interval.
     summary
-        Geometric mean of the ratios; None when there is no ratio. Its interval has no end
-        (``math.inf``) where the ratios depend on each other, as those of two sessions do.
+        Geometric mean of the ratios; None if there is no ratio. Its interval has no end
+        (``math.inf``) if the ratios depend on each other, like the ratios of two sessions.
     """
 
     _page = "benchrigor.report.comparison_text:family_page"
@@ -189,30 +189,30 @@ class Family(Reported):
 
     def _line(self) -> str:
         counts = Counter(self.verdicts.values())
-        verdicts = ", ".join(f"{counts[each]} {each}" for each in Verdict if counts[each])
+        verdicts = ", ".join(f"{counts[kind]} {kind}" for kind in Verdict if counts[kind])
         mean = "" if self.summary is None else f" · geometric mean {mean_change(self.summary)}"
         return f"{many(len(self.comparisons), 'comparison')}: {verdicts}{mean}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteComparison(Reported):
-    """Files of benchmarks compared with the first one, by the names of the benchmarks.
+    """Files of benchmarks, compared with the first file; equal names are the same benchmark.
 
     Parameters
     ----------
     baseline
         Name of the first file.
     names
-        The benchmarks that the first file and another one have, in the order of the first.
+        Benchmarks in the first file and in another one, in the order of the first file.
     families
-        By the name of each further file: its comparisons, judged together with those of all files.
-        A file of which no benchmark can be compared is not among them.
+        By name of a further file, its comparisons; the comparisons of all files are judged
+        together. A file without any comparison has no entry.
     refused
-        By file and benchmark, which both files have: why there is no comparison.
+        By file and benchmark, why a benchmark of both files has no comparison.
     missing
-        By file: the benchmarks of other files that it does not have.
+        By file, the benchmarks that only other files have.
     figures
-        By file and benchmark without raw readings: what the file holds instead.
+        By file and benchmark, the figures in the file if it has no raw readings.
     """
 
     _page = "benchrigor.report.tables.suite_page:suite_page"
@@ -236,7 +236,7 @@ class Ranked(OneLine):
     Parameters
     ----------
     name, estimate
-        What was measured, and its estimate.
+        Name of the result, and its estimate.
     place
         1 for the best; results that are not shown to differ from the best of their group share
         its place, and the next group starts after all of them: 1, 1, 3.
@@ -257,7 +257,7 @@ def show_difference(comparison: Comparison) -> str:
 
 
 def _broken_off(reason: StopReason | None) -> str:
-    """Say what broke a comparison off: then it is no result as asked for."""
+    """Say why a comparison ended without the result that was asked for; empty if it did not."""
     ending = "" if reason is None else say_end(Decision(stop=True, reason=reason))
     return ending if ending.startswith("not converged") else ""
 
@@ -268,7 +268,7 @@ def _literal(text: str) -> str:
 
 
 def _show_pairs(comparison: Comparison) -> str:
-    """Show what was observed of the pairs: both medians, and the range of their ratios."""
+    """Show the observed pairs: both medians, and the range of their ratios."""
     if not comparison.observed:
         return ""
     both = (comparison.observed[name].median for name in ("baseline", "candidate"))

@@ -11,7 +11,7 @@ from benchrigor.model.one_line import OneLine
 
 
 class StopReason(enum.StrEnum):
-    """Why a session ended; ``docs/codes.md`` explains each of them."""
+    """Why a session ended; ``docs/codes.md`` explains the reasons."""
 
     SATISFIED = "satisfied"
     TIME_BUDGET = "time-budget-spent"
@@ -55,7 +55,7 @@ class Decision(OneLine):
 
     @property
     def complete(self) -> bool:
-        """Whether more readings would tell little: the target is met, or out of reach."""
+        """Whether more readings would add little: the target is met, or out of reach."""
         return self.reason in COMPLETE
 
 
@@ -70,7 +70,7 @@ class Progress(OneLine):
     readings
         Readings so far of the metric with the most readings.
     rejected_rounds
-        Rounds in a row, up to the last one, that gave nothing.
+        Number of successive rounds without a result, up to the last round.
     elapsed_s
         Sum of the rounds' wall time, in seconds.
     seconds_left
@@ -81,11 +81,11 @@ class Progress(OneLine):
     stop_requested
         Whether the session was asked to stop.
     analyses
-        The latest analysis of each metric; empty before the first one.
+        The latest analyses, one per metric; empty before the first one.
     fresh
         Whether ``analyses`` includes the last round.
     agreed
-        Whether the value of each required metric lies inside the interval of the previous look.
+        Whether the values of all required metrics lie inside the intervals of the previous look.
     min_seconds
         Seconds that the rounds must have taken before the session may be satisfied.
     reading_s

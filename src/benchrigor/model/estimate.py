@@ -54,7 +54,7 @@ class Estimate(OneLine):
 
     @property
     def is_bracket(self) -> bool:
-        """Whether its ends are what was tried on either side, which no probability holds."""
+        """Whether its ends are values tried on both sides, without a coverage probability."""
         return self.method == "bracket"
 
     @property

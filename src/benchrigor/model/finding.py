@@ -1,4 +1,4 @@
-"""What a doctor finds of a machine: whether it is fit to be measured on."""
+"""Findings of a doctor: whether a machine is fit to be measured on."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Finding(OneLine):
     Parameters
     ----------
     name
-        What was looked at; stable.
+        A stable name of the property.
     found
-        What was found, or why it is not known.
+        Its value, or the reason why it is not known.
     verdict
-        What that means.
+        Whether that value is fit for measurements.
     advice
-        What to do if it is not as it should be; empty if it is.
+        The remedy if it is not; else empty.
     code
-        The Notice that it leads to in a run; None if it leads to none.
+        The Notice that it leads to in a run, if any.
 
     Examples
     --------
@@ -57,11 +57,11 @@ class Finding(OneLine):
 
 
 def verdict_of(findings: Iterable[Finding]) -> Fitness:
-    """Return the worst verdict; what is not known makes nothing worse.
+    """Return the worst verdict; unknown properties do not count.
 
     Examples
     --------
-    >>> verdict_of([Finding(name="smt", found="not told", verdict=Fitness.UNKNOWN)])
+    >>> verdict_of([Finding(name="smt", found="not known", verdict=Fitness.UNKNOWN)])
     <Fitness.OK: 'ok'>
     """
     worst = max((_ORDER.index(finding.verdict) for finding in findings), default=0)

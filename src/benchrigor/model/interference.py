@@ -17,7 +17,7 @@ DELAY_ELSEWHERE = f"{ELSEWHERE.capitalize()}, and their delay is not measured."
 
 
 class Light(enum.StrEnum):
-    """What a share of interference means for the numbers of a run."""
+    """The meaning of a share of interference for the numbers of a run."""
 
     GREEN = "green"  # Below 7.5 %: good for performance analysis
     YELLOW = "yellow"  # 7.5 to 15 %: the order of magnitude; worth another run
@@ -36,7 +36,7 @@ class SegmentGroup(OneLine):
     computation
         By feature, its lowest and highest value in the group.
     nominal
-        By feature, the value that all of them have.
+        By feature, the common value of its segments.
     median_s, mad_s
         Median and median absolute deviation (not scaled by 1.4826) of their durations without
         measured delay.
@@ -76,7 +76,7 @@ class Interference(OneLine):
     unclustered_percent
         Time in groups of fewer than five segments, whose interference is not counted.
     continuous_percent
-        By how much group medians lie above those of the reference; None without one.
+        Percentage by which group medians exceed the medians of the reference; None without one.
     above_median_percent
         Time of the same segments beyond the median of their group: more than ``percent``.
     flagged_percent
@@ -87,9 +87,9 @@ class Interference(OneLine):
     n, duration_s
         Number of segments, and their wall time.
     delays
-        Measured delay by source; the sum is more where a segment has more delay than wall time.
+        Measured delay by source; the sum is larger if a segment has more delay than wall time.
     groups
-        Those of five segments or more, the one with most excess first.
+        Groups of five segments or more, the one with most excess first.
     """
 
     percent: float
@@ -114,12 +114,12 @@ class Interference(OneLine):
 
     @property
     def is_measured(self) -> bool:
-        """Whether any delay was measured, if only to be none."""
+        """Whether delay was measured, even if it was 0."""
         return bool(self.delays) or self.measured_percent > 0.0
 
     @property
     def least(self) -> str:
-        """The words before a share that is a lower limit; empty if it is none."""
+        """The words before a share that is a lower limit; else empty."""
         is_limit = self.light is Light.UNKNOWN and self.known_percent < KNOWN_FROM
         return "at least " if is_limit else ""
 

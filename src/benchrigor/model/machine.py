@@ -1,4 +1,4 @@
-"""What a machine can do, how it is, whether it is sound, and its alarms."""
+"""Capabilities, status, health and alarms of a machine."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from benchrigor.model.notice import Evidence, Figure
 from benchrigor.model.one_line import OneLine, Reported
 from benchrigor.model.text import percent, shortened, show_value
 
-OF_MACHINE = "machine: "  # Facts of a round that begin so are of the machine, not of the workload
+OF_MACHINE = "machine: "  # Prefix of a round's facts about the machine, not about the workload
 _WIDEST = 40  # Characters of a value in a table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capability(OneLine):
-    """One thing about a machine that matters to measurements, such as its "cpu governor".
+    """A property of a machine that matters to measurements, such as its "cpu governor".
 
-    ``value`` is None if it is not available, for a ``reason``.
+    If it is not available, ``value`` is None, and ``reason`` says why.
     """
 
     name: str
@@ -30,18 +30,18 @@ class Capability(OneLine):
 
 @dataclass(frozen=True, slots=True)
 class Sample(OneLine):
-    """One thing about the state of a machine at a moment.
+    """One value of the state of a machine at a moment.
 
     Parameters
     ----------
     name
-        Stable, such as "memory available".
+        A stable name, such as "memory available".
     value
-        A number, or a text such as "passed"; None if it is not known, for a ``reason``.
+        A number, or a text such as "passed"; None if it is not known.
     unit
-        Such as "B", "B/s", "%"; empty for a text and for a plain number.
+        Unit such as "B", "B/s", "%"; empty for a text and for a plain number.
     reason
-        Why there is no value; empty if there is one.
+        Reason for a missing value; else empty.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Sample(OneLine):
 
     @property
     def shown(self) -> str:
-        """The value with its unit, for people; empty if there is none."""
+        """The value with its unit, for people; empty if it is not known."""
         if not isinstance(self.value, int | float):
             return shortened(self.value or "", _WIDEST)
         return (
@@ -86,45 +86,45 @@ class State(Reported):
         Raises
         ------
         InvalidInput
-            When no sample has that name; the message lists those with similar names.
+            When no sample has that name; the message lists similar names.
         """
         for sample in self.samples:
             if sample.name == name:
                 return sample.value
         from difflib import get_close_matches  # noqa: PLC0415  # needed for an error only
 
-        names = [each.name for each in self.samples]
+        names = [sample.name for sample in self.samples]
         alike = get_close_matches(name, names, n=5, cutoff=0.4) or sorted(names)[:5]
         raise InvalidInput(f"no sample is named {name!r}; such are {', '.join(map(repr, alike))}")
 
     def to_dict(self) -> dict[str, Figure]:
-        """Return a flat map: "at", "span_s", each sample by name, reasons and costs.
+        """Return a flat map: "at", "span_s", all samples by name, reasons and costs.
 
-        Where a sample is None, "NAME reason" says why; "cost_s SAMPLER" is what a sampler took.
+        If a sample is None, "NAME reason" says why. "cost_s SAMPLER" is the time of a sampler.
         """
         return {
             "at": self.at,
             "span_s": self.span_s,
             **{sample.name: sample.value for sample in self.samples},
-            **{f"{each.name} reason": each.reason for each in self.samples if each.value is None},
+            **{f"{item.name} reason": item.reason for item in self.samples if item.value is None},
             **{f"cost_s {name}": cost_s for name, cost_s in self.cost_s.items()},
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status(State):
-    """How busy a machine is: processors, memory, disks, network, pressure.
+    """Load of a machine: processors, memory, disks, network, pressure.
 
     Parameters
     ----------
     samples
-        What was read. Rates and shares of time are over ``span_s``, all else is of the moment.
+        The samples. Rates and shares of time are over ``span_s``, all others are of the moment.
     at
-        When, ISO 8601 in UTC.
+        Time of the reading, ISO 8601 in UTC.
     span_s
-        Seconds since the reading before; None for a first reading, which has no rates.
+        Seconds since the previous reading; None for a first reading, which has no rates.
     cost_s
-        Wall time that each sampler took, in seconds, by what it describes itself as.
+        Wall time in seconds that a sampler took, by the sampler's description of itself.
 
     Examples
     --------
@@ -136,26 +136,26 @@ class Status(State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health(State):
-    """Whether a machine is sound: temperatures, disks, memory, clock; parameters as of `Status`."""
+    """Health of a machine: temperatures, disks, memory, clock; parameters as in `Status`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alarm(OneLine):
-    """Something that is wrong with a machine as long as the alarm stands.
+    """A problem of a machine, which lasts as long as the alarm stands.
 
     Parameters
     ----------
     code
-        For programs; at most one alarm of a code stands.
+        Stable code, for programs. A code never has two standing alarms.
     sentence
-        What is wrong, and what to do.
+        The problem, and its remedy.
     since
-        When it began to show, ISO 8601 in UTC.
+        Time at which the problem was first seen, ISO 8601 in UTC.
     value, threshold
-        Of the sample that the alarm is about, as it was last, and what it passed; None where
-        somebody raised the alarm by hand.
+        Latest value of the sample, and the threshold that it passed; None if the alarm was raised
+        by hand.
     evidence
-        The figures behind it.
+        The figures that explain it.
 
     Examples
     --------

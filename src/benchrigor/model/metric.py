@@ -1,4 +1,4 @@
-"""What is measured: a metric, or performance index."""
+"""The measured quantity: a metric, or performance index."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchrigor.model.one_line import OneLine
 from benchrigor.units import Direction, Quantity, direction_of, quantity_of
 
 _FROM_UNIT: Any = "auto"  # resolved when a metric is made
-# What those of kind "time" are, regardless of their unit.
+# The readings of a metric of kind "time", regardless of their unit.
 A_DURATION = "a duration of 0 or more (a difference is described as 'other', such as ms,other)"
 _AVERAGINGS = ("auto", "arithmetic", "harmonic")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric(OneLine):
-    """What is measured, in which unit, and how well it must be known.
+    """A measured quantity, its unit, and the precision that it needs.
 
     Parameters
     ----------
@@ -30,22 +30,22 @@ class Metric(OneLine):
     unit
         Unit of its readings ("s", "B/s", ...); empty for a bare number.
     direction
-        Which way is better, "lower" or "higher"; None if that is not known. "auto": by the
-        unit, lower for times and bytes, higher for anything per time, else None.
+        The better direction, "lower" or "higher"; None if it is not known. "auto": by the unit,
+        lower for times and bytes, higher for anything per time, else None.
     must_satisfy
-        Whether the session goes on until this metric is known well enough.
+        Whether the session goes on until this metric reaches its precision.
     absolute_half_width, relative_half_width
-        Half-width wanted, in ``unit``, and relative to the value; the latter instead of the target
-        of the session (``math.inf`` for none). The narrower one counts. A share's is relative to
-        the rarer outcome, min(p, 1 - p).
+        Target half-width in ``unit``, and relative to the value; the latter replaces the target of
+        the session (``math.inf`` for none). The narrower one counts. The half-width of a share is
+        relative to the rarer outcome, min(p, 1 - p).
     averaging
-        "arithmetic"; "harmonic" for rates over equal amounts of work, whose mean is the whole work
-        over the whole time (readings must be above 0); "auto": total work over total time for
-        rates, by the time of each round where a round gives one reading, else harmonic (unless
-        one of them is 0: then readings are taken by the clock); arithmetic for all others.
+        "arithmetic"; "harmonic" for rates over equal amounts of work: the mean is the whole work
+        over the whole time, and readings must be above 0. "auto": arithmetic, except that rates
+        have total work over total time: weighted by the duration of the round if rounds give one
+        reading, else harmonic (if a reading is 0, readings count as taken by the clock).
     kind
         "time", "rate", "share" (readings are outcomes, 0 or 1, or shares of trials) or "other".
-        "auto": by the unit; a bare number all of whose readings are 0 or 1 is a share.
+        "auto": by the unit; a bare number with no readings but 0 and 1 is a share.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Notices: what the reader of a number must know, each with a documented code."""
+"""Notices for the reader of a number, with documented codes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Severity(enum.StrEnum):
 
     NOTE = "note"  # Good to know; the number stands
     WARNING = "warning"  # The number is weaker than it looks
-    REFUSAL = "refusal"  # there is no number, for this reason
+    REFUSAL = "refusal"  # the number is missing for this reason
 
 
 class Code(enum.StrEnum):
-    """Every Notice code; ``docs/codes.md`` explains each of them."""
+    """The codes of Notices; ``docs/codes.md`` explains them."""
 
     TOO_FEW_READINGS = "too-few-readings"
     NO_STABLE_PHASE = "no-stable-phase"
@@ -142,7 +142,7 @@ class Code(enum.StrEnum):
     HOSTS_DISAGREE = "hosts-disagree"
 
 
-# Codes of one cause, the most telling first: where it stands, the others say nothing more.
+# Codes of one cause, the most informative first, which makes the others redundant.
 CAUSES: tuple[tuple[Code, ...], ...] = (
     (Code.CONSTANT, Code.FEW_IN_TAIL, Code.FEW_READINGS, Code.FEW_EFFECTIVE, Code.SHORT_RUN),
     (Code.REPEATED_WARM_UPS, Code.PERSISTENT_AND_SKEWED),
@@ -161,7 +161,7 @@ class Notice(OneLine):
     sentence
         For people; secrets are hidden.
     evidence
-        The figures behind the sentence.
+        The figures that support the sentence.
 
     Examples
     --------
@@ -187,11 +187,11 @@ class Notice(OneLine):
 
     @classmethod
     def refusal(cls, code: Code, sentence: str, **evidence: Figure) -> Notice:
-        """Make a Notice that says why there is no number."""
+        """Make a Notice that explains a missing number."""
         return cls(code=code, severity=Severity.REFUSAL, sentence=sentence, evidence=evidence)
 
     def __post_init__(self) -> None:
-        # Here, as in a record: a sentence may repeat what was run, and what that said.
+        # Here, as in a record: a sentence may repeat the command that was run, and its output.
         object.__setattr__(self, "sentence", hide_in_text(self.sentence))
 
     def __str__(self) -> str:
@@ -199,7 +199,7 @@ class Notice(OneLine):
 
 
 def one_each(notices: Iterable[Notice]) -> tuple[Notice, ...]:
-    """Keep of each cause the most telling code.
+    """Keep the most informative code per cause.
 
     Examples
     --------

@@ -18,7 +18,7 @@ _FEW = 3  # Longer tuples, arrays and mappings show their length
 class OneLine:
     """A result whose `repr` is one short line: the first that `print` shows.
 
-    A result that has no text of its own shows those of its fields that differ from their defaults.
+    A result without its own text shows the fields that differ from their defaults.
     """
 
     __slots__ = ()
@@ -59,13 +59,13 @@ class Reported(OneLine):
 
 
 def _shorten(text: str, most: int) -> str:
-    """Leave out the middle of a long text: its ends tell it from others."""
-    behind = most // 2
-    return text if len(text) <= most else f"{text[: most - behind - 1]}…{text[-behind:]}"
+    """Leave out the middle of a long text, since its ends distinguish it from others."""
+    last = most // 2
+    return text if len(text) <= most else f"{text[: most - last - 1]}…{text[-last:]}"
 
 
 def _show_fields(item: Any) -> str:
-    shown = ((each.name, getattr(item, each.name)) for each in fields(item) if _differs(item, each))
+    shown = ((part.name, getattr(item, part.name)) for part in fields(item) if _differs(item, part))
     return f"{type(item).__name__}({', '.join(f'{name}={_show(value)}' for name, value in shown)})"
 
 

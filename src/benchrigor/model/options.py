@@ -1,4 +1,4 @@
-"""What a session must reach, and what it may spend."""
+"""Goals and limits of a session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchrigor.model.series import short
 Work = float | tuple[float, float | None] | None
 Trim = str | float | tuple[float, float]
 
-# Of each option, the default first.
+# The choices of an option, the default first.
 CHOICES = {
     "rounds": ("auto", "continuous", "restarted"),
     "analysis": ("auto", "readings", "wps"),
@@ -28,13 +28,13 @@ CHOICES = {
     "disturbed": ("leave-out", "keep"),
     "on_alarm": (None, "mark", "refuse", "wait"),
 }
-# Of a time budget: no reading begins that would end later, once there are two.
+# Factor on the time budget: after two readings, none begins that would end later.
 LATEST = 1.1
 FEWEST_QUICK_ROUNDS = 10  # of various work: a line through fewer says little
 SHORTEST_PIECE_S = 0.05  # a shorter one is mostly caches that are cold after a pause
 _POSITIVE = ("target", "budget_s", "short_round_s", "quick_s")
 _FROM_0 = ("min_seconds",)
-_COUNTS = {  # each with the least it may be
+_COUNTS = {  # with their minimum
     "budget_readings": 1,
     "readings_per_round": 1,
     "min_rounds": 1,
@@ -55,8 +55,8 @@ class Options(OneLine):
     Parameters
     ----------
     target
-        Relative half-width to reach for each metric that must be satisfied: 0.02 or "2%". None if
-        only absolute widths (see `Metric`) count. All shares may be given as percentages.
+        Relative half-width that every required metric must reach: 0.02 or "2%". None if only
+        absolute widths (see `Metric`) count. All shares may be given as percentages.
     confidence
         Nominal coverage of the intervals, in (0, 1).
     statistic
@@ -68,10 +68,10 @@ class Options(OneLine):
         Minimum time span of the readings in seconds, 0 or more: a result of one moment is often
         chance. It counts only in `Session.run` on the wall clock.
     rounds
-        "auto": restarted if each round is a fresh process, as with commands, else continuous.
+        "auto": restarted if rounds are fresh processes, as with commands, else continuous.
         "continuous": all rounds form one series, and phases are found on the whole series.
-        "restarted": each round is an invocation with its own warm-up; all are cut the same way,
-        and the variance between rounds is part of the interval.
+        "restarted": a round is an invocation with its own warm-up; all are cut the same way, and
+        the variance between rounds is part of the interval.
     analysis
         "readings": the readings of the rounds. "wps": the line through their work amounts and
         durations (work per second). "auto": wps when ``work`` is a range, else readings. If such
@@ -84,8 +84,8 @@ class Options(OneLine):
     autocorrelation_limit
         Largest absolute correlation of neighbouring subsessions, in (0, 1).
     trim
-        Readings to leave out of each series: "auto" keeps the stable phase; "none" keeps all; a
-        share (0.1) is left out at either end, a pair ((0.1, 0.05)) at the start and at the end.
+        Readings to leave out of a series: "auto" keeps the stable phase; "none" keeps all; a share
+        (0.1) is left out at both ends, a pair ((0.1, 0.05)) at the start and at the end.
     detector
         Change-point detector: "ranks" (built in), "edm" (E-Divisive with medians, as published),
         or "pelt", "binseg" or "kernel" of ruptures with the penalty of `stats.RupturesDetector`.
@@ -95,9 +95,9 @@ class Options(OneLine):
         size 50), "normal" (500, 100; the default) or "strict" (1000, 200). Two successive looks
         must agree.
     work
-        Work amount of each round, or the range ``(low, high)`` of amounts; they are whole numbers
-        if both ends are. ``low`` may be 0, and ``high`` may be None for no largest amount. With
-        "wps", None means ``(0, None)``.
+        Work amount of all rounds, or the range ``(low, high)`` of amounts; amounts are whole
+        numbers if both ends are. ``low`` may be 0, and ``high`` may be None for no largest amount.
+        With "wps", None means ``(0, None)``.
     work_order
         "bisecting": amounts at 1/2, 1/4, 3/4, 1/8 ... of the range; or "random".
     quick_s, quick_rounds
@@ -106,7 +106,7 @@ class Options(OneLine):
     short_round_s
         Rounds of various work shorter than this are kept, but not analysed.
     readings_per_round
-        Unit readings of each round; None lets the schedule choose.
+        Unit readings of a round; None lets the schedule choose.
     min_rounds, max_rounds
         Minimum and maximum number of rounds.
     max_rejected
@@ -124,8 +124,8 @@ class Options(OneLine):
         (`Session.pieces`): only parts that are minutes apart show how the pace of the machine
         changes. Pauses do not count as time. A session needs 4 parts to be satisfied.
     reference
-        Whether to time fixed work in turn with the readings on the wall clock, which shows the
-        pace of the machine. It takes 3 % of the time, with commands up to 5 %.
+        Whether to time fixed work on the wall clock, alternating with the readings. It shows the
+        pace of the machine, and takes 3 % of the time, with commands up to 5 %.
     state
         Whether the facts of rounds hold the full status of the machine instead of the short one.
     on_alarm
@@ -215,7 +215,7 @@ class Options(OneLine):
                 object.__setattr__(self, name, plain(values[name]))
 
     def _bad_pieces(self) -> list[str]:
-        """Return what does not go together with several pieces."""
+        """Return the problems of options that do not fit several pieces."""
         pieces = f"pieces is {self.pieces}, but"
         problems = []
         if self.rounds == "restarted":
@@ -239,11 +239,11 @@ class Options(OneLine):
 
     @property
     def piece_s(self) -> float:
-        """Seconds of measuring in each piece."""
+        """Seconds of measuring per piece."""
         return self.budget_s / self.pieces
 
     def _bad_analysis(self, amounts: Work) -> list[str]:
-        """Return what does not go together with the analysis."""
+        """Return the problems of options that do not fit the analysis."""
         varied, work = isinstance(amounts, tuple), f"work is {self.work!r}"
         if self.analysis == "wps" and amounts is not None and not varied:
             return [f"{work}, expected a range (low, high): analysis 'wps' compares amounts"]
@@ -259,7 +259,7 @@ class Options(OneLine):
 
     @property
     def cut_shares(self) -> tuple[float, float] | None:
-        """Shares to cut at both ends of each series; None if the stable phase is looked for."""
+        """Shares to cut at both ends of a series; None to search for the stable phase."""
         if isinstance(self.trim, tuple):
             return self.trim
         return (0.0, 0.0) if self.trim == "none" else None
@@ -273,7 +273,7 @@ class Options(OneLine):
 
 
 def _expectation_of(name: str, value: object) -> str:
-    """Return what was expected of an option; empty when its value fits."""
+    """Return the expectation of an option; empty if its value fits."""
     if name in CHOICES:
         return "" if value in CHOICES[name] else f"one of {', '.join(map(repr, CHOICES[name]))}"
     if value is None and name in _OPTIONAL:
@@ -294,7 +294,7 @@ def _expectation_of(name: str, value: object) -> str:
 
 
 def check_trim(trim: object) -> Trim:
-    """Check "auto", "none", or shares to cut; return a share for each end.
+    """Check "auto", "none", or shares to cut; return a share per end.
 
     Examples
     --------
@@ -363,7 +363,7 @@ def _wrong_work(
 
 
 def _plain(amount: object) -> float | None:
-    """Return an int or a float of Python's own; None for what is not a number."""
+    """Return an int or a float of Python's own; None if the value is not a number."""
     if not is_number(amount):
         return None
     if isinstance(amount, Integral):

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from benchrigor.model.one_line import OneLine
 
 INTERPRETER = "interpreter"  # kind of the reference: byte code
-# A bare start of the interpreter: wall time, processor time, and what is neither that nor delay.
+# A bare start of the interpreter: wall time, processor time, and the rest, without delay.
 COMMAND, COMMAND_CPU, COMMAND_REST = "command", "command cpu", "command rest"
 
 
 def reference_s(full_s: Mapping[str, float]) -> float:
-    """Return the time at full pace by which readings are scaled: of commands processor time.
+    """Return the time at full pace by which readings are scaled: processor time for commands.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class QuietPace(OneLine):
     Parameters
     ----------
     seconds
-        Time of each kind of reference.
+        Time of the reference, by its kind.
     sd
         Standard deviation of the logarithm of these times.
     runs
@@ -50,7 +50,7 @@ class Pace(OneLine):
     Parameters
     ----------
     full_s
-        Seconds of each kind of reference at full pace: the fastest level seen so far with this
+        By kind of reference, its seconds at full pace: the fastest level seen so far with this
         machine, interpreter and version of the reference.
     version
         Version of the reference.
@@ -72,7 +72,7 @@ class Pace(OneLine):
         Assumed relative standard deviation between runs that the reference does not explain; for
         runs in pieces, between processes.
     by_piece
-        Level of each piece or invocation at full pace; None for one without references. Empty for
+        Levels of pieces or invocations at full pace; None for one without references. Empty for
         other runs, and if too few invocations have references.
     level
         Mean at full pace, in the unit of the readings; None for commands, for work amounts, and if
@@ -120,15 +120,15 @@ class Pace(OneLine):
 
     @property
     def away(self) -> float:
-        """How far what tells the level is from where the sensitivity takes it, as a logarithm."""
+        """Logarithm of the pace from the segments that give the level to full pace."""
         return -math.log(self.mean) if self.distance is None else self.distance
 
     @property
     def of_command(self) -> bool:
-        """Whether it is that of commands, by a bare start of the interpreter."""
+        """Whether the reference is a bare start of the interpreter, as for commands."""
         return COMMAND in self.full_s
 
     @property
     def share(self) -> float:
-        """The time at full pace over that taken: of commands theirs, else that of the reference."""
+        """Time at full pace over measured time, of the commands or else of the reference."""
         return min(self.factor if self.of_command else self.mean, 1.0)

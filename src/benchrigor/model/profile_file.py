@@ -1,4 +1,4 @@
-"""The file format of segment profiles: comment lines, a header of typed columns, one row each."""
+"""The file format of segment profiles: comments, a header of typed columns, a row per segment."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write(profile: Mapping[str, Any], file: IO[str]) -> None:
         for name, values in profile[field].items()
     }
     columns = {"duration_s": profile["duration_s"], **columns}
-    about = {each: profile[each] for each in (*_TEXTS, *_COUNTS)}
+    about = {name: profile[name] for name in (*_TEXTS, *_COUNTS)}
     facts = {key: value for key, value in profile["facts"].items() if key not in about}
     rows = write_head(file, {_TITLE: _VERSION, **about, **facts}, list(columns))
     cells = [
@@ -72,7 +72,7 @@ def read(file: IO[str], *, name: str) -> dict[str, Any]:
 
 
 def _heads(header: Sequence[str], name: str) -> list[tuple[str, str]]:
-    """Return kind and name of each column, or raise naming the problem with the header."""
+    """Return kinds and names of the columns, or raise naming the problem with the header."""
     heads = [(kind.strip(), title.strip()) for kind, _, title in (h.partition(":") for h in header)]
     wanted = ", ".join(("duration_s", *(f"{kind}:NAME" for kind in _FIELDS)))
     problems, times = [], Counter(heads)
@@ -97,7 +97,7 @@ def _labels(texts: list[str]) -> Sequence[str | int | float]:
 
 
 def _about(about: dict[str, str], name: str) -> dict[str, Any]:
-    """Return what the comment lines say of the profile, the rest of them as facts."""
+    """Return the fields of the profile in the comment lines; the other lines become facts."""
     known: dict[str, Any] = {key: about.pop(key) for key in (*_TEXTS, *_COUNTS) if key in about}
     for key in filter(known.__contains__, _COUNTS):
         if not known[key].isdecimal():
@@ -110,7 +110,7 @@ def _about(about: dict[str, str], name: str) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str | int | float:
-    """Return a number if the text is one that is finite; an int where 64 bits hold it."""
+    """Return a number if the text is a finite one; an int if 64 bits hold it."""
     if "_" not in text:
         with suppress(ValueError):
             whole = int(text)

@@ -16,7 +16,7 @@ from benchrigor.model.series import Floats, Ints, as_series, check_items, short
 
 _END_NS = 2.0**63
 Facts = Mapping[str, str | int | float | bool | None]
-WARM_UP = "warm-up: "  # Unit readings whose name begins so are kept, and of no metric
+WARM_UP = "warm-up: "  # Prefix of unit readings that are kept, but belong to no metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,17 +28,17 @@ class RoundPlan(OneLine):
     index
         The round's identity, counted from 0.
     work
-        Work amount in the workload's own unit (bytes, requests), whole where amounts are; None
-        where there is none to choose.
+        Work amount in the workload's own unit (bytes, requests); a whole number if all amounts
+        are. None if the workload has no amount to choose.
     readings
-        Unit readings wanted; ignored by workloads that give one reading per round.
+        Requested unit readings; workloads that give one reading per round ignore it.
     seed
-        For what the workload draws; the same in a repeated or resumed session.
+        Seed for random choices of the workload; the same in a repeated or resumed session.
     seconds
-        Wall time that the round may take: what is left of the budget, or of the piece; None for no
-        limit. A workload that can be interrupted obeys it.
+        Maximum wall time of the round: the rest of the budget, or of the piece; None for no limit.
+        A workload that can be interrupted obeys it.
     piece
-        The part of the run that it belongs to, counted from 0 (see `Options`).
+        The part of the run to which the round belongs, counted from 0 (see `Options`).
     """
 
     index: int
@@ -51,31 +51,30 @@ class RoundPlan(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Delays(OneLine):
-    """Measured delays of a round, for groups of successive readings.
+    """Measured delays of a round, for k groups of successive readings; arrays have shape (k,).
 
     Parameters
     ----------
     stops
-        Index after the last unit reading of each group, ascending, shape (k,); the last is the
-        number of readings. A round with one reading is one group.
+        Index after the last unit reading of a group, ascending; the last is the number of
+        readings. A round with one reading is one group.
     seconds
-        Seconds that each group waited for a processor, shape (k,), by source ("run queue",
-        "steal").
+        By source ("run queue", "steal"), seconds that a group waited for a processor.
     duration_s
-        Wall time of each group in seconds, shape (k,); None if it is the sum of its readings.
+        Wall time of a group in seconds; None if it is the sum of its readings.
     known
-        Share of the work of each group with a known delay, 0 to 1, shape (k,); None for all.
+        Share of a group's work with a known delay, 0 to 1; None if the delay of all work is known.
     own
-        Further seconds that each group waited while other threads of its own process may have had
-        the processor, shape (k,); None for no such wait.
+        Further seconds that a group waited while other threads of its own process may have had
+        the processor; None for no such wait.
     busy
-        Processor time of each group in seconds, including other threads and children, shape (k,);
-        None if it was not measured.
+        Processor time of a group in seconds, including other threads and children; None if it was
+        not measured.
 
     Raises
     ------
     InvalidInput
-        When a group is empty, or a source does not have a delay for each.
+        When a group is empty, or a source has another number of delays than there are groups.
     """
 
     stops: Any
@@ -89,9 +88,9 @@ class Delays(OneLine):
         stops, problems = _rising(self.stops)
         seconds = _by_name(self.seconds, stops.size, problems)
         others = {
-            name: each if each is None else _column(name, each, stops.size, problems)
+            name: values if values is None else _column(name, values, stops.size, problems)
             for name in ("duration_s", "known", "own", "busy")
-            for each in [getattr(self, name)]
+            for values in [getattr(self, name)]
         }
         refuse(problems)
         for name, value in {"stops": stops, "seconds": seconds, **others}.items():
@@ -105,15 +104,15 @@ def _by_name(
     if not isinstance(seconds, Mapping):
         raise InvalidInput(f"seconds is {short(seconds)}, expected a mapping from names to series")
     return {
-        name: _column(f"seconds[{name!r}]", each, size, problems, zero=zero)
-        for name, each in seconds.items()
+        name: _column(f"seconds[{name!r}]", values, size, problems, zero=zero)
+        for name, values in seconds.items()
     }
 
 
 def _column(
     name: str, values: object, size: int, problems: list[str], *, zero: bool = True
 ) -> Floats:
-    """Return a number for each group, 0 or more or above 0; add the problem to the problems."""
+    """Return one number per group, 0 or more or above 0; add the problem to the problems."""
     series = as_series(values, name=name)
     at = int(series.argmin())
     if series.size != size:
@@ -133,25 +132,25 @@ def _rising(values: object) -> tuple[Ints, list[str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class References(OneLine):
-    """How long fixed work took that was done in turn with the readings of a round.
+    """Times of fixed work, which alternates with the readings of a round; arrays have shape (k,).
 
     Parameters
     ----------
     stops
-        Index after the last unit reading before each measurement, ascending, shape (k,).
+        Index after the last unit reading before a measurement of the work, ascending.
     seconds
-        By kind of work ("interpreter", "command"), seconds that it took, each more than 0, shape
-        (k,).
+        By kind of work ("interpreter", "command"), its times in seconds, all above 0.
     version
-        Of the work: times of another version cannot be compared with these.
+        Version of the work: times of another version cannot be compared with these.
     busy
-        Seconds of processor time of the unit readings since the measurement before, that of other
-        threads and of children included, shape (k,); None if it was not measured.
+        Processor time in seconds of the unit readings since the previous measurement, including
+        other threads and children; None if it was not measured.
 
     Raises
     ------
     InvalidInput
-        When a kind does not have a time for each measurement, or the version is no whole number.
+        When a kind has another number of times than measurements, or the version is not a whole
+        number.
     """
 
     stops: Any
@@ -185,8 +184,8 @@ class Round(OneLine):
         Wall time of the whole round, including setup and the time since the previous round.
     unit_readings
         Per metric the readings of successive units of work, in the metric's unit: any 1-D
-        sequence of numbers, kept as a read-only float64 array of shape (n,). Under "warm-up: " and
-        the name of a metric stand values that another tool took as warm-up; they do not count.
+        sequence of numbers, kept as a read-only float64 array of shape (n,). Values that another
+        tool took as warm-up have the name "warm-up: METRIC"; they do not count.
     readings
         Per metric one reading for the whole round.
     facts
@@ -194,17 +193,17 @@ class Round(OneLine):
     ran_ns
         Wall time of the workload alone; None if it is not known.
     starts_ns
-        Start of each unit reading, by a clock that continues from round to round, shape (n,); None
-        if it is not known.
+        Start times of the unit readings, by a clock that continues from round to round, shape
+        (n,); None if they are not known.
     delays
-        Measured delays, as `Delays`, or as seconds of each unit reading, shape (n,), plain or by
-        source; None if they were not measured.
+        Measured delays: `Delays`, or seconds per unit reading, shape (n,), plain or by source;
+        None if they were not measured.
     references
-        Times of fixed work in turn with the readings, as `References`, or as seconds after each
+        Times of fixed work that alternates with the readings: `References`, or seconds after every
         unit reading, shape (n,), plain or by kind of work; None without such work.
     weights
-        Weight of each metric's one reading in the mean: the trials of a share, the seconds of a
-        rate. By default a rate counts by the duration of the round, other metrics count equally.
+        By metric, the weight of its one reading in the mean: the trials of a share, the seconds of
+        a rate. By default a rate counts by the duration of the round, other metrics count equally.
     cut
         Whether the round ended before its work was done. Its duration then has no meaning, and it
         has no readings of the whole round.
@@ -212,8 +211,8 @@ class Round(OneLine):
     Raises
     ------
     InvalidInput
-        When a reading is not a finite number or the elapsed time is negative, or a cut round has
-        a reading of the whole.
+        When a reading is not a finite number, the elapsed time is negative, or a cut round has a
+        reading of the whole round.
     """
 
     plan: RoundPlan
@@ -273,7 +272,7 @@ class Round(OneLine):
         self._take_measurements(where)
 
     def _take_measurements(self, where: str) -> None:
-        """Check clock times, delays and references, and bring each into its own shape."""
+        """Check and convert clock times, delays and references."""
         n, problems = self.n_readings, list[str]()
         for name, kind, usual in _MEASURED:
             name_here = f"{where}: {name}"
@@ -307,7 +306,7 @@ class Round(OneLine):
 
     @property
     def n_readings(self) -> int:
-        """Number of readings of the metric that has most of them."""
+        """Number of readings of the metric with the most readings."""
         counted = (
             reading for name, reading in self.unit_readings.items() if not name.startswith(WARM_UP)
         )
@@ -315,18 +314,18 @@ class Round(OneLine):
 
 
 def readings_of(finished: Round, metric: str) -> Floats:
-    """Return the readings of a metric in a round, or the one of the whole round."""
+    """Return the unit readings of a metric in a round, or its one reading of the whole round."""
     single = [finished.readings[metric]] if metric in finished.readings else []
     readings: Floats = finished.unit_readings.get(metric, np.array(single))
     return readings
 
 
-# Of what a round has of each reading, the name that plain seconds get.
+# Field of a round, its type, and the name that plain seconds get in it.
 _MEASURED = (("delays", Delays, "run queue"), ("references", References, "interpreter"))
 
 
 def _take(given: Any, kind: type, usual: str, n: int, name: str) -> Any:
-    """Return delays or references; of seconds for each reading, plain or by name, make them."""
+    """Return delays or references; make them from plain or named seconds of the readings."""
     if given is None or isinstance(given, kind):
         return given
     seconds = given if isinstance(given, Mapping) else {usual: given}

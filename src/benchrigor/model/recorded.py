@@ -1,4 +1,4 @@
-"""What another tool recorded of one benchmark, before anything is estimated."""
+"""The readings of a benchmark that another tool recorded, before anything is estimated."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from benchrigor.model.readings import Round
 from benchrigor.model.run import Provenance
 
 FILE = "file"  # kind of the subject of readings that were recorded elsewhere
-PROCESSES = ("process", "fork")  # units that are each a process
-RESTARTED = (*PROCESSES, "repetition")  # those whose rounds do not continue one series
+PROCESSES = ("process", "fork")  # units that are processes
+RESTARTED = (*PROCESSES, "repetition")  # units that do not continue one series
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Recorded(OneLine):
-    """One benchmark of a file that another tool wrote.
+    """One benchmark from a file that another tool wrote.
 
     Parameters
     ----------
     name
-        Its name, with the parameters that tell it from others of the file.
+        Its name, with the parameters that distinguish it from other benchmarks of the file.
     metrics
-        The first is what the tool was asked to measure; the others are optional.
+        The metric that the tool was asked to measure, then optional ones.
     rounds
         The readings in order; values that the tool took as warm-up are unit readings under
         `readings.WARM_UP` and the name of the metric. Empty if the file holds no raw readings.
     tool
         Name of the tool.
     unit
-        What each round is: "process", "fork" or "repetition"; "series" if all readings continue
+        Meaning of a round: "process", "fork" or "repetition"; "series" if all readings continue
         one series in one process.
     provenance
-        Machine, interpreter, commit, and all else that the file says about where it was measured.
+        Machine, interpreter, commit, and whatever else the file says about the place of the run.
     parameters
         Parameters of the benchmark.
     notices
-        What the file lacks. A refusal explains why there are no rounds.
+        Gaps in the file. A refusal explains why there are no rounds.
     """
 
     name: str
@@ -54,6 +54,6 @@ class Recorded(OneLine):
 
     @property
     def subject(self) -> dict[str, Any]:
-        """What was measured, for programs."""
-        told = {"tool": self.tool, "unit": self.unit, "parameters": dict(self.parameters)}
-        return {"kind": FILE, **told}
+        """Description of the benchmark, for programs."""
+        facts = {"tool": self.tool, "unit": self.unit, "parameters": dict(self.parameters)}
+        return {"kind": FILE, **facts}

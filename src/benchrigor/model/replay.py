@@ -1,4 +1,4 @@
-"""What other rules find in recorded readings, and when each would have stopped."""
+"""Recorded readings under other rules: their estimates, and when they would have stopped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchrigor.model.one_line import OneLine, Reported
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling(OneLine):
-    """What one rule finds.
+    """The result of one rule.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ class Ruling(OneLine):
         Estimate of the recording after the stop, by its long-run variance (for restarted rounds,
         by their spread); None without a stop, or if too little follows.
     held
-        Whether ``estimate`` agrees with ``later``, given both standard errors; None if that cannot
-        be told: too little follows, or ``later`` is so wide that nearly anything agrees with it.
+        Whether ``estimate`` agrees with ``later``, given both standard errors. None if too little
+        follows, or if ``later`` is so wide that nearly anything agrees with it.
     """
 
     name: str
@@ -47,11 +47,11 @@ class Replay(Reported):
     Parameters
     ----------
     n
-        How many readings (or rounds) were recorded.
+        Number of recorded readings (or rounds).
     counted_in
-        "reading", "round" or "piece": what ``n`` and `Ruling.stopped` count.
+        Unit of ``n`` and `Ruling.stopped`: "reading", "round" or "piece".
     target
-        Relative half-width wanted; None if only an absolute one was, or none at all.
+        Relative half-width to reach; None if the target was absolute or missing.
     confidence
         Nominal coverage, in (0, 1).
     unit

@@ -52,16 +52,16 @@ class Provenance(OneLine):
         arguments. None for functions that are typed in, closures and methods.
     function
         Hash of the measured function's source without comments and layout; None if the source is
-        not available. It tells a changed benchmark from one that calls changed code.
+        not available. It distinguishes a changed benchmark from changed code that it calls.
     started_at
         ISO 8601, UTC.
     load_before, load_after
         One-minute load average around the run; None if the system does not have one.
     environment
-        What else is known of host and interpreter, by pyperf's names: "boot_time", "cpu_affinity",
-        "python_cflags" and others, read once per process, after its first run. Of the file of
-        another tool whatever it says about where it ran; its other fields are None or empty if the
-        tool does not say.
+        Further facts about host and interpreter, by pyperf's names: "boot_time", "cpu_affinity",
+        "python_cflags" and others, read once per process, after its first run. For the file of
+        another tool, all its facts about the place of the run; other fields that it lacks are None
+        or empty.
     """
 
     host: str | None = None
@@ -82,8 +82,8 @@ class Provenance(OneLine):
     @property
     def machine(self) -> str:
         """Cores, processor and interpreter, as far as they are known."""
-        cpu = " × ".join(str(each) for each in (self.cores, self.cpu) if each)
-        return ", ".join(each for each in (cpu, self.python) if each)
+        cpu = " × ".join(str(part) for part in (self.cores, self.cpu) if part)
+        return ", ".join(part for part in (cpu, self.python) if part)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,23 +93,23 @@ class RunRecord(OneLine):
     Parameters
     ----------
     name
-        What was measured, for people; secrets in commands are hidden.
+        Name of the benchmark, for people; secrets in commands are hidden.
     options, metrics, seed
         The settings of the session.
     rounds
         The finished rounds, in order, with their raw readings.
     analyses
-        One per metric, every intermediate result kept.
+        One per metric, with all intermediate results.
     decision
-        None while the session runs.
+        Why the session ended; None while it runs.
     session_notices
-        Those of the run as a whole; see `notices` for all of them.
+        Notices about the whole run; see `notices` for all of them.
     provenance
         None if a session was driven without I/O.
     run_id
         Key in the store; None if it is not stored.
     subject
-        What was measured, for programs (the command line, the function's name).
+        Description of the benchmark, for programs (the command line, the function's name).
     interference
         Share of the time lost to interference; None if no delay was measured.
     red_rounds
@@ -148,7 +148,7 @@ class RunRecord(OneLine):
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """All Notices of the run and of its analyses, each once."""
+        """All Notices of the run and of its analyses, without repeats."""
         everything = [*self.session_notices, *(n for a in self.analyses for n in a.notices)]
         return tuple(
             notice for index, notice in enumerate(everything) if notice not in everything[:index]
@@ -161,7 +161,7 @@ class RunRecord(OneLine):
 
     @property
     def facts(self) -> Facts:
-        """How the workload measured: the latest value of each fact."""
+        """How the workload measured: the latest values of its facts."""
         return {key: value for round_ in self.rounds for key, value in round_.facts.items()}
 
     def analysis(self, metric: str | None = None) -> Analysis | None:
@@ -178,16 +178,16 @@ class RunRecord(OneLine):
             When no metric has that name.
         """
         name = self._chosen(metric)
-        return next((each for each in self.analyses if each.metric.name == name), None)
+        return next((analysis for analysis in self.analyses if analysis.metric.name == name), None)
 
     def _chosen(self, metric: str | None) -> str:
         """Return the name of the metric meant; empty while no metric is known."""
-        names = [each.name for each in self.metrics]
+        names = [metric.name for metric in self.metrics]
         if not names:  # a run cut off before its metrics were written down
-            read = [name for each in self.rounds for name in (*each.unit_readings, *each.readings)]
+            read = [name for done in self.rounds for name in (*done.unit_readings, *done.readings)]
             names = list(dict.fromkeys(read))
         if metric is None:
-            wanted = [each.name for each in self.metrics if each.must_satisfy]
+            wanted = [metric.name for metric in self.metrics if metric.must_satisfy]
             return next(iter(wanted + names), "")
         if metric not in names:
             raise InvalidInput(
@@ -211,7 +211,7 @@ class RunRecord(OneLine):
         return None if analysis is None else analysis.at_full_pace
 
     def headline(self, metric: str | None = None) -> Estimate | None:
-        """Return what this machine shows when it is quiet; None if there is no number.
+        """Return the estimate for this machine when it is quiet; None if there is no number.
 
         Its interval holds what other runs of the same code on this machine find. A time or speed
         without references, any other metric, and a record from before there were headlines have
@@ -230,9 +230,9 @@ class RunRecord(OneLine):
 
     @property
     def throughput(self) -> tuple[Estimate, str] | None:
-        """What is done per second and its unit, where `measure` was told what a call gets done.
+        """Work per second and its unit, if `measure` knows the amount of work in a call.
 
-        The amount over the time of the `headline`.
+        It is the amount over the time of the `headline`.
         """
         time = self.headline()
         if "items" not in self.subject or time is None or time.value <= 0.0:
@@ -251,25 +251,25 @@ class RunRecord(OneLine):
     def readings(self, metric: str | None = None) -> Floats:
         """Return all raw readings of a metric, as in `analysis`, in a read-only array.
 
-        A speed that comes from work amounts and durations has one per round, those left out
-        included: its work over its duration, which counts the overhead as work. A round that
-        took no time has none.
+        If a speed comes from work amounts and durations, a reading is the work of a round over its
+        duration, which counts the overhead as work. Left out rounds are included, rounds that took
+        no time are not.
         """
         name = self._chosen(metric)
         analysis = self.analysis(name) if name else None
         if analysis is not None and analysis.kind is Kind.WORK:
-            pairs = [(each.plan.work, each.duration_s) for each in self.rounds if not each.cut]
+            pairs = [(done.plan.work, done.duration_s) for done in self.rounds if not done.cut]
             single = [work / took for work, took in pairs if work is not None and took > 0.0]
             units = []
         else:
-            single = [round_.readings[name] for round_ in self.rounds if name in round_.readings]
-            units = [each.unit_readings[name] for each in self.rounds if name in each.unit_readings]
+            single = [done.readings[name] for done in self.rounds if name in done.readings]
+            units = [done.unit_readings[name] for done in self.rounds if name in done.unit_readings]
         series = np.concatenate(units) if units else np.array(single, dtype=np.float64)
         series.flags.writeable = False
         return series
 
     def counted(self, metric: str | None = None) -> Floats:
-        """Return the readings of `counted_rounds` that are undisturbed, to which phases point."""
+        """Return the undisturbed readings of `counted_rounds`; phases hold indices into them."""
         readings = replace(self, rounds=self.counted_rounds).readings(metric)
         analysis = self.analysis(metric)
         if analysis is None or analysis.disturbed is None or analysis.kind is Kind.WORK:
@@ -330,14 +330,14 @@ class RunRecord(OneLine):
 
 def _with_directions(record: RunRecord, data: Mapping[str, Any]) -> RunRecord:
     """Correct the direction of rates in a record from before metrics had a kind: all were lower."""
-    old = {each["name"] for each in data.get("metrics", ()) if "kind" not in each}
+    old = {metric["name"] for metric in data.get("metrics", ()) if "kind" not in metric}
 
-    def corrected(metric: Metric) -> Metric:
+    def correct(metric: Metric) -> Metric:
         is_old_rate = metric.name in old and metric.kind is Quantity.RATE
         return replace(metric, direction=Direction.HIGHER) if is_old_rate else metric
 
     if not old:
         return record
-    analyses = (replace(each, metric=corrected(each.metric)) for each in record.analyses)
-    metrics = tuple(map(corrected, record.metrics))
+    analyses = (replace(analysis, metric=correct(analysis.metric)) for analysis in record.analyses)
+    metrics = tuple(map(correct, record.metrics))
     return replace(record, metrics=metrics, analyses=tuple(analyses))

@@ -1,4 +1,4 @@
-"""The one line of a run: its name, its number, and what the machine did to it just now."""
+"""The one line of a run: its name, its number, and the effect of the machine on it just now."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def show_number(analysis: Analysis, statistic: str) -> str:
 
 
 def notes_on(numbers: Iterable[str], *, corrected: str = "") -> list[str]:
-    """Say what stands in a table of numbers; ``corrected`` are those of a quiet machine, if any."""
+    """Explain a table of numbers; ``corrected`` names its numbers for a quiet machine, if any."""
     notes = (
         [f"just now: as it ran; {corrected}: estimated for a quiet machine"] if corrected else []
     )
@@ -90,7 +90,7 @@ def notes_on(numbers: Iterable[str], *, corrected: str = "") -> list[str]:
         *notes,
         *(
             ["±: half of the 95% confidence interval"]
-            if any("±" in each for each in numbers)
+            if any("±" in number for number in numbers)
             else []
         ),
     ]
@@ -105,7 +105,7 @@ def run_line(
     statistic: str = "mean",
     more: Sequence[str] = (),
 ) -> str:
-    """Compose the line of a run, up to 100 columns wide; ``more`` is told if there is room.
+    """Compose the line of a run, up to 100 columns wide; ``more`` is added if there is room.
 
     One that was recorded elsewhere, and took no time here, has no end.
     """
@@ -133,13 +133,13 @@ def _fitting(name: str, number: str, asides: Sequence[str]) -> str:
 
 
 def _broken_off(decision: Decision | None) -> str:
-    """Say what broke a run off, or that it goes on: then its number is no result."""
+    """Say why a run broke off, or that it goes on: then its number is not a result."""
     ending = say_end(decision)
     return ending if ending.startswith(("not converged", "still")) else ""
 
 
 def _without_number(name: str, analysis: Analysis, broken: str) -> str:
-    """Say why there is no number, and what was observed."""
+    """Say why there is no number, and show the observed readings."""
     name, seen, unit = shortened(name, _LONGEST_NAME), analysis.observed, analysis.metric.unit
     why = within_sentence(no_number(analysis.notices)).removesuffix(".")
     why = f"{broken}: " * bool(broken) + why

@@ -1,4 +1,4 @@
-"""How much to measure, and what it costs."""
+"""The sample size that a goal needs, and its cost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchrigor.model.one_line import OneLine, Reported
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price(OneLine):
-    """What it costs to know a mean within a relative half-width.
+    """The cost of a mean with a given relative half-width.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Price(OneLine):
     n_low, n_high
         Range of that number: the variance is known from a pilot only.
     seconds
-        Wall time; None if the pilot's is not known.
+        Wall time; None if the wall time of the pilot is not known.
     """
 
     half_width: float
@@ -39,30 +39,30 @@ class Plan(Reported):
     Parameters
     ----------
     pilot
-        The estimate that the plan starts from; its confidence is that of the comparison.
+        The estimate that the plan starts from; the comparison has the same confidence.
     counted_in
-        "reading" or "invocation": what sizes count.
+        Unit of the sizes: "reading" or "invocation".
     change, margin, power
-        The relative change to be seen, the margin that it must be shown to exceed, and the
-        chance of showing it.
+        The relative change to detect, the margin that it must exceed, and the probability of
+        detecting it.
     n
-        Readings (or invocations) of each side of the comparison.
+        Readings (or invocations) per side of the comparison.
     n_low, n_high
         Range of that number: the variance is known from a pilot only.
     power_now
-        Chance of showing the change with as many on each side as the pilot has.
+        Probability of detecting the change if both sides have the size of the pilot.
     change_now
-        Smallest relative change that those show with the power wanted.
+        Smallest relative change that this size detects with the requested power.
     prices
-        What narrower and narrower intervals of one mean cost.
+        Costs of narrower and narrower intervals of one mean.
     name, unit
-        What was measured, and the unit of the pilot's value; empty if they are not known.
+        Name of the pilot, and the unit of its value; empty if they are not known.
     seconds
-        Wall time of each side; None if the pilot's is not known.
+        Wall time per side; None if the wall time of the pilot is not known.
     pilot_seconds
         Wall time of the pilot; None if it is not known.
     notices
-        What the reader must know, of the pilot and of the plan.
+        Notices on the pilot and on the plan.
     """
 
     _page = "benchrigor.report.planning_text:plan_page"

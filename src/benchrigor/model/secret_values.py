@@ -7,7 +7,7 @@ from typing import Any
 
 from benchrigor.secret_texts import HIDDEN, hide_in_text, hide_in_words, names_secret
 
-_PATTERNS = ("picks", "unit_picks", "read")  # say where readings stand in an output
+_PATTERNS = ("picks", "unit_picks", "read")  # the places of readings in an output
 
 
 def hide_secrets(item: Any) -> Any:
@@ -41,7 +41,7 @@ def hide_secrets(item: Any) -> Any:
 
 
 def holds_hidden(item: Any) -> bool:
-    """Return whether a secret was hidden in what a record says of its subject."""
+    """Return whether a secret was hidden in the subject of a record."""
     if isinstance(item, Mapping):
         return any(map(holds_hidden, item.values()))
     if isinstance(item, str):

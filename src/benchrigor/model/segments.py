@@ -1,4 +1,4 @@
-"""The segments of one run: duration, features and measured delay of each."""
+"""The segments of one run, with their duration, features and measured delay."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchrigor.model.series import Floats, as_series, short
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SegmentProfile(OneLine):
-    """The segments of one run, of one process or merged over several.
+    """The segments of one run, from one process or merged over several.
 
     A segment is a part of a program's execution between two boundaries, such as one step of a
     loop. All arrays have shape (n,), one item per segment, in the order in which they ran.
@@ -30,26 +30,26 @@ class SegmentProfile(OneLine):
     Parameters
     ----------
     duration_s
-        Wall time of each segment, in seconds, delays included.
+        Wall time in seconds, delays included.
     computation
-        By name, how much each computed (instructions, CPU seconds, units of work): near numbers
+        By name, amounts of computation (instructions, CPU seconds, units of work): near numbers
         mean the same work.
     nominal
-        By name, what else it did (bytes read, messages sent, a label): only equal numbers or
-        strings mean the same work.
+        By name, other activity (bytes read, messages sent, a label): only equal numbers or strings
+        mean the same work.
     delays
-        By source, measured delay in seconds ("run queue", "steal"). Where they add up to more than
-        the wall time (counters and clocks do not tick together), `delay_s` is the wall time.
+        By source ("run queue", "steal"), measured delay in seconds. If the sum exceeds the wall
+        time, since counters and clocks do not tick together, `delay_s` is the wall time.
     evidence
-        By name, what was counted next to it (page faults, context switches). Never used to group.
+        By name, further counts (page faults, context switches). They never form groups.
     program
         Name of the program, for people.
     run
         Identity of the run, the same in the profiles of all its processes; empty if unknown.
     process, processes
-        Which of how many processes of the run.
+        Index of the process, and number of processes in the run.
     facts
-        How it was recorded, and what was counted over the run as a whole.
+        How it was recorded, and counts over the whole run.
 
     Raises
     ------
@@ -101,12 +101,12 @@ class SegmentProfile(OneLine):
 
     @property
     def n(self) -> int:
-        """How many segments there are."""
+        """Number of segments."""
         return int(self.duration_s.size)
 
     @property
     def delay_s(self) -> Floats:
-        """Measured delay of each segment, all sources, at most its wall time."""
+        """Measured delays of the segments from all sources, capped at their wall time."""
         delay_s: Floats = sum(self.delays.values(), start=np.zeros(self.n))
         capped: Floats = np.minimum(delay_s, self.duration_s)
         return capped
@@ -114,7 +114,7 @@ class SegmentProfile(OneLine):
     def save(self, path: str | Path) -> None:
         """Write the profile to a CSV file, whole or not at all (``docs/interference.md``)."""
         text = io.StringIO(newline="")
-        profile_file.write({each.name: getattr(self, each.name) for each in fields(self)}, text)
+        profile_file.write({part.name: getattr(self, part.name) for part in fields(self)}, text)
         write_whole(path, text.getvalue())
 
     @classmethod

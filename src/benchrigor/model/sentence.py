@@ -66,14 +66,14 @@ def sentence(
         form = longer if _has_room(longer, names) else form
     if ending:
         form = f"{{1}} against {{0}}: {change} {interval} ({{2}})"
-        endings = (ending, ending.partition(": ")[2] or ending)  # where the whole has no room
+        endings = (ending, ending.partition(": ")[2] or ending)  # if the whole has no room
         forms = [form.replace("{2}", text) for text in endings]
         form = next((form for form in forms if len(fit_names(form, names)) <= LONGEST), forms[-1])
     return fit_names(form, names)
 
 
 def _has_room(form: str, names: tuple[str, ...]) -> bool:
-    """Whether a sentence leaves names as they are, or long ones so long that they can be read."""
+    """Whether names in a sentence are whole, or shortened ones still readable."""
     if len(set(names)) < 2:
         return len(fit_names(form, names)) <= LONGEST
     return len(form.format("", "")) + min(sum(map(len, names)), _NAMES) <= LONGEST
@@ -106,10 +106,10 @@ def _words(unit: str, direction: Direction | None, *, in_times: bool) -> tuple[s
 def _change(
     ratio: Estimate, unit: str, direction: Direction | None, *, in_words: bool
 ) -> tuple[str, str]:
-    """Return the change and its interval: in times of the larger side, or else in per cent.
+    """Return the change and its interval: as a factor of the larger side, or else in per cent.
 
-    Without a change the first is empty. The ends of an interval on both sides of none have words,
-    or signs where a table has no room.
+    Without a change the first is empty. The ends of an interval around no change have words, or
+    signs if a table has no room.
     """
     ends = (ratio.value, ratio.low, ratio.high)
     if 1.0 / TIMES_FROM < ratio.value < TIMES_FROM or not ratio.value > 0.0:
@@ -121,7 +121,7 @@ def _change(
         ends = value, low, high
     size, least, most = ends
     width = (most - least) / 2.0 if math.isfinite(most) else size - least
-    # One digit less than an estimate has, as those who compare tools are used to.
+    # One digit less than an estimate has, as users of other comparison tools expect.
     digits = min(max(digits_for(width, size) - 1, 1 if size < 100.0 else 0), _DIGITS)
     form = f",.{digits}f" if size < _LONG else ".4g"
     shown, first, last = (_end(f"{end:{form}}", end) for end in ends)
@@ -133,9 +133,9 @@ def _in_percent(
 ) -> tuple[str, str]:
     more, less = words
     width = (high - low) / 2.0 if math.isfinite(high) else value - low
-    changes = [100.0 * (each - 1.0) for each in (value, low, high)]
+    changes = [100.0 * (ratio - 1.0) for ratio in (value, low, high)]
     digits = min(digits_for(100.0 * width, changes[0]), _DIGITS)
-    change, *ends = (round(each, digits) for each in changes)
+    change, *ends = (round(size, digits) for size in changes)
     is_one_way = low > 1.0 or high < 1.0
 
     def show_end(end: float) -> str:

@@ -1,4 +1,4 @@
-"""The one door for readings: whatever is not a 1-D sequence of finite numbers stops here."""
+"""The door for readings: only 1-D sequences of finite numbers pass."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def as_series(values: object, *, name: str = "values") -> Floats:
 
 
 def _is_frozen(series: npt.NDArray[Any]) -> bool:
-    """Return whether an array is as `as_series` returns it, and nothing else shares its memory."""
+    """Return whether an array is like those of `as_series` and shares its memory with no other."""
     flags, is_plain = series.flags, type(series) is np.ndarray and series.dtype == np.float64
     return is_plain and flags.owndata and flags.c_contiguous and not flags.writeable
 
@@ -87,7 +87,7 @@ def as_invocations(invocations: object, *, name: str = "invocations") -> tuple[F
     Raises
     ------
     InvalidInput
-        When there is no invocation; else naming each series that holds no readings.
+        When there is no invocation; else naming all series without readings.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def check_items(
 
 
 def _array_of_numbers(values: object, name: str) -> npt.NDArray[Any]:
-    """Return ``values`` as an array of ints or floats, or raise naming what is not a number."""
+    """Return ``values`` as an array of ints or floats, or raise naming the items that are not."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InvalidInput(f"{name} is {short(values)}, expected a 1-D sequence of numbers")
     # Without the module, which takes 15 ms to load, no array has a mask.
@@ -169,6 +169,6 @@ def short(item: object) -> str:
     except (ValueError, RecursionError):  # a whole number of thousands of digits, deep nesting
         return f"of type {type(item).__name__} and too long to show"
     kind = type(item).__name__
-    if isinstance(item, OneLine) and not text.startswith(kind):  # its line does not say what it is
+    if isinstance(item, OneLine) and not text.startswith(kind):  # its line does not name its type
         text = f"{kind}({text})"
     return text if len(text) <= 40 else f"{text[:37]}..."

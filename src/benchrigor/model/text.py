@@ -20,7 +20,7 @@ _SMALL, _MOST_DECIMALS = 1e-3, 9  # So are smaller ones that need more decimals
 _RESOLVED = 15  # Decimal digits that a floating point number holds
 _TICK_S = 0.5e-9  # No clock sees less than half a nanosecond
 _USUAL = "95%"  # A confidence that goes without saying
-_EVEN = 0.85  # The nearer end of an interval is at least so much as far as the other, for one ±
+_EVEN = 0.85  # Least ratio of the distances to both ends of an interval that is shown with one ±
 _WIDE = 0.5  # Relative half-widths from here on are shown as intervals
 PEAK_MEMORY, MEMORY_FLOOR = "peak_memory", "peak_memory_floor"  # facts
 _ABOVE_FLOOR = 1.1  # Kernels count pages in batches
@@ -28,12 +28,12 @@ _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
 def shortened(name: str, most: int) -> str:
-    """Cut a name to that many characters from its middle; its ends tell it from others."""
+    """Shorten a name in its middle, since its ends distinguish it from others."""
     name = escaped(name)
     if len(name) <= most:
         return name
-    behind = most // 2
-    return f"{name[: most - behind - 1]}…{name[-behind:]}"
+    last = most // 2
+    return f"{name[: most - last - 1]}…{name[-last:]}"
 
 
 def counted(number: float) -> str:
@@ -53,17 +53,17 @@ def many(number: int, noun: str) -> str:
 
 
 def percent(share: float, *, digits: int = 3) -> str:
-    """Show a share in per cent, with three significant digits at most.
+    """Show a share in per cent, with up to three significant digits.
 
     A confidence is shown with all its digits: 0.9999 is not 100%.
     """
     number = share * 100
-    # From there on so few digits would end in e+02.
+    # Larger numbers with ``digits`` digits would end in e+02.
     return f"{counted(number)}%" if abs(number) >= 10**digits - 0.5 else f"{number:.{digits}g}%"
 
 
 def show_plainly(value: float) -> str:
-    """Show a reading as it was given; six digits of one that only arithmetic makes so long."""
+    """Show a reading as it was given; six digits if arithmetic made it long."""
     shown = f"{value:.12g}"
     return shown if float(shown) == value else f"{value:.6g}"
 
@@ -97,7 +97,7 @@ def show_duration(seconds: float) -> str:
 
 
 def show_peak_memory(facts: Mapping[str, object]) -> str:
-    """Show the peak memory of a run, "at most" where a process that does nothing has as much."""
+    """Show the peak memory of a run, with "at most" if an idle process has about the same."""
     peak, floor = (float(str(facts.get(name) or 0)) for name in (PEAK_MEMORY, MEMORY_FLOOR))
     return f"{'at most ' * (peak <= floor * _ABOVE_FLOOR)}{show_value(peak, 'B')}"
 
@@ -135,8 +135,8 @@ def show_plus_minus(share: float) -> str:
 def show_short(estimate: Estimate, unit: str, *, is_share: bool = False) -> str:
     """Show an estimate with its half-width in per cent, or with its interval.
 
-    An interval that is not about as far from the value at both ends, or too wide for one, is shown
-    as it is; so is that of a share, whose per cent would be taken for those of the share.
+    The interval is shown if it is lopsided or wide, and for shares, since their half-width in per
+    cent would look like part of the share.
     """
     shown = show_interval(estimate, unit)
     confidence = percent(estimate.confidence, digits=10)
@@ -158,7 +158,7 @@ def show_scaled(estimate: Estimate, scale: Scale, *, long: bool = False) -> tupl
         digits = _mantissa_digits(half_width, typical)
         value, low, high = (f"{number * scale.factor:.{digits}e}" for number in numbers)
     else:
-        # No decimals beyond what a floating point number holds.
+        # No decimals beyond the precision of a floating point number.
         whole = math.floor(math.log10(abs(typical))) if 0.0 < abs(typical) < math.inf else 0
         digits = min(digits, max(_RESOLVED - 1 - whole, 0))
         value, low, high = (scale.show(number, digits) for number in numbers)
@@ -174,7 +174,7 @@ def _mantissa_digits(half_width: float, typical: float) -> int:
 
 
 def show_observed(observed: Observed, unit: str) -> str:
-    """Show in a few words what was observed."""
+    """Show the observed readings in a few words."""
     if observed.n == 1:
         return f"1 reading of {show_value(observed.median, unit)}"
     greatest, least = show_values((observed.greatest, observed.least), unit)
@@ -207,7 +207,7 @@ def say_end(decision: Decision | None) -> str:
 
 
 def refusal_of(notices: Sequence[Notice]) -> Notice | None:
-    """Return what says why there is no number: the first refusal, else the first Notice."""
+    """Return the Notice that explains a missing number: the first refusal, else the first."""
     refusals = [notice for notice in notices if notice.severity is Severity.REFUSAL]
     return next(iter([*refusals, *notices]), None)
 
@@ -224,12 +224,12 @@ def within_sentence(sentence: str) -> str:
 
 
 def show_overhead(overhead: Estimate) -> str:
-    """Show what each round adds to its work, with its interval."""
+    """Show the overhead of a round, with its interval."""
     return "none" if _is_nothing(overhead) else show_estimate(overhead, "s")
 
 
 def show_added(overhead: Estimate) -> str:
-    """Show in a few words what each round adds to its work."""
+    """Show the overhead of a round in a few words."""
     if _is_nothing(overhead):
         return "no overhead"
     if overhead.low <= 0.0 <= overhead.high:

@@ -10,7 +10,7 @@ from benchrigor.model.one_line import OneLine, Reported
 
 
 class Standing(enum.StrEnum):
-    """How often intervals held, compared with how often they claim to."""
+    """How often intervals held, compared with their claim."""
 
     AS_CLAIMED = "as claimed"  # The counts do not contradict the claim
     LESS = "less than claimed"
@@ -19,7 +19,7 @@ class Standing(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPair(OneLine):
-    """Two runs of the same thing, one after the other, on one machine; ids of those stored."""
+    """Two successive runs of the same thing on one machine; stored runs have ids."""
 
     name: str
     host: str
@@ -52,20 +52,20 @@ class TrackRecord(Reported):
     Parameters
     ----------
     held, pairs
-        How many intervals held, and of how many pairs of runs.
+        Number of intervals that held, and number of pairs of runs.
     low, high
         Wilson interval of the share that holds, 95%.
     confidence
-        Share of intervals that is claimed to hold.
+        Claimed share of intervals that hold.
     standing
-        Whether it does, as far as the counts can tell.
+        Whether the counts agree with the claim.
     widening
         Factor by which wider intervals would have held as often as they claim; None with too few
-        pairs to tell.
+        pairs.
     host
-        Name of the machine; None for this one, or where it is not known.
+        Name of the machine; None for this one, or if it is not known.
     by_name
-        The same for each thing that was measured, the worst first; empty if no names are known.
+        Tallies of the measured things, the worst first; empty if no names are known.
     """
 
     _page = "benchrigor.report.planning_text:track_record_page"

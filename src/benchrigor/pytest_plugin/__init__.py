@@ -1,7 +1,7 @@
-"""The pytest fixture ``bench``: measures functions where a test uses it, and only there.
+"""The pytest fixture ``bench``: measures functions in tests that use it, and only there.
 
-pytest loads an installed plugin in every run, so nothing but pytest is imported before a test
-asks for the fixture.
+pytest loads an installed plugin in every run, so it imports only pytest until a test asks for the
+fixture.
 """
 
 from __future__ import annotations
@@ -180,14 +180,14 @@ class _Taken:
     """Gives the fixture under the name that pytest-benchmark has for its own."""
 
     @pytest.fixture(name=_RIVAL)
-    def taken(self, bench: Bench) -> Bench:
+    def give_bench(self, bench: Bench) -> Bench:
         """Return the fixture ``bench``."""
         return bench
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers, take a name over, and refuse what cannot be compared with."""
+    """Register the markers, take over a name, and refuse files that cannot be compared with."""
     for name in ("bench", _RIVAL):
         line = f"{name}(target, budget, margin, group, baseline): how a benchmark is measured"
         config.addinivalue_line("markers", line)
@@ -207,7 +207,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep only the benchmarks, where asked."""
+    """Keep only the benchmarks, if the option asks for it."""
     if not config.getoption("bench_only"):
         return
     names = {"bench"} | ({_RIVAL} if config.getoption("bench_take_benchmark") else set())
@@ -217,7 +217,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write and compare the measurements; a worker says what it did not measure."""
+    """Write and compare the measurements; a worker reports its unmeasured tests."""
     suite = session.config.stash.get(_SUITE, None)
     if suite is None:
         return
@@ -225,7 +225,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if output is not None:
         output[_SHIPPED] = suite.unmeasured
     elif (
-        suite.ended([item.nodeid for item in session.items])
+        suite.finish([item.nodeid for item in session.items])
         and session.exitstatus == pytest.ExitCode.OK
     ):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -233,7 +233,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Collect what the workers did not measure."""
+    """Collect the unmeasured tests of the workers."""
     names = getattr(node, "workeroutput", {}).get(_SHIPPED, [])
     if names:
         _suite_of(node.config).unmeasured.extend(names)
@@ -242,7 +242,7 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Show the measurements; print nothing when no test used the fixture."""
+    """Show the measurements, if a test used the fixture."""
     suite = config.stash.get(_SUITE, None)
     lines = suite.lines() if suite is not None else []
     if lines:

@@ -1,4 +1,4 @@
-"""The fixture: what a test calls, in the shapes of pytest-benchmark too."""
+"""The fixture that tests call, also with the interface of pytest-benchmark."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _NO_READINGS = (Code.CUT_ROUND, Code.NO_DATA)
 class Bench(Benchmarked):
     """Measures functions for one test.
 
-    ``record`` is that of the last measurement, ``stats`` its figures as pytest-benchmark names
-    them; both are None before, and without a measurement. ``group``, ``baseline``, ``margin``
+    ``record`` is the result of the last measurement, ``stats`` its figures as pytest-benchmark
+    names them; both are None without a measurement. ``group``, ``baseline``, ``margin``
     and ``extra_info`` may be set until the test ends; see `Benchmarked`.
     """
 
@@ -65,10 +65,9 @@ class Bench(Benchmarked):
         return not self.enabled
 
     def __call__(self, func: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Measure calls of ``func(*args, **kwargs)``, and return what the first one returned.
+        """Measure calls of ``func(*args, **kwargs)``, and return the result of the first one.
 
-        Where an event loop runs, that of a coroutine function is to be awaited:
-        ``await bench(f)``.
+        If an event loop runs, await the result of a coroutine function: ``await bench(f)``.
         """
         __tracebackhide__ = True
         if awaits(func) and _is_in_loop():
@@ -86,22 +85,22 @@ class Bench(Benchmarked):
         warmup_rounds: int = 0,
         iterations: int | None = None,
     ) -> T:
-        """Measure as `__call__` does, with a setup before each reading that is not timed.
+        """Measure as `__call__` does, with an untimed setup before every reading.
 
         Parameters
         ----------
         target, args, kwargs
-            The function, and what it is called with.
+            The function and its arguments.
         setup
-            Called before each reading; it may return ``(args, kwargs)`` for the call.
+            Called before a reading; it may return ``(args, kwargs)`` for the call.
         teardown
-            Called after each reading with the arguments of its call.
+            Called after a reading with the arguments of its call.
         rounds
-            Readings, exactly that many; None for as many as the interval needs.
+            Exact number of readings; None for the number that the interval needs.
         warmup_rounds
-            Readings before these that do not count. Warm-up is found without them.
+            Number of earlier readings that do not count. Warm-up is found without them.
         iterations
-            Calls per reading; None for as many as the clock needs.
+            Calls per reading; None for the number that the clock needs.
         """
         __tracebackhide__ = True
         given: _Arguments = (args, kwargs or {})
@@ -140,8 +139,8 @@ class Bench(Benchmarked):
     ) -> Comparison:
         """Time ``old()`` and ``new()`` in turn, and say whether the new one is better or worse.
 
-        ``margin`` is the relative change that does not matter; None for that of the test. Skips the
-        test without a measurement.
+        ``margin`` is the relative change that does not matter; None for the test's margin. Skips
+        the test if measurements are off.
         """
         __tracebackhide__ = True
         name = self._next_name()
@@ -153,7 +152,7 @@ class Bench(Benchmarked):
             "margin": self.margin if margin is None else margin
         }
         options["budget_s"] = self._settings["budget"]
-        first, second = (self._in_interpreter(name, each) for each in (old, new))
+        first, second = (self._in_interpreter(name, side) for side in (old, new))
         if first is None or second is None:
             timing = self._chosen("batch", "gc")
             comparison = _raise_as_is(lambda: measure_pair(old, new, **timing, **options))
@@ -165,8 +164,8 @@ class Bench(Benchmarked):
     def ratio(self, baseline: Callable[[], object], candidate: Callable[[], object]) -> Estimate:
         """Time two functions in turn, and return the time of the candidate over the baseline's.
 
-        Raises NotEstimable if there is no number. Its ``notices`` give the median ratio where a
-        few pairs carry the interval, which has no end (``math.inf``) if slow ones leave it open.
+        Raises NotEstimable if there is no number. Its ``notices`` give the median ratio if a few
+        pairs carry the interval, which has no end (``math.inf``) if slow ones leave it open.
 
         Examples
         --------
@@ -188,7 +187,7 @@ class Bench(Benchmarked):
         setup: Callable[[], _Arguments] | None = None,
         teardown: Callable[[], object] | None = None,
     ) -> T:
-        """Measure a function with what it is called with, and return its first result."""
+        """Measure a function with its arguments, and return its first result."""
         __tracebackhide__ = True
         name = self._next_name()
         self._measure_in_both(name, partial(func, *args, **kwargs), setup)
@@ -218,7 +217,7 @@ class Bench(Benchmarked):
     def _measure_in_both(
         self, name: str, call: partial[Any], setup: Callable[[], _Arguments] | None = None
     ) -> None:
-        """Compare a call with what it is in the revision, if the run has one."""
+        """Compare a call with the same call in the revision, if the run has one."""
         __tracebackhide__ = True
         revision = self._suite.revision
         if revision is None or not self._suite.measures:
@@ -260,8 +259,8 @@ class Bench(Benchmarked):
     def _session(
         self, name: str, workload: CallableWorkload | InterpreterWorkload, rounds: int | None = None
     ) -> Session:
-        """Return the session of a measurement; of exactly that many readings if they are given."""
-        # The test is the benchmark: what it measures is often the very code that should change.
+        """Return the session of a measurement, with a fixed number of readings if it is given."""
+        # The test is the benchmark: the measured code is often the code that should change.
         workload.function_hash = hash_of_function(self._test)
         metric, limits = time_metric(self._suite.root), self._chosen(*_OPTIONS)
         limits["budget_s"] = self._settings["budget"]
@@ -290,7 +289,7 @@ class Bench(Benchmarked):
         self._suite.records.append((self, record))
 
     def _in_time(self, call: Callable[[], T], func: Callable[..., object]) -> T:
-        """Return what a call next to the readings returns; WorkloadFailed if it hangs."""
+        """Return the result of a call outside the readings; WorkloadFailed if it hangs."""
         __tracebackhide__ = True
         patience, results = Patience(), list[T]()
         with patience.kept(self._settings["budget"]):
@@ -300,9 +299,9 @@ class Bench(Benchmarked):
         return results[0]
 
     def _longest_s(self) -> float | None:
-        """Return how long a call of given rounds may last; None unless a budget is given.
+        """Return the time limit of a call with given rounds; None unless a budget is given.
 
-        Nor is there a limit where something else uses the timer.
+        It is also None if other code uses the timer.
         """
         longest_s = _TIMES_BUDGET * max(self._settings["given_budget"], _LEAST_BUDGET_S)
         is_free = not wrong_time_limit(longest_s) and not signal.getitimer(signal.ITIMER_REAL)[0]
@@ -329,7 +328,7 @@ class Bench(Benchmarked):
         return {name: self._settings[name] for name in names if name in self._settings}
 
     def _next_name(self) -> str:
-        """Return the name of a measurement: that of the test, with a number from the second on."""
+        """Return the name of a measurement: the test's name, with a number from the second on."""
         self._times += 1
         return self.name if self._times == 1 else f"{self.name} #{self._times}"
 
@@ -392,17 +391,17 @@ def _called_once(
 def _call_of(
     func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """Return what is timed: the function itself, so that nothing adds to it, unless it has args."""
+    """Return the timed callable: the function itself, without overhead, unless it has args."""
     if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
-        # No workload takes it as it is. pytest-benchmark times how it makes its object.
+        # Workloads refuse generator functions; pytest-benchmark times the making of the object.
         return lambda *own, **named: func(*args, *own, **kwargs, **named)
     return partial(func, *args, **kwargs) if args or kwargs else func
 
 
 def _raise_as_is(measure: Callable[[], T]) -> T:
-    """Let what a measured function raised be seen as if nothing had measured it.
+    """Raise the error of a measured function as if it had run without measurement.
 
-    And so for signals, after what was started is ended.
+    The same holds for signals, after started processes have ended.
     """
     __tracebackhide__ = True
     before = kinship.descendants()
@@ -416,12 +415,12 @@ def _raise_as_is(measure: Callable[[], T]) -> T:
         kinship.kill_descendants(spared=before)
         kinship.kill_orphans()
         signal.raise_signal(error.number)
-        raise  # where the signal did not end this process: an interrupt does not
+        raise  # if the signal did not end this process: an interrupt does not
     finally:
         os.environ.pop(kinship.MARK, None)
 
 
 def _own(error: WorkloadFailed) -> BaseException:
-    """Return what the measured function raised; the error itself where a call was ended."""
+    """Return the error of the measured function; ``error`` itself if a call was ended."""
     cause = error.__cause__
     return error if cause is None or type(cause) is CallOverran else without_our_frames(cause)

@@ -11,7 +11,7 @@ import pytest
 from benchrigor.storage.project_settings import defaults
 from benchrigor.units import share_of, time_limit_of
 
-# Keywords of the markers of pytest-benchmark and pytest-codspeed, by what they are here.
+# Keywords of the markers of pytest-benchmark and pytest-codspeed, with their names here.
 _LIKE = {"max_time": "budget", "precision": "target"}
 _IGNORED = {
     *("min_time", "min_rounds", "max_rounds", "timer", "warmup", "warmup_iterations"),

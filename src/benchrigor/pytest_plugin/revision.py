@@ -1,4 +1,4 @@
-"""``--bench-against``: what tests call, in turn with what it is in another revision."""
+"""``--bench-against``: the calls of tests, measured in turn with those of another revision."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ALONE = ("save", "compare", "fresh", "skip")
 
 
 class Revision:
-    """Compares calls with what they are in a revision, which is checked out until pytest ends.
+    """Compares calls with a revision, which is checked out until pytest ends.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class Revision:
     ) -> Comparison | None:
         """Measure a call in turn in both revisions; None if it cannot be, see ``left_out``.
 
-        ``timing`` holds options of `InterpreterWorkload`, ``options`` those of `measure_processes`.
+        ``timing`` is for `InterpreterWorkload`, ``options`` are for `measure_processes`.
         """
         try:
             there, here = self._sides(call, timing)
-            # Both have the same name: the revision alone tells them apart.
+            # Both have the same name: only the revision distinguishes them.
             subjects = ({**there.describe(), "revision": self.name}, here.describe())
             return measure_processes(there, here, subjects=subjects, **options)
         except (InvalidInput, WorkloadFailed) as error:

@@ -38,10 +38,10 @@ _FAILING = {"worse": {Verdict.WORSE}, "undecided": {Verdict.WORSE, Verdict.UNDEC
 
 
 class Benchmarked:
-    """What a test says of what it measures, as pytest-benchmark names it.
+    """A test's settings for its measurements, with the names of pytest-benchmark.
 
-    ``extra_info`` goes into ``--bench-json``. Of a ``group``, each is compared with the one that is
-    its ``baseline``.
+    ``extra_info`` goes into ``--bench-json``. Members of a ``group`` are compared with the member
+    that is its ``baseline``.
     """
 
     def __init__(self, node: pytest.Function) -> None:
@@ -57,7 +57,7 @@ class Benchmarked:
 
 
 class Suite:
-    """What the fixtures of a run of pytest measured, and what becomes of it."""
+    """The measurements of all fixtures in a run of pytest, and their use."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.root = config.rootpath
@@ -71,7 +71,7 @@ class Suite:
         self._family: Family | None = None  # against the saved suite
         self._verdicts: set[Verdict] = set()  # against it; undecided for what cannot be compared
         self._missing: dict[str, list[str]] = {}  # tests that only one side has
-        self._told: list[str] = []
+        self._failures: list[str] = []
         path = saved_at(config, "bench_save") or config.getoption("bench_store")
         path = path or defaults(self.root).get("store")
         self.store = None if path is None else Journal(path)
@@ -91,14 +91,14 @@ class Suite:
             self.unmeasured.append(name)
 
     def keep_inside(self, name: str, why: str) -> None:
-        """Note why something is measured in this process, where it should be afresh."""
+        """Note why something is measured in this process instead of a fresh one."""
         if self.is_fresh:
             self.inside[name] = why
 
-    def ended(self, collected: Sequence[str] = ()) -> bool:
+    def finish(self, collected: Sequence[str] = ()) -> bool:
         """Compare with the saved suite and write the file; return whether that fails the run.
 
-        ``collected`` are the tests of the run, whether they measured anything or not.
+        ``collected`` are the tests of the run, with or without measurements.
         """
         path = saved_at(self._config, "bench_compare")
         if path is not None and self.records:
@@ -113,7 +113,7 @@ class Suite:
         return bool(failing & self._verdicts)
 
     def lines(self) -> list[str]:
-        """Return what is shown at the end of the run."""
+        """Return the report for the end of the run."""
         lines = list[Part]()
         if self.records:
             shown = [
@@ -121,7 +121,8 @@ class Suite:
             ]
             lines.append(tabulate(shown, worded=_with_pytest_options))
             if any(
-                each.decision and each.decision.reason is StopReason.SATISFIED for each in shown
+                record.decision and record.decision.reason is StopReason.SATISFIED
+                for record in shown
             ):
                 lines.append(_ENDED)
         for name, comparison in self._comparisons().items():
@@ -132,19 +133,19 @@ class Suite:
             other = self._config.getoption("bench_against" if self.revision else "bench_compare")
             lines += ["", f"against {other}", str(self._family)]
             lines += wrapped(_count_verdicts(self._family))
-        for said in (*self._told, *self._said_of_changes(), *self._say_what_is_missing()):
-            lines += wrapped(said, hanging=2)
+        for note in (*self._failures, *self._explain_changes(), *self._explain_gaps()):
+            lines += wrapped(note, hanging=2)
         return page(lines).at(shutil.get_terminal_size().columns - 1).splitlines() if lines else []
 
     def _label_records(self) -> dict[str, tuple[Benchmarked, RunRecord]]:
-        """Return records by names that differ: those of their tests, with the file where needed."""
+        """Return records by unique names: names of tests, with their files if needed."""
         return _by_label([(bench, record.name, (bench, record)) for bench, record in self.records])
 
     def _comparisons(self) -> dict[str, Comparison]:
         return _by_label(self.compared)
 
     def _compare(self, saved: Journal, collected: Sequence[str]) -> None:
-        """Compare each record with the newest saved one of the same test."""
+        """Compare all records with the newest saved ones of the same tests."""
         pairs, margins, new = {}, {}, []
         known = {record.run_id for _, record in self.records}
         listed = [run for run in saved.runs() if run["run_id"] not in known]
@@ -166,11 +167,11 @@ class Suite:
                 self._family = compare_suite(pairs, margins=margins, store=saved)
                 self._verdicts |= {*self._family.verdicts.values()}
         except BenchrigorError as error:
-            self._told.append(f"Not compared: {error}")
+            self._failures.append(f"Not compared: {error}")
             self._verdicts.add(Verdict.UNDECIDED)
 
     def _judge(self, revision: Revision) -> None:
-        """Judge what was compared with the revision as one family."""
+        """Judge the comparisons with the revision as one family."""
         if self.revised:
             self._family = family_of(_by_label(self.revised))
             self._verdicts |= {*self._family.verdicts.values()}
@@ -180,11 +181,11 @@ class Suite:
     def _tests_without_record(
         self, saved: Journal, listed: Sequence[Mapping[str, Any]], collected: Sequence[str]
     ) -> list[str]:
-        """Return tests of the saved suite that this run should have measured, and did not.
+        """Return tests of the saved suite that this run should have measured, but did not.
 
-        The saved suite is the newest runs, up to the first that repeats. A run of a part of the
-        tests, by their names or marks, lacks nothing; one of some files only lacks what was in
-        them, or in files that are gone.
+        The saved suite is the newest runs, up to the first that repeats. If names or marks selected
+        the tests, no test counts as missing; if files did, only tests of these files or of deleted
+        files do.
         """
         chosen = (self._config.option.keyword, self._config.option.markexpr)
         if any(chosen) or any("::" in argument for argument in self._config.args):
@@ -203,7 +204,7 @@ class Suite:
         return missing[::-1]
 
     def _groups(self) -> dict[str, Family]:
-        """Compare the members of each group with its baseline."""
+        """Compare the members of all groups with their baselines."""
         families = {}
         groups: dict[str, dict[str, tuple[Benchmarked, RunRecord]]] = {}
         for label, (bench, record) in self._label_records().items():
@@ -225,11 +226,11 @@ class Suite:
                     pairs, margins=margins
                 )
             except BenchrigorError as error:
-                self._told.append(f"group {group} is not compared: {error}")
+                self._failures.append(f"group {group} is not compared: {error}")
         return families
 
-    def _say_what_is_missing(self) -> Iterator[str]:
-        """Say what is missing and what was saved, was ignored, or done otherwise than asked."""
+    def _explain_gaps(self) -> Iterator[str]:
+        """Explain what is missing, saved, ignored, or not done as asked."""
         family = {} if self._family is None else self._family.comparisons
         if any(map(_REPEATED.search, (*self._label_records(), *self._comparisons(), *family))):
             yield "#2: the second measurement of a test"
@@ -263,8 +264,8 @@ class Suite:
                 "workers: -n 0."
             )
 
-    def _said_of_changes(self) -> Iterator[str]:
-        """Say where only large changes could be seen, and what the revision was not compared in."""
+    def _explain_changes(self) -> Iterator[str]:
+        """List the tests that show only large changes, and those not compared with the revision."""
         visible = {} if self._family is None else self._family.visible
         hidden = [name for name, least in visible.items() if least is None or least > _COARSE]
         if hidden:
@@ -312,7 +313,7 @@ def _with_pytest_options(sentence: str) -> str:
 def _count_verdicts(family: Family) -> str:
     """Say how many became slower, how many faster, and in how many no change was seen."""
     verdicts = [*family.verdicts.values()]
-    slower, faster = (verdicts.count(each) for each in (Verdict.WORSE, Verdict.BETTER))
+    slower, faster = (verdicts.count(verdict) for verdict in (Verdict.WORSE, Verdict.BETTER))
     return (
         f"{many(len(verdicts), 'benchmark')}: {slower} slower, {faster} faster, "
         f"{len(verdicts) - slower - faster} without a visible change"
@@ -320,7 +321,7 @@ def _count_verdicts(family: Family) -> str:
 
 
 def _by_label(measured: Sequence[tuple[Benchmarked, str, T]]) -> dict[str, T]:
-    """Return results by names that differ: those of tests, with their files where needed."""
+    """Return results by unique names: names of tests, with their files if needed."""
     names = [name for _, name, _ in measured]
     return {
         f"{bench.fullname}{name.removeprefix(bench.name)}" if names.count(name) > 1 else name: made
@@ -343,7 +344,7 @@ def saved_at(config: pytest.Config, option: str) -> Path | None:
 
 
 def check_files(config: pytest.Config) -> None:
-    """Refuse to save in two places, to compare with nothing, and files without a folder."""
+    """Refuse to save in two places, to compare with a missing suite, and files without a folder."""
     if config.getoption("bench_save") and config.getoption("bench_store"):
         raise pytest.UsageError("--bench-save and --bench-store both say where: give one of them")
     path = saved_at(config, "bench_compare")

@@ -32,13 +32,13 @@ def wrong_in(columns: _Values, marks: _Values, record: _Values, *, kinds: str) -
     Parameters
     ----------
     columns
-        All but the record and its floats.
+        All columns but the record and its floats.
     marks
-        Checksum of record and floats, and that of the columns and it; both None in older rows.
+        Checksum of record and floats, and one of columns and this; both None in older rows.
     record
         The record and its floats; empty if they were not read.
     kinds
-        For each of the columns "t" (text), "n" (a whole number) or "o" (text or None).
+        Letters for the columns: "t" (text), "n" (a whole number) or "o" (text or None).
     """
     for value, kind in zip((*columns, *record), f"{kinds}tb", strict=False):
         if not isinstance(value, _TYPES[kind]):

@@ -43,9 +43,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             for verb in ("UPDATE", "DELETE")
         ),
     ),
-    # `content` is the checksum of record and floats, `checksum` that of it and all other columns:
-    # a list of runs checks what it shows without reading the readings. Rows from before have none.
-    # The tally of a run counts its rows, so that rows that are lost are missed.
+    # `content` is the checksum of record and floats, `checksum` covers it and all other columns: a
+    # list of runs checks its entries without reading the readings. Older rows have no checksums.
+    # The tally of a run counts its rows, so that lost rows are noticed.
     (
         *(
             f"ALTER TABLE {table} ADD COLUMN {column} INTEGER"
@@ -63,7 +63,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
 )
 
-# One statement sees one state of the file, whatever other processes are creating in it.
+# One statement sees one state of the file, even while other processes write to it.
 _STANDING = """SELECT (SELECT application_id FROM pragma_application_id),
     (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_master)"""
 
@@ -192,9 +192,9 @@ def open_to_write(path: Path, timeout_s: float) -> Connection:
 
 
 def copy_of_outdated(path: Path, timeout_s: float) -> Connection | None:
-    """Return a copy in memory, up to date, of a journal that is not; an empty one without a file.
+    """Return an updated copy in memory of an older journal; an empty one without a file.
 
-    None for a journal that is up to date. The file stays as it is: who reads changes nothing.
+    None for a journal that is up to date. The file stays as it is: reading never changes it.
     """
     with suppress(FileNotFoundError):
         if path.stat().st_size:
@@ -206,9 +206,9 @@ def copy_of_outdated(path: Path, timeout_s: float) -> Connection | None:
 
 
 def open_to_read(path: Path, timeout_s: float) -> Connection:
-    """Open a journal that may not be written, or lies where nothing may be written next to it.
+    """Open a journal if it, or its folder, may not be written.
 
-    Where its schema is older, or SQLite cannot read it without writing, this is a copy in memory.
+    If its schema is older, or SQLite cannot read it without writing, this is a copy in memory.
     """
     with suppress(sqlite3.OperationalError):
         uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro"

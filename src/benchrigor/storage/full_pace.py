@@ -24,7 +24,7 @@ _LEAST_S, _MOST_S = 1e-9, 1e9
 
 def full_pace_path() -> Path:
     """Return the file of the user in which full paces are kept."""
-    import platformdirs  # noqa: PLC0415  # needed where a session runs, not where one is imported
+    import platformdirs  # noqa: PLC0415  # needed to run a session, not to import one
 
     return platformdirs.user_data_path("benchrigor", appauthor=False) / _FILE
 
@@ -38,9 +38,9 @@ def kept_full_pace(machine: str) -> dict[str, float]:
 
 
 def believe(kept: Mapping[str, float], own: Mapping[str, float]) -> dict[str, float]:
-    """Return what is known of a machine, without what a run with its own best times contradicts.
+    """Return the kept times of a machine that a run's own best times do not contradict.
 
-    What a start waits for, besides processors, may be next to nothing in another run.
+    The waits of a start, except for processors, may be nearly 0 in another run.
     """
     return {
         kind: value
@@ -73,7 +73,7 @@ def kept_quiet_runs(machine: str) -> dict[str, list[float]]:
 
 
 def keep_quiet_run(machine: str, medians: Mapping[str, float]) -> None:
-    """Add the median references of a quiet run to those of its machine.
+    """Add the median references of a quiet run to the ones of its machine.
 
     Raises
     ------

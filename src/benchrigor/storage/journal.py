@@ -30,8 +30,8 @@ _Part = TypeVar("_Part")
 _LOST = "its entry in the list of runs is lost"
 _BARRED = ("SQLITE_READONLY", "SQLITE_CANTOPEN")  # to who may only read
 
-# What a list shows, without the records; of several results the latest. A damaged row may hold NULL
-# instead of id and name: it is shown whatever is asked for.
+# The entries of a list, without the records, and with the latest result. A damaged row may hold
+# NULL instead of id and name: it is shown for any query.
 _LISTED_RUNS = """SELECT run_id, name, started_at, content, checksum, record, floats FROM run
     WHERE ifnull(instr(run_id, :query) OR instr(name, :query), 1) ORDER BY sequence DESC"""
 _IN_TABLE = "SELECT run_id FROM run NOT INDEXED"  # the index may be whole if the rows are not
@@ -53,7 +53,7 @@ _TALLY = "SELECT run_id, rounds, results, checksum FROM tally WHERE run_id = ?"
 _N_RESULTS = """SELECT count(DISTINCT sequence) FROM result WHERE +run_id = :run_id AND sequence IN
     (SELECT sequence FROM result WHERE run_id = :run_id)"""
 
-# For each table the types of the columns that `wrong_in` checks.
+# By table, the types of the columns that `wrong_in` checks.
 _KINDS = {"run": "ttt", "round": "tn", "result": "tnot"}
 
 _ADVICE = {
@@ -111,8 +111,8 @@ class Journal:
     path
         The file; it and its folder are created on first use.
     timeout_s
-        How long to wait for other processes that are writing, in seconds. A run waits so long
-        once, before it measures or after a round; the rounds before are kept.
+        Maximum wait for other processes that are writing, in seconds. A run waits once, before it
+        measures or after a round; the rounds before are kept.
 
     Raises
     ------
@@ -138,7 +138,7 @@ class Journal:
         # By process and thread. A forked child leaves its parent's entries alone: using one, or
         # even closing it (so letting it be collected), would break the parent's locks.
         self._connections: _Connections = {}
-        self._readers: _Connections = {}  # where the file cannot be written
+        self._readers: _Connections = {}  # if the file cannot be written
         weakref.finalize(self, _close, self._connections, self._readers)
 
     def __repr__(self) -> str:
@@ -177,7 +177,7 @@ class Journal:
 
     def append(self, run_id: str, finished: Round) -> None:
         """Commit a finished round; StoreFailed if the run holds a round of that index."""
-        # A part of a record, so that its schema is checked as that of a record is.
+        # A part of a record, so that its schema is checked like a record's.
         packed = pack({"rounds": (finished,)})
         index = int(finished.plan.index)
         with self._transaction("IMMEDIATE") as connection:
@@ -280,7 +280,7 @@ class Journal:
             return decode(unpack(text, floats))
         except InvalidInput as error:  # such as the record of a newer version
             raise StoreFailed(f"journal {self.path}: {name} cannot be read: {error}") from error
-        except Exception as error:  # whatever it may be that an older row, without checksum, holds
+        except Exception as error:  # an older row, without checksum, may hold anything
             raise self._damage(name, f"{type(error).__name__}: {error}") from error
 
     def _tally(self, connection: sqlite3.Connection, full_id: str) -> tuple[int, int]:
@@ -414,7 +414,7 @@ def _missing(there: int, expected: int, what: str) -> str:
 def _summary(
     run: Sequence[Any], tally: Sequence[Any] | None, results: Sequence[Any], *, is_lost: bool
 ) -> dict[str, Any]:
-    """Return what a list shows of a run, with the problem of it, if there is one."""
+    """Return the entry of a run in a list, with its problem, if there is one."""
     run_id, name, started_at, content, total, *record = run
     n_rounds = (tally[4] or 0) if tally else 0
     result = results[-1] if results else None
@@ -442,7 +442,7 @@ def _summary(
 
 
 def _commit_in(record: str) -> str | None:
-    """Return the commit of a run, from its record; None also if an older row is no JSON."""
+    """Return the commit of a run, from its record; None also if an older row is not JSON."""
     try:
         commit = json.loads(record)["provenance"]["commit"]
     except (ValueError, LookupError, TypeError, RecursionError):

@@ -14,8 +14,8 @@ import numpy as np
 
 from benchrigor.model import Floats, codec
 
-# Stands in the JSON where an array was: {"float64-le": [start, stop]} counts items of 8 bytes in
-# the BLOB, which are floats or whole numbers.
+# Replaces an array in the JSON: {"float64-le": [start, stop]} counts items of 8 bytes in the BLOB,
+# which are floats or whole numbers.
 _MARKS = {"float64": "float64-le", "int64": "int64-le"}
 
 
@@ -34,13 +34,13 @@ def unpack(text: str, floats: bytes | memoryview) -> dict[str, Any]:
     """
     numbers = np.frombuffer(floats, dtype="<f8")
 
-    def restored(item: dict[str, Any]) -> object:
+    def restore(item: dict[str, Any]) -> object:
         for kind, mark in _MARKS.items():
             if isinstance(place := item.get(mark), list):
                 return numbers[slice(*place)].view(f"<{kind[0]}8")
         return item
 
-    plain: dict[str, Any] = json.loads(text, object_hook=restored)
+    plain: dict[str, Any] = json.loads(text, object_hook=restore)
     return plain
 
 
@@ -55,5 +55,5 @@ def _without_arrays(item: object, arrays: list[Floats]) -> object:
     if isinstance(item, Mapping):
         return {key: _without_arrays(value, arrays) for key, value in item.items()}
     if isinstance(item, tuple | list):
-        return [_without_arrays(each, arrays) for each in item]
+        return [_without_arrays(part, arrays) for part in item]
     return item

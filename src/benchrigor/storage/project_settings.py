@@ -25,8 +25,8 @@ def metric_named(
 ) -> Metric:
     """Make a metric by its description, or else as the project's pyproject.toml describes it.
 
-    The project is the one of ``folder``, None for the current one; ``unit`` is that of metrics that
-    are described without one.
+    The project is the one of ``folder``, None for the current one; ``unit`` is for descriptions
+    without a unit.
     """
     description = description or described_metrics(folder or Path.cwd()).get(name, "")
     metric = describe_metric(name, description)
@@ -51,12 +51,12 @@ def time_metric(folder: Path | None = None) -> Metric:
 
 
 def defaults(folder: Path | None = None) -> Mapping[str, str]:
-    """Return what the nearest pyproject.toml has under ``[tool.benchrigor]``, as it is typed.
+    """Return the settings in ``[tool.benchrigor]`` of the nearest pyproject.toml, as typed.
 
     Raises
     ------
     InvalidInput
-        When the file is no TOML, benchrigor is not a table in it, or a setting is not known.
+        When the file is not TOML, benchrigor is not a table in it, or a setting is not known.
     """
     path, settings = _settings(folder or Path.cwd())
     given = {name: value for name, value in settings.items() if name != "metrics"}
@@ -74,11 +74,11 @@ def described_metrics(folder: Path) -> Mapping[str, str]:
     Raises
     ------
     InvalidInput
-        When the file is no TOML, or the table holds something else.
+        When the file is not TOML, or the table holds something else.
     """
     path, settings = _settings(folder)
     metrics = settings.get("metrics", {})
-    if not isinstance(metrics, dict) or not all(isinstance(each, str) for each in metrics.values()):
+    if not isinstance(metrics, dict) or not all(isinstance(text, str) for text in metrics.values()):
         raise InvalidInput(
             f"{path}: tool.benchrigor.metrics is {metrics!r}, expected descriptions by name, such "
             'as rate = "req/s,higher,harmonic"'
@@ -88,7 +88,7 @@ def described_metrics(folder: Path) -> Mapping[str, str]:
 
 def _settings(folder: Path) -> tuple[Path | None, Mapping[str, Any]]:
     """Return the nearest pyproject.toml and its table ``[tool.benchrigor]``."""
-    places = (each / "pyproject.toml" for each in (folder, *folder.parents))
+    places = (parent / "pyproject.toml" for parent in (folder, *folder.parents))
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         return None, {}

@@ -60,7 +60,7 @@ def _paths(item: Any) -> Iterator[Keys]:
 
 
 def items_of(item: Any) -> Mapping[str, Any]:
-    """Return what is in a table by name, or in an array by index; nothing of other values."""
+    """Return the items of a table by name, or of an array by index; else no items."""
     if isinstance(item, list):
         return {str(index): inner for index, inner in enumerate(item)}
     return item if isinstance(item, Mapping) else {}
@@ -69,7 +69,7 @@ def items_of(item: Any) -> Mapping[str, Any]:
 class TomlTables:
     """A TOML document that is read table by table; ``refuse`` raises all problems, by their lines.
 
-    ``text`` is that of the document, if it has lines.
+    ``text`` is the source of the document, if it has lines.
     """
 
     def __init__(self, document: Mapping[str, Any], *, name: str, text: str = "") -> None:
@@ -79,7 +79,7 @@ class TomlTables:
 
     @classmethod
     def of_file(cls, path: str | Path) -> TomlTables:
-        """Read a file; InvalidInput when it cannot be read, or is no TOML."""
+        """Read a file; InvalidInput when it cannot be read, or is not TOML."""
         try:
             text = readable(path).read_text(encoding="utf-8")
             return cls(tomllib.loads(text), name=str(path), text=text)
@@ -88,7 +88,7 @@ class TomlTables:
             raise InvalidInput(f"{path} cannot be read: {why}") from error
 
     def at(self, *keys: str) -> Any:
-        """Return what stands there; None for nothing."""
+        """Return the item at a path of keys; None if there is none."""
         item = self.document
         for key in keys:
             item = items_of(item).get(key)
@@ -97,9 +97,9 @@ class TomlTables:
     def table(
         self, keys: Keys, readers: Mapping[str, Reader], needs: Collection[str] = ()
     ) -> dict[str, Any]:
-        """Read what is right in a table, and note what is not: its values, missing and other keys.
+        """Read the valid items of a table, and note wrong values, missing and unknown keys.
 
-        A table that is not there is empty.
+        A missing table is empty.
         """
         given = self.at(*keys)
         given = {} if given is None else given
@@ -121,7 +121,7 @@ class TomlTables:
         return {name: value for name, value in found.items() if value is not None}
 
     def attempt(self, keys: Keys, make: Callable[..., T], *values: Any, **named: Any) -> T | None:
-        """Make something of what stands there; note the problem with it."""
+        """Make an object from values at a place; note the problem with them."""
         try:
             return make(*values, **named)
         except ValueError as error:  # InvalidInput is one
@@ -136,23 +136,23 @@ class TomlTables:
             self._problems.append((line, f"{self._name}:{line}: {problem}"))
 
     def _lines_around(self, keys: Keys) -> Iterator[int]:
-        """Yield lines of it, of what is in it, and of what it is in."""
+        """Yield the lines of an item, of its parts, and of the tables that contain it."""
         for n in range(len(keys), 0, -1):
             yield from (line for at, line in self._lines.items() if at[:n] == keys[:n])
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing was noted so far."""
+        """Whether there are no problems so far."""
         return not self._problems
 
     def refuse(self) -> None:
-        """Raise InvalidInput with all that was noted, by its lines."""
+        """Raise InvalidInput with all problems, by their lines."""
         by_line = sorted(dict.fromkeys(self._problems), key=lambda noted: noted[0])
         refuse(problem for _, problem in by_line)
 
 
 def as_it_is(_name: str, value: Any) -> Any:
-    """Take what is checked elsewhere."""
+    """Take a value that is checked elsewhere."""
     return value
 
 

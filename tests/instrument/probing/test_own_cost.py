@@ -3,7 +3,7 @@ import pytest
 from benchrigor.instrument import ProbeRegistry
 from benchrigor.instrument.data.probe_reading import ProbeReading
 from benchrigor.instrument.probing import probe_registry
-from benchrigor.instrument.probing.own_cost import calibrate, told_of
+from benchrigor.instrument.probing.own_cost import calibrate, warn_of_own_cost
 from benchrigor.model import Code
 
 
@@ -35,8 +35,8 @@ def test_a_reading_has_the_cost_of_the_dearest_form_in_use(
 
 def test_probes_that_take_more_than_a_hundredth_of_the_time_are_told_of() -> None:
     readings = [reading("often", 9_000), reading("seldom", 1_001)]
-    assert told_of(readings, 1.01) == ()
-    (notice,) = told_of(readings, 1.0)
+    assert warn_of_own_cost(readings, 1.01) == ()
+    (notice,) = warn_of_own_cost(readings, 1.0)
     assert (notice.code, notice.severity) == (Code.PROBE_COST, "warning")
     assert notice.evidence["dearest"] == "often"
     assert notice.evidence["cost_s"] == pytest.approx(0.010001)

@@ -1,1 +1,1 @@
-"""What a probe has read, what a hub knows of a node, and what to advise."""
+"""Readings of probes, a hub's views of nodes, and advice."""

@@ -27,12 +27,12 @@ class Kernel(OneLine):
     Parameters
     ----------
     name
-        Differs from those of all other kernels.
+        A name that no other kernel has.
     instances
-        How often it was dispatched.
+        Number of times that it was dispatched.
     dispatch_s, work_s
-        Seconds per instance: the effort to get it going, and what it then does. A number is
-        known exactly.
+        Seconds per instance: the overhead of starting it, and its work. A plain number counts as
+        exact.
 
     Examples
     --------
@@ -64,20 +64,20 @@ class Kernel(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchAdvice(OneLine):
-    """How many instances of a kernel to dispatch at once.
+    """The number of instances of a kernel to dispatch at once.
 
     Parameters
     ----------
     share, share_low, share_high
-        Share of dispatch in the time of the kernel now, and its least and most within the intervals
-        of the times.
+        Present share of dispatch in the time of the kernel, and its smallest and largest value
+        within the intervals of the times.
     batch
-        The fewest that bring the share within the bound, wherever in their intervals the times lie,
-        or all where even they do not; 1 leaves the kernel as it is. None if no number would do.
+        Smallest batch that keeps the share within the bound for all times in their intervals, or
+        all instances if even they do not; 1 leaves the kernel as it is. None if no batch would do.
     saving_s
         Seconds of dispatch that batches save, over all instances; None without a batch.
     reason
-        Why there is no batch, or what is doubtful about it.
+        Why there is no batch, or a doubt about it.
     """
 
     name: str
@@ -98,20 +98,20 @@ class BatchAdvice(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLoad(OneLine):
-    """What one node has to do.
+    """The load of one node.
 
     Parameters
     ----------
     speed
         Relative to the node on which the kernels were timed.
     kernels
-        Names of those that it runs, in the order given.
+        Names of its kernels, in the order given.
     load_s
         Seconds that they take at its speed.
     share
         Its share of all work.
     traffic
-        Between its kernels and those of other nodes, both ways, in the unit given.
+        Traffic of its kernels with other nodes, both ways, in the unit given.
     """
 
     name: str
@@ -129,7 +129,7 @@ class KernelPartition(Reported):
     Parameters
     ----------
     nodes
-        The load of each node, in the order given.
+        Loads of the nodes, in the order given.
     even_s
         Seconds that all nodes would take if work could be divided at will.
     traffic_cut, traffic_total
@@ -145,7 +145,7 @@ class KernelPartition(Reported):
 
     @property
     def assignment(self) -> dict[str, str]:
-        """The node of each kernel, by name."""
+        """The nodes of the kernels, by kernel."""
         return {kernel: node.name for node in self.nodes for kernel in node.kernels}
 
     @property

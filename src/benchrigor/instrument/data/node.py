@@ -23,31 +23,31 @@ class NodeCondition(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReport(OneLine):
-    """What an agent tells a hub in one answer.
+    """The report of an agent to a hub in one answer.
 
     Parameters
     ----------
     node, name
         Identity of this start of the agent, and the name of its host.
     echo
-        What the hub sent with its question: an answer to another question has another one.
+        Text that the hub sent with its question; it identifies the question.
     place
         Host and port at which the question reached it.
     sequence
-        How many reports this start has made, this one included.
+        Number of reports of this start, this one included.
     at_s
         The agent's wall clock when it answered, in seconds since 1970.
     age_s
         Seconds since it read its status; None before the first reading.
     status, health, alarms
-        Of the node; a status or health that was not read yet is None.
+        State of the node; a status or health that was not read yet is None.
     cursor, probes
-        What its probes counted since the cursor that the hub sent, or since they began where it
-        sent none that the agent knows; and the cursor to send next.
+        The cursor that the hub sends next, and the counts of probes since the cursor that it sent.
+        If the agent does not know that cursor, they are counts since the probes began.
     from_start
-        Whether that is all since the probes began.
+        Whether the counts are since the probes began.
     left_out
-        How many probes had events and are not told, as there are too many.
+        Number of probes with events that are missing, since there are too many.
     """
 
     node: str
@@ -73,18 +73,18 @@ class NodeView(OneLine):
     Parameters
     ----------
     address
-        Where it is asked.
+        Its address, as given to the hub.
     condition, reason
-        How it answered last, and what was wrong with that.
+        Condition by its last answer, and the problem with that answer.
     report
-        Its last good answer; None without any. It stays when later ones fail.
+        Its last good answer; None without any. It stays when later answers fail.
     age_s
         Seconds since the status in it was read, by the clock of the hub.
     offset_s, offset_error_s
-        By how much the node's wall clock is ahead of the hub's, give or take half of the round
+        Seconds that the node's wall clock is ahead of the hub's, plus or minus half of the round
         trip.
     restarts
-        How often it came back as a new start of the agent.
+        Number of times that it came back as a new start of the agent.
     """
 
     address: str

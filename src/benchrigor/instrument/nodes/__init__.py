@@ -1,1 +1,1 @@
-"""Many nodes: an agent serves what is known of one, a hub pulls from all."""
+"""Many nodes: an agent serves the state of one node, a hub pulls from all."""

@@ -1,4 +1,4 @@
-"""Serves what is known of a node to whoever asks: nothing is ever sent unasked."""
+"""Serves the state of a node on request; it never sends anything unasked."""
 
 from __future__ import annotations
 
@@ -54,24 +54,24 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Agent:
     """Serves capabilities, status, health, probes, alarms and thresholds of a node over HTTP.
 
-    It runs in a thread of its own, reads the status once a second in others, and answers from what
-    was read last: who asks slowly, or often, slows nothing down.
+    It runs in its own thread, reads the status once a second in others, and answers from the last
+    reading: slow or frequent requests do not slow the program down.
 
     Parameters
     ----------
     port
         0 for any that is free; see `url`.
     host
-        Where it listens. Beyond this machine it needs a token.
+        Address to listen at. Beyond this machine it needs a token.
     token
-        At least 16 characters that each request must bring as ``Authorization: Bearer TOKEN``.
+        Secret of 16 characters or more; requests need ``Authorization: Bearer TOKEN``.
     tls
         Files of a certificate and of its key, in PEM; None serves plain HTTP.
     config
-        File in which thresholds that were put are kept over a restart; None keeps none.
+        File that keeps thresholds from requests over a restart; None keeps none.
     registry, alarms, reader
-        What is served; None for all probes of this program, the thresholds of the package, and all
-        of the status.
+        Sources of the answers; None for all probes of this program, the thresholds of the package,
+        and the full status.
 
     Raises
     ------
@@ -186,7 +186,7 @@ class Agent:
         self._runner: web.AppRunner | None = runner
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, *_, where = min(found, key=lambda each: each[0] != socket.AF_INET)
+        family, *_, where = min(found, key=lambda place: place[0] != socket.AF_INET)
         self.listening = socket.create_server(where, family=family)
         _AGENTS.add(self)
         self._server = await loop.create_server(
@@ -203,8 +203,8 @@ class Agent:
 
     async def _end(self) -> None:
         runner, self._runner = self._runner, None
-        for each in self._reading:
-            each.cancel()
+        for task in self._reading:
+            task.cancel()
         await asyncio.gather(*self._reading, return_exceptions=True)
         self._server.close()
         if runner is not None:
@@ -233,12 +233,12 @@ class Agent:
             return _failure(400, f"the body cannot be read: {error}")
         except TimeoutError:
             return _failure(408, f"the request took more than {SLOWEST_S:g} s")
-        except Exception as error:  # noqa: BLE001 - an answer, whatever goes wrong here
+        except Exception as error:  # noqa: BLE001 - any failure here becomes an answer
             known = isinstance(error, BenchrigorError)
             return _failure(500, str(error) if known else f"{type(error).__name__} in the agent")
 
     def _admit(self, request: web.Request) -> None:
-        """Raise where a request may not pass; strangers use up no allowance but their own."""
+        """Raise if a request may not pass; strangers only use up their own allowance."""
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if self._token is None:  # a page in a browser may give this machine a name of its own
             is_known = _is_here(_host_of(request.host))
@@ -270,7 +270,7 @@ class Agent:
         return web.Response(body=body, headers={"Content-Type": _PLAIN})
 
 
-# All of them, for the one hook at forks: a child would hold the port, and answer nobody.
+# All agents, for the one hook at forks: a child would hold the port, and never answer.
 _AGENTS: weakref.WeakSet[Agent] = weakref.WeakSet()
 
 

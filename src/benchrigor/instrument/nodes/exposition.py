@@ -1,4 +1,4 @@
-"""What a node tells, as Prometheus reads it."""
+"""The state of a node, in the format of Prometheus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class NodeCollector:
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics; those of probes only rise."""
+        """Yield the metrics; metrics of probes only rise."""
         service = self._service
         information = GaugeMetricFamily(
             "benchrigor_node_info", "Always 1.", labels=["node", "name"]
@@ -27,8 +27,8 @@ class NodeCollector:
         probes = SummaryMetricFamily(
             "benchrigor_probe_seconds", "Durations of events.", labels=["probe", "clock"]
         )
-        for each in service.registry.read().values():
-            probes.add_metric([each.name, each.clock], each.count, each.total_s)
+        for probe in service.registry.read().values():
+            probes.add_metric([probe.name, probe.clock], probe.count, probe.total_s)
         yield probes
         states = GaugeMetricFamily(
             "benchrigor_state", "Samples of status and health.", labels=["sample", "unit"]
@@ -36,7 +36,7 @@ class NodeCollector:
         for state in (service.status, service.health):
             for sample in state.samples if state else ():
                 if isinstance(sample.value, int | float):
-                    # A name of a disk may hold bytes that are no UTF-8.
+                    # A name of a disk may hold bytes that are not UTF-8.
                     name = sample.name.encode(errors="replace").decode()
                     states.add_metric([name, sample.unit], float(sample.value))
         yield states
@@ -44,7 +44,7 @@ class NodeCollector:
             "benchrigor_state_age_seconds", "Since the status was read.", value=service.age_s
         )
         alarms = GaugeMetricFamily("benchrigor_alarm", "Whether an alarm stands.", labels=["code"])
-        standing = {each.code for each in service.alarms.standing()}
+        standing = {alarm.code for alarm in service.alarms.standing()}
         known = {threshold.code for threshold in service.alarms.thresholds if threshold.enabled}
         for code in sorted(standing | known):
             alarms.add_metric([code], float(code in standing))

@@ -28,23 +28,23 @@ _SILENCE, _NONSENSE = 0, 1  # in place of a status: no answer came, or none that
 
 
 class Hub:
-    """Asks all nodes at once, and keeps the last good answer of each.
+    """Asks all nodes at once, and keeps their last good answers.
 
     Parameters
     ----------
     nodes
         Addresses of agents, such as ``10.0.0.7:9560`` or ``https://10.0.0.7:9560``.
     token
-        Of the agents.
+        Token of the agents.
     authority
-        File with the certificates that are trusted, in PEM; None for those of the system.
+        File with trusted certificates, in PEM; None for the certificates of the system.
     timeout_s
-        How long an answer may take.
+        Maximum time for an answer, in seconds.
 
     Raises
     ------
     InvalidInput
-        When an address is none or is there twice, no agent takes such a token, or the file cannot
+        When an address is not valid or is there twice, the token is not valid, or the file cannot
         be read.
     MissingExtra
         When the extra ``agent`` is not installed.
@@ -90,7 +90,7 @@ class Hub:
         )
 
     def pull(self) -> tuple[NodeView, ...]:
-        """Ask each node once, and return how all are.
+        """Ask all nodes once, and return their views.
 
         That is after `timeout_s` and the time to read the answers at the latest.
         """
@@ -99,7 +99,7 @@ class Hub:
         return self._board.views(time.monotonic())
 
     def configure(self, thresholds: Iterable[Threshold]) -> dict[str, str]:
-        """Put thresholds in force on each node; return what went wrong by address, or "" ."""
+        """Put thresholds in force on all nodes; return the failures by address, or "" ."""
         self._refuse_closed()
         tables = {"thresholds": tables_of(thresholds)}
         return self._thread.run(self._configure(tables))
@@ -123,7 +123,7 @@ class Hub:
         return self._session
 
     async def _pull(self) -> None:
-        for finished in asyncio.as_completed([self._ask(each) for each in self._board.ask()]):
+        for finished in asyncio.as_completed([*map(self._ask, self._board.ask())]):
             self._board.tell(await finished)
 
     async def _ask(self, question: Question) -> Answer:
@@ -153,14 +153,14 @@ class Hub:
         }
 
     async def _exchange(self, method: str, url: str, **what: Any) -> tuple[int, bytes]:
-        """Return status and body of an answer, or none of HTTP and the reason."""
+        """Return status and body of an answer, or a status outside HTTP and the reason."""
         session = self._refuse_closed()
         try:
             async with asyncio.timeout(self._timeout_s):
                 async with session.request(method, url, allow_redirects=False, **what) as answer:
                     body = await _read_body(answer)
-                    is_told = body and answer.status in (200, 400, 401, 403, 429)
-                    return answer.status, body if is_told else f"status {answer.status}".encode()
+                    is_ours = body and answer.status in (200, 400, 401, 403, 429)
+                    return answer.status, body if is_ours else f"status {answer.status}".encode()
         except TimeoutError:
             return _SILENCE, f"no answer within {self._timeout_s:g} s".encode()
         except (aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:
@@ -171,7 +171,7 @@ class Hub:
 
 
 def _condition(status: int) -> NodeCondition:
-    """Return what an answer without a report says of its node."""
+    """Return the condition of a node that answers without a report."""
     if status in (401, 403):
         return NodeCondition.REFUSED
     return NodeCondition.SILENT if status == _SILENCE else NodeCondition.WRONG

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class _DaemonThreads(ThreadPoolExecutor):
-    """Runs each call in a daemon thread of its own.
+    """Runs calls in its own daemon thread.
 
     The threads of a pool are waited for when the interpreter ends: a name that resolves slowly
     would hold up the end, and others meanwhile.
@@ -30,7 +30,7 @@ class _DaemonThreads(ThreadPoolExecutor):
                 return
             try:
                 future.set_result(call(*args, **more))
-            except BaseException as error:  # noqa: BLE001 - whoever waits is told
+            except BaseException as error:  # noqa: BLE001 - the waiting caller gets it
                 future.set_exception(error)
 
         threading.Thread(target=work, daemon=True).start()
@@ -57,7 +57,7 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def end(self) -> None:
-        """Cancel what still runs, and wait until the thread has ended; nothing in a child."""
+        """Cancel running calls, and wait until the thread has ended; no effect in a child."""
         if os.getpid() == self._pid and self._thread.is_alive():
             self.run(self._cancel_tasks())
             self._loop.call_soon_threadsafe(self._loop.stop)

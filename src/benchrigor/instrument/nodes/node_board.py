@@ -1,4 +1,4 @@
-"""Whose answer is whose: what a hub knows of its nodes, decided without I/O."""
+"""A hub's knowledge of its nodes, and which answers count; without I/O."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came back: a body, or what was wrong instead, and the condition that this is.
+    """The answer to a question: a body, or the failure and the condition that it means.
 
-    Times are of the hub: seconds of its monotonic clock, and of its wall clock, when the question
-    was sent and the answer was whole.
+    Times are of the hub: its monotonic clock when the question was sent and when the answer was
+    complete, and its wall clock, in seconds.
     """
 
     asked: Question
@@ -52,24 +52,24 @@ class _Node:
 
 
 class NodeBoard:
-    """Asked whom to ask what, told what came back; says how each node is.
+    """Decides which questions to ask, takes the answers, and keeps the state of all nodes.
 
-    An answer counts if it is asked for: by the address that was asked, with the echo of the open
-    question, a sequence that rises, and an identity that no other address has. Of two addresses
-    with one identity that counts which the node itself says it was reached at, else the first. All
-    else is told, and leaves the rest as it was.
+    An answer counts if it comes from the address that was asked, with the echo of the open
+    question, a rising sequence, and an identity that no other address has. If two addresses have
+    one identity, the address counts at which the node says it was reached, else the first. Other
+    answers change only the condition of their address.
 
     Parameters
     ----------
     addresses
         Such as ``http://10.0.0.7:9560``, or ``10.0.0.7:9560``.
     salt
-        Something that no other hub has, in each echo.
+        A text that no other hub has, part of all echoes.
 
     Raises
     ------
     InvalidInput
-        When an address is none, or is there twice.
+        When an address is not valid, or is there twice.
 
     Examples
     --------
@@ -92,11 +92,12 @@ class NodeBoard:
             )
         self._salt, self._cycle = salt, 0
         self._nodes = {
-            each: _Node(NodeView(address=each, condition=NodeCondition.UNASKED)) for each in given
+            address: _Node(NodeView(address=address, condition=NodeCondition.UNASKED))
+            for address in given
         }
 
     def ask(self) -> list[Question]:
-        """Return a question to each node; those of the cycle before are no longer open."""
+        """Return one question per node; questions of the previous cycle are no longer open."""
         self._cycle += 1
         questions = []
         for index, (address, node) in enumerate(self._nodes.items()):
@@ -126,7 +127,7 @@ class NodeBoard:
             node.view = replace(node.view, condition=condition, reason=reason[:200])
 
     def views(self, now_s: float) -> tuple[NodeView, ...]:
-        """Return how each node is, in the order of the addresses."""
+        """Return the views of all nodes, in the order of the addresses."""
         return tuple(
             replace(node.view, age_s=self._age_s(node, now_s)) for node in self._nodes.values()
         )
@@ -165,7 +166,7 @@ class NodeBoard:
 
     @staticmethod
     def _dispossess(other: _Node, report: NodeReport, address: str) -> None:
-        """Take from an address what another one has told."""
+        """Take a report from an address, since it belongs to another one."""
         other.starts.discard(report.node)
         other.view = NodeView(
             address=other.view.address,
@@ -238,10 +239,10 @@ def _directness(address: str, place: str) -> int:
 def _read(body: bytes) -> NodeReport:
     """Return the report in a body, or name the problem with it."""
 
-    def refused(text: str) -> None:
+    def refuse_constant(text: str) -> None:
         raise InvalidInput(f"{text} is no number")
 
-    report = decode(NodeReport, json.loads(body, parse_constant=refused), where="report")
+    report = decode(NodeReport, json.loads(body, parse_constant=refuse_constant), where="report")
     if not (report.node and isinstance(report.sequence, int) and math.isfinite(report.at_s)):
         raise InvalidInput("its identity, sequence or time is none")
     if report.age_s is not None and not 0.0 <= report.age_s < math.inf:

@@ -1,4 +1,4 @@
-"""What an agent tells of its node, apart from how it is asked."""
+"""The answers of an agent about its node, without the transport."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from benchrigor.machine.thresholds import Threshold, read_thresholds, tables_of
 from benchrigor.model import Health, Status
 from benchrigor.model.codec import encode
 
-_MOST_PROBES = 1_000  # in a report, of which a hub takes 1 MiB
+_MOST_PROBES = 1_000  # in a report, for a hub reads up to 1 MiB
 
 
 class NodeService:
-    """The readings of a node, taken in the background and told at once.
+    """The readings of a node, taken in the background and served at once.
 
     Parameters
     ----------
     registry
-        Its probes.
+        The probes of the node.
     alarms
-        Told each reading.
+        Alarms that judge all readings.
     reader
-        Of the status.
+        Reader of the status.
     config
-        File in which thresholds that were put are kept; None keeps them for this start only.
+        File that keeps thresholds from requests; None keeps them for this start only.
 
     Raises
     ------
@@ -95,19 +95,19 @@ class NodeService:
         self.alarms.tell(found, self._checked_at_s)
 
     def capabilities(self) -> Any:
-        """Return what the machine has; read once."""
+        """Return the capabilities of the machine; read once."""
         if self._capabilities is None:
             self._capabilities = encode(capabilities(full=True))
         return self._capabilities
 
     def probes(self, cursor: str | None) -> Any:
-        """Return what probes counted since a cursor; all that they counted without one."""
+        """Return the counts of probes since a cursor; without one since the beginning."""
         if cursor is None:
             return encode(Part("", self.registry.read(), from_start=True)._asdict())
         return encode(self._cursors.next_part(cursor)._asdict())
 
     def report(self, echo: str, place: str, cursor: str) -> NodeReport:
-        """Return what a hub asks for in one answer."""
+        """Return the report for a hub."""
         part = self._cursors.next_part(cursor)
         probes, left_out = _read_probes(part.probes)
         with self._lock:
@@ -172,11 +172,11 @@ class NodeService:
 
 
 def _read_probes(probes: ProbeReadings) -> tuple[ProbeReadings, int]:
-    """Return what a report tells of probes: those with events; and how many it leaves out."""
+    """Return the probes with events for a report, and the number of those left out."""
     used = [probe for probe in probes.values() if probe.count or probe.rejected]
-    used.sort(key=lambda each: -each.total_s)
-    told = {each.name: each for each in used[:_MOST_PROBES]}
-    return replace(probes, readings=told), len(used) - len(told)
+    used.sort(key=lambda probe: -probe.total_s)
+    shown = {probe.name: probe for probe in used[:_MOST_PROBES]}
+    return replace(probes, readings=shown), len(used) - len(shown)
 
 
 def _thresholds(given: object) -> tuple[Threshold, ...]:

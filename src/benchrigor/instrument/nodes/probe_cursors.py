@@ -32,12 +32,12 @@ class Part(NamedTuple):
 
 
 class ProbeCursors:
-    """Hands out what probes counted in parts, each kept until it is acknowledged.
+    """Hands out the counts of probes in parts, which are kept until they are acknowledged.
 
-    A cursor names a part. Whoever sends it back has received that part, and is given the next; who
-    sends the one before has not, and is given the same part again: an answer that was lost on the
-    way loses nothing, and none is counted twice. A cursor that is not known any more is given all
-    since the beginning, and told so.
+    A cursor names a part. A hub that sends it back has received the part, and gets the next one.
+    A hub that sends the previous cursor has not, and gets the same part again. So a lost answer
+    loses no events, and counts none twice. For an unknown cursor, the part holds everything since
+    the beginning, and says so.
 
     Examples
     --------

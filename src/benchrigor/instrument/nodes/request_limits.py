@@ -1,4 +1,4 @@
-"""How much an agent takes from whoever asks: connections, requests a second, time, size."""
+"""Limits of an agent for its clients: connections, requests a second, time, size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REQUESTS_A_SECOND, MOST_AT_ONCE = 200.0, 400.0
 
 
 class Allowance:
-    """Lets so many requests pass a second, and some more at once.
+    """Lets a number of requests pass per second, and some more at once.
 
     Examples
     --------
@@ -50,14 +50,14 @@ class GuardedConnections:
 
     def __init__(self, server: web.Server, slowest_s: float) -> None:
         self._server, self._slowest_s = server, slowest_s
-        self._arriving: set[object] = set()  # whose transport is not ready yet
-        self._unasked: set[object] = set()  # whose first header has not come
+        self._arriving: set[object] = set()  # their transport is not ready yet
+        self._unasked: set[object] = set()  # their first header has not come
         self._unsent: dict[RequestHandler, int] = {}  # bytes that wait for who asked to read them
         self._look()
 
     def __call__(self) -> asyncio.BaseProtocol:
         """Return the protocol of a new connection."""
-        # The server does not count those whose transport is not ready yet.
+        # The server does not count connections before their transport is ready.
         if len(self._arriving.union(self._server.connections)) >= MOST_CONNECTIONS:
             return _Refusing()
         handler = self._server()
@@ -70,7 +70,7 @@ class GuardedConnections:
         return handler
 
     def _look(self) -> None:
-        """Cut off who has read nothing of an answer since the last look."""
+        """Cut off clients that have read no part of an answer since the last look."""
         unsent = {
             connection: connection.transport.get_write_buffer_size()
             for connection in self._server.connections

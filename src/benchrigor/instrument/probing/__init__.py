@@ -1,1 +1,1 @@
-"""Probes: timers that stay in a program, and what is read from them while it runs."""
+"""Probes: timers that stay in a program, and their readings while it runs."""

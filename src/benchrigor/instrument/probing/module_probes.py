@@ -46,28 +46,28 @@ def probe_module(
     clock: str | None = None,
     registry: ProbeRegistry = PROBES,
 ) -> ModuleProbes:
-    """Put all functions of a module whose name fits a pattern into probes.
+    """Put all functions of a module with matching names into probes.
 
-    The probe of each is named "module.function", that of a method "module.Class.method". Functions
-    that the module imports, and those that are timed already, stay as they are. Whoever has
-    imported a function before keeps the one without a probe.
+    A probe is named "module.function" or "module.Class.method". Imported functions, and functions
+    with a probe, stay as they are. Modules that imported a function before keep the one without a
+    probe.
 
     Parameters
     ----------
     module
-        Whose functions are replaced by timed ones, until `ModuleProbes.undo`.
+        The module; timed functions replace its functions until `ModuleProbes.undo`.
     pattern
-        As file names have them: ``*``, ``?``, ``[abc]``; for methods of "Class.method".
+        Pattern as for file names: ``*``, ``?``, ``[abc]``. Methods match as "Class.method".
     classes
-        Whether methods of the module's classes are taken too.
+        Whether to time methods of the module's classes too.
     clock, registry
         As `probe` and `ProbeRegistry` have them.
 
     Raises
     ------
     InvalidInput
-        For what is not a module, if no function fits, and where one cannot be timed: then none is
-        replaced.
+        If it is not a module, if no function matches, or if a function cannot be timed: then no
+        function is replaced.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def probe_module(
         raise InvalidInput(f"module is {module!r}, expected an imported module")
     if not isinstance(pattern, str):
         raise InvalidInput(f"pattern is {pattern!r}, expected a string such as 'read*'")
-    found = [each for each in _functions(module, classes=classes) if fnmatchcase(each[2], pattern)]
+    found = [item for item in _functions(module, classes=classes) if fnmatchcase(item[2], pattern)]
     if not found:
         raise InvalidInput(f"no function of {module.__name__} fits {pattern!r}, expected some")
     names = tuple(f"{module.__name__}.{path}" for _, _, path, _ in found)
@@ -93,7 +93,7 @@ def probe_module(
     try:
         for holder, name, _, wrapper in changes:
             setattr(holder, name, wrapper)
-    except BaseException as error:  # a class may refuse, with whatever exception
+    except BaseException as error:  # a class may refuse, with any exception
         timed.undo()
         if not isinstance(error, Exception):
             raise

@@ -20,16 +20,16 @@ Now: TypeAlias = Callable[[], int]
 
 
 class Nest:
-    """Events of one thread or task that are within each other.
+    """Nested events of one thread or task.
 
     Attributes
     ----------
     top
-        Where the innermost one counts.
+        The cell of the innermost event.
     alone
-        Whether no other task can be there.
+        Whether no other task can share the nest.
     free
-        A context of `Probe.again` that was left and can be used again, with the next one.
+        Linked list of contexts of `Probe.again` that were left and can be used again.
     """
 
     __slots__ = ("alone", "free", "top")
@@ -39,14 +39,14 @@ class Nest:
 
 
 class Clock:
-    """A clock of probes; events nest by clock, for times of different ones do not subtract.
+    """A clock of probes; events nest by clock, for times of different clocks do not subtract.
 
     Attributes
     ----------
     now
         Returns its nanoseconds.
     times
-        An iterator over what `now` returns, without end: nothing equals what is not a number.
+        An endless iterator over the times from `now`: it would end at NaN, which equals no time.
     local
         Holds the nest of the calling thread.
     """
@@ -68,8 +68,8 @@ def new_nest(local: threading.local) -> Nest:
 def nest_of_caller(local: threading.local) -> Nest:
     """Return the nest for a block of the function two frames up.
 
-    A coroutine that nobody times shares its thread's nest with other tasks, which run while it
-    waits. Its block has a nest apart: it is in no other event, and none is in it.
+    A coroutine without a probe shares its thread's nest with other tasks, which run while it
+    waits. So its block gets a separate nest: it does not nest with other events.
     """
     nest: Nest = local.nest
     kind = sys._getframe(2).f_code.co_flags  # noqa: SLF001  # inspect.stack takes a thousand times as long

@@ -1,4 +1,4 @@
-"""What probes themselves cost, measured on events of nothing."""
+"""The cost of probes themselves, measured on empty events."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MUCH = 0.01  # of the run time
 
 
 def calibrate(probe: Probe) -> dict[str, float]:
-    """Return the median cost of an event in seconds, by its form; a few milliseconds for all.
+    """Return the median cost of an event in seconds, by its form; it takes a few milliseconds.
 
-    The cost of the loop around the events, and of the call that is decorated, is taken off.
+    The cost of the loop around the events, and of the decorated call, is subtracted.
     """
 
     def call() -> None:
@@ -26,7 +26,7 @@ def calibrate(probe: Probe) -> dict[str, float]:
     def token() -> None:
         probe.stop(probe.start())
 
-    def held() -> None:
+    def enter() -> None:
         with probe:
             pass
 
@@ -34,7 +34,7 @@ def calibrate(probe: Probe) -> dict[str, float]:
         with probe.again():
             pass
 
-    forms = {"token": token, "held": held, "again": again, "decorated": probe(call)}
+    forms = {"token": token, "held": enter, "again": again, "decorated": probe(call)}
     times_s = {name: _median_s(form) for name, form in {"": call, **forms}.items()}
     return {name: max(times_s[name] - times_s[""], 0.0) for name in forms}
 
@@ -49,15 +49,15 @@ def _median_s(event: Callable[[], object]) -> float:
     return sorted(batches_ns)[_BATCHES // 2] / _EVENTS * 1e-9
 
 
-def told_of(readings: Iterable[ProbeReading], elapsed_s: float) -> tuple[Notice, ...]:
-    """Return what the reader of some readings must know."""
+def warn_of_own_cost(readings: Iterable[ProbeReading], elapsed_s: float) -> tuple[Notice, ...]:
+    """Warn if probes took a notable share of the run time."""
     given = tuple(readings)
     cost_s = sum(probe.count * probe.own_cost_s for probe in given)
     if cost_s <= _MUCH * elapsed_s:
         return ()
     from benchrigor.model.text import counted, percent  # noqa: PLC0415  # takes 30 ms
 
-    dearest = max(given, key=lambda each: each.count * each.own_cost_s)
+    dearest = max(given, key=lambda probe: probe.count * probe.own_cost_s)
     sentence = (
         f"Probes themselves took about {percent(cost_s / elapsed_s, digits=2)} of the run "
         f"time; {dearest.name} was used most, {counted(dearest.count)} times. Time larger "

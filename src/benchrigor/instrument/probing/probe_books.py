@@ -1,4 +1,4 @@
-"""What readers of probes have been told, and what they have not."""
+"""Books of the readers of probes: the events that count in a reader's next reading."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NS = 1e-9
 
 
 class Book:
-    """What of a probe's events counts for one reader."""
+    """The events of a probe that count for one reader."""
 
     __slots__ = ("_kept", "_lost", "_nested_ns", "_rejected", "_sketch", "_sums")
 
@@ -28,7 +28,7 @@ class Book:
         self._sketch: DDSketch | None = None
 
     def add(self, taken: Taken, sketch: DDSketch | None) -> None:
-        """Add what was taken out of a cell, and the sketch of its samples."""
+        """Add the sums from a cell, and the sketch of its samples."""
         self._sums = merge_sums(self._sums, taken.sums)
         self._nested_ns += taken.nested_ns
         self._rejected += taken.rejected
@@ -46,7 +46,7 @@ class Book:
         return book
 
     def reading(self, name: str, clock: str, own_cost_s: float) -> ProbeReading:
-        """Return what it holds, in seconds."""
+        """Return its content as a reading, in seconds."""
         count, total_ns, least_ns, greatest_ns, squares = self._sums
         return ProbeReading(
             name=name,

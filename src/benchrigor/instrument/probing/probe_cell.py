@@ -1,12 +1,12 @@
-"""Where the durations of a probe's events are added up while it is in use.
+"""Cells add up the durations of a probe's events while it is in use.
 
-An event costs an append to a short list, which Python does in one piece whatever other threads do.
-Whoever finds the list full adds it to the sums, unless another thread is at it. So nothing is
-locked for an event, and a reader never stops a writer.
+An event appends to a short list, which is atomic in Python. The thread that finds the list full
+adds it to the sums, unless another thread is doing so. So an event needs no lock, and a reader
+never stops a writer.
 
-Where the interpreter runs one thread at a time, all threads share the cell of a probe: to look for
-a thread's own takes a seventh of an event's time, and gains nothing. Where threads run at once,
-each has its own.
+If the interpreter runs one thread at a time, all threads share the cell of a probe: looking up a
+cell per thread would take a seventh of an event's time, without gain. If threads run at once, every
+thread has its own cell.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from benchrigor.instrument.probing.event_sums import NOTHING, Sums, add_events
 from benchrigor.instrument.probing.reservoir import Entry, Reservoir
 
 # Durations that a list holds: few at first, since most probes are hardly ever used, and one more
-# for that many events since the last reading.
+# per _MORE events since the last reading.
 _COLD, _HOT, _MORE = 4, 128, 64
-# For a longer list its thread waits, for that long: another one was stopped while adding it up.
+# If a list is longer, its thread waits up to _WAIT_S: another one was stopped while adding it up.
 _CROWDED, _WAIT_S = 256, 0.01
 _LOCKS = 64
 
 
 class Taken(NamedTuple):
-    """What a cell has added up since it was last read."""
+    """The sums of a cell since the last reading."""
 
     sums: Sums
     nested_ns: int
@@ -40,14 +40,14 @@ class Taken(NamedTuple):
 
 
 class Bounds:
-    """What the cells of a registry have in common.
+    """The common data of a registry's cells.
 
     Attributes
     ----------
     born_ns
-        When the registry was made, by `time.perf_counter_ns`: no event is longer than since then.
+        Start of the registry, by `time.perf_counter_ns`: no event can be longer than its age.
     locks
-        For adding up; each is that of many cells, for one each would take a tenth of their memory.
+        Locks for adding up. Many cells share a lock: one per cell would add a tenth to the memory.
     """
 
     __slots__ = ("born_ns", "locks")
@@ -111,14 +111,14 @@ class Cell(list[int]):
 
     @property
     def blank(self) -> bool:
-        """Whether nothing came since it was last read."""
+        """Whether there are no events since the last reading."""
         counted = self._sums[0] or self._nested_ns or self._rejected
         return not (self or self.nested or counted)
 
     def fold(self, parent: Cell | None = None) -> None:
-        """Add up what is listed, here and at the cell that its events ran inside of.
+        """Add up the listed durations, here and in the cell of the outer event.
 
-        Another thread that is at it already makes that needless.
+        If another thread is already adding them up, this does nothing.
         """
         lock = self.lock
         if lock.acquire(False) or (len(self) > _CROWDED and lock.acquire(True, _WAIT_S)):
@@ -130,9 +130,9 @@ class Cell(list[int]):
             parent.fold()
 
     def take(self, until_ns: int = 0) -> Taken | None:
-        """Return what came since the last time; None if there is no news.
+        """Return the sums since the last call; None if there are no events.
 
-        What cannot be had until then is left for the next time.
+        If the lock is not free by ``until_ns``, the events are left for the next call.
         """
         lock = self.lock
         if not lock.acquire(False):
@@ -185,7 +185,7 @@ class Cell(list[int]):
             del self.nested[: len(nested)]
 
     def _possible(self, values: list[int]) -> list[int]:
-        """Leave out what is no whole number, below 0, or longer than the registry exists."""
+        """Leave out durations that are not whole, below 0, or longer than the registry exists."""
         longest_ns = self._age_ns()
         whole = (int(value) for value in values if isinstance(value, Integral))
         return [duration_ns for duration_ns in whole if 0 <= duration_ns <= longest_ns]
@@ -201,15 +201,15 @@ class _Mark:
 
 
 class ThreadCells:
-    """The cells of a probe where threads run at once, one for each."""
+    """The cells of a probe, one per thread, for threads that run at once."""
 
     __slots__ = ("_bounds", "_cells", "_local", "decay", "most_samples")
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds, self.most_samples, self.decay = bounds, 0, 0.0
         self._local = threading.local()
-        # By what is None once the thread has ended. (`Thread.is_alive` may fail in Python 3.11 when
-        # another thread joins meanwhile.)
+        # By a reference that is None once the thread has ended. (`Thread.is_alive` may fail in
+        # Python 3.11 when another thread joins meanwhile.)
         self._cells: dict[weakref.ref[_Mark], Cell] = {}
 
     def mine(self) -> Cell:
@@ -223,7 +223,7 @@ class ThreadCells:
             return cell
 
     def __iter__(self) -> Iterator[Cell]:
-        """Go through the cells; that of a thread that ended goes once it was read."""
+        """Go through the cells; remove the cell of an ended thread once it was read."""
         for mark, cell in [*self._cells.items()]:
             ended = mark() is None  # asked before: an ended thread writes no more
             yield cell

@@ -1,4 +1,4 @@
-"""The probes of a program by name, and whoever reads them."""
+"""The probes of a program by name, and their readers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.instrument.data.probe_reading import ProbeReading, ProbeReadings
 from benchrigor.instrument.probing.nesting import CLOCKS
-from benchrigor.instrument.probing.own_cost import calibrate, told_of
+from benchrigor.instrument.probing.own_cost import calibrate, warn_of_own_cost
 from benchrigor.instrument.probing.probe_books import Book, new_sketch
 from benchrigor.instrument.probing.probe_cell import Bounds
 from benchrigor.instrument.probing.probes import Probe, ThreadsProbe
@@ -40,11 +40,11 @@ class ProbeRegistry:
     on
         Whether its probes count from the start.
     per_thread
-        Whether each thread adds up for itself; None: if the interpreter has no global lock.
+        Whether every thread adds up for itself; None: if the interpreter has no global lock.
 
     Notes
     -----
-    A process that is forked begins from zero: what its parent has counted is read in the parent.
+    A forked process begins from zero; only its parent can read the counts of the parent.
     An event under way at the fork ends in both, and counts in both.
 
     Examples
@@ -74,9 +74,9 @@ class ProbeRegistry:
         """Begin from zero, in a process if no other thread is there."""
         self._lock = threading.RLock()
         self._bounds.renew()
-        for each in self._probes.values():
-            each.latest.clear()
-            for cell in each.cells:
+        for probe in self._probes.values():
+            probe.latest.clear()
+            for cell in probe.cells:
                 cell.reset()
         for reader in (self._first, *self._readers):
             reader.restart()
@@ -115,8 +115,8 @@ class ProbeRegistry:
     @on.setter
     def on(self, on: bool) -> None:
         with self._lock:
-            for each in self._probes.values():
-                each.on = on
+            for probe in self._probes.values():
+                probe.on = on
             self._on = on
 
     def __iter__(self) -> Iterator[Probe]:
@@ -127,11 +127,11 @@ class ProbeRegistry:
         return len(self._probes)
 
     def read(self) -> ProbeReadings:
-        """Return what all probes have counted since the registry began; they go on."""
+        """Return the readings of all probes since the registry began; they go on counting."""
         return self._first.read()
 
     def reader(self) -> ProbeReader:
-        """Return a reader that can ask for what came since it last did; see `ProbeReader`."""
+        """Return a reader of the events since its own last reading; see `ProbeReader`."""
         with self._lock:
             self.collect(self)
             reader = self._first.copy()
@@ -146,7 +146,7 @@ class ProbeRegistry:
         return self._lock
 
     def collect(self, probes: Iterable[Probe]) -> None:
-        """Take what some probes have added up into the books of every reader."""
+        """Move the sums of some probes into the books of all readers."""
         readers = [self._first, *self._readers]
         until_ns = time.perf_counter_ns() + _READ_NS
         for probe in probes:
@@ -159,14 +159,14 @@ class ProbeRegistry:
                     probe.latest = nsmallest(probe.most, probe.latest + samples)
 
     def readings(self, books: Mapping[str, Book], since_ns: int) -> ProbeReadings:
-        """Return readings of some books, of the time since then."""
+        """Return readings from some books, for the time since a moment."""
         empty = Book()
         found = {
-            name: self._reading(each, books.get(name, empty))
-            for name, each in [*self._probes.items()]
+            name: self._reading(probe, books.get(name, empty))
+            for name, probe in [*self._probes.items()]
         }
         elapsed_s = (time.perf_counter_ns() - since_ns) * _NS
-        notices = told_of(found.values(), elapsed_s)
+        notices = warn_of_own_cost(found.values(), elapsed_s)
         return ProbeReadings(readings=found, elapsed_s=elapsed_s, notices=notices)
 
     def _reading(self, probe: Probe, book: Book) -> ProbeReading:
@@ -175,7 +175,7 @@ class ProbeRegistry:
         return book.reading(probe.name, probe.clock, own_cost_s)
 
     def reading_of(self, probe: Probe) -> ProbeReading:
-        """Return what a probe has counted since the registry began."""
+        """Return the reading of a probe since the registry began."""
         with self._lock:
             self.collect([probe])
             return self._reading(probe, self._first.book(probe.name))
@@ -201,9 +201,9 @@ class ProbeRegistry:
 class ProbeReader:
     """Reads the probes of a registry at times of its own; made by `ProbeRegistry.reader`.
 
-    Any number of readers may be there: each sees every event once between two of its resets, and
-    none stops a writer. Count, total, extremes and variance are those of exactly these events: what
-    anybody reads is taken out of the cells, and added to the book of every reader.
+    There may be any number of readers, and they never stop a writer. Between two resets a reader
+    sees every event once, and count, total, extremes and variance are of exactly these events: any
+    reading moves the events out of the cells, and adds them to the books of all readers.
 
     Examples
     --------
@@ -264,29 +264,28 @@ def probe(
     samples: int | None = None,
     half_life_s: float | None = None,
 ) -> Probe:
-    """Return the probe of a name in this program, made when it is first asked for.
+    """Return the probe of a name in this program; the first call makes it.
 
     Parameters
     ----------
     name
-        At most 200 characters, none of them a control character.
+        Up to 200 characters, without control characters.
     clock
-        "wall", or "cpu" for the processor time of the thread; None: that it has, for a new one the
-        wall clock.
+        "wall", or "cpu" for the processor time of the thread. None keeps the clock of the probe; a
+        new one gets the wall clock.
     samples
-        How many durations are kept one by one between two readings, by each thread where threads
-        run at once: a random sample of all. They give `ProbeReading.p50_s` and
-        `ProbeReading.p99_s`, and are returned by `Probe.samples`. 0 keeps none; None changes
-        nothing.
+        Size of the random sample of durations that is kept between two readings; per thread if
+        threads run at once. It gives `ProbeReading.p50_s`, `ProbeReading.p99_s` and
+        `Probe.samples`. 0 keeps no sample; None keeps the setting of the probe.
     half_life_s
-        An event of so many seconds earlier is half as likely to be in the sample, which so tells
-        of recent events and forgets none for certain (forward decay, Cormode et al. 2009). None:
-        each is as likely as any other.
+        An event that is this many seconds older is half as likely to be in the sample. The sample
+        favours recent events, but any event may stay (forward decay, Cormode et al. 2009). None:
+        all events are equally likely.
 
     Raises
     ------
     InvalidInput
-        For a name, clock or number that cannot be, and for a clock that the probe does not have.
+        For a wrong name, clock or number, and for a clock other than the clock of the probe.
     MissingExtra
         When samples are asked for and `ddsketch` is not installed.
 
@@ -300,7 +299,7 @@ def probe(
     >>> assign = probe("assign")
     >>> with assign:                # set-up and work
     ...     points = range(1000)
-    ...     with assign.work:       # what the kernel is for
+    ...     with assign.work:       # the purpose of the kernel
     ...         _ = sum(points)
     >>> assign.read().count
     1
@@ -310,7 +309,7 @@ def probe(
 
 @cache
 def _own_costs_s(clock: str, per_thread: bool) -> dict[str, float]:
-    """Return what an event costs by its form, measured when it is first asked for."""
+    """Return the cost of an event by its form, measured on first use."""
     return calibrate(ProbeRegistry(per_thread=per_thread).probe("own cost", clock=clock))
 
 
@@ -319,7 +318,7 @@ def _wrong_name(name: object) -> Iterator[str]:
         yield f"name is {name!r}, expected a string"
     elif not 1 <= len(name) <= _LONGEST:
         yield f"name has {len(name)} characters, expected 1 to {_LONGEST}"
-    elif found := [each for each in name if unicodedata.category(each) in _UNSHOWN]:
+    elif found := [character for character in name if unicodedata.category(character) in _UNSHOWN]:
         yield f"name is {name!r}, which has {found[0]!r} in it, expected text of one line"
 
 

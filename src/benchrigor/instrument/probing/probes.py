@@ -1,9 +1,9 @@
 """Timers that stay in a program: started and stopped, entered, or put around functions.
 
-Nothing is looked up for an event that could be known before: each clock has a class of its own, and
-a probe that is switched off becomes an object of another class, whose methods are C functions that
-do nothing. The lines that end an event stand in each way to time one, for to call them would take
-another tenth (docs/decisions/0013-probes.md).
+An event looks up nothing that could be known before. Every clock has its own class, and a probe
+that is switched off changes its class: the methods are then C functions without effect. The lines
+that end an event are repeated in every way to time one, since a call would add a tenth to the time
+(docs/decisions/0013-probes.md).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class Keeper(Protocol):
-    """What a probe asks of its registry."""
+    """The part of a registry that a probe uses."""
 
     def work_of(self, probe: Probe) -> Probe:
-        """Return the probe of what a kernel does."""
+        """Return the probe of a kernel's work."""
 
     def reading_of(self, probe: Probe) -> ProbeReading:
-        """Return what a probe has counted."""
+        """Return the reading of a probe."""
 
     def latest_of(self, probe: Probe) -> list[float]:
         """Return a probe's latest samples, and forget them."""
@@ -42,11 +42,11 @@ class Keeper(Protocol):
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-_nothing = [].clear  # of a list that nobody has: no function does nothing faster
+_nothing = [].clear  # of an empty list without owner: the fastest function without effect
 _nothing_at_exit = "".format  # takes any arguments, and its result is false
-# What ``with`` calls at the end must know when it began, so that neither other threads nor other
-# tasks can be taken for it. A probe is an iterator over methods that are each bound to the time at
-# which it was asked for: so C functions alone make one (`_Timing.__exit__`).
+# The method that ``with`` calls at the end must know the start, so that threads and tasks cannot
+# be confused. So a probe is an iterator over methods, bound to the time of the request, and only C
+# functions are needed to make one (`_Timing.__exit__`).
 _Methods: Any = object if TYPE_CHECKING else map
 
 
@@ -58,18 +58,18 @@ class Probe(_Methods):  # type: ignore[misc]
     - ``token = p.start()``, then ``p.stop(token)``, also in another thread (not by the clock of
       the processor);
     - ``with p:``, also inside of itself, and by several threads and tasks at once;
-    - ``with p.again():``, the same, and for self times: of two such events in the same thread or
-      task, the time of the inner one is no self time of the outer one. Each statement ``with``
-      takes an ``again()`` of its own, at which the event begins;
-    - ``@p`` before a function, a coroutine function, a generator or an asynchronous one: likewise.
+    - ``with p.again():``, the same, and for self times: the time of an event inside another one in
+      the same thread or task is not self time of the outer event. Every ``with`` statement needs
+      its own ``again()``, which begins the event;
+    - ``@p`` before a function, coroutine function, generator or asynchronous generator, also for
+      self times.
 
     A `contextlib.ExitStack` can enter ``p.again()``, but not ``p``, which is for the statement
-    ``with``; it takes ``stack.callback(p.stop, p.start())``.
+    ``with``; use ``stack.callback(p.stop, p.start())``.
 
     An event counts when it ends, also by an exception. A token is only a number: stopping it again
-    counts another event. What is no integer is refused, or (a float) rejected when it is added up,
-    as is an event of less than 0 s or of longer than its registry exists: ``read().rejected``
-    counts.
+    counts another event. Tokens that are not numbers are refused. Floats, events below 0 s, and
+    events longer than the registry exists are rejected later: ``read().rejected`` counts them.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Probe(_Methods):  # type: ignore[misc]
         token that is stopped while it is off.
     """
 
-    # The methods here are those of a probe that is off.
+    # These methods are for a probe that is off.
 
     __slots__ = (
         "cell",
@@ -121,7 +121,7 @@ class Probe(_Methods):  # type: ignore[misc]
         self.on = on
 
     def make_cells(self, bounds: Bounds) -> None:
-        """Make where its events count."""
+        """Make the cell of its events."""
         self.cell = Cell(bounds)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -153,7 +153,7 @@ class Probe(_Methods):  # type: ignore[misc]
             """Return the token of an event that begins; None if the probe is off."""
 
         def stop(self, token: int | None) -> object:
-            """End an event; InvalidInput if the token is not a number. None does nothing."""
+            """End an event; InvalidInput if the token is not a number. None has no effect."""
 
         def __enter__(self) -> object: ...
 
@@ -165,14 +165,14 @@ class Probe(_Methods):  # type: ignore[misc]
         __exit__ = _nothing_at_exit
 
     def again(self) -> AbstractContextManager[object]:
-        """Begin an event, and return the context manager whose body it is.
+        """Begin an event, and return the context manager that ends it.
 
-        Inner events are no self time of it.
+        Its self time excludes inner events.
         """
         return _NO_BLOCK
 
     def __call__(self, func: _F) -> _F:
-        """Time each call of a function, or each run of a coroutine or generator function.
+        """Time all calls of a function, or all runs of a coroutine or generator function.
 
         The time of a generator is that inside of it. InvalidInput for a class, or no function.
         """
@@ -182,39 +182,39 @@ class Probe(_Methods):  # type: ignore[misc]
 
     @property
     def work(self) -> Probe:
-        """The probe of what a kernel does, inside of this one, which also times its set-up.
+        """The probe of a kernel's work, inside of this one, which also times its set-up.
 
-        Its name is that of this one and ".work". What this one takes longer is dispatch.
+        It has the name of this one and ".work". The difference of their times is dispatch.
         """
         if self.inner is None:
             self.inner = self.keeper.work_of(self)
         return self.inner
 
     def read(self) -> ProbeReading:
-        """Return what has counted since the registry began; it goes on."""
+        """Return the reading since the registry began; the probe goes on counting."""
         return self.keeper.reading_of(self)
 
     def samples(self) -> list[float]:
-        """Return a random sample of the durations since it was last asked, oldest first.
+        """Return a random sample of the durations since the last call, oldest first.
 
-        In seconds; all of them while they are no more than ``samples`` asked for when the probe
-        was made. They can be unit readings of a `Session`.
+        In seconds; all durations, up to the number ``samples`` that the probe was made with. They
+        can be unit readings of a `Session`.
         """
         return self.keeper.latest_of(self)
 
-    # What follows is for registries and timed functions.
+    # For registries and timed functions.
 
     @property
     def cells(self) -> Iterable[Cell]:
-        """Where its events count."""
+        """The cells of its events."""
         return (self.cell,)
 
     def forms(self) -> Iterable[str]:
-        """Return what it was used in, but for forms that cost less."""
+        """Return the forms in which it was used, without those that cost less."""
         return (self.cost_form, "again" if any(cell.nests for cell in self.cells) else "held")
 
     def keep(self, most: int, decay: float = 0.0) -> None:
-        """Keep so many raw samples in each cell until they are read; see `Cell`."""
+        """Keep up to ``most`` raw samples per cell until they are read; see `Cell`."""
         if most:
             new_sketch()  # says so if it is not installed
         self.most, self.decay, self.latest = most, decay, nsmallest(most, self.latest)
@@ -223,28 +223,28 @@ class Probe(_Methods):  # type: ignore[misc]
 
 
 class ThreadsProbe(Probe):
-    """A probe where threads run at once, that is off; each has a cell of its own."""
+    """A probe that is off, for threads that run at once; every thread has its own cell."""
 
     __slots__ = ("threads",)
 
     threads: ThreadCells
 
     def make_cells(self, bounds: Bounds) -> None:
-        """Make where its events count."""
+        """Make the cells of its events."""
         self.threads = ThreadCells(bounds)
 
     @property
-    def cell(self) -> Cell:  # type: ignore[override]  # nobody sets it
-        """Where events of the calling thread count."""
+    def cell(self) -> Cell:  # type: ignore[override]  # it is never set
+        """The cell for events of the calling thread."""
         return self.threads.mine()
 
     @property
     def cells(self) -> Iterable[Cell]:
-        """Where events of all threads count."""
+        """The cells of all threads."""
         return self.threads
 
     def keep(self, most: int, decay: float = 0.0) -> None:
-        """Keep so many raw samples in each cell until they are read; see `Cell`."""
+        """Keep up to ``most`` raw samples per cell until they are read; see `Cell`."""
         super().keep(most, decay)
         self.threads.most_samples, self.threads.decay = most, decay
 
@@ -263,9 +263,9 @@ _NO_BLOCK = cast(AbstractContextManager[object], _NoBlock())
 
 @cache
 def _parts_of_leave(clock: str) -> tuple[Any, ...]:
-    """Return what a function is made of that ends an event which was entered.
+    """Return the parts of a function that ends an entered event.
 
-    Its last argument is the probe, so that each probe needs a function but no variables around it.
+    Its last argument is the probe, so that a probe needs a function but no variables around it.
     """
     now = CLOCKS[clock].now
 
@@ -280,7 +280,7 @@ def _parts_of_leave(clock: str) -> tuple[Any, ...]:
 
 @cache
 def timing_class(clock: str, off: type[Probe]) -> type[Probe]:
-    """Make the class of probes that are on, from that of those that are off."""
+    """Make the class of probes that are on from the class of probes that are off."""
     now, local, modules = CLOCKS[clock].now, CLOCKS[clock].local, sys.modules
     new_block = _block_class(clock)
 
@@ -292,7 +292,7 @@ def timing_class(clock: str, off: type[Probe]) -> type[Probe]:
         def stop(self, token: int | None) -> None:
             cell = self.cell
             try:
-                cell.append(now() - token)  # type: ignore[operator]  # None is told apart below
+                cell.append(now() - token)  # type: ignore[operator]  # None is handled below
             except TypeError:
                 if token is not None:
                     raise InvalidInput(
@@ -344,7 +344,7 @@ def _block_class(clock: str) -> type[Any]:
             nest, outer, cell = self.nest, self.outer, self.cell
             try:
                 if nest.top is not cell:
-                    outer = None  # another one ended late: what is around this one is not known
+                    outer = None  # another event ended late: the outer event is not known
                 nest.top = outer
             except AttributeError:
                 raise InvalidInput("again() is for one statement with, found another") from None

@@ -1,4 +1,4 @@
-"""A random sample of events: each is as likely as any other, or recent ones are likelier."""
+"""A random sample of events: all are equally likely, or recent ones are likelier."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import TypeAlias
 # Random key, when the event was added up, and its duration in nanoseconds.
 Entry: TypeAlias = tuple[float, int, int]
 
-_random = random.Random().random  # noqa: S311  # not that of the program, which may have a seed
+_random = random.Random().random  # noqa: S311  # not the program's own, which may have a seed
 _LEAST = -690.0  # logarithm of an exponential number that a key is made of; the greatest: 690
 
 
 class Reservoir:
-    """Keeps the events with the least of random keys.
+    """Keeps the events with the smallest random keys.
 
-    Random sampling with a reservoir (Vitter, 1985). The entries with the least keys of several
-    samples are a sample of all. A key is drawn only for an event that gets in:
-    how many events do not is geometric (Li, 1994, Algorithm L), so that most events cost nothing.
+    Random sampling with a reservoir (Vitter, 1985). The entries with the smallest keys of several
+    samples are a sample of all events. Only an event that enters needs a key: the number of events
+    between two entries is geometric (Li, 1994, Algorithm L), so that most events cost nothing.
 
     Keys are exponential numbers over weights (Efraimidis and Spirakis, 2006), as logarithms. With
-    forward decay (Cormode et al., 2009) weights grow with the time of the event, and none changes.
+    forward decay (Cormode et al., 2009) weights grow with the time of the event, and never change.
     """
 
     __slots__ = ("_greatest", "_heap", "_skip", "seen")
@@ -37,7 +37,7 @@ class Reservoir:
         self._skip = 0  # events until the next that does
 
     def add(self, values: Sequence[int], most: int, decay: float = 0.0) -> None:
-        """Add events; at most so many stay. The weight of an event grows by e in 1/decay ns."""
+        """Add events, and keep up to ``most``. Weights of events grow by e in 1/decay ns."""
         at_ns, heap, skip = time.perf_counter_ns(), self._heap, self._skip
         weight = decay * at_ns  # its logarithm
         limit = exp(max(_LEAST, min(self._greatest + weight, -_LEAST)))

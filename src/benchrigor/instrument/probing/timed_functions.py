@@ -1,4 +1,4 @@
-"""Functions, coroutines and generators of which each call is an event of a probe."""
+"""Functions, coroutines and generators with probes: every call is an event."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Probe(Protocol):
-    """What is used of a probe here."""
+    """The part of a probe that is used here."""
 
     on: bool
     clock: str
@@ -26,8 +26,8 @@ class Probe(Protocol):
 def time_function(probe: Probe, func: Any) -> Any:
     """Return a callable of the same kind as ``func`` that is timed by the probe.
 
-    The time of a generator is that inside of it, not what its consumer does between two items. That
-    of a coroutine includes its waiting, unless the clock is that of the processor.
+    The time of a generator is the time inside of it, without the consumer's time between items.
+    The time of a coroutine includes its waiting, unless the clock is processor time.
     """
     if isinstance(func, staticmethod | classmethod):
         return type(func)(time_function(probe, func.__func__))
@@ -40,7 +40,7 @@ def time_function(probe: Probe, func: Any) -> Any:
     }
     wrap = next((wrap for is_kind, wrap in kinds.items() if is_kind(func)), _timed_function)
     wrapper = wraps(func)(wrap(probe, func))
-    wrapper.__probe__ = probe  # type: ignore[attr-defined]  # tells that it is timed, and by which
+    wrapper.__probe__ = probe  # type: ignore[attr-defined]  # marks it as timed, and by which probe
     return wrapper
 
 
@@ -50,7 +50,7 @@ def _timed_function(probe: Probe, func: Callable[..., Any]) -> Callable[..., Any
 
 @cache
 def _wrapper_of_function(clock: str) -> Callable[..., Callable[..., Any]]:
-    """Make what wraps functions, so that all wrappers share the variables of their clock."""
+    """Make the wrapper of functions, so that all wrappers share the variables of their clock."""
     now, local = CLOCKS[clock].now, CLOCKS[clock].local
 
     def wrapper_of(probe: Probe, func: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,7 +65,7 @@ def _wrapper_of_function(clock: str) -> Callable[..., Callable[..., Any]]:
             outer, nest.top = nest.top, cell
             begun_ns = now()
             try:
-                # To unpack nothing takes as long as a third of the rest.
+                # Unpacking empty arguments takes a third as long as all the rest.
                 return func(*args, **kwargs) if kwargs else func(*args)
             finally:
                 elapsed_ns = now() - begun_ns
@@ -133,7 +133,7 @@ def _timed_async_generator(probe: Probe, func: Callable[..., Any]) -> Callable[.
 
 
 class _Run:
-    """One run of a coroutine or generator, the steps of which are timed.
+    """One run of a coroutine or generator with timed steps.
 
     It is over, and counts as one event, when its last step ends or it is given up.
     """
@@ -161,7 +161,7 @@ class _Run:
                 self._elapsed_ns = steps_ns + self._now() - begun_ns
 
     def steps(self, body: Any) -> Generator[Any, Any, Any]:
-        """Yield from a generator, timing each step of it."""
+        """Yield from a generator, timing its steps."""
         step, value = body.send, None
         while True:
             try:

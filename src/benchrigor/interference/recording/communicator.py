@@ -1,4 +1,4 @@
-"""Communicators of mpi4py that cut segments where all processes of the program meet."""
+"""Communicators of mpi4py that cut segments at the meeting points of all processes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _calls() -> dict[str, _Call]:
         ("Bcast", "collectives_1_n", received, False),
         ("Scatter Scatterv", "collectives_1_n", both, False),
         ("Gather Gatherv Reduce", "collectives_n_1", both, False),
-        ("Scan Exscan", "collectives_n_n", both, False),  # the first process waits for nobody
+        ("Scan Exscan", "collectives_n_n", both, False),  # the first process does not wait
         ("Allgather Allgatherv Allreduce", "collectives_n_n", both, True),
         ("Alltoall Alltoallv Alltoallw", "collectives_n_n", both, True),
         ("Reduce_scatter Reduce_scatter_block", "collectives_n_n", both, True),
@@ -79,21 +79,21 @@ def process_of(comm: Any) -> dict[str, Any]:
 
 
 def traced(comm: Any, segments: Segments) -> Any:
-    """Return a communicator that ends a segment wherever all processes wait for each other.
+    """Return a communicator that ends a segment when all processes have waited for each other.
 
-    That is at the exit of each blocking all-to-all collective (``Allreduce``, ``Alltoall``,
-    ``Allgather``, ``Reduce_scatter``, ``Barrier``, their variants, and those that pickle): a late
-    process delays all up to there, but nothing after it. The label of the segment is the call.
+    A segment ends at the exit of a blocking all-to-all collective (``Allreduce``, ``Alltoall``,
+    ``Allgather``, ``Reduce_scatter``, ``Barrier``, their variants and lower-case forms): a late
+    process delays the others up to there, but not after it. The call is the label of the segment.
 
-    Nominal features count what the segment communicates: sends and receives by whether they block,
-    collectives by senders and receivers (1 to n, n to 1, n to n), and bytes. Inside of calls
-    neither computation nor delay counts.
+    Nominal features count communication: blocking and non-blocking sends and receives, collectives
+    by senders and receivers (1 to n, n to 1, n to n), and bytes. Inside of calls neither
+    computation nor delay counts.
 
     Parameters
     ----------
     comm
-        A communicator of mpi4py, of all processes of the program; it is not changed. Give the real
-        one to what needs it, such as opening a file.
+        A communicator of mpi4py, of all processes of the program; it is not changed. Calls that
+        need the real one, such as opening a file, still take ``comm``.
     segments
         The recorder of this process; see `process_of`. Calls outside of its ``with``, or in
         another thread, are not counted.
@@ -101,15 +101,15 @@ def traced(comm: Any, segments: Segments) -> Any:
     Returns
     -------
     object
-        Has all methods and attributes of ``comm``. Communicators made from it are traced as well.
-        Those of fewer processes count, but end no segment.
+        Has all methods and attributes of ``comm``. Communicators made from it are traced as well;
+        if they have fewer processes, they count communication, but do not end segments.
 
     Notes
     -----
-    Only calls made from Python through it are seen: not those of a library in C, nor waiting for a
-    non-blocking request. Put that into ``with segments.paused():``, since it may spin.
+    It sees only calls from Python through it. Put calls of C libraries, and waits for non-blocking
+    requests, into ``with segments.paused():``, since they may spin.
 
-    Bytes are those of the buffers: a receive counts all its room, and a broadcast counts as
+    Bytes are the sizes of buffers: a receive counts its whole buffer, and a broadcast counts as
     received. The size of a pickled object is not known: only the call counts.
 
     Shah, Mueller, Wolf et al., 'Estimating the impact of external interference on application
@@ -131,7 +131,7 @@ def traced(comm: Any, segments: Segments) -> Any:
 
     and then ``benchrigor interference run.*.csv``.
     """
-    # So that all processes have the same columns, whatever they do.
+    # So that all processes have the same columns in any case.
     for name in (*_COUNTS, *_VOLUMES):
         segments.count(name, 0)
     return _Traced(comm, segments, comm.Get_size())
@@ -159,7 +159,7 @@ class _Traced:
     def _count(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         segments, call = self._segments, CALLS[name]
 
-        def counted(*args: Any, **named: Any) -> Any:
+        def count_call(*args: Any, **named: Any) -> Any:
             if not segments.recording:
                 return method(*args, **named)
             with segments.paused():
@@ -173,7 +173,7 @@ class _Traced:
                 segments.cut(name)
             return result
 
-        return counted
+        return count_call
 
     def _trace(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def traced_maker(*args: Any, **named: Any) -> Any:

@@ -14,23 +14,23 @@ from benchrigor.interference.binning import Quantiser
 from benchrigor.interference.recording.thread_counters import EVIDENCE, FLOATING_POINT, NOMINAL
 from benchrigor.machine.host_delays import HostDelay, attribute_delay
 
-BINS = 256  # distinct values kept of each counter (published)
+BINS = 256  # distinct values kept per counter (published)
 _COUNTERS = ("computation", *NOMINAL, *EVIDENCE)
 # Names of nominal features that are not the user's.
 RESERVED = frozenset({"label", "unfinished", *NOMINAL})
 _WIDTH = 1 + len(_COUNTERS)
 # Share of all instructions from which on floating-point operations are the work of a program; an
-# interpreter of bytecode takes some 50 instructions for each.
+# interpreter of bytecode takes some 50 instructions per operation.
 _MUCH_FLOATING_POINT = 0.05
 _WHOLE = 2.0**53  # beyond it a float no longer separates one whole number from the next
-_ROWS = 2_048  # quantising so many at once takes about a microsecond each
+_ROWS = 2_048  # quantising this number at once takes about a microsecond per row
 
 
 class SegmentColumns:
     """Columns that grow by a segment at a time.
 
     Durations, delays and work stay exact (24 bytes a segment, and 4 for its label); counters are
-    quantised (about a byte each).
+    quantised (about a byte per value).
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class SegmentColumns:
     def add(
         self, duration_ns: int, counters: Iterable[int], label: str, work: float | None
     ) -> None:
-        """Keep one segment: its wall time, and by how much each of the counters grew."""
+        """Keep one segment: its wall time, and the growth of the counters."""
         rows = self._rows
         rows.extend(counters)
         self._run_delays_ns.append(rows[-_WIDTH])
@@ -61,7 +61,7 @@ class SegmentColumns:
         self._label_of.append(self._labels.setdefault(label, len(self._labels)))
 
     def add_counts(self, counts: dict[str, int | float]) -> None:
-        """Keep what the user counted of the last segment, and set it to 0."""
+        """Keep the user's counts of the last segment, and set them to 0."""
         for name, amount in counts.items():
             if name not in self._counts:
                 self._counts[name] = Quantiser(BINS)

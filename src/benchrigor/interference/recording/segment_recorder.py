@@ -39,12 +39,13 @@ def segments(
 ) -> Segments:
     """Record the segments of a program, to estimate its interference.
 
-    Of each segment are recorded: wall time; computation (the amount of work if it is given for all;
-    else what the processor counts: floating-point operations if they are a twentieth of the
-    instructions, else instructions; else the thread's processor time, which contention raises);
-    what else it did (label, files opened and closed, reads and writes and their bytes, garbage
-    collections); measured delay (run delay, throttling, steal); and, as evidence, context switches
-    and page faults. Counters are quantised to 256 values.
+    A segment records its wall time and these counters, quantised to 256 values:
+
+    - computation: the amount of work if all segments give it, else floating-point operations if
+      they are a twentieth of the instructions, else instructions; without these counters the
+      thread's processor time, which contention raises;
+    - other activity: label, files opened and closed, reads, writes and bytes, garbage collections;
+    - measured delay (run delay, throttling, steal); as evidence, context switches and page faults.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def segments(
     program
         Name of the program, for people; None: the name of the script.
     run, process, processes
-        Which process of which run this is, for profiles that will be merged.
+        Identity of the run, index and number of its processes, for profiles that will be merged.
 
     Raises
     ------
@@ -63,9 +64,9 @@ def segments(
 
     Notes
     -----
-    Features are those of Shah et al. (Euro-Par 2018, section 2). Closes and garbage collections are
-    those of the process, all else those of the thread that entered. A fact of the profile says why
-    something is not counted. The audit hook that counts opened files stays until the process ends.
+    Features follow Shah et al. (Euro-Par 2018, section 2). Closes and garbage collections count for
+    the process, other counters for the thread that entered. If a counter is missing, a fact of the
+    profile says why. The audit hook that counts opened files stays until the process ends.
     A `Segments.cut` takes 9 microseconds, a `Segments.segment` 18 (Linux 6.18), two to four times
     as much with cold caches.
 
@@ -93,8 +94,8 @@ class Segments:
     """Recorder of one thread's segments; made by `segments`, entered with ``with``.
 
     Segments do not nest, and belong to the thread that entered: other threads record with
-    recorders of their own. A segment around an ``await`` would measure whatever else ran
-    meanwhile: do not put one there. A segment that is left by an exception or by ``break`` has the
+    their own recorders. Do not put a segment around an ``await``: it would also measure the other
+    tasks that run meanwhile. A segment that is left by an exception or by ``break`` has the
     nominal feature "unfinished". The time of recording is in no segment, but in the fact
     "recording_cost_s".
     """
@@ -127,9 +128,9 @@ class Segments:
         Parameters
         ----------
         label
-            What the segment does: only segments with the same label are compared.
+            Name of the activity: only segments with the same label are compared.
         work
-            How much of it, in any unit.
+            Amount of work, in any unit.
 
         Raises
         ------
@@ -140,10 +141,10 @@ class Segments:
         return _Segment(self._recording, *_description(label, work))
 
     def cut(self, label: str = "", *, work: float | None = None) -> None:
-        """End a segment here, and begin the next; label and work are those of the one that ends.
+        """End a segment with its label and work, and begin the next.
 
-        The first begins where the recorder was entered. What runs between the last cut and the end
-        belongs to no segment.
+        The first segment begins when the recorder is entered. Code between the last cut and the end
+        is not part of a segment.
         """
         recording = self._recording
         ended_ns = recording.now_ns()
@@ -151,7 +152,7 @@ class Segments:
         recording.finish(ended_ns, *_description(label, work))
 
     def over(self, iterable: Iterable[_T], label: str = "") -> Iterator[_T]:
-        """Iterate; each run through the loop's body is a segment, fetching the next item is not.
+        """Iterate; a run through the loop's body is a segment, without fetching the next item.
 
         Examples
         --------
@@ -166,7 +167,7 @@ class Segments:
                 yield item
 
     def each(self, func: Callable[_P, _T]) -> Callable[_P, _T]:
-        """Decorate a function, or another callable; each call is a segment labelled with its name.
+        """Decorate a function or another callable: its calls are segments labelled with its name.
 
         Coroutine and generator functions are refused: calling them does not run them.
         """
@@ -177,11 +178,11 @@ class Segments:
             raise InvalidInput(f"{name} does not run when called, expected a function")
 
         @functools.wraps(func)
-        def segmented(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        def run_segment(*args: _P.args, **kwargs: _P.kwargs) -> _T:
             with self.segment(name):
                 return func(*args, **kwargs)
 
-        return segmented
+        return run_segment
 
     def count(self, name: str, amount: float = 1) -> None:
         """Add to a nominal feature of the current segment; it is 0 in all others.
@@ -199,8 +200,8 @@ class Segments:
     def paused(self) -> Iterator[None]:
         """Return a context manager whose body counts neither as computation nor as delay.
 
-        For communication: a process that waits for others may spin, and what it computes then is
-        not its work. The wall time counts.
+        For communication: a process that waits for others may spin, which is not its work. The
+        wall time counts.
         """
         self._recording.pause()
         try:

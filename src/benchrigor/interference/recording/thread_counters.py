@@ -32,7 +32,7 @@ _RUSAGE_THREAD = 1
 class ThreadCounters:
     """Cumulative counters of one thread, from `start` to `close`, without its own readings.
 
-    Where the processor counts no instructions, computation is processor time.
+    If the processor does not count instructions, computation is processor time.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ThreadCounters:
         self._usage = getrusage is not None and sys.platform == "linux"
         self._opened = [0]
         self._collections = Collections()
-        # What the counters hold of the recorder itself, and of pauses.
+        # The part of the counters from the recorder itself, and from pauses.
         self._own_computation = self._own_delay = self._own_reads = self._own_bytes = 0
         self._last = 0
         self._paused = 0, 0, 0
@@ -100,7 +100,7 @@ class ThreadCounters:
         )
 
     def exclude_own(self) -> None:
-        """Leave out what was computed since the last `read`: that was the recorder."""
+        """Leave out the computation since the last `read`: that was the recorder."""
         self._own_computation += self._compute() - self._last
 
     def pause(self) -> None:
@@ -164,9 +164,9 @@ _hooked: list[bool] = []
 def count_opens() -> list[int]:
     """Begin to count the files that the calling thread opens, in the one item of the list.
 
-    Calls from Python count (`open`, `os.open`, imports), whether they succeed or not; what a C
-    library opens does not. Python cannot remove the audit hook that the first call installs; it
-    does next to nothing while nobody counts.
+    Calls from Python count (`open`, `os.open`, imports), whether they succeed or not; files that a
+    C library opens do not. Python cannot remove the audit hook that the first call installs; it
+    costs almost no time while there is no count.
     """
     thread = threading.get_ident()
     if thread in _opens:
@@ -183,8 +183,8 @@ def count_opens() -> list[int]:
 
 def forget_opens(count: list[int]) -> None:
     """Stop the count that `count_opens` returned, in whichever thread."""
-    for thread, each in tuple(_opens.items()):
-        if each is count:
+    for thread, opens in tuple(_opens.items()):
+        if opens is count:
             del _opens[thread]
 
 

@@ -19,7 +19,7 @@ from benchrigor.machine.kernel_files import ROOT, Unavailable
 # A boundary takes some 10 microseconds; one that took longer was itself disturbed.
 _HELD_UP_NS = 50_000
 # The host is read at most once in 10 ms, and for at most a 500th of the time: it takes 20
-# microseconds if all is in the caches, 200 if nothing is, more where processors are many.
+# microseconds with warm caches, 200 with cold ones, more on machines with many processors.
 _HOST_NS, _HOST_MOST_NS, _HOST_SHARE = 10_000_000, 250_000_000, 500
 
 
@@ -187,7 +187,7 @@ class Recording:
         self._began_ns = began_ns
 
     def _pack_and_read_host(self, now_ns: int) -> None:
-        """Do what need not be done at each boundary."""
+        """Do the work that not every boundary needs."""
         if self._columns.full:
             self._columns.pack()
         if now_ns >= self._host_due_ns:

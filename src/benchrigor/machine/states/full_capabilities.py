@@ -28,7 +28,7 @@ _CPUINFO = {
 
 
 def further_capabilities(root: Path) -> list[Capability]:
-    """Return what the machine has, as text; what cannot be read has the reason."""
+    """Return the equipment of the machine as text; missing values have a reason."""
     samplers = [
         GuardedSampler("cpu packages", partial(_packages, root)),
         GuardedSampler("cpu layout", partial(_layout, root)),
@@ -43,13 +43,13 @@ def further_capabilities(root: Path) -> list[Capability]:
     ]
     return [
         Capability(
-            name=each.name,
-            available=each.value is not None,
-            value=each.value if isinstance(each.value, str) else each.shown or None,
-            reason=each.reason,
+            name=sample.name,
+            available=sample.value is not None,
+            value=sample.value if isinstance(sample.value, str) else sample.shown or None,
+            reason=sample.reason,
         )
         for sampler in samplers
-        for each in sampler.sample()
+        for sample in sampler.sample()
     ]
 
 
@@ -62,16 +62,16 @@ def _packages(root: Path) -> Iterator[Sample]:
 
 
 def _layout(root: Path) -> Iterator[Sample]:
-    """Yield where each logical processor is; a thread is numbered within its core."""
+    """Yield the places of the logical processors; a thread is numbered within its core."""
     pattern = f"{_CPUS}/cpu[0-9]*/topology"
     folders = {int(path.parent.name[3:]): path for path in root.glob(pattern)}
     if not folders:
         raise Unavailable(f"{root / pattern}: none is there")
     dies = {number: _die(folder) for number, folder in folders.items()}
-    shows_dies = len({*dies.values()}) > 1  # whose cores may be numbered alike
+    shows_dies = len({*dies.values()}) > 1  # cores of two dies may have the same number
     threads = Counter[str]()
     for number, folder in sorted(folders.items()):
-        package, core = (read_text(folder / each) for each in ("physical_package_id", "core_id"))
+        package, core = (read_text(folder / file) for file in ("physical_package_id", "core_id"))
         die = f", die {dies[number]}" if shows_dies else ""
         place = f"package {package}{die}, core {core}"
         yield Sample(f"cpu {number}", f"{place}, thread {threads[place]}")
@@ -109,7 +109,7 @@ def _caches(root: Path) -> Iterator[Sample]:
         raise Unavailable(f"{root / _CPUS / 'cpu0/cache'}: none is there")
     for folder in folders:
         level, kind, size, cpus = (
-            read_text(folder / each) for each in ("level", "type", "size", "shared_cpu_list")
+            read_text(folder / file) for file in ("level", "type", "size", "shared_cpu_list")
         )
         yield Sample(f"cpu cache L{level} {kind.lower()}", f"{size} of cpus {cpus}")
 

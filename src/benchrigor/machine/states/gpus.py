@@ -28,7 +28,7 @@ class Gpus:
                 self._handles.append(pynvml.nvmlDeviceGetHandleByIndex(index))
         except ImportError:
             self._reason = str(MissingExtra("reading GPUs", package="nvidia-ml-py", extra="gpu"))
-        except Exception as error:  # noqa: BLE001 - whatever a driver raises
+        except Exception as error:  # noqa: BLE001 - a driver may raise anything
             self._reason = f"NVIDIA's library: {error}"
 
     def models(self, *_: object) -> Iterator[Sample]:

@@ -33,7 +33,7 @@ def health(*, root: Path = ROOT, timeout_s: float = 3.0) -> Health:
     root
         Folder that holds ``proc``, ``sys`` and ``run``.
     timeout_s
-        Seconds that smartctl may take to list the disks, and again to tell of them.
+        Seconds that smartctl may take to list the disks, and again to report on them.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def _limit(chip: str, sensor: Any) -> float | None:
     Boards state high limits also for sensors that are not connected, and read 127 °C.
     """
     stated = [sensor.critical, *((sensor.high, _USUAL_CELSIUS) if chip in _CPU_CHIPS else ())]
-    return next((each for each in stated if each and 0.0 < each < _MOST_CELSIUS), None)
+    return next((limit for limit in stated if limit and 0.0 < limit < _MOST_CELSIUS), None)
 
 
 def _throttle_counts(root: Path) -> Iterator[Sample]:

@@ -19,7 +19,7 @@ def reason_of(error: Exception) -> str:
 
 
 def sample_of(name: str, unit: str, read: Callable[[], float | str]) -> Sample:
-    """Return what a function reads, or why it cannot."""
+    """Return the value that a function reads, or why it cannot."""
     try:
         return Sample(name, read(), unit)
     except Exception as error:  # noqa: BLE001 - a driver may raise anything; the others are read
@@ -61,9 +61,9 @@ class GuardedSampler:
         found: dict[str, Sample] = {}
         missing, reason = self._names, "this system does not tell"
         try:
-            for each in self._read():
-                if each.name in self._names or not self._only:
-                    found[each.name] = each
+            for sample in self._read():
+                if sample.name in self._names or not self._only:
+                    found[sample.name] = sample
         except Exception as error:  # noqa: BLE001 - a kernel or a driver may do anything
             missing, reason = missing or [self._name], reason_of(error)
         return [
@@ -85,16 +85,16 @@ def sample_all(samplers: Iterable[Sampler], clock: Clock) -> dict[str, Any]:
 
 
 class Counters:
-    """Totals of one sampler as they were last, and when, to tell rates from."""
+    """The last totals of one sampler and their time, for rates."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._last_ns, self._last = 0, dict[Any, float]()
 
     def rises(self, totals: Mapping[Any, float]) -> tuple[float, dict[Any, float]]:
-        """Return the seconds since the last totals, and by how much each rose in them.
+        """Return the seconds since the last totals, and the rises of the totals.
 
-        What was not there then is left out. A first reading raises `Unavailable`.
+        New totals are left out. A first reading raises `Unavailable`.
         """
         before_ns, self._last_ns = self._last_ns, self._clock.now_ns()
         before, self._last = self._last, dict(totals)
@@ -106,7 +106,7 @@ class Counters:
         return (self._last_ns - before_ns) / 1e9, rises
 
     def rates(self, totals: Mapping[str, float], unit: str) -> Iterator[Sample]:
-        """Yield how fast each total rose since the last reading, per second."""
+        """Yield the rises of the totals per second since the last reading."""
         span_s, rises = self.rises(totals)
         for name in totals:
             rise = rises.get(name, -1.0)

@@ -1,4 +1,4 @@
-"""What disks say of themselves, as smartctl tells it."""
+"""The health that disks report, by smartctl."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _ATTRIBUTES = {
 
 
 def read_disks(timeout_s: float) -> Iterator[Sample]:
-    """Yield what smartctl tells of all disks, asked at once, and how many are failing."""
+    """Yield the samples of all disks by smartctl, asked at once, and the number that fail."""
     program = shutil.which("smartctl")
     if program is None:
         raise Unavailable("smartctl is not installed; it comes with smartmontools")
     (listed,) = _answers([[program, "--json", "--scan"]], timeout_s)
-    disks = {_name_of(each): each for each in _report(listed).get("devices", ())}
+    disks = {_name_of(device): device for device in _report(listed).get("devices", ())}
     if not disks:
         raise Unavailable("smartctl finds no disk that it can ask")
     command = [program, "--json", "--all", "--nocheck=standby"]
-    answers = _answers([[*command, *_device(each)] for each in disks.values()], timeout_s)
+    answers = _answers([[*command, *_device(device)] for device in disks.values()], timeout_s)
     verdicts = []
     for name, answer in zip(disks, answers, strict=True):
         disk = f"smart {name}"
@@ -49,19 +49,19 @@ def read_disks(timeout_s: float) -> Iterator[Sample]:
 
 
 def _name_of(device: Mapping[str, Any]) -> str:
-    """Return "sda", or "bus/0 megaraid,3" of a disk behind a controller."""
+    """Return "sda", or "bus/0 megaraid,3" for a disk on a controller."""
     name = str(device["name"]).removeprefix("/dev/")
     return f"{name} {device['type']}" if "," in device.get("type", "") else name
 
 
 def _device(device: Mapping[str, Any]) -> list[str]:
-    # Told "scsi", smartctl would not look whether it is a SATA disk.
+    # With the type "scsi", smartctl would not check whether it is a SATA disk.
     kind = device.get("type", "scsi")
     return [*([] if kind == "scsi" else [f"--device={kind}"]), device["name"]]
 
 
 def _answers(commands: Sequence[Sequence[str]], timeout_s: float) -> list[str | Unavailable]:
-    """Run commands side by side, and return what each writes; one that takes long is killed."""
+    """Run commands side by side, and return their outputs; one that takes long is killed."""
     end_s = time.monotonic() + timeout_s
     running = [
         subprocess.Popen(  # noqa: S603 - no shell; names of devices come from smartctl
@@ -75,15 +75,15 @@ def _answers(commands: Sequence[Sequence[str]], timeout_s: float) -> list[str | 
         for command in commands
     ]
     answers: list[str | Unavailable] = []
-    for each in running:
+    for process in running:
         try:
-            answers.append(each.communicate(timeout=max(_LEAST_S, end_s - time.monotonic()))[0])
+            answers.append(process.communicate(timeout=max(_LEAST_S, end_s - time.monotonic()))[0])
         except subprocess.TimeoutExpired:
-            each.kill()
+            process.kill()
             with suppress(subprocess.TimeoutExpired):
-                each.wait(_KILLED_S)
-            if each.stdout is not None:
-                each.stdout.close()
+                process.wait(_KILLED_S)
+            if process.stdout is not None:
+                process.stdout.close()
             answers.append(Unavailable(f"smartctl did not answer in {timeout_s:g} s: killed"))
     return answers
 
@@ -106,11 +106,11 @@ def _report(answer: str | Unavailable) -> dict[str, Any]:
 
 
 def _read_answer(disk: str, answer: str | Unavailable) -> Iterator[Sample]:
-    """Yield what one disk tells."""
+    """Yield the samples of one disk."""
     report = _report(answer)
     passed = report.get("smart_status", {}).get("passed")
     if passed is None:
-        said = "; ".join(each["string"] for each in report["smartctl"].get("messages", ()))
+        said = "; ".join(message["string"] for message in report["smartctl"].get("messages", ()))
         raise Unavailable(said or "the disk does not tell")
     yield Sample(disk, "passed" if passed else "failing")
     log = report.get("nvme_smart_health_information_log", {})

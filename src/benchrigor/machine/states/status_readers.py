@@ -72,10 +72,10 @@ class StatusReader:
         if samplers is None:
             self._samplers = _samplers(root, self._clock, short=short)
         else:
-            self._samplers = [GuardedSampler(each.describe(), each.sample) for each in samplers]
+            self._samplers = [GuardedSampler(part.describe(), part.sample) for part in samplers]
 
     def read(self) -> Status:
-        """Read the status; what is a rate is over the time since the last reading."""
+        """Read the status; rates are over the time since the last reading."""
         with self._lock:
             last_ns, self._last_ns = self._last_ns, self._clock.now_ns()
             span_s = None if last_ns is None else (self._last_ns - last_ns) / 1e9
@@ -90,7 +90,7 @@ def status(*, interval_s: float = 0.1, root: Path = ROOT) -> Status:
     interval_s
         Seconds to wait between two readings; most kernels count processor time in ticks of 10 ms.
     root
-        As of `StatusReader`, which costs nothing to wait for.
+        As in `StatusReader`, which does not wait.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def status(*, interval_s: float = 0.1, root: Path = ROOT) -> Status:
 
 
 def _samplers(root: Path, clock: Clock, *, short: bool) -> list[GuardedSampler]:
-    """Return what is built in, each with counters of its own."""
+    """Return the built-in samplers, with their own counters."""
     sources = _SHORT if short else {**_SOURCES, "gpu": (Gpus().sample, "gpus")}
     return [
         GuardedSampler(name, partial(read, Counters(clock), root), names, only=short)
@@ -133,7 +133,7 @@ def _processors(counters: Counters, _: Path) -> Iterator[Sample]:
         modes[mode] += spent
         whole[core] += spent
         busy[core] += 0.0 if mode in _IDLE else spent
-    shares = {f"cpu core {each}": 100.0 * busy[each] / whole[each] for each in whole if whole[each]}
+    shares = {f"cpu core {core}": 100.0 * busy[core] / whole[core] for core in whole if whole[core]}
     if not shares:
         raise Unavailable("no tick of the processors since the last reading")
     percent = 100.0 / sum(whole.values())
@@ -168,9 +168,9 @@ def _swap(counters: Counters, _: Path) -> Iterator[Sample]:
 
 
 def swap_space() -> tuple[Any, str]:
-    """Return what psutil tells of the swap, and why it does not know what was swapped in and out.
+    """Return the swap space by psutil, and why its traffic is not known; empty if it is.
 
-    It would warn of that, and tell 0.
+    If it is not known, psutil would warn, and return 0.
     """
     reason = _why_not_counted(Path(psutil.PROCFS_PATH) / "vmstat") if psutil.LINUX else ""
     if not reason:
@@ -198,7 +198,7 @@ def _run_delay(counters: Counters, root: Path) -> Iterator[Sample]:
     meter = RunDelay(root=root)
     if not meter.available:
         raise Unavailable(meter.reason)
-    # Of another thread nothing was read yet.
+    # Another thread has no previous reading.
     span_s, rises = counters.rises({threading.get_ident(): meter.delay_ns() / 1e9})
     yield Sample("run delay", 100.0 * sum(rises.values()) / span_s, "%")
 
@@ -249,9 +249,9 @@ def _network(counters: Counters, root: Path) -> Iterator[Sample]:
 
 
 def devices(root: Path, folder: str, names: Iterable[str]) -> list[str]:
-    """Return the devices that are no part of another and stand on no other, as bridges do.
+    """Return physical devices: not parts of other devices, and not on top of them like bridges.
 
-    All but the loopback if the system does not tell.
+    If the system does not say, return all but the loopback.
     """
     known = sorted(name for name in names if not _LOOPBACK.fullmatch(name))
     return [name for name in known if (root / f"sys/{folder}/{name}/device").exists()] or known
@@ -283,7 +283,7 @@ _PRESSURE = {
 }
 _Sources = dict[str, tuple[Callable[[Counters, Path], Iterable[Sample]], str]]
 
-# What reads each part of the status, and the samples that it always has.
+# Readers of the parts of the status, and the samples that they always have.
 _SOURCES: _Sources = {
     "cpu": (_processors, "cpu busy, cpu busiest core, cpu user, cpu system, cpu idle, steal"),
     "load": (_load, "load 1 min, load 5 min, load 15 min"),
