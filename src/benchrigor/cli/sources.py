@@ -30,7 +30,7 @@ from benchrigor.cli.output import remark
 from benchrigor.cli.plain_columns import columns_of, values_of
 from benchrigor.errors import InvalidInput
 from benchrigor.files import decoded, readable
-from benchrigor.formats.json_text import parsed
+from benchrigor.formats.json_text import parse_json
 from benchrigor.model import Floats, as_series
 from benchrigor.model.codec import value_at
 from benchrigor.model.commented_csv import is_number, rows_of
@@ -204,7 +204,7 @@ def _text(raw: bytes, name: str) -> str:
 def _from_json(
     text: str, columns: Sequence[str | None], by: str | None, name: str
 ) -> list[list[Any]]:
-    found = parsed(text, name)
+    found = parse_json(text, name)
     if found.unfinished is not None:
         report_unfinished(name, *found.unfinished, is_used=False)
     asked = [*columns, by, *(key for key, _ in rows_to_read())]
@@ -234,7 +234,7 @@ def has_path(source: str, path: str | None) -> bool:
     if path is None or "." not in path:
         return False
     with suppress(InvalidInput):
-        data = with_paths(parsed(_text(_bytes(source, source), source), source).data, [path])
+        data = with_paths(parse_json(_text(_bytes(source, source), source), source).data, [path])
         return path in (data[0] if isinstance(data, list) and data else data)
     return False
 
