@@ -58,12 +58,12 @@ def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
         here = f"{place} results[{index}]"
         name, parameters = require(result, "command", str, here), object_at(result, "parameters")
         columns, codes = _columns(result, primary, here)
-        found: dict[str, Any] = {"metrics": (fields.TIME,)}
+        content: dict[str, Any] = {"metrics": (fields.TIME,)}
         if columns:
-            found = _metrics_and_rounds(columns, [code for code in codes if code != 0], here)
+            content = _metrics_and_rounds(columns, [code for code in codes if code != 0], here)
         else:
             known = object_at(object_at(result, "summary"), primary) or result
-            found |= fields.only_summary({key: known.get(key) for key in _MEANS}, _CURE)
+            content |= fields.only_summary({key: known.get(key) for key in _MEANS}, _CURE)
         yield Recorded(
             name=name,
             tool=TOOL,
@@ -73,7 +73,7 @@ def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
                 for key, value in parameters.items()
             },
             provenance=where,
-            **found,
+            **content,
         )
 
 
