@@ -186,12 +186,12 @@ def _label_sides(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[
         return
     functions = [imported(word, str(Path.cwd())) for word in words]
 
-    def measured(line: Any, options: dict[str, Any]) -> Comparison:
+    def measure(line: Any, options: dict[str, Any]) -> Comparison:
         timing = {"gc": given["gc"], "batch": given["batch"], "store": _store(given)}
         old, new = functions
         return measure_pair(old, new, progress=line, **timing, **options)
 
-    yield list(words), measured
+    yield list(words), measure
 
 
 def _process(
@@ -220,12 +220,12 @@ def _process(
 
 
 def _in_turn(made: Sequence[Any], given: dict[str, Any]) -> _Make:
-    def measured(line: Any, options: dict[str, Any]) -> Comparison:
+    def measure(line: Any, options: dict[str, Any]) -> Comparison:
         old, new = (workload.describe() for workload in made)
         store = _store(given)
         return measure_processes(*made, subjects=(old, new), store=store, progress=line, **options)
 
-    return measured
+    return measure
 
 
 def _store(given: dict[str, Any]) -> Journal | None:
