@@ -82,15 +82,12 @@ def rounds_of(rounds: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> 
     made = list[Round]()
     for index, (readings, facts) in enumerate(rounds):
         single = {name: value for name, value in readings.items() if isinstance(value, float)}
+        several = {key: some for key, some in readings.items() if key not in single and len(some)}
         made.append(
             Round(
                 plan=RoundPlan(index=index),
                 elapsed_ns=0,
-                unit_readings={
-                    name: some
-                    for name, some in readings.items()
-                    if name not in single and len(some)
-                },
+                unit_readings=several,
                 readings=single,
                 facts=facts,
             )

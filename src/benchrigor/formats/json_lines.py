@@ -44,9 +44,6 @@ def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded | RunRecor
             series = [scale(row["values"], 1.0, f"{here} values") for here, row in several]
             rounds, unit = rounds_of(({"value": values}, {}) for values in series), "process"
         else:
-            column = [row.get("value") for _, row in several]
-            rounds, unit = (
-                one_series(metric, scale(column, 1.0, f"{place} {name} value")),
-                "series",
-            )
+            values = scale([row.get("value") for _, row in several], 1.0, f"{place} {name} value")
+            rounds, unit = one_series(metric, values), "series"
         yield Recorded(name=name, metrics=(metric,), rounds=rounds, tool=TOOL, unit=unit)

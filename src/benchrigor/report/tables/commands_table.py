@@ -56,10 +56,8 @@ def command_table(
         shown = "no number" if estimate is None else show_short(estimate, "s")
         if name in quiet:
             now = just_now(quiet[name])
-            headline, shown = (
-                show_number(quiet[name], "mean"),
-                show_value(now.value, "s") if now else "",
-            )
+            headline = show_number(quiet[name], "mean")
+            shown = show_value(now.value, "s") if now else ""
         known = (record.estimate(metric.name) for metric in spent)
         seconds = ["" if found is None else show_value(found.value, "s") for found in known]
         memory = show_peak_memory(record.facts) if PEAK_MEMORY in record.facts else ""
