@@ -1,7 +1,7 @@
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import flat, in_base_unit, only_summary, scaled, taken
+from benchrigor.formats.fields import flat, in_base_unit, only_summary, require, scale
 
 
 @pytest.mark.parametrize(
@@ -24,19 +24,19 @@ def test_times_become_seconds_and_rates_per_second(unit: str, base: str, factor:
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), "NaN", None, True, [1.0]])
 def test_readings_that_are_no_finite_numbers_are_named(bad: object) -> None:
     if bad is True:
-        assert scaled([1.0, bad], 1.0, "here").tolist() == [1.0, 1.0]
+        assert scale([1.0, bad], 1.0, "here").tolist() == [1.0, 1.0]
         return
     with pytest.raises(InvalidInput, match=r"here\[1\] is .*, expected|two dimensions"):
-        scaled([1.0, bad], 1e-9, "here")
+        scale([1.0, bad], 1e-9, "here")
 
 
 def test_a_missing_key_and_one_of_another_kind_are_named() -> None:
     with pytest.raises(InvalidInput, match="here has no 'a', expected a list"):
-        taken({}, "a", list, "here")
+        require({}, "a", list, "here")
     with pytest.raises(InvalidInput, match="here has 'b' for 'a', expected a list"):
-        taken({"a": "b"}, "a", list, "here")
+        require({"a": "b"}, "a", list, "here")
     with pytest.raises(InvalidInput, match="here is 3, expected an object with 'a'"):
-        taken(3, "a", list, "here")
+        require(3, "a", list, "here")
 
 
 def test_metadata_is_flat() -> None:

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.json_text import parsed
+from benchrigor.formats.json_text import parse_json
 from benchrigor.units import Direction
 
 
@@ -27,8 +27,8 @@ def test_one_name_has_one_unit_and_one_form(held) -> None:
 
 
 def test_an_unfinished_line_is_told_apart_from_a_wrong_one() -> None:
-    found = parsed('{"a": 1}\n{"a": 2}\n{"a":', "file")
+    found = parse_json('{"a": 1}\n{"a": 2}\n{"a":', "file")
     assert (found.data, found.are_lines) == ([{"a": 1}, {"a": 2}], True)
     assert found.unfinished == (3, '{"a":')
     with pytest.raises(InvalidInput, match="file is no JSON"):
-        parsed('{"a": 1}\n{"a":\n{"a": 2}\n', "file")
+        parse_json('{"a": 1}\n{"a":\n{"a": 2}\n', "file")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.cli.output import outlined
+from benchrigor.cli.output import outline
 from benchrigor.model import Code, Delays, Disturbed, Floats, Kind
 from benchrigor.report.csv_tables import reading_rows
 from benchrigor.session.engine import Engine
@@ -262,7 +262,7 @@ def test_tables_tell_which_readings_were_left_out() -> None:
 def test_the_summary_does_not_list_readings() -> None:
     analysis = session(budget_readings=900).analysis()
     assert analysis is not None
-    told = outlined(analysis)["disturbed"]
+    told = outline(analysis)["disturbed"]
     assert set(told) == {"n", "left_out", "lost", "stopped", "estimate"}
 
 

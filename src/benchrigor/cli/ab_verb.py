@@ -176,8 +176,8 @@ def _label_sides(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[
             yield [f"{words[0]} at {commit}" for commit in given["rev"]], _in_turn(made, given)
         return
     if len(given["python"]) == 2:
-        made = [_process(words[0], given, python=each) for each in given["python"]]
-        yield [f"{words[0]} under {each}" for each in given["python"]], _in_turn(made, given)
+        made = [_process(words[0], given, python=python) for python in given["python"]]
+        yield [f"{words[0]} under {python}" for python in given["python"]], _in_turn(made, given)
         return
     python = given["python"][0] if given["python"] else None
     if given["fresh"] or python or not names_function(words[0]):
@@ -186,18 +186,18 @@ def _label_sides(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[
         return
     functions = [imported(word, str(Path.cwd())) for word in words]
 
-    def measured(line: Any, options: dict[str, Any]) -> Comparison:
+    def measure(line: Any, options: dict[str, Any]) -> Comparison:
         timing = {"gc": given["gc"], "batch": given["batch"], "store": _store(given)}
         old, new = functions
         return measure_pair(old, new, progress=line, **timing, **options)
 
-    yield list(words), measured
+    yield list(words), measure
 
 
 def _process(
     word: str, given: dict[str, Any], *, python: str | None = None, at: Checkout | None = None
 ) -> Workload:
-    """Make a workload whose rounds are processes."""
+    """Make a workload that runs rounds in fresh processes."""
     cwd = None if at is None else str(at.folder)
     if not names_function(word):
         clock, argv = WallClock(), words_of(word)
@@ -220,12 +220,12 @@ def _process(
 
 
 def _in_turn(made: Sequence[Any], given: dict[str, Any]) -> _Make:
-    def measured(line: Any, options: dict[str, Any]) -> Comparison:
-        old, new = (each.describe() for each in made)
+    def measure(line: Any, options: dict[str, Any]) -> Comparison:
+        old, new = (workload.describe() for workload in made)
         store = _store(given)
         return measure_processes(*made, subjects=(old, new), store=store, progress=line, **options)
 
-    return measured
+    return measure
 
 
 def _store(given: dict[str, Any]) -> Journal | None:

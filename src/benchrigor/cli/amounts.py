@@ -22,7 +22,7 @@ _POWERS = "KMGTP"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """Work of all rounds, or the range that each of them takes its own from, as for `Options`."""
+    """The work of all rounds, or the range of their work amounts, as in `Options`."""
 
     work: Work
     speed_unit: str = "/s"  # "B/s" for amounts in bytes

@@ -1,4 +1,4 @@
-"""What stands in a cell: a number, a time with its unit, counts of trials, or nothing."""
+"""Cells of tables: a number, a time with its unit, counts of trials, or empty."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from benchrigor.model.commented_csv import is_number
 from benchrigor.model.series import short
 from benchrigor.units import has_time_unit, time_in
 
-COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # so many successes of so many trials
-# What people read as a number: with a decimal comma, with marks between thousands.
+COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # successes/trials
+# Texts that people read as numbers: with a decimal comma, with marks between thousands.
 _LIKE_NUMBER = re.compile(r"[-+\u2212]?[\d.,'\u2019_\u00a0\u202f]*\d(e[-+]?\d+)?", re.IGNORECASE)
 _BEGINS_LIKE_NUMBER = re.compile(r"\W*\d")  # 12ms, $5, 0x10
 _BEFORE_UNIT = re.compile(r".*[\d.]\s*")
 
 
 def is_header(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Return whether the cells of a first line are names: no number, however it is written.
+    """Return whether the cells of a first line are names, not numbers in any notation.
 
-    A time with its unit is a reading where one stands below it; 5m is also the name of an average.
+    A time with its unit is a reading if another is below it: 5m may be the name of an average.
     """
     is_reading = len(first) == 1 and _BEGINS_LIKE_NUMBER.match(first[0])
     times = (has_time_unit(a) and has_time_unit(b) for a, b in zip(first, second, strict=False))
@@ -36,15 +36,15 @@ def is_like_number(cell: str) -> bool:
 
 
 def is_missing(cell: object) -> bool:
-    """Return whether a cell says that there is no reading."""
+    """Return whether a cell stands for a missing reading."""
     return cell is None or (isinstance(cell, str) and cell.strip().lower() in {"", "n/a", "na"})
 
 
 def figures_of(cells: Sequence[tuple[int, str]], name: str) -> list[float | str]:
-    """Return the numbers in cells, each behind its line; all counts or times are left as texts."""
+    """Return the numbers in pairs of line and cell; if all are counts or times, their texts."""
     figures = [_figure(cell, f"{name} line {line}") for line, cell in cells]
     if set(map(type, figures)) != {float}:
-        kinds = [_kind(each) for each in figures]
+        kinds = [_kind(figure) for figure in figures]
         for (line, cell), kind in zip(cells, kinds, strict=True):
             if kind != kinds[0]:
                 raise InvalidInput(
@@ -75,8 +75,8 @@ def _kind(figure: float | str) -> str:
 
 
 def are_times(cells: Sequence[object]) -> bool:
-    """Return whether all cells, one at least, are times with their units."""
-    return bool(cells) and all(isinstance(each, str) and has_time_unit(each) for each in cells)
+    """Return whether there are cells, and all are times with their units."""
+    return bool(cells) and all(isinstance(cell, str) and has_time_unit(cell) for cell in cells)
 
 
 def times_in(unit: str, cells: Sequence[str], name: str) -> list[float]:
@@ -86,7 +86,7 @@ def times_in(unit: str, cells: Sequence[str], name: str) -> list[float]:
             f"{name} has {short(cells[0])}, a time, and readings in {unit!r} are asked for: "
             "expected a unit of time, such as ms"
         )
-    return [time_in(unit, each) for each in cells]
+    return [time_in(unit, cell) for cell in cells]
 
 
 def unit_at_end(cell: str) -> str:

@@ -218,7 +218,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
 
 
 def _exactly(runs: int | None) -> dict[str, Any]:
-    """Return the options for so many runs; only a budget that is asked for ends them earlier."""
+    """Return the options for this number of runs; only an explicit budget ends them earlier."""
     if runs is None:
         return {}
     if shared.is_given("max_rounds"):
@@ -285,7 +285,7 @@ def _fill(text: str, values: Mapping[str, str]) -> str:
 
 
 def _veil(text: Veiled) -> list[str]:
-    """Return the words of a command, each with what is shown of it."""
+    """Return the words of a command, paired with the words to show."""
     words, shown = words_of(text), words_of(text.shown)
     if len(words) != len(shown):  # a secret holds spaces
         shown = [word if word in shown else HIDDEN for word in words]
@@ -299,7 +299,7 @@ def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
             raise InvalidInput(
                 f"{text.shown!r} is no command, expected a program and its arguments"
             )
-        if not command.hooks and shutil.which(words[0]) is None:  # what is run before may make it
+        if not command.hooks and shutil.which(words[0]) is None:  # a command before it may make it
             raise WorkloadFailed(
                 f"{text.shown} cannot be started: there is no program {hide_secrets(words)[0]}"
             )
@@ -358,12 +358,12 @@ def _tell(
         estimates = {place.name: place.estimate for place in ranking.places}
         places = {place.name: f"{place.place}." for place in ranking.places}
         ordered = {name: records[name] for name in [*places, *(records.keys() - places.keys())]}
-        alike = (each.name for each in ranking.places if each.place == 1)
+        alike = (place.name for place in ranking.places if place.place == 1)
         undecided = dict.fromkeys(alike, Verdict.UNDECIDED)
         lines = [*_answers(ratios, undecided), *show(ordered, estimates, places)]
         if wants_details():
             lines += [line for notice in notices for line in marked(notice)]
-    lines += _of_each(records, notices)
+    lines += _show_detail(records, notices)
     print_result(
         lambda: page(lines),
         as_json=given["as_json"],
@@ -381,16 +381,16 @@ def _show_family(family: Family) -> str:
 def _answers(compared: Mapping[str, Comparison], verdicts: Mapping[str, Verdict]) -> list[Part]:
     """Say how commands compare with the baseline or the fastest one, judged together."""
     sentences = [
-        str(replace(each, verdict=verdicts.get(name, each.verdict)))
-        for name, each in compared.items()
+        str(replace(comparison, verdict=verdicts.get(name, comparison.verdict)))
+        for name, comparison in compared.items()
     ]
     lines = [Line(sentence, hanging=2, style="bold") for sentence in sentences[:_MOST_SENTENCES]]
     more = len(sentences) - _MOST_SENTENCES
     return [*lines, *([f"and {more} more"] if more > 0 else []), *([""] if lines else [])]
 
 
-def _of_each(records: Mapping[str, RunRecord], notices: Sequence[Notice]) -> Iterator[Part]:
-    """Say what is to be known of the commands, each with its time at full pace in detail."""
+def _show_detail(records: Mapping[str, RunRecord], notices: Sequence[Notice]) -> Iterator[Part]:
+    """Show the warnings of the commands, or with --details their whole reports."""
     if not wants_details():
         yield from warnings(chosen(notices))
         for record in records.values():
@@ -399,6 +399,6 @@ def _of_each(records: Mapping[str, RunRecord], notices: Sequence[Notice]) -> Ite
                 why = f"{record.name}: {no_number(analysis.notices)}"
                 yield from wrapped(why, "  ! ", style="yellow")
         return
-    for each in records.values():
+    for record in records.values():
         yield ""
-        yield render(each)
+        yield render(record)

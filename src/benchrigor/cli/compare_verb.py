@@ -45,7 +45,7 @@ from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 
 _LABEL = 11
-# Of what may differ beside the readings.
+# Warnings of differences other than in readings.
 _WARNINGS = {
     *(Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER),
     *(Code.NO_COMMON_PACE, Code.FUNCTIONS_DIFFER),
@@ -62,7 +62,7 @@ fail_on_option = click.option(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Side:
-    """A run, or the readings of a file; ``origin`` says for programs where they come from."""
+    """A run, or the readings of a file; ``origin`` describes their source for programs."""
 
     label: str
     given: RunRecord
@@ -209,7 +209,7 @@ def _compare_two(
 def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool) -> NoReturn:
     """Print the table of several files, and leave with the exit code of all verdicts."""
 
-    def shown() -> Page:
+    def show() -> Page:
         parts: list[Part] = [suite_page(suites)]
         for file, family in suites.families.items() if wants_details() else ():
             parts += ["", f"{file} against {suites.baseline}", family_page(family)]
@@ -218,7 +218,7 @@ def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool)
                 parts += marked(notice, f"{name} in {file}: ")
         return page(parts)
 
-    print_result(shown, as_json=as_json, figures=lambda: figures_of_suites(suites), suites=suites)
+    print_result(show, as_json=as_json, figures=lambda: figures_of_suites(suites), suites=suites)
     leave(code_of_suites(suites, fail_on))
 
 
@@ -231,7 +231,7 @@ def _check_machine(runs: Iterable[RunRecord]) -> None:
 
 def _side(source: str, given: RunRecord, *, metric: str | None) -> _Side:
     side = _side_of(source, given, metric)
-    # Both sides have the same benchmarks: their files tell them apart.
+    # Both sides have the same benchmarks, so their files are their labels.
     return replace(side, label=source) if "tool" in given.subject else side
 
 
@@ -258,7 +258,7 @@ def _check(sides: Sequence[_Side], *, metric: str | None, paired: bool) -> None:
 
 
 def _wrong(labels: Sequence[str]) -> list[str]:
-    """Say that there is nothing to compare with, or that something is given twice."""
+    """Return the problems: fewer than two sides, or one given twice."""
     alone = [f"{labels[0]} stands alone, expected a baseline and a candidate"]
     double = sorted({label for label in labels if labels.count(label) > 1})
     twice = [f"{label} is given twice, expected each once" for label in double]
@@ -314,12 +314,12 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
         value, _, interval = _show_estimate(place.estimate, _unit(sides)).partition(" [")
         rows.append((f"{place.place}.", place.name, value, f"[{interval}"))
     lines = table(rows, "><<<")
-    every = [*notices, *(notice for each in places for notice in each.estimate.notices)]
+    every = [*notices, *(notice for place in places for notice in place.estimate.notices)]
     if wants_details():
         lines += [line for notice in notices for line in marked(notice)]
-        for each in places:
-            for notice in each.estimate.notices:
-                lines += marked(notice, f"{each.name}: ")
+        for place in places:
+            for notice in place.estimate.notices:
+                lines += marked(notice, f"{place.name}: ")
     else:
         lines += warnings(chosen(every))
     print_result(
@@ -330,5 +330,5 @@ def _rank(sides: Sequence[_Side], *, as_json: bool, **options: Any) -> None:
         ),
         places=places,
         sides=[side.origin for side in sides],
-        warnings=[str(each) for each in notices],
+        warnings=[str(notice) for notice in notices],
     )

@@ -73,8 +73,8 @@ def convert(
     if output.name.lower().endswith(".gz"):
         content = gzip.compress(content, mtime=0)
     write_files({output: content})
-    for each in document.remarks:
-        remark(each)
+    for sentence in document.remarks:
+        remark(sentence)
     done = f"{output}: {many(document.size, 'benchmark')} for {to}"
     told: dict[str, Any] = {"file": str(output), "format": to, "remarks": document.remarks}
     print_result(lambda: page([done]), as_json=as_json, **told)

@@ -54,13 +54,13 @@ def drive_against(
             return ""
         return f"ratio {ratio.value:.3f} ±{percent(ratio.relative_half_width)} · "
 
-    def begun(line: Callable[[Progress], object]) -> Session:
+    def begin_pair(line: Callable[[Progress], object]) -> Session:
         session = begin(line)
         if against.told is not None:
             remark(against.told.sentence)
         return session
 
-    return _driven(begun, workload, before=so_far)
+    return _driven(begin_pair, workload, before=so_far)
 
 
 def _driven(
@@ -70,7 +70,7 @@ def _driven(
     over_s: float | None = None,
     before: Callable[[], str] = str,
 ) -> RunRecord:
-    """Run a session. What a measured function prints goes to stderr: stdout is for the result."""
+    """Run a session. The output of a measured function goes to stderr: stdout is for the result."""
     if isinstance(workload, CommandWorkload):
         workload = _Patient(workload)
     with live_line() as line:
@@ -89,7 +89,7 @@ def drive_in_turn(
     seed: int,
     over_s: float | None,
 ) -> None:
-    """Run sessions in turn, print a line for each, and end with the worst of their exit codes."""
+    """Run sessions in turn, print a line per session, and end with the worst exit code."""
     records, error = driven_in_turn(begin, options, seed=seed, over_s=over_s)
     if records:
         print_records(records, as_json=as_json)
@@ -106,7 +106,7 @@ def driven_in_turn(
     over_s: float | None = None,
     by_round: bool = False,
 ) -> tuple[dict[str, RunRecord], BaseException | None]:
-    """Run sessions in turn; return the records of those with rounds, and what ended them early."""
+    """Run sessions in turn; return records with rounds, and the error that ended them early."""
     with live_line() as line:
         runs = begin(line)
         line.follow("", options)
@@ -121,7 +121,7 @@ def driven_in_turn(
 
 
 class _Patient:
-    """A command whose round is finished after the first Ctrl-C.
+    """A command that finishes its round after the first Ctrl-C.
 
     A terminal sends the signal to its whole foreground process group. A command that is just
     starting is still in ours for a moment and dies of it: it is started again.

@@ -92,8 +92,8 @@ def code_of(comparison: Comparison, fail_on: str | None) -> ExitCode:
 
 def code_of_family(family: Family, fail_on: str | None) -> ExitCode:
     """Return the worst exit code of the verdicts of a family."""
-    each = family.comparisons.items()
-    judged = (replace(one, verdict=family.verdicts[name]) for name, one in each)
+    pairs = family.comparisons.items()
+    judged = (replace(one, verdict=family.verdicts[name]) for name, one in pairs)
     return max(code_of(one, fail_on) for one in judged)
 
 
@@ -125,8 +125,8 @@ def _runs_to_finish(error: BaseException) -> list[RunRecord]:
 def _say_how_to_go_on(unfinished: Sequence[RunRecord]) -> Iterator[str]:
     """Say how to go on with runs, or how to look at sides of a comparison, which do not go on."""
     if are_in_turn(unfinished):
-        rounds = " and ".join(str(len(each.rounds)) for each in unfinished)
-        ids = [str(each.run_id) for each in unfinished]
+        rounds = " and ".join(str(len(run.rounds)) for run in unfinished)
+        ids = [str(run.run_id) for run in unfinished]
         yield f"{rounds} finished rounds kept: {hint('compare', '--paired', *ids)}"
         return
     for run in unfinished:
@@ -139,7 +139,7 @@ def _say_how_to_go_on(unfinished: Sequence[RunRecord]) -> Iterator[str]:
 def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> int:
     """Say on stderr what went wrong, with --json also as JSON on stdout; return the exit code.
 
-    ``params`` are those of the verb: fields of `Options` are named as it names them.
+    ``params`` are the parameters of the verb, which name the fields of `Options` in the message.
 
     Errors in how the command line is written are left to click.
     """
@@ -154,7 +154,7 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
         print_result(str, as_json=True, **fields)
     if usage:
         raise escaped_usage(usage)
-    # Where `os._exit` was called is a frame of ours, and the message says it.
+    # The call of `os._exit` is in a frame of ours, and the message names it.
     if isinstance(error, WorkloadFailed) and not isinstance(error.__cause__, _NO_TRACE):
         raised = traceback.format_exception(without_our_frames(error.__cause__))
         say("\n".join(map(_mark_further_lines, raised)), err=True)
@@ -168,7 +168,7 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
 def escaped_usage(error: click.UsageError) -> click.UsageError:
     """Return an error in how the command line is written, without secrets, and escaped."""
     message = hide_in_text(error.format_message())
-    if not isinstance(error, click.MissingParameter):  # which lists choices, and nothing typed
+    if not isinstance(error, click.MissingParameter):  # it lists choices, not the typed words
         message = escaped(message)
     return click.UsageError(message, error.ctx)
 

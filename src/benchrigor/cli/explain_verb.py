@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from benchrigor.cli import options as shared
-from benchrigor.cli.output import outlined, print_result
+from benchrigor.cli.output import outline, print_result
 from benchrigor.cli.record_kinds import is_special, module_for
 from benchrigor.cli.recordings import recorded_run, stored_run
 from benchrigor.cli.verb_help import Verb
@@ -54,6 +54,6 @@ def explain(
         as_json=as_json,
         run_id=record.run_id,
         name=record.name,
-        analysis=None if chosen is None else outlined(chosen),
+        analysis=None if chosen is None else outline(chosen),
         decision=record.decision,
     )

@@ -89,8 +89,8 @@ def _in_process(
 
 
 def _in_interpreters(target: str, given: Mapping[str, Any]) -> Chosen:
-    wrong = [each for each in _for_one_process(given) if each != "--timeout"]
-    refuse(f"--fresh goes without {each}" for each in wrong)
+    wrong = [option for option in _for_one_process(given) if option != "--timeout"]
+    refuse(f"--fresh goes without {option}" for option in wrong)
     workload = InterpreterWorkload(
         target,
         inner=given["batch"],

@@ -1,4 +1,4 @@
-"""How a verb that measures is left: nothing that it started goes on, however it ends."""
+"""The end of a verb that measures: it ends everything that it started, also after an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchrigor.model.text import first_few
 from benchrigor.workloads.processes import kinship, own_signals
 from benchrigor.workloads.processes.process_group import end_all
 
-_spared: list[set[int]] = []  # by each verb that had to kill descendants, those that were there
+_spared: list[set[int]] = []  # earlier processes, per verb that killed descendants
 _EXIT_S = 2.0
 _MOST_NAMED = 10
 
@@ -45,13 +45,13 @@ def left_clean() -> Iterator[None]:
 
 def end_program(code: int) -> None:
     """End this program at once if it would wait for threads or killed processes; else soon."""
-    main = threading.main_thread()
-    threads = [each.name for each in threading.enumerate() if each is not main and not each.daemon]
+    main, running = threading.main_thread(), threading.enumerate()
+    threads = [thread.name for thread in running if thread is not main and not thread.daemon]
     if threads:
         names = first_few(threads, _MOST_NAMED)
         remark(f"ended although the measured code left threads running: {names}")
     if own_signals.left_calls or _spared or threads:
-        own_signals.refuse_forks()  # a pool replaces those of its processes that were killed
+        own_signals.refuse_forks()  # a pool replaces its killed processes
         kinship.kill_descendants(spared=set().union(*_spared))
         own_signals.end_at_once(code)
     _thread.start_new_thread(_end_later, (code,))

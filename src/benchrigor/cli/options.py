@@ -48,7 +48,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # not generic in old
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Read what is typed; a default is given in seconds."""
+        """Read a typed time; a default is a number of seconds."""
         try:
             return self._seconds(value) if isinstance(value, str) else float(value)
         except ValueError as error:
@@ -59,7 +59,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # not generic in old
 
 
 class OutputPath(click.Path):
-    """A file or folder that is written; "-" is none, since other programs mean standard output."""
+    """A file or folder to write; not "-", by which other programs mean standard output."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Refuse "-"."""
@@ -114,14 +114,14 @@ def confidence_option(default: str | None = "95%", text: str = "Of the intervals
 
 
 def choice_option(name: str, text: str, choices: Sequence[str | None] = ()) -> Decorator:
-    """Add an option with choices, else those of `Options`; the first is the default, or None."""
+    """Add an option with choices, by default from `Options`; the first is the default, or None."""
     choices = choices or CHOICES[name.removeprefix("--").replace("-", "_")]
     words = click.Choice([choice for choice in choices if choice is not None])
     return click.option(name, type=words, default=choices[0], show_default=True, help=text)
 
 
 def detector_option(otherwise: str) -> Decorator:
-    """Add the option of what finds phases; what was measured keeps its own, else ``otherwise``."""
+    """Add --detector; ``otherwise`` describes the default."""
     words = click.Choice(CHOICES["detector"])
     return click.option("--detector", type=words, help=f"{DETECTOR}  [default: {otherwise}]")
 
@@ -131,7 +131,7 @@ def count_option(*names: str, text: str, least: int = 1) -> Decorator:
     return click.option(*names, type=click.IntRange(min=least), metavar="N", help=text)
 
 
-_LAST_CPU = 65_535  # far beyond that of any machine
+_LAST_CPU = 65_535  # more than any machine has
 FRESH = ("python", "inherit_env", "cpus")  # parameters of `fresh_options`
 
 
@@ -183,7 +183,7 @@ def _remember_ignored(context: click.Context, _option: click.Parameter, lines: i
 
 
 def ignored_lines() -> int:
-    """Return how many lines at the start of each file of readings are not read."""
+    """Return the number of lines to skip at the start of files of readings."""
     context = click.get_current_context(silent=True)
     return 0 if context is None else int(context.meta.get(_IGNORED, 0))
 
@@ -193,7 +193,7 @@ def _remember_missing(context: click.Context, _option: click.Parameter, how: str
 
 
 def skips_missing() -> bool:
-    """Return whether rows whose reading is missing are left out."""
+    """Return whether to skip rows without a reading."""
     context = click.get_current_context(silent=True)
     return context is not None and context.meta.get(_MISSING) == "skip"
 
@@ -209,7 +209,7 @@ def _remember_where(
 
 
 def rows_to_read() -> Sequence[tuple[str, str]]:
-    """Return the columns, and what must stand in them in each row that is read."""
+    """Return pairs of a column and the cell that rows must have in it."""
     context = click.get_current_context(silent=True)
     return () if context is None else context.meta.get(_WHERE, ())
 
@@ -225,7 +225,7 @@ column_option = _together(
         type=click.IntRange(min=0),
         metavar="N",
         default=0,
-        expose_value=False,  # whoever reads a file asks for it
+        expose_value=False,  # readers of files ask for it
         callback=_remember_ignored,
         help="Do not read the first N lines of a file.",
     ),
@@ -317,12 +317,12 @@ def _remember_json(context: click.Context, _option: click.Parameter, as_json: bo
 
 
 def awaits_json() -> bool:
-    """Return whether the verb at hand was asked for JSON and has printed none so far."""
+    """Return whether the current verb is to print JSON and has not done so yet."""
     return bool(click.get_current_context().meta.get(_JSON))
 
 
 def note_json() -> None:
-    """Remember that the verb at hand has printed its JSON: what fails later prints no more."""
+    """Remember that the current verb has printed its JSON: later errors print no more."""
     click.get_current_context().meta[_JSON] = False
 
 
@@ -341,7 +341,7 @@ def _remember_details(context: click.Context, _option: click.Parameter, details:
 
 
 def wants_details() -> bool:
-    """Return whether the verb at hand was asked for the whole report."""
+    """Return whether the current verb is to print the whole report."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(_DETAILS))
 
@@ -349,7 +349,7 @@ def wants_details() -> bool:
 details_option = click.option(
     "--details",
     is_flag=True,
-    expose_value=False,  # whoever prints a report asks for it
+    expose_value=False,  # printers of reports ask for it
     callback=_remember_details,
     help="Print all that is known, not one page.",
 )
@@ -372,7 +372,7 @@ def budget_options(budget: str | None) -> Decorator:
 
 
 def is_given(option: str) -> bool:
-    """Return whether an option of the verb at hand stands on the command line."""
+    """Return whether an option of the current verb is on the command line."""
     source = click.get_current_context().get_parameter_source(option)
     return source is ParameterSource.COMMANDLINE
 
@@ -418,7 +418,7 @@ def command_line() -> str:
 
 
 def hint(verb: str, *words: str) -> str:
-    """Return the command line by which to go on with a run, in the store at hand."""
+    """Return the command line that goes on with a run, in the current store."""
     store = click.get_current_context().meta.get(_STORE)
     return _line([verb, *words, *(["--store", str(store)] if store else [])])
 
@@ -428,7 +428,7 @@ def _line(words: Iterable[str]) -> str:
 
 
 def _quote_for_shell(word: str) -> str:
-    """Quote a word for a shell; what a terminal would obey, or is not UTF-8, as escapes in $''."""
+    """Quote a word for a shell, with control characters and bytes not in UTF-8 as escapes."""
     if escaped(word) == word:
         return shlex.quote(word)
     return "$'" + "".join(map(_byte, os.fsencode(word))) + "'"

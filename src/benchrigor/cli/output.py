@@ -42,7 +42,7 @@ _NAME = 30  # characters of a name, to leave room for figures
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print lines, with control characters escaped, and what the stream cannot encode.
+    """Print lines; escape control characters, and others that the stream cannot encode.
 
     A page is as wide as the terminal, and has colours there.
     """
@@ -57,7 +57,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def _columns() -> int:
-    """Return the columns of the terminal; 80 if there is none, unless COLUMNS says otherwise."""
+    """Return COLUMNS, else the columns of the terminal, else 80."""
     return max(shutil.get_terminal_size().columns, _FEWEST_COLUMNS)
 
 
@@ -67,7 +67,7 @@ def remark(sentence: str) -> None:
 
 
 def print_json(document: object) -> None:
-    """Print a document as JSON, numbers that JSON has no word for as strings."""
+    """Print a document as JSON; numbers that JSON cannot express become strings."""
     say(json.dumps(codec.encode(document), allow_nan=False, indent=2))
     note_json()
 
@@ -82,8 +82,8 @@ def print_result(
 ) -> None:
     """Print a result, or its fields as JSON with the versions of its layout and arithmetic.
 
-    ``figures`` are those of `tables.table_options`; ``next_verb`` goes on with the run of a field
-    ``run_id``, if it is kept.
+    ``figures`` go to the files of `tables.table_options`; ``next_verb`` goes on with the run of a
+    field ``run_id``, if it is kept.
     """
     if as_json:
         print_json({**codec.versions(), **fields})
@@ -126,7 +126,7 @@ def report_of(record: RunRecord) -> Page:
 
 
 def print_records(records: Mapping[str, RunRecord], *, as_json: bool) -> None:
-    """Print a table of several runs, and how each compares with the first; or all as JSON."""
+    """Print a table of several runs, and how they compare with the first; or all as JSON."""
     if as_json:
         print_json({name: summary(record) for name, record in records.items()})
         return
@@ -156,13 +156,13 @@ def _show_ratio(baseline: RunRecord, candidate: RunRecord) -> str:
 def summary(record: RunRecord) -> dict[str, Any]:
     """Return the record as plain data without the raw readings."""
     document = replace(record, rounds=(), analyses=()).to_dict()
-    document["rounds"] = [_outline(round_) for round_ in record.rounds]
-    document["analyses"] = [outlined(analysis) for analysis in record.analyses]
+    document["rounds"] = [_outline_round(round_) for round_ in record.rounds]
+    document["analyses"] = [outline(analysis) for analysis in record.analyses]
     document["facts"] = codec.encode(record.facts)
     return document
 
 
-def outlined(analysis: Analysis) -> dict[str, Any]:
+def outline(analysis: Analysis) -> dict[str, Any]:
     """Return an analysis as plain data without the means of subsessions, and places of readings."""
     document: dict[str, Any] = codec.encode(analysis)
     if analysis.subsessions:
@@ -172,21 +172,21 @@ def outlined(analysis: Analysis) -> dict[str, Any]:
     return document
 
 
-def _outline(finished: Round) -> dict[str, Any]:
-    outline: dict[str, Any] = {
+def _outline_round(finished: Round) -> dict[str, Any]:
+    document: dict[str, Any] = {
         "index": finished.plan.index,
         "elapsed_ns": finished.elapsed_ns,
         "n": finished.n_readings,
     }
     if finished.plan.work is not None:
-        outline |= {"work": finished.plan.work, "duration_s": finished.duration_s}
-    return outline
+        document |= {"work": finished.plan.work, "duration_s": finished.duration_s}
+    return document
 
 
 class LiveLine:
     """One line that shows how a session stands, drawn between rounds by the thread that measures.
 
-    ``draw`` replaces the line; it is None if stderr is no terminal.
+    ``draw`` replaces the line; it is None if stderr is not a terminal.
     """
 
     def __init__(self, draw: Callable[[str], object] | None) -> None:
@@ -199,7 +199,7 @@ class LiveLine:
     def follow(self, name: str, options: Options, before: Callable[[], str] = str) -> None:
         """Name the measured code (empty for several in turn), and the target.
 
-        What ``before`` returns stands at the beginning of the line.
+        The line begins with the text that ``before`` returns.
         """
         self._name, self._options, self._before = name, options, before
 
@@ -225,7 +225,7 @@ class LiveLine:
 
 @contextmanager
 def live_line() -> Iterator[LiveLine]:
-    """Open a live line on a terminal; a silent one where stderr is piped."""
+    """Open a live line on a terminal, or a silent one if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield LiveLine(None)
         return
@@ -294,7 +294,7 @@ def _figure(progress: Progress, wanted: Sequence[Analysis]) -> list[str]:
 
 
 def _half_width(wanted: Sequence[Analysis], options: Options) -> list[str]:
-    """Show the half-width that is furthest from what is wanted, and what that is."""
+    """Show the half-width that is furthest from its target, and the target."""
     far, shown = 0.0, list[str]()
     for analysis in wanted:
         found = analysis.estimate

@@ -17,7 +17,7 @@ _MOST_VALUES, _MOST_PLACES, _LARGEST = 1000, 30, Decimal("1e30")
 def parameter_values(
     lists: Sequence[tuple[str, str]], ranges: Sequence[tuple[str, str, str]], step: str | None
 ) -> dict[str, list[str]]:
-    """Return the values of each parameter, from -L and -P."""
+    """Return the values by parameter, from -L and -P."""
     problems = []
     values = {
         name: [value.replace(r"\,", ",") for value in _COMMA.split(text)] for name, text in lists
@@ -50,7 +50,7 @@ def parameter_values(
 def _last_place(first: str, last: str) -> str:
     """Return 1 in the last decimal place of either number; 1 of whole ones, and of no numbers."""
     try:
-        exponents = [int(Decimal(each).as_tuple().exponent) for each in (first, last)]
+        exponents = [int(Decimal(text).as_tuple().exponent) for text in (first, last)]
     except (ArithmeticError, ValueError):
         return "1"
     return f"{Decimal(1).scaleb(max(min(0, *exponents), -_MOST_PLACES)):f}"

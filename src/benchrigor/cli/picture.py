@@ -36,7 +36,7 @@ plot_option = click.option(
 
 
 def write_picture(axes: Axes, path: Path) -> None:
-    """Write the figure of these axes to a file; comes last, so that its failure loses nothing."""
+    """Write the figure of these axes to a file; comes last, so that a failure loses no output."""
     try:
         drawn = io.BytesIO()
         cast("Figure", axes.figure).savefig(drawn, format=path.suffix[1:].lower())

@@ -1,4 +1,4 @@
-"""Columns of plain CSV, a million rows at once; what is not plain is left to the careful reader."""
+"""Columns of plain CSV, a million rows at once; other text is left to the careful reader."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARKS = b"\n\t;,"
 _BLANKED = bytes.maketrans(_MARKS, b" " * len(_MARKS))
 _LARGEST_EXACT = 1 << 53  # whole number up to which all are floats
 _POWERS = 10.0 ** np.arange(17)
-# Of eight digits in a word, the first in the lowest byte: those of a number of 0 to 8 digits.
+# Masks of the last 0 to 8 digits in a word of eight, which has the first in its lowest byte.
 _LAST = np.array([0] + [(1 << 64) - (1 << 8 * (8 - n)) for n in range(1, 9)], dtype=np.uint64)
 _JOINS = (
     (0x0F0F0F0F0F0F0F0F, 10, 8),
@@ -33,9 +33,9 @@ Bytes = npt.NDArray[np.uint8]
 def columns_of(raw: memoryview, indices: Sequence[int], *, width: int, mark: str) -> list[Floats]:
     r"""Return columns of numbers of rows that are proved plain; an empty list if they are not.
 
-    Plain is: each line ends in a line break and has ``width`` cells, no cell is quoted, all
-    characters are of ASCII, separators of other files do not occur, and what stands in the columns
-    is decimal, finite and not empty. Of such rows a careful reader returns the same numbers.
+    In plain rows, every line ends in a line break and has ``width`` cells, no cell is quoted, all
+    characters are ASCII, separators of other files do not occur, and the cells of the columns are
+    decimal, finite and not empty. A careful reader returns the same numbers from such rows.
 
     Examples
     --------
@@ -48,10 +48,10 @@ def columns_of(raw: memoryview, indices: Sequence[int], *, width: int, mark: str
 
 
 def values_of(raw: memoryview, key: str) -> list[Floats]:
-    r"""Return the numbers of a key of JSON objects that are proved flat, one on each line; or none.
+    r"""Return the numbers of a key of JSON objects proved flat, one per line; else an empty list.
 
-    Each line begins with the one brace that it has, and there is no list. So what is parsed at once
-    has as many objects as lines only if each line is an object: none goes on behind a line break.
+    Every line begins with its only opening brace, and there are no lists. So the text parsed at
+    once has one object per line only if every line is an object, and none spans a line break.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def _columns_in(part: bytes, indices: Sequence[int], width: int, mark: bytes) ->
 
 
 def _numbers_between(text: Bytes, ends: npt.NDArray[np.int32], index: int) -> Floats | None:
-    """Return the numbers of a column, whose cells end where ``ends`` says; None if some are not."""
+    """Return the numbers of a column from the ends of its cells; None if some are not numbers."""
     before = ends[:, index - 1] if index else np.append(np.int32(-1), ends[:-1, -1])
     if ends.shape[1] > 1:
         steps = np.zeros(text.size + 1, dtype=np.int8)
@@ -140,7 +140,7 @@ def _numbers_between(text: Bytes, ends: npt.NDArray[np.int32], index: int) -> Fl
 
 
 def _decimals(blank: bytes, sizes: npt.NDArray[np.int32]) -> Floats | None:
-    """Return numbers with a blank after each; None unless all are up to 16 digits and a point.
+    """Return numbers that blanks follow; None unless all have up to 16 digits and a point.
 
     Whole numbers up to 2^53 and powers of ten up to 10^22 are floats, so that their quotient is the
     float nearest to the decimal number (Clinger 1990, section 3). Eight digits are joined at once,
@@ -155,9 +155,9 @@ def _decimals(blank: bytes, sizes: npt.NDArray[np.int32]) -> Floats | None:
     if not fits or digits.translate(None, b" 0123456789"):
         return None
     words = np.ndarray(text.size - 7, dtype="<u8", buffer=text, strides=(1,))
-    whole = _joined(words[stops + 8] & _LAST[np.minimum(counts, 8)])
+    whole = _join_digits(words[stops + 8] & _LAST[np.minimum(counts, 8)])
     if counts.max() > 8:
-        whole += _joined(words[stops] & _LAST[np.maximum(counts - 8, 0)]) * np.uint64(10**8)
+        whole += _join_digits(words[stops] & _LAST[np.maximum(counts - 8, 0)]) * np.uint64(10**8)
     if whole.max() > _LARGEST_EXACT:
         return None
     pointed, places = points == 1, np.zeros(counts.size, dtype=np.int64)
@@ -166,7 +166,7 @@ def _decimals(blank: bytes, sizes: npt.NDArray[np.int32]) -> Floats | None:
     return whole.astype(np.float64) / _POWERS[places]
 
 
-def _joined(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _join_digits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return the numbers that words of eight digits stand for."""
     for mask, ten, bits in _JOINS:
         words &= np.uint64(mask)

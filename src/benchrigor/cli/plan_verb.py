@@ -1,4 +1,4 @@
-"""``benchrigor plan``: what it takes to see a change, worked out from a stored run."""
+"""``benchrigor plan``: how much to measure to see a change, from a stored run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored runs that are not series of readings: which module of a side system shows each kind."""
+"""Stored runs that are not series of readings: the modules of side systems that show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was recorded before: a stored run, a saved record, or a file of readings."""
+"""Recorded readings: a stored run, a saved record, or a file of readings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SOME = 10  # names that an error lists
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Where in a file the readings stand, and what they are."""
+    """The place of readings in a file, and their unit."""
 
     column: str | None = None
     by: str | None = None
@@ -42,7 +42,7 @@ class Columns:
         return rounds, metric_named(name, self.unit, unit=rounds.unit)
 
     def check(self, record: RunRecord, source: str) -> None:
-        """Refuse what a tool says itself."""
+        """Refuse options for facts that are in the file of a tool."""
         given = {"--round": self.by, "--unit": self.unit}
         refuse(
             f"{option} is given, but {source} is of {record.subject['tool']}, which says it itself"
@@ -99,7 +99,7 @@ def recorded_file(source: str, columns: Columns, options: Options) -> RunRecord:
 
 
 def rounds_in(source: str, columns: Columns) -> tuple[RecordedRounds, Metric]:
-    """Read the readings of a column, or of a benchmark of a tool, and what they are."""
+    """Read the readings of a column, or of a benchmark of a tool, and their metric."""
     records = recorded_runs(source, column=columns.column)
     if records is None:
         return columns.read(source)
@@ -118,19 +118,19 @@ def recorded_run(source: str, name: str | None = None, *, store: Path | None) ->
     records = all_runs(source, name, store=store)
     if records is None:
         return None
-    return records[0] if _is_stored(source) else chosen(records, source, name)
+    return records[0] if _is_in_store(source) else chosen(records, source, name)
 
 
 def all_runs(source: str, name: str | None = None, *, store: Path | None) -> list[RunRecord] | None:
     """Read all runs of a file or folder, or one from the store; None as from `recorded_run`."""
-    if not _is_stored(source):
+    if not _is_in_store(source):
         return recorded_runs(source, column=name)
     if not _RUN_ID.fullmatch(source):
         raise InvalidInput(f"{source} is neither a file nor the id of a stored run")
     return [stored_run(source, store)]
 
 
-def _is_stored(source: str) -> bool:
+def _is_in_store(source: str) -> bool:
     return source != "-" and not is_there(Path(source))
 
 
@@ -148,11 +148,11 @@ def chosen(records: Sequence[RunRecord], source: str, name: str | None) -> RunRe
 def recorded_runs(
     source: str, options: Options | None = None, *, column: str | None = None
 ) -> list[RunRecord] | None:
-    """Read all runs of a file or folder, or those of a name; None if no known tool wrote it.
+    """Read all runs of a file or folder, or those with a name; None if no known tool wrote it.
 
-    None also if ``column`` is no benchmark of it but a path to other readings in it.
-    A pipe can be read only once, so it is taken for readings, and so is an empty file, and one of
-    which lines or rows are left out.
+    None also if ``column`` is not a benchmark in it but a path to other readings. A pipe can be
+    read only once, so it counts as readings, and so does an empty file, and a file from which
+    options leave out lines or rows.
     """
 
     def arrange(found: Sequence[Result], place: str) -> list[RunRecord]:

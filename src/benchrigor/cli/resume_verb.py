@@ -74,5 +74,5 @@ def resume(
         return session
 
     with logged_to(log):
-        target_given = options.target != Options().target  # else it was nobody's wish
+        target_given = options.target != Options().target  # a default is not a wish
         drive_and_print(begin, workload, target_given=target_given, as_json=as_json)

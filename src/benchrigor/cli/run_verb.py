@@ -304,7 +304,7 @@ def _in_turn(
     """Measure several functions in turn."""
     twice = sorted({target for target in targets if targets.count(target) > 1})
     refuse(
-        [f"{each} is given {targets.count(each)} times, expected once" for each in twice],
+        [f"{target} is given {targets.count(target)} times, expected once" for target in twice],
         ["--name is for one function, and several are given"] if given["name"] else [],
     )
     seed = check_seed(given["seed"])
@@ -338,7 +338,7 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
     if given["stream"]:
         stream = _stream(words, picks, given, speed)
         names = {pick.metric for pick in picks}  # the wall time of its rounds says nothing
-        metrics = tuple(each for each in metrics_for(picks) if each.name in names)
+        metrics = tuple(metric for metric in metrics_for(picks) if metric.name in names)
         return stream, metrics, {**stream.describe(), "name": shlex.join(words)}
     workload = CommandWorkload(
         list(words),
@@ -385,7 +385,7 @@ def _options(given: dict[str, Any], *, in_turn: bool) -> Options:
 
 
 def _metric_of_work(given: dict[str, Any], options: Options) -> Metric | None:
-    """Return the metric of rounds of various work; None where all are alike."""
+    """Return the metric of rounds of various work; None if all have the same work."""
     if options.work_range is None:
         return None
     return replace(SPEED, unit=given["work"].speed_unit) if given["work"] else SPEED
@@ -394,7 +394,7 @@ def _metric_of_work(given: dict[str, Any], options: Options) -> Metric | None:
 def _satisfying(
     metrics: tuple[Metric, ...], speed: Metric | None, options: Options
 ) -> tuple[Metric, ...]:
-    """Let only the speed count where --analysis asks for it; it is a mean."""
+    """Let only the speed count if --analysis asks for it; it is a mean."""
     if speed is not None and options.analysis == "wps":
         others = (metric for metric in metrics if metric.name != speed.name)
         metrics = (speed, *(replace(other, must_satisfy=False) for other in others))

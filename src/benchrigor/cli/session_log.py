@@ -1,4 +1,4 @@
-"""The log of a session: a line for each decision, with its time."""
+"""The log of a session: a line per decision, with its time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def logged_to(path: Path | None) -> Iterator[None]:
 
 
 class _LogFile(logging.FileHandler):
-    """Notes the first problem, such as a full disk: a log does not end what it is about."""
+    """Notes the first problem, such as a full disk: the session goes on without the log."""
 
     problem: BaseException | None = None
 

@@ -30,7 +30,7 @@ from benchrigor.cli.output import remark
 from benchrigor.cli.plain_columns import columns_of, values_of
 from benchrigor.errors import InvalidInput
 from benchrigor.files import decoded, readable
-from benchrigor.formats.json_text import parsed
+from benchrigor.formats.json_text import parse_json
 from benchrigor.model import Floats, as_series
 from benchrigor.model.codec import value_at
 from benchrigor.model.commented_csv import is_number, rows_of
@@ -39,7 +39,7 @@ from benchrigor.model.text import many
 from benchrigor.units import Quantity, quantity_of
 
 _FEWEST_WHOLE = 2  # lines before one that is unfinished
-_MANY = 20  # lines of which a whole one is seldom the shortest
+_MANY = 20  # with this number of lines, a whole last one is rarely the shortest
 # One number with a comma, or whole numbers in several cells.
 _ONE_OR_SEVERAL = re.compile(r"[-+]?(\d+,\d+(e[-+]?\d+)?|\d{1,3}(,\d{3})+)", re.IGNORECASE)
 _SAMPLE = 100  # lines that show what separates the cells
@@ -47,16 +47,16 @@ _HEAD = 1 << 16  # bytes that show how a long table is written
 
 
 def name_of(source: str) -> str:
-    """Say where readings come from."""
+    """Name the source of readings."""
     return "standard input" if source == "-" else source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RecordedRounds:
-    """The readings of a file, one series for each round; all in one where no round is named.
+    """The readings of a file, one series per round; a single series if rounds have no names.
 
-    ``trials`` are the trials behind each share, where cells such as 998/1000 tell them: then each
-    row is a round. ``unit`` is that of times whose cells have units of their own, such as 487.5us.
+    ``trials`` are the numbers of trials of shares, from cells such as 998/1000: then every row is a
+    round. ``unit`` is the unit of the readings if cells have their own units, such as 487.5us.
     """
 
     series: tuple[Floats, ...]
@@ -71,9 +71,9 @@ def read_rounds(
     """Read readings from a file, or from standard input for "-", divided by the column ``by``.
 
     JSON (a list, an object that holds one, a list of objects, or an object per line) is recognised
-    by its first character. All else is CSV (comma, semicolon, tab or spaces), whose first line is a
+    by its first character. All else is CSV (comma, semicolon, tab or spaces). Its first line is a
     header if it holds no number; all rows must have as many cells. A last line without a line break
-    is reported, and not used where `_is_cut` tells that a part of it is missing. ``column`` is the
+    is reported, and not used if `_is_cut` shows that a part of it is missing. ``column`` is the
     name or number (from 0) of a CSV column, the key of JSON objects, or a path of keys and places
     such as results.0.times; None stands for the only one, or the only other one than ``by``. Cells
     that are times with their units are read in ``unit``, else in seconds.
@@ -86,22 +86,22 @@ def read_rounds(
     rounds: dict[str, list[Any]] = {} if labels else {"": cells}
     for label, cell in zip(*labels, cells, strict=True) if labels else ():
         rounds.setdefault(str(label), []).append(cell)
-    counts = [COUNT.fullmatch(each) if isinstance(each, str) else None for each in cells]
+    counts = [COUNT.fullmatch(cell) if isinstance(cell, str) else None for cell in cells]
     if by is None and cells and all(counts):
         return _of_counts(cells, name)
-    series = tuple(as_series(each, name=name) for each in rounds.values())
+    series = tuple(as_series(readings, name=name) for readings in rounds.values())
     return RecordedRounds(series=series, labels=tuple(rounds) if by is not None else (), unit=unit)
 
 
 def read_columns(source: str, columns: Sequence[str | None]) -> list[Floats]:
     """Read several columns of numbers, as `read_rounds` reads one; times in seconds."""
     name = name_of(source)
-    read = (_in_one_unit(each, "", name)[0] for each in _cells(source, columns))
-    return [as_series(each, name=name) for each in read]
+    read = (_in_one_unit(column, "", name)[0] for column in _cells(source, columns))
+    return [as_series(column, name=name) for column in read]
 
 
 def _in_one_unit(cells: Any, unit: str, name: str) -> tuple[Any, str]:
-    """Return times with units of their own in one, seconds by default, and which; else no unit."""
+    """Return times with their own units in one unit, and that unit; other cells without a unit."""
     if isinstance(cells, np.ndarray) or not are_times(cells):
         return cells, ""
     unit = unit or "s"
@@ -138,7 +138,7 @@ def _cells(source: str, columns: Sequence[str | None], by: str | None = None) ->
 
 
 def _plain(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
-    """Read columns of a long table whose rows are proved plain; empty if the table is not."""
+    """Read columns of a long table if its rows are proved plain; else return an empty list."""
     head = raw[:_HEAD].removeprefix(BOM_UTF8)
     lines = head[: head.rfind(b"\n") + 1].split(b"\n")[:-1]
     if (
@@ -165,13 +165,13 @@ def _plain(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
 
 
 def _plain_lines(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
-    """Read a key of many flat JSON objects, one on each line; empty if they are not."""
+    """Read a key of many flat JSON objects, one per line; else return an empty list."""
     if len(raw) <= _HEAD or not raw.startswith(b"{") or len(wanted) > 1:
         return []
     try:
         first = json.loads(raw[: raw.find(b"\n") + 1])
         (key,) = _chosen(wanted, list(first), name, "keys", None)
-    except (ValueError, InvalidInput):  # the careful reader says what is wrong, of the whole file
+    except (ValueError, InvalidInput):  # the careful reader names the problem, of the whole file
         return []
     return values_of(memoryview(raw), key)
 
@@ -204,7 +204,7 @@ def _text(raw: bytes, name: str) -> str:
 def _from_json(
     text: str, columns: Sequence[str | None], by: str | None, name: str
 ) -> list[list[Any]]:
-    found = parsed(text, name)
+    found = parse_json(text, name)
     if found.unfinished is not None:
         report_unfinished(name, *found.unfinished, is_used=False)
     asked = [*columns, by, *(key for key, _ in rows_to_read())]
@@ -217,9 +217,9 @@ def _from_json(
 
 
 def with_paths(data: Any, keys: Sequence[str | None]) -> Any:
-    """Return JSON in which what dotted paths lead to stands under the path, as under a key."""
-    rows = [each for each in (data if isinstance(data, list) else [data]) if isinstance(each, dict)]
-    for path in (each for each in keys if each is not None and "." in each):
+    """Return JSON with the values at dotted paths also under the path as a key."""
+    rows = [row for row in (data if isinstance(data, list) else [data]) if isinstance(row, dict)]
+    for path in (key for key in keys if key is not None and "." in key):
         for row in rows:
             with suppress(LookupError):
                 row.setdefault(path, value_at(row, path))
@@ -234,7 +234,7 @@ def has_path(source: str, path: str | None) -> bool:
     if path is None or "." not in path:
         return False
     with suppress(InvalidInput):
-        data = with_paths(parsed(_text(_bytes(source, source), source), source).data, [path])
+        data = with_paths(parse_json(_text(_bytes(source, source), source), source).data, [path])
         return path in (data[0] if isinstance(data, list) and data else data)
     return False
 
@@ -250,7 +250,7 @@ def _lists_in(
             "expected a list of objects, or CSV"
         )
     if isinstance(data, dict):
-        lists = [each for each, value in data.items() if isinstance(value, list)]
+        lists = [key for key, value in data.items() if isinstance(value, list)]
         chosen = [data[key] for key in _chosen(keys, lists, name, "lists", by)]
         if len(set(map(len, chosen))) > 1:
             raise InvalidInput(f"{name} has lists of different length, expected as many of each")
@@ -272,7 +272,7 @@ def _lists_in(
 def _choose_objects(
     rows: Sequence[Mapping[str, Any]], readings: Sequence[str], name: str
 ) -> Sequence[Mapping[str, Any]]:
-    """Return the objects that --where and --missing leave, one at least."""
+    """Return the objects that --where and --missing leave; InvalidInput if there are none."""
     kept = rows
     for key, value in rows_to_read():
         _chosen([key], list(rows[0]), name, "keys", None, flag="--where")
@@ -306,7 +306,7 @@ class _Table:
 
 
 def _table(text: str, wanted: Sequence[str | None], by: str | None, name: str) -> _Table:
-    """Return the table in a text, and which of its columns are wanted."""
+    """Return the table in a text, with the indices of the wanted columns."""
     rows, mark, is_narrowed = _rows(text, name)
     first = [cell.strip() for cell in rows[0][1]]
     has_header = is_header(first, rows[1][1] if len(rows) > 1 else ())
@@ -320,7 +320,7 @@ def _table(text: str, wanted: Sequence[str | None], by: str | None, name: str) -
             "leave a header of numbers out with --ignore-lines"
         )
     numbers = [str(number) for number in range(len(first))]
-    # Of columns of the same name only the number says which is meant.
+    # Columns with the same name are chosen by number.
     times = Counter(first)
     columns = [
         cell if has_header and times[cell] == 1 else number
@@ -328,11 +328,11 @@ def _table(text: str, wanted: Sequence[str | None], by: str | None, name: str) -
     ]
     numbered = dict(zip(numbers, columns, strict=True))
     names = [*wanted, *([] if by is None else [by])]
-    names = [each if each in columns else numbered.get(each or "", each) for each in names]
+    names = [key if key in columns else numbered.get(key or "", key) for key in names]
     if not has_header and len(names) == 1:
         _check_commas(text, rows[0][0], name)
     chosen = _chosen(names, columns, name, "columns", by)
-    indices = [columns.index(each) for each in chosen]
+    indices = [columns.index(key) for key in chosen]
     rows = rows[1:] if has_header else rows
     return _Table(rows=rows, columns=columns, indices=indices, mark=mark, is_narrowed=is_narrowed)
 
@@ -368,7 +368,7 @@ def _from_csv(
 
 
 def _check_units(rows: Sequence[tuple[int, list[str]]], index: int, name: str) -> None:
-    """Refuse numbers of a column whose next one says that they are in different units of time."""
+    """Refuse numbers in different units of time, which the next column names."""
     if index + 1 == len(rows[0][1]):
         return
     first, *others = ((line, row[index + 1].strip()) for line, row in rows)
@@ -383,10 +383,9 @@ def _check_units(rows: Sequence[tuple[int, list[str]]], index: int, name: str) -
 
 
 def _rows(text: str, name: str) -> tuple[list[tuple[int, list[str]]], str, bool]:
-    """Return the rows that are not blank, each with the number of its line.
+    """Return rows with their line numbers, the separator, and whether an empty column is left out.
 
-    All have the same width. After them: what separates cells, and whether an empty last column is
-    left out.
+    The rows are not blank and have the same width. Only the last column may be left out.
     """
     lines = [line.strip(" ") for line in text.splitlines()]
     delimiter = _delimiter(lines, name)
@@ -406,15 +405,15 @@ def _rows(text: str, name: str) -> tuple[list[tuple[int, list[str]]], str, bool]
     _check_width(kept, delimiter, name)
     is_narrowed = len(kept[0][1]) > 1 and not any(row[-1].strip() for _, row in kept)
     if is_narrowed:
-        kept = [(line, row[:-1]) for line, row in kept]  # each line ends in a delimiter
+        kept = [(line, row[:-1]) for line, row in kept]  # all lines end in a delimiter
     return kept, delimiter, is_narrowed
 
 
 def _is_cut(rows: Sequence[list[str]]) -> bool:
-    """Return whether the last row, whose line has no end, lacks a part of itself.
+    """Return whether the last row, which has no line break, is incomplete.
 
-    It has fewer cells than the first, or ends in no number, or in one that ends in a point or lacks
-    the decimals that all others have. Among many it is the shortest: a whole line rarely is.
+    It has fewer cells than the first row, or its last cell is not a number, ends in a point, or
+    lacks the decimals that all others have, or it is the shortest of many rows.
     """
     first, *others, last = rows
     if len(last) < len(first):
@@ -448,8 +447,8 @@ def _check_width(rows: Sequence[tuple[int, list[str]]], delimiter: str, name: st
 
 
 def _check_commas(text: str, line: int, name: str) -> None:
-    """Refuse lines that are each one number with a comma or several whole numbers."""
-    lines = [stripped for each in text.splitlines() if (stripped := each.strip())]
+    """Refuse lines that are one number with a comma, or several whole numbers."""
+    lines = [stripped for line in text.splitlines() if (stripped := line.strip())]
     if all(map(_ONE_OR_SEVERAL.fullmatch, lines)):
         raise InvalidInput(
             f"{name} line {line} has {lines[0]!r}, which is one number with a comma, or several "
@@ -458,7 +457,7 @@ def _check_commas(text: str, line: int, name: str) -> None:
 
 
 def _delimiter(lines: Sequence[str], name: str) -> str:
-    """Return what separates cells: rows have one width, and most of their cells are numbers."""
+    """Return the separator by which rows have one width and most cells are numbers."""
     sample = list(islice(filter(str.strip, lines), _SAMPLE))
 
     def fit(mark: str) -> tuple[bool, float]:
@@ -484,17 +483,17 @@ def _chosen(
     *,
     flag: str = "--column",
 ) -> list[str]:
-    """Return the columns that are meant: those asked for, and the only other one for None."""
-    others = [each for each in names if each not in wanted]
+    """Return the chosen columns; None stands for the only other one."""
+    others = [key for key in names if key not in wanted]
     if not names:
         raise InvalidInput(f"{name} has no {kind}, expected one with the readings")
-    unknown = next((each for each in wanted if each is not None and each not in names), None)
+    unknown = next((key for key in wanted if key is not None and key not in names), None)
     if unknown is not None or (None in wanted and len(others) != 1):
         some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         found = "" if unknown is None else f", found {unknown!r}"
         option = flag if unknown is None or unknown != by else "--round"
         raise InvalidInput(f"{name} has the {kind} {some}: choose one with {option}{found}")
-    chosen = [others[0] if each is None else each for each in wanted]
+    chosen = [others[0] if key is None else key for key in wanted]
     if by is not None and chosen[-1] in chosen[:-1]:
         raise InvalidInput(
             f"--round is {by!r}, which holds the readings, expected another of {name}"

@@ -21,7 +21,7 @@ class CannotWrite(Exception):
 
 
 class _Output(io.FileIO):
-    """A descriptor: the first write that fails is told, if it matters, and others are dropped."""
+    """A descriptor that raises at its first failed write, if it matters, and drops later ones."""
 
     def __init__(self, descriptor: int, *, matters: bool) -> None:
         super().__init__(descriptor, "wb", closefd=False)
@@ -44,12 +44,12 @@ class _Output(io.FileIO):
 def secure_streams() -> None:
     """Have writes to standard output fail with `CannotWrite`, and those to standard error never.
 
-    Where this process was started without them, no file that is opened takes their place.
+    If this process started without these streams, no opened file takes their place.
     """
     for descriptor, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
         try:
             os.fstat(descriptor)
-        except OSError:  # it is closed: what is opened next gets its number
+        except OSError:  # it is closed: the next file opened would get its number
             os.open(os.devnull, mode)
     sys.stdin = sys.stdin or io.TextIOWrapper(io.FileIO(0, closefd=False))
     for name, descriptor in (("stdout", 1), ("stderr", 2)):

@@ -71,7 +71,7 @@ def _filter_suites(
 
 
 def _short(sources: Sequence[str]) -> Sequence[str]:
-    """Return the names of files without their folders, where that tells them apart."""
+    """Return the names of files, without their folders if these names differ."""
     names = [Path(source).name or source for source in sources]
     return names if len(set(names)) == len(names) else sources
 

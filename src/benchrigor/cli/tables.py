@@ -36,7 +36,7 @@ def _option(form: str, text: str) -> Decorator:
     return click.option(
         f"--{form}",
         type=click.Path(dir_okay=False, allow_dash=True),
-        expose_value=False,  # whoever prints a result asks for it
+        expose_value=False,  # printers of results ask for it
         callback=_remember,
         metavar="FILE|-",
         help=f"{text}; - prints it in place of the report.",
@@ -53,7 +53,7 @@ def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def are_wanted() -> bool:
-    """Return whether the verb at hand was asked for a table."""
+    """Return whether the current verb is to write a table."""
     return bool(click.get_current_context().meta.get(_TABLES))
 
 

@@ -41,13 +41,13 @@ def names_function(word: str) -> bool:
 
 
 def trailing_words(words: Sequence[str], *, several: bool = True) -> list[str]:
-    """Return the problems with what follows a function: further functions alone may."""
+    """Return the problems with the words after a function: only functions may follow."""
     wrong = [word for word in words[1:] if not (several and names_function(word))]
     expected = "nothing but functions" if several else "nothing"
     return [
-        f"{each!r} follows the function {words[0]}, expected {expected}: functions take no "
+        f"{word!r} follows the function {words[0]}, expected {expected}: functions take no "
         "arguments, and options stand before them"
-        for each in wrong[:1]
+        for word in wrong[:1]
     ]
 
 
@@ -62,9 +62,9 @@ def function_target(
 ) -> Workload:
     """Import ``module:function``, as ``python -m`` would in ``cwd``, and make it a workload.
 
-    With ``fresh``, a generator function starts again in each round. ``batch`` calls of a function
-    make a reading; None chooses how many. One with an argument is given work amounts. A call, or a
-    step of a generator, that lasts longer than ``timeout_s`` is ended.
+    With ``fresh``, a generator function starts again in every round. ``batch`` calls of a function
+    make a reading; None chooses the number. A function with an argument receives work amounts. A
+    call, or a step of a generator, that lasts longer than ``timeout_s`` is ended.
     """
     function = imported(target, cwd)
     clock = WallClock()
@@ -121,7 +121,7 @@ def statement_target(subject: Mapping[str, Any]) -> StatementWorkload:
 
 
 def refuse_hidden(record: RunRecord) -> None:
-    """Refuse to start again what cannot be started from its record, which keeps no secrets."""
+    """Refuse to resume a run that needs secrets, which its record does not keep."""
     if holds_hidden(record.subject):
         raise InvalidInput(
             f"run {record.run_id} cannot be resumed: its record keeps no secrets, and what it "
@@ -169,10 +169,10 @@ def metrics_for(picks: Sequence[Pick], speed: Metric | None = None) -> tuple[Met
         for pick in picks
     }
     if speed is None:
-        must_satisfy = not any(each.must_satisfy for each in picked.values())
-        beside = replace(time_metric(), must_satisfy=must_satisfy)
-        return (*picked.values(), *(() if TIME.name in picked else (beside,)))
-    refuse(*(_say_what_is_misnamed(pick, speed) for pick in picks))
+        must_satisfy = not any(metric.must_satisfy for metric in picked.values())
+        time = replace(time_metric(), must_satisfy=must_satisfy)
+        return (*picked.values(), *(() if TIME.name in picked else (time,)))
+    refuse(*(_name_problems(pick, speed) for pick in picks))
     units = tuple(picked.pop(pick.metric) for pick in picks if pick.unit_readings)
     picked.pop(TIME.name, None)
     first = (*units, replace(speed, must_satisfy=not units))
@@ -180,12 +180,12 @@ def metrics_for(picks: Sequence[Pick], speed: Metric | None = None) -> tuple[Met
 
 
 def _unit_of(name: str) -> str:
-    """Return the unit of what is picked without one: the time of a round is in seconds."""
+    """Return the unit of a pick without one: seconds for the time of a round."""
     return TIME.unit if name == TIME.name else ""
 
 
-def _say_what_is_misnamed(pick: Pick, speed: Metric) -> Iterator[str]:
-    """Name the problem with the name of a pick where work varies."""
+def _name_problems(pick: Pick, speed: Metric) -> Iterator[str]:
+    """Yield the problems with the name of a pick if work varies."""
     if pick.metric == speed.name:
         yield f"{str(pick)!r}: {speed.name!r} follows from work and duration; give another name"
     if pick.metric == TIME.name and (pick.unit_readings or pick.unit not in ("", TIME.unit)):

@@ -70,12 +70,12 @@ def _complete(opened: Journal, name: str) -> Iterator[RunRecord]:
 
 
 def _section(record: TrackRecord) -> str:
-    """Return the sentence, and below it how each name did."""
+    """Return the sentence, and below it the counts by name."""
     here = record.host == platform.node()
     lines: list[Part] = [str(replace(record, host=None) if here else record)]
     if len(record.by_name) > 1:
         lines.append("")
-        for each in record.by_name:
-            counts = f"  {counted(each.held)} of {counted(each.pairs)} "
-            lines += wrapped(each.name, f"{counts:<{_COUNTS}}")
+        for tally in record.by_name:
+            counts = f"  {counted(tally.held)} of {counted(tally.pairs)} "
+            lines += wrapped(tally.name, f"{counts:<{_COUNTS}}")
     return page(lines)

@@ -1,4 +1,4 @@
-"""What ``--help`` shows: the verbs by task, the question of each, and the options most used."""
+"""The content of ``--help``: verbs by task, their questions, and the options most used."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class _Formatter(click.HelpFormatter):
 
 
 class HelpContext(click.Context):
-    """A context whose help keeps to the width of the terminal."""
+    """A context that wraps help at the width of the terminal."""
 
     formatter_class = _Formatter
 
@@ -120,13 +120,13 @@ _HELP_ALL = click.Option(
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    hidden=True,  # the last line of the help names it where it shows more
+    hidden=True,  # the last line of the help names it if it shows more
     callback=_show_all,
 )
 
 
 class Verb(click.Command):
-    """A verb whose help begins with its question.
+    """A verb with a question at the beginning of its help.
 
     ``--help`` shows the options that ``usual`` names, as they are typed, and ``--help-all`` the
     others too. Without ``usual`` both show all.
@@ -139,7 +139,7 @@ class Verb(click.Command):
         self.usual = usual.split()
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the arguments and options, those of the help included."""
+        """Return the arguments and options, with --help and --help-all."""
         return [*super().get_params(ctx), _HELP_ALL]
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -1,4 +1,4 @@
-"""The group of the verbs: each is loaded when it is called, and errors end with an exit code."""
+"""The group of the verbs: a verb is loaded when called, and errors end with an exit code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchrigor.errors import BenchrigorError, InvalidInput, WorkloadFailed
 
 _OWN_SIGNALS = "benchrigor.workloads.processes.own_signals"  # only verbs that measure load it
 
-# Verbs that measure take all settings of a project; the target of a pair is that of its ratio.
+# Verbs that measure take all settings of a project; the target of a pair is for its ratio.
 _MEASURING = ("run", "ab", "timeit", "commands")
 _FOR_ALL = {"confidence", "margin", "store"}
 _NOT_OF = {"ab": {"target"}}
@@ -42,7 +42,7 @@ class Verbs(click.Group):
         return next(command for command in commands if command.name == name)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the verbs of each task and their questions, without loading them."""
+        """Write the verbs by task with their questions, without loading them."""
         for task, verbs in TASKS.items():
             with formatter.section(task):
                 width = max(map(len, VERBS))  # the same column for all tasks
@@ -51,7 +51,7 @@ class Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the verb, for whose options the project may give defaults."""
+        """Return the verb, with the defaults of the project for its options."""
         name, verb, rest = super().resolve_command(ctx, args)
         ctx.meta["benchrigor.typed"] = args  # for `options.command_line`
         has_folder = _has_folder(name)
@@ -63,11 +63,11 @@ class Verbs(click.Group):
             from benchrigor.storage.project_settings import defaults  # noqa: PLC0415  # loads
 
             given = {
-                each: value
-                for each, value in (defaults() if has_folder else {}).items()
-                if (name in _MEASURING or each in _FOR_ALL) and each not in _NOT_OF.get(name, ())
+                key: value
+                for key, value in (defaults() if has_folder else {}).items()
+                if (name in _MEASURING or key in _FOR_ALL) and key not in _NOT_OF.get(name, ())
             }
-            flags = {f"--{each}": value for each, value in given.items()}
+            flags = {f"--{key}": value for key, value in given.items()}
             ctx.default_map = {
                 name: {
                     param.name: flags[flag]
@@ -127,7 +127,7 @@ class Verbs(click.Group):
 def _has_folder(verb: str | None) -> bool:
     """Return whether there is a current folder; InvalidInput if it was removed and a verb needs it.
 
-    What is stored can be read without one.
+    Stored runs can be read without one.
     """
     try:
         os.getcwd()  # noqa: PTH109  # without loading pathlib

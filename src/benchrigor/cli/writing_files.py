@@ -1,4 +1,4 @@
-"""Files that a verb makes: none of them replaced unasked, and all of them or none."""
+"""Files that a verb makes: all or none, and existing ones are replaced only with --force."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Files of other tools, recognised by content: what they hold, and no statistics."""
+"""Readers of the files of other tools, recognised by content; they compute no statistics."""

@@ -1,4 +1,4 @@
-"""Values in what other tools wrote, checked where they are taken."""
+"""Values in the files of other tools, checked as they are read."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TIME = Metric(name="time", unit="s")
 
 def are_objects(items: Iterable[Any], *keys: str) -> bool:
     """Return whether all items are JSON objects with these keys."""
-    return all(isinstance(each, Mapping) and each.keys() >= set(keys) for each in items)
+    return all(isinstance(item, Mapping) and item.keys() >= set(keys) for item in items)
 
 
-def taken(data: object, key: str, kind: type[T], place: str) -> T:
+def require(data: object, key: str, kind: type[T], place: str) -> T:
     """Return the value of a key; InvalidInput unless there is one of this kind."""
     value = data.get(key) if isinstance(data, Mapping) else None
     if isinstance(value, kind) and not isinstance(value, bool):
@@ -34,24 +34,24 @@ def taken(data: object, key: str, kind: type[T], place: str) -> T:
 
 
 def object_at(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the object of a key, an empty one if there is none."""
+    """Return the object at a key, or an empty one."""
     value = data.get(key)
     return value if isinstance(value, Mapping) else {}
 
 
 def calls(data: Mapping[str, Any], key: str, place: str) -> dict[str, int]:
-    """Return the fact how many calls a reading averages."""
-    number = taken(data, key, int, place)
+    """Return the number of calls that a reading averages, as a fact of its round."""
+    number = require(data, key, int, place)
     if number < 1:
         raise InvalidInput(f"{place} has {number} for {key!r}, expected 1 or more")
     return {"inner_loop": number}
 
 
 def in_base_unit(unit: str) -> tuple[str, float]:
-    """Return the unit in which readings are kept, and the factor that leads to it.
+    """Return the unit in which we keep readings, and the factor that converts to it.
 
-    Times become seconds and rates become rates per second, so that files can be compared; what is
-    counted per operation is counted. Other units stay as they are.
+    Times become seconds and rates become rates per second, so that files can be compared. Counts
+    per operation become counts. Other units stay as they are.
 
     >>> in_base_unit("us/op"), in_base_unit("ops/ms"), in_base_unit("B/op"), in_base_unit("points")
     (('s', 1e-06), ('ops/s', 1000.0), ('B', 1.0), ('points', 1.0))
@@ -71,24 +71,23 @@ def _seconds(unit: str) -> float | None:
         return None
 
 
-def scaled(values: object, factor: float, place: str) -> Floats:
-    """Return readings in another unit."""
+def scale(values: object, factor: float, place: str) -> Floats:
+    """Return readings in another unit, multiplied by its factor."""
     series = as_series(values, name=place)
     return series if factor == 1.0 else as_series(series * factor, name=place)
 
 
 def rounds_of(rounds: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> tuple[Round, ...]:
-    """Return rounds of their readings by metric, several or a single one, and of their facts."""
+    """Return rounds from pairs: the readings by metric, arrays or single numbers, and the facts."""
     made = list[Round]()
-    for index, (held, facts) in enumerate(rounds):
-        single = {name: each for name, each in held.items() if isinstance(each, float)}
+    for index, (readings, facts) in enumerate(rounds):
+        single = {name: value for name, value in readings.items() if isinstance(value, float)}
+        several = {key: some for key, some in readings.items() if key not in single and len(some)}
         made.append(
             Round(
                 plan=RoundPlan(index=index),
                 elapsed_ns=0,
-                unit_readings={
-                    name: each for name, each in held.items() if name not in single and len(each)
-                },
+                unit_readings=several,
                 readings=single,
                 facts=facts,
             )
@@ -97,7 +96,7 @@ def rounds_of(rounds: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> 
 
 
 def one_series(metric: Metric, values: object, **facts: Any) -> tuple[Round, ...]:
-    """Return readings that continue one series as a round."""
+    """Return one round of readings that continue one series."""
     return rounds_of([({metric.name: values}, facts)])
 
 
@@ -110,23 +109,23 @@ def flat(data: object, prefix: str = "") -> dict[str, str | int | float]:
     if isinstance(data, Mapping):
         head = f"{prefix}." if prefix else ""
         nested = (flat(value, f"{head}{key}") for key, value in data.items())
-        return {key: value for each in nested for key, value in each.items()}
+        return {key: value for part in nested for key, value in part.items()}
     if data is None or data == "":
         return {}
     return {prefix: data if isinstance(data, str | int | float) else json.dumps(data)}
 
 
 def provenance_of(environment: object, **known: Any) -> Provenance:
-    """Return where a file was written; what it does not tell stays unknown."""
-    told = {key: value for key, value in known.items() if value not in (None, "")}
-    return Provenance(environment=flat(environment), **told)
+    """Return the provenance of a file; facts that the file lacks stay unknown."""
+    facts = {key: value for key, value in known.items() if value not in (None, "")}
+    return Provenance(environment=flat(environment), **facts)
 
 
-def only_summary(held: Mapping[str, object], cure: str) -> dict[str, Any]:
-    """Return that there are no rounds but figures, and what to run to have raw readings."""
+def only_summary(summary: Mapping[str, object], cure: str) -> dict[str, Any]:
+    """Return no rounds, and a refusal that shows the figures and the command for raw readings."""
     figures = {
         key: value
-        for key, value in held.items()
+        for key, value in summary.items()
         if isinstance(value, int | float) and not isinstance(value, bool)
     }
     shown = ", ".join(f"{key} {value:.4g}" for key, value in figures.items()) or "names"
@@ -135,12 +134,12 @@ def only_summary(held: Mapping[str, object], cure: str) -> dict[str, Any]:
 
 
 def no_rounds(sentence: str, **evidence: Any) -> dict[str, Any]:
-    """Return that there are no rounds, and why."""
+    """Return no rounds, and a refusal that says why."""
     notice = Notice.refusal(Code.NO_RAW_READINGS, sentence, **evidence)
     return {"rounds": (), "notices": (notice,)}
 
 
-def failed(n: int, total: int, what: str) -> tuple[Notice, ...]:
+def warn_of_failures(n: int, total: int, what: str) -> tuple[Notice, ...]:
     """Warn of runs or requests that failed: an error may be faster or slower than an answer."""
     sentence = f"{n:,} of {total:,} failed ({what}), and their times count."
     notice = Notice.warning(Code.FAILED_RUNS, sentence, failed=n, total=total)

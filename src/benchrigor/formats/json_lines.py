@@ -11,7 +11,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import saved_records
-from benchrigor.formats.fields import are_objects, one_series, rounds_of, scaled, taken
+from benchrigor.formats.fields import are_objects, one_series, require, rounds_of, scale
 from benchrigor.model import RunRecord
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.recorded import Recorded
@@ -22,31 +22,28 @@ TOOL = "JSON lines"
 def are_format(lines: Sequence[Any]) -> bool:
     """Return whether objects, one per line, have the keys of this format."""
     kinds = (("name", "unit", "value"), ("name", "unit", "values"), saved_records.KEYS)
-    return all(any(are_objects([each], *keys) for keys in kinds) for each in lines)
+    return all(any(are_objects([item], *keys) for keys in kinds) for item in lines)
 
 
 def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded | RunRecord]:
-    """Read the benchmarks in the order of their first lines, behind saved records."""
+    """Read saved records, then the benchmarks in the order of their first lines."""
     rows: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
-    for number, each in enumerate(lines, 1):
+    for number, item in enumerate(lines, 1):
         here = f"{place} object {number}"
-        if saved_records.is_format(each):
-            yield from saved_records.read(each, "", here)
+        if saved_records.is_format(item):
+            yield from saved_records.read(item, "", here)
         else:
-            rows.setdefault(taken(each, "name", str, here), []).append((here, each))
+            rows.setdefault(require(item, "name", str, here), []).append((here, item))
     for name, several in rows.items():
-        units = sorted({str(each["unit"]) for _, each in several})
-        kinds = {"values" in each for _, each in several}
+        units = sorted({str(row["unit"]) for _, row in several})
+        kinds = {"values" in row for _, row in several}
         if len(units) > 1 or len(kinds) > 1:
             raise InvalidInput(f"{place} has {name!r} in several units or forms, expected one")
         metric = describe_metric("value", units[0])
         if kinds == {True}:
-            series = [scaled(each["values"], 1.0, f"{here} values") for here, each in several]
-            rounds, unit = rounds_of(({"value": each}, {}) for each in series), "process"
+            series = [scale(row["values"], 1.0, f"{here} values") for here, row in several]
+            rounds, unit = rounds_of(({"value": values}, {}) for values in series), "process"
         else:
-            column = [each.get("value") for _, each in several]
-            rounds, unit = (
-                one_series(metric, scaled(column, 1.0, f"{place} {name} value")),
-                "series",
-            )
+            values = scale([row.get("value") for _, row in several], 1.0, f"{place} {name} value")
+            rounds, unit = one_series(metric, values), "series"
         yield Recorded(name=name, metrics=(metric,), rounds=rounds, tool=TOOL, unit=unit)

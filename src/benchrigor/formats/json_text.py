@@ -1,4 +1,4 @@
-"""JSON, as one document or as an object on each line."""
+"""JSON, as one document or as one object per line."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _FEWEST_WHOLE = 2  # lines before one that is unfinished
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """What a text of JSON holds; ``unfinished`` is a last line, by number, that is cut off."""
+    """The data of a JSON text; ``unfinished`` is the number and text of a last line cut off."""
 
     data: Any
     are_lines: bool = False
     unfinished: tuple[int, str] | None = None
 
 
-def parsed(text: str, name: str) -> Parsed:
+def parse_json(text: str, name: str) -> Parsed:
     """Parse JSON, or JSON lines; InvalidInput if it is neither."""
     try:
         return Parsed(data=json.loads(text))
@@ -35,7 +35,7 @@ def parsed(text: str, name: str) -> Parsed:
 
 
 def load_object(path: Path) -> Mapping[str, Any]:
-    """Return the object in a file of a folder; InvalidInput if it is none."""
+    """Return the object in a file of a folder; InvalidInput if it holds anything else."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -47,7 +47,7 @@ def load_object(path: Path) -> Mapping[str, Any]:
 
 
 def _json_lines(text: str) -> Parsed:
-    """Return the object of each line, but for a last one that is unfinished."""
+    """Return the objects of all lines, without a last one that is unfinished."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     items = [json.loads(line) for _, line in lines[:-1]]
     try:

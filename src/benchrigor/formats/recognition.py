@@ -1,4 +1,4 @@
-"""Which tool wrote a file: recognised by what it holds, whatever its name is."""
+"""Which tool wrote a file: recognised by its content, not by its name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from benchrigor.formats.harnesses import (
     pyperf,
     pytest_benchmark,
 )
-from benchrigor.formats.json_text import parsed
+from benchrigor.formats.json_text import parse_json
 from benchrigor.formats.load_tools import jmeter, k6, vegeta
 from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.model.codec import is_there
@@ -40,7 +40,7 @@ _MARK = re.compile(r"\S")
 _MOST = 10_000  # benchmarks of a file
 _CHOOSE = "choose some by their names (--column, compare --filter), or divide the file"
 _HEAD = 1 << 16  # bytes that show which tool wrote a long text; Go's lines may come later
-_SOME = 1_000  # characters behind the first line that show whether there is another one
+_SOME = 1_000  # characters after the first line that show whether there is another line
 _DOCUMENTS: tuple[Any, ...] = (
     *(saved_records, pyperf, pytest_benchmark, asv, hyperfine, google_benchmark, jmh),
     *(k6, vegeta),
@@ -49,15 +49,15 @@ _LINES: tuple[Any, ...] = (k6, vegeta, json_lines)
 _TEXTS: tuple[Any, ...] = (go, k6, jmeter, vegeta, hyperfine)
 _FOLDERS: tuple[Any, ...] = (criterion, asv)
 _EXPECTED = "sample.json of criterion in a folder 'new', benchmarks.json of asv, or one file"
-TOOLS = tuple(dict.fromkeys(each.TOOL for each in (*_DOCUMENTS, *_FOLDERS, *_TEXTS, *_LINES)))
+TOOLS = tuple(dict.fromkeys(tool.TOOL for tool in (*_DOCUMENTS, *_FOLDERS, *_TEXTS, *_LINES)))
 
 
 def results_in(
     path: str | Path, wanted: Callable[[str], object] | None = None
 ) -> list[Result] | None:
-    """Read the benchmarks of a file or folder; None if no tool that is known wrote it.
+    """Read the benchmarks of a file or folder; None if no known tool wrote it.
 
-    Of more than 10,000 only those are read whose names are ``wanted``.
+    If there are more than 10,000, read only the names that are ``wanted``.
 
     Raises
     ------
@@ -66,10 +66,10 @@ def results_in(
     """
     place, path = str(path), Path(path)
     if is_there(path, Path.is_dir):
-        results = [each for tool in _FOLDERS for each in tool.read_folder(path)]
+        results = [result for tool in _FOLDERS for result in tool.read_folder(path)]
         if not results:
             raise InvalidInput(f"{place} is a folder without results, expected {_EXPECTED}")
-        return _all_of(results, place, wanted)
+        return _with_notices(results, place, wanted)
     try:
         raw = readable(path).read_bytes()
         if _is_table_of_no_tool(raw):
@@ -84,16 +84,16 @@ def results_in(
         raise InvalidInput(f"{place} is empty, expected readings")
     read = _from_json if begin[0] in "[{" else _from_text
     found, notices = read(text, place)
-    return None if found is None else _all_of(found, place, wanted, notices)
+    return None if found is None else _with_notices(found, place, wanted, notices)
 
 
 def _is_table_of_no_tool(raw: bytes) -> bool:
-    """Return whether the beginning of a long text that is no JSON shows that no tool wrote it."""
+    """Return whether a long text is not JSON, and its beginning shows that no tool wrote it."""
     head = raw[:_HEAD]
     is_plain = len(raw) > _HEAD and head.isascii() and b"\0" not in head and b"/op" not in raw
     if not is_plain or head.lstrip()[:1] in b"[{":
         return False
-    return not any(each.is_text(head.decode()) for each in _TEXTS)
+    return not any(tool.is_text(head.decode()) for tool in _TEXTS)
 
 
 _Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]
@@ -102,61 +102,61 @@ _Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]
 def _from_json(text: str, place: str) -> _Found:
     if _are_rows_of_no_tool(text):
         return None, ()
-    found = parsed(text, place)
+    found = parse_json(text, place)
     if found.are_lines:
-        tool = next((each for each in _LINES if each.are_format(found.data)), None)
-        cut = () if found.unfinished is None else (_unfinished(*found.unfinished),)
+        tool = next((tool for tool in _LINES if tool.are_format(found.data)), None)
+        cut = () if found.unfinished is None else (_note_unfinished(*found.unfinished),)
         return tool and tool.read_lines(found.data, place), cut
-    fits = [each for each in _DOCUMENTS if each.is_format(found.data)]
+    fits = [tool for tool in _DOCUMENTS if tool.is_format(found.data)]
     if len(fits) > 1:
-        tools = " and of ".join(each.TOOL for each in fits)
+        tools = " and of ".join(tool.TOOL for tool in fits)
         raise InvalidInput(f"{place} has the keys of {tools}, expected those of one tool")
     return fits[0].read(found.data, text, place) if fits else None, ()
 
 
 def _are_rows_of_no_tool(text: str) -> bool:
-    """Return whether the first of several lines is JSON that no tool writes, so that none did."""
+    """Return whether there are several lines, and the first is JSON that no tool writes."""
     end = text.find("\n")
     with suppress(ValueError, RecursionError):
         first = json.loads(text[: max(end, 0)])
-        is_known = any(each.are_format([first]) for each in _LINES)
+        is_known = any(tool.are_format([first]) for tool in _LINES)
         return not is_known and bool(text[end : end + _SOME].strip())
     return False
 
 
 def _from_text(text: str, place: str) -> _Found:
-    tool = next((each for each in _TEXTS if each.is_text(text)), None)
+    tool = next((tool for tool in _TEXTS if tool.is_text(text)), None)
     if tool is None:
         return None, ()
     whole, end, last = text.rpartition("\n")
     if not last or not end:
         return tool.read_text(text, place), ()
-    return tool.read_text(whole + end, place), (_unfinished(text.count("\n") + 1, last),)
+    return tool.read_text(whole + end, place), (_note_unfinished(text.count("\n") + 1, last),)
 
 
-def _unfinished(line: int, rest: str) -> Notice:
+def _note_unfinished(line: int, rest: str) -> Notice:
     """Say that a last line is cut off, as by a tool that was killed."""
     sentence = f"Line {line} has no end and is not used: {short(rest)}."
     return Notice.note(Code.UNFINISHED_LINE, sentence, line=line)
 
 
-def _all_of(
+def _with_notices(
     read: Iterable[Result],
     place: str,
     wanted: Callable[[str], object] | None,
     notices: tuple[Notice, ...] = (),
 ) -> list[Result]:
-    """Return the benchmarks of a file, if there are any, and not too many; each has the notices."""
+    """Return the benchmarks of a file with its notices; InvalidInput if none, or too many."""
     rest = iter(read)
     results = list(islice(rest, _MOST + 1))
     if len(results) > _MOST and wanted is not None:
-        some = (each for each in chain(results, rest) if wanted(each.name))
+        some = (result for result in chain(results, rest) if wanted(result.name))
         results = list(islice(some, _MOST + 1))
     if not results:
         raise InvalidInput(f"{place} holds no benchmarks, expected one at least")
     if len(results) > _MOST:
         raise InvalidInput(f"{place} holds more than {_MOST:,} benchmarks: {_CHOOSE}")
     return [
-        replace(each, notices=(*each.notices, *notices)) if isinstance(each, Recorded) else each
-        for each in results
+        replace(run, notices=(*run.notices, *notices)) if isinstance(run, Recorded) else run
+        for run in results
     ]

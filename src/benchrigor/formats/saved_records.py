@@ -23,4 +23,4 @@ def read(data: Any, _: str, place: str) -> Iterator[RunRecord]:
     try:
         yield RunRecord.from_dict(data)
     except InvalidInput as error:
-        raise InvalidInput(f"{place}: {each}" for each in error.problems) from error
+        raise InvalidInput(f"{place}: {problem}" for problem in error.problems) from error

@@ -1,4 +1,4 @@
-"""Comparisons as text: what was compared, what more would decide, and a family as a table."""
+"""Comparisons as text: their sizes, the sizes that would decide, and a family as a table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchrigor.report.notice_lines import marked
 
 
 def family_page(family: Family) -> Page:
-    """Return a table of comparisons, and below it what they are judged by."""
+    """Return a table of comparisons, with the rules of their verdicts below it."""
     rows = [("name", "change [interval]", "visible", "p adj.", "verdict")]
     for name, comparison in family.comparisons.items():
         chance = show_chance(family.adjusted[name]).lstrip("=")
@@ -21,8 +21,8 @@ def family_page(family: Family) -> Page:
 
 
 def show_basis(comparison: Comparison) -> str:
-    """Say how much was compared."""
-    first, second = (each.n if each else 0 for each in (comparison.baseline, comparison.candidate))
+    """Say how many readings, rounds or pairs were compared."""
+    first, second = (side.n if side else 0 for side in (comparison.baseline, comparison.candidate))
     if comparison.ratio is not None and comparison.baseline is None:
         first = comparison.ratio.n
     if comparison.unit is None:
@@ -33,7 +33,7 @@ def show_basis(comparison: Comparison) -> str:
 
 
 def show_more(comparison: Comparison) -> str:
-    """Say how much more would decide."""
+    """Say how many more of them would decide."""
     if comparison.verdict is not Verdict.UNDECIDED or not comparison.required:
         return ""
     if not comparison.paired:
@@ -56,10 +56,10 @@ def _footer(family: Family) -> list[Part]:
         else:
             change += f" {percent(family.summary.confidence, digits=10)}"
         lines += wrapped(f"geometric mean of {ratios}: {change}", hanging=2)
-    each = family.comparisons.values()
+    compared = family.comparisons.values()
     confidences, margins = (
         " or ".join(percent(share, digits=10) for share in sorted(shares))
-        for shares in ({one.confidence for one in each}, {one.margin for one in each})
+        for shares in ({one.confidence for one in compared}, {one.margin for one in compared})
     )
     lines += wrapped(
         f"{confidences} intervals, margin {margins}, "

@@ -20,7 +20,7 @@ Row = tuple[Any, ...]
 
 
 def reading_rows(record: RunRecord) -> Iterator[Row]:
-    """Yield a row for each reading of each metric, and whether the number is made of it."""
+    """Yield a row per metric and reading, and whether the reading counts for the number."""
     yield ("metric", "unit", "round", "index", "value", "phase", "kept")
     for analysis in record.analyses:
         if analysis.kind is not Kind.WORK:
@@ -28,26 +28,27 @@ def reading_rows(record: RunRecord) -> Iterator[Row]:
 
 
 def round_rows(record: RunRecord) -> Iterator[Row]:
-    """Yield a row for each round; one of various work counts where the line goes through it."""
+    """Yield a row per round; rounds of various work count if the line goes through them."""
     yield ("round", "work", "duration_s", "elapsed_s", "readings", "delay_s", "counts")
     lines = (analysis for analysis in record.analyses if analysis.kind is Kind.WORK)
     left_out = {place for line in lines for place in line.left_out}
     counted = (round_.plan.index for round_ in record.whole_rounds)
     counts = {index for place, index in enumerate(counted) if place not in left_out}
-    for each in record.rounds:
+    for round_ in record.rounds:
+        delays = round_.delays
         yield (
-            each.plan.index,
-            each.plan.work,
-            each.duration_s,
-            each.elapsed_ns / 1e9,
-            each.n_readings,
-            None if each.delays is None else float(sum(map(np.sum, each.delays.seconds.values()))),
-            _word(each.plan.index in counts),
+            round_.plan.index,
+            round_.plan.work,
+            round_.duration_s,
+            round_.elapsed_ns / 1e9,
+            round_.n_readings,
+            None if delays is None else float(sum(map(np.sum, delays.seconds.values()))),
+            _word(round_.plan.index in counts),
         )
 
 
 def summary_rows(record: RunRecord) -> Iterator[Row]:
-    """Yield a row for each metric: its number, or nothing but why there is none."""
+    """Yield a row per metric: its number, or empty cells, and its Notices."""
     fields = ("value", "low", "high", "confidence", "n", "n_effective", "method")
     yield ("metric", "unit", "kind", "statistic", *fields, "notices")
     for analysis in record.analyses:
@@ -78,20 +79,20 @@ def csv_text(rows: Iterable[Row]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Labelled(OneLine):
-    """The readings of a metric in a round, and what became of each.
+    """The readings of a metric in a round, with their phases and use.
 
     Parameters
     ----------
     round
         Their round.
     values
-        Them, in the unit of the metric, shape (n,).
+        The readings, in the unit of the metric, shape (n,).
     phases
-        The phase of each; empty if none was looked for.
+        Their phases, n words; empty words if there was no search for phases.
     kept
-        Whether the number is made of it, shape (n,).
+        Whether they count for the number, shape (n,).
     warm_up
-        Values before them that another tool took as warm-up, shape (m,).
+        Earlier values that another tool took as warm-up, shape (m,).
     """
 
     round: Round
@@ -102,34 +103,34 @@ class Labelled(OneLine):
 
 
 def label_readings(record: RunRecord, analysis: Analysis) -> Iterator[Labelled]:
-    """Yield the readings of a metric, round by round; phases go through all, or are of each."""
+    """Yield the readings of a metric by round; phases span all rounds, or single rounds."""
     name, red = analysis.metric.name, set(record.red_rounds)
     taken = [(round_, readings_of(round_, name)) for round_ in record.rounds]
-    sizes = [values.size for each, values in taken if each.plan.index not in red]
+    sizes = [values.size for round_, values in taken if round_.plan.index not in red]
     parts = iter(_label_rounds(analysis, sizes))
-    for each, values in taken:
-        if each.plan.index in red:
+    for round_, values in taken:
+        if round_.plan.index in red:
             phases, kept = ["red round"] * values.size, [False] * values.size
         else:
             phases, kept = next(parts)
-        warm_up = each.unit_readings.get(f"{WARM_UP}{name}", np.empty(0))
-        yield Labelled(round=each, values=values, phases=phases, kept=kept, warm_up=warm_up)
+        warm_up = round_.unit_readings.get(f"{WARM_UP}{name}", np.empty(0))
+        yield Labelled(round=round_, values=values, phases=phases, kept=kept, warm_up=warm_up)
 
 
 def _of_metric(record: RunRecord, analysis: Analysis) -> Iterator[Row]:
-    """Yield the readings of a metric; those before the first have indices below 0."""
+    """Yield the readings of a metric; warm-up values of another tool have indices below 0."""
     name, unit = analysis.metric.name, analysis.metric.unit
-    for each in label_readings(record, analysis):
-        where = (name, unit, each.round.plan.index)
-        for index, value in enumerate(each.warm_up.tolist(), start=-each.warm_up.size):
+    for part in label_readings(record, analysis):
+        where = (name, unit, part.round.plan.index)
+        for index, value in enumerate(part.warm_up.tolist(), start=-part.warm_up.size):
             yield (*where, index, value, str(PhaseLabel.WARM_UP), _word(False))
-        rows = zip(each.values.tolist(), each.phases, map(_word, each.kept), strict=True)
+        rows = zip(part.values.tolist(), part.phases, map(_word, part.kept), strict=True)
         for index, row in enumerate(rows):
             yield (*where, index, *row)
 
 
 def _label_rounds(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:
-    """Yield phase and use of the readings of each counted round, disturbed ones among them."""
+    """Yield phase and use of the readings by counted round, disturbed readings included."""
     if (disturbed := analysis.disturbed) is None:
         yield from _parts(analysis, sizes)
         return
@@ -137,13 +138,13 @@ def _label_rounds(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[s
     labels = np.full(sum(sizes), "left out", dtype=object)
     kept = np.zeros(labels.size, dtype=bool)
     labels[disturbed.indices] = [label for part, _ in parts for label in part]
-    kept[disturbed.indices] = [each for _, part in parts for each in part]
+    kept[disturbed.indices] = [counts for _, part in parts for counts in part]
     for stop, size in zip(accumulate(sizes), sizes, strict=True):
         yield labels[stop - size : stop].tolist(), kept[stop - size : stop].tolist()
 
 
 def _parts(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], list[bool]]]:
-    """Yield phase and use of the readings of each counted round."""
+    """Yield phase and use of the readings by counted round, without disturbed readings."""
     if analysis.kind is Kind.INVOCATIONS:
         phases = iter(analysis.phases)
         for size in sizes:  # a round without readings of the metric has no phase
@@ -152,8 +153,8 @@ def _parts(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], li
     phase = analysis.phases[0] if analysis.phases else None
     labels, kept = _label(phase, sum(sizes), analysis)
     if analysis.kind is Kind.PIECES:
-        each = (_label(one, one.change_points.n, analysis) for one in analysis.phases)
-        labels, kept = (list(chain.from_iterable(parts)) for parts in zip(*each, strict=True))
+        pieces = (_label(one, one.change_points.n, analysis) for one in analysis.phases)
+        labels, kept = (list(chain.from_iterable(parts)) for parts in zip(*pieces, strict=True))
     start = 0
     for size in sizes:
         yield labels[start : start + size], kept[start : start + size]
@@ -163,10 +164,10 @@ def _parts(analysis: Analysis, sizes: list[int]) -> Iterator[tuple[list[str], li
 def _label(
     phase: StablePhase | None, size: int, analysis: Analysis
 ) -> tuple[list[str], list[bool]]:
-    """Return phase and use of each reading of a series."""
+    """Return the phases and the use of the readings of a series."""
     if phase is None:
         return [""] * size, [analysis.n_kept > 0] * size
-    labels = [str(each.label) for each in phase.phases for _ in range(each.n)]
+    labels = [str(part.label) for part in phase.phases for _ in range(part.n)]
     kept = np.zeros(size, dtype=bool)
     if phase.start is not None and analysis.n_kept:
         kept[measured_part(phase)] = True

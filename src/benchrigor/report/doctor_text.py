@@ -1,4 +1,4 @@
-"""The state of a machine, and what a doctor found of it, as text."""
+"""The state of a machine, and the findings of the doctor, as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEADS = {
 
 
 def render_findings(findings: Sequence[Finding], *, whole: bool = True) -> str:
-    """Return what was found, up to 79 columns wide: the worst first, then what is not known.
+    """Return the findings, up to 79 columns wide: the worst first, the unknown last.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ def render_findings(findings: Sequence[Finding], *, whole: bool = True) -> str:
     """
     head = _HEADS[verdict_of(findings)]
     shown = findings if whole else [finding for finding in findings if finding.verdict in _ASKING]
-    names = [shortened(each.name, WIDTH // 2) for each in shown]
+    names = [shortened(finding.name, WIDTH // 2) for finding in shown]
     label = max(map(len, names), default=0) + 2
     lines: list[Part] = [Title(head)]
     for verdict, mark in MARKS.items():
-        for each, name in zip(shown, names, strict=True):
-            if each.verdict is verdict:
-                lines += _lines(each, f"  {mark} {name:<{label}}")
+        for finding, name in zip(shown, names, strict=True):
+            if finding.verdict is verdict:
+                lines += _lines(finding, f"  {mark} {name:<{label}}")
     if rest := len(findings) - len(shown):
         lines += wrapped(f"{rest} findings that ask for nothing: --details", "  ")
     return page(lines)
@@ -62,10 +62,10 @@ def _lines(finding: Finding, first: str) -> list[Part]:
 
 
 def state_page(state: State) -> Page:
-    """Return a table of samples, and below it what is not known, by reason."""
+    """Return a table of samples, and below it the unknown ones by reason."""
     over = "" if state.span_s is None else f", rates over {show_duration(state.span_s)}"
     cost = show_value(sum(state.cost_s.values()), "s")
-    known = [(each.name, each.shown) for each in state.samples if each.value is not None]
+    known = [(sample.name, sample.shown) for sample in state.samples if sample.value is not None]
     missing: dict[str, list[str]] = {}
     for sample in state.samples:
         if sample.value is None:

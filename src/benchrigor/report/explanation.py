@@ -122,7 +122,7 @@ def _of_pairs(analysis: Analysis, record: RunRecord) -> list[_Step]:
     if analysis.wps is None:
         return [
             *steps,
-            f"No line can be drawn, so there is no interval.{_say_what_was_observed(analysis)}",
+            f"No line can be drawn, so there is no interval.{_say_observed(analysis)}",
         ]
     return [*steps, *_line(analysis, analysis.wps), _checks(analysis, analysis.wps)]
 
@@ -154,7 +154,7 @@ def _say_what_is_left_out(analysis: Analysis, record: RunRecord) -> str:
 
 def _line(analysis: Analysis, fit: WpsFit) -> list[str]:
     """Explain how the line was fitted, and how its slope becomes the speed."""
-    observed = _say_what_was_observed(analysis)
+    observed = _say_observed(analysis)
     slope, per = _per_unit(fit, analysis.metric.unit)
     freedom = fit.slope.degrees_of_freedom
     student = f"Student t with {freedom:.3g} degrees of freedom" if freedom else "Its interval"
@@ -231,8 +231,8 @@ def _readings(analysis: Analysis, record: RunRecord) -> str:
     )
 
 
-def _say_what_was_observed(analysis: Analysis) -> str:
-    """Say what was observed instead; empty for records from before that was kept."""
+def _say_observed(analysis: Analysis) -> str:
+    """Show the observed figures; empty for old records, which lack them."""
     if (observed := analysis.observed) is None:
         return ""
     unit = analysis.metric.unit
@@ -243,8 +243,8 @@ def _say_what_was_observed(analysis: Analysis) -> str:
 def _phases(analysis: Analysis, record: RunRecord) -> list[_Step]:
     if record.options.cut_shares is not None:
         kept = f"{counted(analysis.n_kept)} of {many(analysis.n, 'reading')} are kept"
-        each = " of each round" if analysis.kind is Kind.INVOCATIONS else ""
-        return [f"Cut{each}: {say_cut(record.options)}; {kept}."]
+        where = " of each round" if analysis.kind is Kind.INVOCATIONS else ""
+        return [f"Cut{where}: {say_cut(record.options)}; {kept}."]
     if not analysis.n:
         return []
     if analysis.kind is Kind.PIECES and analysis.phases:
@@ -264,7 +264,7 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[_Step]:
 
 
 def _pieces(analysis: Analysis, record: RunRecord) -> str:
-    """Say what counts of each piece, and where it lies."""
+    """Say which readings of a piece count, and show the levels of pieces."""
     return (
         f"They came in {many(len(analysis.phases), 'piece')}. The first one held the warm-up; of "
         "each of the others the first reading, or hundredth, is left out: caches are cold after a "
@@ -391,7 +391,7 @@ def _subsessions(analysis: Analysis) -> list[str]:
 def _interval(analysis: Analysis) -> str:
     estimate, unit = analysis.estimate, analysis.metric.unit
     if estimate is None:
-        return f"No interval can be given.{_say_what_was_observed(analysis)}"
+        return f"No interval can be given.{_say_observed(analysis)}"
     error, freedom = estimate.standard_error, estimate.degrees_of_freedom
     if error is None or freedom is None:
         return f"{show_estimate(estimate, unit)}."
@@ -432,10 +432,10 @@ def _notices(analysis: Analysis, record: RunRecord) -> list[str]:
 
 
 def _light(interference: Interference | None) -> list[str]:
-    """Explain where the light comes from."""
+    """Explain the light and its thresholds."""
     if interference is None:
         return []
-    sources = ", ".join(each for each, share in interference.delays.items() if share)
+    sources = ", ".join(source for source, share in interference.delays.items() if share)
     by = f" by measured delay ({sources})" if sources and not interference.percent else ""
     return [
         f"{show_total(interference)[2:].capitalize()}{by}: green below 7.5%, red above 15%. Long "

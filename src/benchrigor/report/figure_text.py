@@ -1,4 +1,4 @@
-"""Figures of a run in words: what was observed, and the line through amounts of work."""
+"""Figures of a run in words: of the readings, and of the line through amounts of work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEW_FOR_TAIL = 10  # Fewer readings have no tenth percentile to speak of
 
 
 def show_figures(observed: Observed, unit: str) -> str:
-    """Show all figures of what was observed."""
+    """Show the number of readings, and all their figures."""
     size = many(observed.n, "reading")
     if observed.calls > observed.n:
         size += f" of {counted(observed.calls / observed.n)} calls"
@@ -72,12 +72,12 @@ def show_amounts(work: Sequence[float], unit: str) -> str:
 
 
 def name_fit(fit: WpsFit) -> str:
-    """Name what the line goes through."""
+    """Name the points of the line: rounds or subsessions."""
     return "subsession" if "merged" in fit.slope.method else "round"
 
 
 def say_prediction(fit: WpsFit) -> str:
-    """Say how well the line predicts; rounding errors alone count as nothing."""
+    """Say how well the line predicts; rounding errors alone count as 0."""
     return f"{percent(round(fit.prediction_error, 9))} of the mean duration"
 
 

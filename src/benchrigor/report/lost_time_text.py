@@ -28,7 +28,7 @@ def show_total(interference: Interference) -> str:
 
 
 def with_waiting(analysis: Analysis) -> str:
-    """Show what all readings give, and their delay, if that is much and its readings are out."""
+    """Show the number of all readings, and their delay, if that is much and does not count."""
     disturbed = analysis.disturbed
     if disturbed is None or not disturbed.matters:
         return ""
@@ -43,7 +43,7 @@ def with_waiting(analysis: Analysis) -> str:
 
 
 def pressure_of_run(record: RunRecord) -> Pressure:
-    """Return the pressure during the rounds of a run, by what their facts tell of the machine."""
+    """Return the pressure during the rounds of a run, from their facts about the machine."""
     waited_s: dict[tuple[str, str], float] = {}
     told_s = 0.0
     for finished in record.rounds:
@@ -60,7 +60,7 @@ def pressure_of_run(record: RunRecord) -> Pressure:
 
 
 def pressure_of_profile(facts: Facts) -> Pressure:
-    """Return the pressure during the run of a segment profile, by its facts."""
+    """Return the pressure during the run of a segment profile, from its facts."""
     wall_s = _number(facts, "wall_s")
     return {
         (match[1], "full" if match[2] else "some"): _number(facts, name) / wall_s
@@ -75,7 +75,7 @@ def _number(facts: Facts, name: str) -> float:
 
 
 def show_pressure(pressure: Pressure) -> str:
-    """Show for how much of the time tasks waited for what; empty if that is not known."""
+    """Show which share of the time tasks waited for a resource; empty if that is unknown."""
     if pressure and max(pressure.values()) < _NOTABLE:
         return f"hardly any: tasks waited less than {percent(_NOTABLE)} of the time"
     shown = ", ".join(_show_pressure(pressure))
@@ -91,7 +91,7 @@ def _show_pressure(pressure: Pressure) -> Iterator[str]:
 
 
 def explain_pressure(pressure: Pressure) -> list[str]:
-    """Explain what pressure there was, and what it means."""
+    """Explain the pressure and its meaning."""
     shown = show_pressure(pressure)
     if not shown:
         return []

@@ -1,7 +1,7 @@
-"""Notices as lines: all with their codes, or the problem and what to do, in everyday words.
+"""Notices as lines: all with their codes, or the problem and the cure, in everyday words.
 
-Notices that are not in `PAGE` change nothing of what a reader should do: ``--details`` has them, as
-it has all with their figures.
+Notices that are not in `PAGE` ask the reader for no action. ``--details`` shows all Notices, with
+their figures.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ OF_PAIRS = {
     Code.NO_STABLE_PHASE: "The speed of the machine changed meanwhile: the times are of these "
     f"minutes, the ratio is not affected. {_QUIETER}"
 }
-# Of each line the first that holds says it for all.
+# Of the codes in a line, a page shows only the first that is present.
 _ALIKE: tuple[tuple[Code, ...], ...] = (
     (
         Code.DISTURBED,
@@ -157,17 +157,17 @@ def marked(notice: Notice, name: str = "", *, with_code: bool = True) -> list[Pa
 
 
 def marked_all(notices: Iterable[Notice], *, whole: bool) -> list[Part]:
-    """Return Notices with their codes; or only those that are more than notes, without codes."""
-    told = (notice for notice in notices if whole or notice.severity is not Severity.NOTE)
-    return [line for notice in told for line in marked(notice, with_code=whole)]
+    """Return Notices with their codes; or only warnings and refusals, without codes."""
+    shown = (notice for notice in notices if whole or notice.severity is not Severity.NOTE)
+    return [line for notice in shown for line in marked(notice, with_code=whole)]
 
 
 def chosen(notices: Iterable[Notice]) -> list[Notice]:
-    """Return the Notices that a page tells: those that ask for something, each cause once.
+    """Return the Notices that a page shows: those with a cure, once per cause.
 
-    A refusal is told always: it says why there is no number.
+    A page shows every refusal, since it says why there is no number.
     """
-    asked = [each for each in one_each(notices) if sentence_of(each)]
+    asked = [notice for notice in one_each(notices) if sentence_of(notice)]
     codes = {notice.code for notice in asked}
     present = [[code for code in alike if code in codes] for alike in _ALIKE]
     refused = {notice.code for notice in asked if notice.severity is Severity.REFUSAL}
@@ -177,7 +177,7 @@ def chosen(notices: Iterable[Notice]) -> list[Notice]:
 
 
 def chosen_of_run(record: RunRecord) -> list[Notice]:
-    """Return the Notices that a page tells; of a busy machine only if the number is affected."""
+    """Return the Notices that a page shows; of a busy machine only if the number is affected."""
     return chosen(
         notice
         for notice in record.notices
@@ -186,15 +186,15 @@ def chosen_of_run(record: RunRecord) -> list[Notice]:
 
 
 def is_undisturbed(record: RunRecord) -> bool:
-    """Whether only readings count that other programs did not disturb."""
+    """Return whether only undisturbed readings count."""
     counting = [analysis for analysis in record.analyses if analysis.estimate is not None]
-    return bool(counting) and all(each.disturbed is not None for each in counting)
+    return bool(counting) and all(analysis.disturbed is not None for analysis in counting)
 
 
 def warnings(
     chosen: Iterable[Notice], *, of_pairs: bool = False, reason: StopReason | None = None
 ) -> list[Part]:
-    """Return what a page says of the Notices that it tells; ``reason`` is why the run ended."""
+    """Return the lines of a page about its Notices; ``reason`` is why the run ended."""
     sentences = dict.fromkeys(
         sentence_of(notice, of_pairs=of_pairs, reason=reason) for notice in chosen
     )
@@ -202,15 +202,15 @@ def warnings(
 
 
 def asks_for_quiet(notice: Notice) -> bool:
-    """Whether a page says of a Notice that the machine was not quiet."""
+    """Return whether the sentence of a Notice asks for a quiet machine."""
     return _CALM in sentence_of(notice)
 
 
 def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | None = None) -> str:
-    """Return what a page says of a Notice; empty if it says nothing.
+    """Return the sentence of a page about a Notice; empty if the page omits it.
 
-    A run that ended before its budget does not become longer with a larger one. What a tool must be
-    told differs from tool to tool.
+    A larger budget does not lengthen a run that ended before its budget. For files without raw
+    readings, the cure depends on the tool.
     """
     if notice.code is Code.NO_RAW_READINGS:
         return str(notice.evidence.get("cure", ""))

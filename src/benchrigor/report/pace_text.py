@@ -19,12 +19,12 @@ _NEARLY_ALL = 0.98  # of a reading that was work
 
 
 def show_pace(pace: Pace) -> str:
-    """Show the pace of the machine during a run, over all of it and of its blocks of time.
+    """Show the pace of the machine during a run: its mean, and the range over blocks of time.
 
-    Of a command first its own, with what it waited in common with bare starts.
+    For a command, show first its own pace, which includes waits that bare starts share.
     """
     paces = (pace.share, pace.mean, pace.slowest, pace.fastest)
-    share, mean, slowest, fastest = (percent(min(each, 1.0), digits=2) for each in paces)
+    share, mean, slowest, fastest = (percent(min(share, 1.0), digits=2) for share in paces)
     over = "" if slowest == fastest else f", {slowest.removesuffix('%')} to {fastest}"
     if pace.of_command:
         return f"the command ran at {share} of its full pace, processors at {mean}{over}"
@@ -49,7 +49,7 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
     if pace.by_piece:
         shared = "runs" if analysis.kind is Kind.INVOCATIONS else "processes"
         own = f"that of the mean of {many(full.n, 'level')}"
-        shown = show_values([each for each in pace.by_piece if each is not None], unit)
+        shown = show_values([value for value in pace.by_piece if value is not None], unit)
         whose = "invocations" if analysis.kind is Kind.INVOCATIONS else "pieces"
         levels = f" Levels of the {whose} at full pace: {', '.join(shown)}."
     return [
@@ -57,7 +57,7 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
         f"{show_value(pace.full_s[INTERPRETER], 's')} {_FULL_PACE}. By that {show_pace(pace)}.",
         f"Where the reference takes 1% longer, a reading takes {pace.sensitivity:.2f}% ± "
         f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}.{_say_share(pace)}",
-        f"{_told_by(pace)} At full pace it is {full.value / measured.value:.3g} of what was "
+        f"{_say_evidence(pace)} At full pace it is {full.value / measured.value:.3g} of what was "
         f"measured.{levels}",
         _at_full_pace(full, pace, unit, own, f"{shared} and from the fastest references"),
         *headline,
@@ -91,8 +91,8 @@ def _say_share(pace: Pace) -> str:
     )
 
 
-def _told_by(pace: Pace) -> str:
-    """Say which readings tell the level at full pace."""
+def _say_evidence(pace: Pace) -> str:
+    """Say which readings show the level at full pace."""
     away = percent(math.expm1(abs(pace.away)), digits=2)
     fastest = percent(math.expm1(pace.fastest_reference or 0.0), digits=2)
     least = (

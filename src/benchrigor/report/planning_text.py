@@ -22,7 +22,7 @@ _NOBODY_CAN_TELL = (
 
 
 def plan_page(plan: Plan) -> Page:
-    """Return what a plan starts from, what it takes, and what narrower intervals cost."""
+    """Return the pilot of a plan, the size that it needs, and the cost of narrower intervals."""
     name = f"{plan.name}: " if plan.name else ""
     size = many(plan.pilot.n, plan.counted_in)
     spent = "" if plan.pilot_seconds is None else f" in {show_duration(plan.pilot_seconds)}"
@@ -85,13 +85,13 @@ def replay_page(replay: Replay) -> Page:
             "after it" + (_NOBODY_CAN_TELL if _UNTOLD in shown else ""),
             hanging=2,
         )
-    for each in replay.rulings:
-        lines += wrapped(f"! {each.name}: {each.sentence}", hanging=2) if each.sentence else []
+    for rule in replay.rulings:
+        lines += wrapped(f"! {rule.name}: {rule.sentence}", hanging=2) if rule.sentence else []
     return page(lines)
 
 
 def _rows(ruling: Ruling, unit: str) -> list[tuple[str, str, str, str]]:
-    """Return what a rule finds at its stop, and below it what it finds in all readings."""
+    """Return the estimate of a rule at its stop, and below it the one from all readings."""
     stop, shown = "not yet", ""
     if ruling.stopped is not None:
         stop, shown = counted(ruling.stopped), _show_estimate(ruling.estimate, unit)

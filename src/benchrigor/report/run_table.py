@@ -1,4 +1,4 @@
-"""Several runs side by side, one line each."""
+"""Several runs as a table, one line per run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchrigor.model.run_line import headline_of, just_now, notes_on, show_numb
 from benchrigor.model.text import counted, first_few, say_end, show_value
 from benchrigor.report.notice_lines import chosen_of_run, sentence_of
 
-_MARK = "~"  # Before what was observed in place of an estimate
+_MARK = "~"  # Before an observed median in place of an estimate
 _MOST_SENTENCES = 4
 _LISTED = 5  # names that a warning is listed with
 
@@ -22,17 +22,17 @@ _LISTED = 5  # names that a warning is listed with
 def tabulate(
     records: Sequence[RunRecord], *, places: Sequence[int] = (), worded: Callable[[str], str] = str
 ) -> Page:
-    """Return a table of runs: name, number, readings, how each ended.
+    """Return a table of runs: name, number, readings, and how the run ended.
 
-    If the machine was busier than usual, a column has what was measured just now. Below the
-    table stands what weakens the numbers, once for all runs that it concerns.
+    If the machine was busier than usual, a column has the times as measured just now. Warnings
+    stand below the table, once for all runs that they concern.
 
     Parameters
     ----------
     records
         Of finished runs, in the order in which they are shown.
     places
-        Of a ranking, one for each record: they stand before the names.
+        Of a ranking, one per record: they stand before the names.
     worded
         Puts the names of options into sentences as the reader gives them.
 
@@ -58,22 +58,22 @@ def tabulate(
 
 
 def ranking_page(runs: Mapping[str, RunRecord]) -> Page:
-    """Return a table of runs, the best first, below how much faster it is than the next ones."""
+    """Return sentences on how much faster the best run is, and a table of runs, best first."""
     if not runs:
         return page(["no runs"])
     from benchrigor.session.pairs.run_comparison import rank_runs  # noqa: PLC0415  # slow to load
 
     known = {name: run for name, run in runs.items() if run.estimate() is not None}
     places = dict[str, int]()
-    with suppress(BenchrigorError):  # what is not comparable has no order
-        places = {each.name: each.place for each in (rank_runs(known)[0] if known else ())}
+    with suppress(BenchrigorError):  # runs that are not comparable have no order
+        places = {place.name: place.place for place in (rank_runs(known)[0] if known else ())}
     others = [run for name, run in runs.items() if name not in places]
     ranked = tabulate([*(runs[name] for name in places), *others], places=[*places.values()])
     return page([*_sentences(runs, [*places]), ranked])
 
 
 def _sentences(runs: Mapping[str, RunRecord], ranked: Sequence[str]) -> Iterator[Part]:
-    """Say how much faster the best is than each of the next ones."""
+    """Say how much faster the best run is than the next ones."""
     from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # likewise
 
     for name in ranked[1 : 1 + _MOST_SENTENCES]:

@@ -1,4 +1,4 @@
-"""Reports of one page: the answer, at most eight rows, and what a reader should do.
+"""Reports of one page: the answer, up to eight rows, and advice.
 
 The rest is in the whole report, `render`, and in `explain`.
 """
@@ -64,7 +64,7 @@ _COLOURS = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.UNDECIDED: "y
 
 
 def run_page(record: RunRecord) -> Page:
-    """Return the page of a run: its line, at most eight rows, and what to do.
+    """Return the page of a run: its line, up to eight rows, and what to do.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def run_page(record: RunRecord) -> Page:
 
 
 def comparison_page(comparison: Comparison) -> Page:
-    """Return the page of a comparison: its sentence, at most eight rows, and what to do.
+    """Return the page of a comparison: its sentence, up to eight rows, and what to do.
 
     Parameters
     ----------
@@ -150,15 +150,14 @@ def _evidence(comparison: Comparison) -> str:
 
 
 def _without_missed_targets(comparison: Comparison) -> Iterable[Notice]:
-    """Leave out that the target was missed if the verdict is clear: more would not change it."""
-    is_clear = comparison.verdict is not Verdict.UNDECIDED
-    return (
-        each for each in comparison.notices if not (is_clear and each.code is Code.NOT_CONVERGED)
-    )
+    """Leave out a missed target if the verdict is clear: more readings would not change it."""
+    if comparison.verdict is Verdict.UNDECIDED:
+        return comparison.notices
+    return (notice for notice in comparison.notices if notice.code is not Code.NOT_CONVERGED)
 
 
 def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
-    """Describe the number of a metric, and where it is of a quiet machine, the measured number."""
+    """Describe the number of a metric, and the measured one if it is of a quiet machine."""
     headline, unit = headline_of(analysis), analysis.metric.unit
     measured = analysis.estimate
     if headline is None or measured is None:
@@ -261,7 +260,7 @@ def _machine(record: RunRecord) -> str:
         kept = ", left out of the number" * is_undisturbed(record)
         return f"busy: other programs took {lost.measured_percent:.0f}% of the time{kept}"
     about = "" if where is None else where.machine
-    return "; ".join(each for each in (_state(record, lost), about) if each)
+    return "; ".join(part for part in (_state(record, lost), about) if part)
 
 
 def _notices(record: RunRecord) -> list[Notice]:

@@ -1,4 +1,4 @@
-"""The report for a terminal: the number, what it is based on, and every Notice."""
+"""The report for a terminal: the number, its basis, and every Notice."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def render(record: RunRecord) -> Page:
 
 
 def _untold(notices: Iterable[Notice], rows: Sequence[Part], name: str = "") -> list[Part]:
-    """Show each Notice that no row tells; a row that does ends with the code."""
+    """Show the Notices that no row has; a row with a Notice ends with its code."""
     told = "".join(line.text for line in rows if isinstance(line, Line))
     untold = (notice for notice in notices if f"[{notice.code}]" not in told)
     return [line for notice in untold for line in marked(notice, name)]
@@ -126,7 +126,7 @@ def _light(record: RunRecord) -> list[Part]:
 
 
 def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
-    """Describe the number of a metric, and what it is based on."""
+    """Describe the number of a metric, and its basis."""
     metric, estimate, statistic = analysis.metric, analysis.estimate, record.options.statistic
     is_speed = analysis.kind is Kind.WORK
     if estimate is None:
@@ -145,7 +145,7 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
 
 
 def _headline(analysis: Analysis) -> str:
-    """Show the headline where it is another number than the measured number."""
+    """Show the headline if it differs from the measured number."""
     figure = analysis.headline
     if figure is None or not is_corrected(analysis):
         return ""
@@ -164,7 +164,7 @@ def _full_pace(analysis: Analysis) -> list[Part]:
 
 
 def _readings(analysis: Analysis, record: RunRecord) -> list[Part]:
-    """Describe the readings behind a mean or quantile."""
+    """Describe the readings of a mean or quantile."""
     if analysis.estimate is None:
         return []
     return [
@@ -206,7 +206,7 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
 
 
 def meaning(analysis: Analysis) -> str:
-    """Say which way is better if the unit is no plain time, and what kind of mean it is."""
+    """Say which way is better, except for plain times, and name the kind of mean."""
     metric, method = analysis.metric, analysis.estimate.method if analysis.estimate else ""
     parts = []
     if metric.direction is not None and metric.kind is not Quantity.TIME:
@@ -259,7 +259,7 @@ def _naive(fit: WpsFit, unit: str) -> str:
 
 
 def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
-    """Say how many rounds do not count for which reason, as far as Notices tell."""
+    """Say how many rounds do not count, by the reasons in Notices."""
     reasons = {
         Code.SHORT_ROUNDS: f"under {show_value(record.options.short_round_s, 's')}",
         Code.PILOT_ROUNDS: "as pilots",
@@ -273,8 +273,8 @@ def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
 
 
 def _quantile(estimate: Estimate | None, name: str, unit: str) -> str:
-    """Show a quantile that rests on enough readings, and what it is a quantile of."""
-    codes = {} if estimate is None else {each.code: each.evidence for each in estimate.notices}
+    """Show a quantile that has enough readings; say if it is of averages."""
+    codes = {} if estimate is None else {note.code: note.evidence for note in estimate.notices}
     if estimate is None or codes.keys() & {Code.FEW_EFFECTIVE, Code.FEW_READINGS}:
         return ""
     batched = codes.get(Code.BATCHED)
@@ -398,7 +398,7 @@ def _pace(analysis: Analysis) -> list[str]:
 
 
 def piece_levels(analysis: Analysis, record: RunRecord) -> list[str]:
-    """Show the level of each piece of a run, and when it began if that is known."""
+    """Show the levels of the pieces of a run, and their starts if known."""
     unit, began = analysis.metric.unit, dict[int, float]()
     for round_ in record.counted_rounds:
         if analysis.metric.name in round_.unit_readings:
@@ -414,7 +414,7 @@ def piece_levels(analysis: Analysis, record: RunRecord) -> list[str]:
 
 
 def say_cut(options: Options) -> str:
-    """Say which shares were cut because the options say so."""
+    """Say which shares the options cut."""
     at_start, at_end = options.cut_shares or (0.0, 0.0)
     if at_start == at_end:
         return f"{percent(at_start)} at each end, as asked" if at_start else "nothing, as asked"
@@ -424,12 +424,12 @@ def say_cut(options: Options) -> str:
 
 
 def cold(margin: int) -> str:
-    """Say why readings at the very start are left out although nothing was cut."""
+    """Say why the first readings do not count although there was no cut."""
     return f"; the first {counted(margin)}, which may be cold" if margin else ""
 
 
 def _by_rounds(analysis: Analysis) -> str:
-    """Say how rounds were cut: alike, or each by itself."""
+    """Say how rounds were cut: all in the same way, or one by one."""
     stable = [phase for phase in analysis.phases if phase.start is not None]
     starts = {phase.start for phase in stable}
     ends = {phase.phases[-1].stop - (phase.stop or 0) for phase in stable}
@@ -443,7 +443,7 @@ def _by_rounds(analysis: Analysis) -> str:
 def phase_table(
     stable: StablePhase, unit: str, most: int | None = None, *, indent: int = 2
 ) -> list[Part]:
-    """Return a line for each phase, up to that many of them."""
+    """Return a line per phase, up to ``most`` of them."""
     return table(
         [
             (
@@ -487,7 +487,7 @@ def _machine(record: RunRecord) -> list[str]:
     where = record.provenance
     if where is None:
         return []
-    parts = [", ".join(each for each in (where.host, where.machine) if each)]
+    parts = [", ".join(part for part in (where.host, where.machine) if part)]
     if where.load_before is not None and where.load_after is not None:
         parts.append(f"load {where.load_before:.2f} before, {where.load_after:.2f} after")
     return parts

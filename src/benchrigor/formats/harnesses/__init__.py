@@ -1,1 +1,1 @@
-"""Files of tools that time code: in each module one format."""
+"""Files of tools that time code: one module per format."""

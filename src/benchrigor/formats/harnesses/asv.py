@@ -12,7 +12,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
-from benchrigor.formats.fields import TIME, object_at, taken
+from benchrigor.formats.fields import TIME, object_at, require
 from benchrigor.formats.json_text import load_object
 from benchrigor.model import Metric, Provenance
 from benchrigor.model.codec import is_there
@@ -32,7 +32,7 @@ def is_format(data: object) -> bool:
 
 
 def read_folder(folder: Path) -> Iterator[Recorded]:
-    """Read the latest commit of each machine and environment, in a folder of all or one machine."""
+    """Read the latest commit per machine and environment, in a folder of all or one machine."""
     pattern = "*/*.json" if (folder / _BENCHMARKS).is_file() else "*.json"
     if pattern == "*.json" and not (folder.parent / _BENCHMARKS).is_file():
         return
@@ -42,47 +42,46 @@ def read_folder(folder: Path) -> Iterator[Recorded]:
         if is_format(data):
             key, date = (path.parent.name, str(data["env_name"])), data.get("date")
             own = (date if isinstance(date, int) else 0, str(path)), data
-            latest[key] = max(latest.get(key, own), own, key=lambda each: each[0])
+            latest[key] = max(latest.get(key, own), own, key=lambda dated: dated[0])
     for key, ((_, place), data) in latest.items():
-        for each in read(data, "", place):
-            yield (
-                each if len(latest) == 1 else replace(each, name=f"{each.name} [{', '.join(key)}]")
-            )
+        suffix = "" if len(latest) == 1 else f" [{', '.join(key)}]"
+        for result in read(data, "", place):
+            yield replace(result, name=f"{result.name}{suffix}")
 
 
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
-    """Read each benchmark with each combination of its parameters, of which the last runs first.
+    """Read every benchmark with all combinations of its parameters; the last one varies fastest.
 
-    Units of what is tracked stand in ``benchmarks.json``.
+    ``benchmarks.json`` has the units of tracked values.
     """
     if data.get("version", 2) != 2:
         raise InvalidInput(f"{place} has version {short(data['version'])} of asv, expected 2")
-    columns, where = taken(data, "result_columns", list, place), _provenance(data)
-    beside = Path(place).parent.parent / _BENCHMARKS
-    told = load_object(beside) if is_there(beside, Path.is_file) else {}
-    for name, row in taken(data, "results", dict, place).items():
+    columns, where = require(data, "result_columns", list, place), _provenance(data)
+    index_path = Path(place).parent.parent / _BENCHMARKS
+    known = load_object(index_path) if is_there(index_path, Path.is_file) else {}
+    for name, row in require(data, "results", dict, place).items():
         here = f"{place} results[{name!r}]"
         if not isinstance(row, list) or len(row) > len(columns):
             raise InvalidInput(f"{here} is {short(row)}, expected a list of {len(columns)} at most")
-        held = dict(zip(columns, row, strict=False))
-        values, about = held.get("params") or [], object_at(told, name)
+        cells = dict(zip(columns, row, strict=False))
+        values, about = cells.get("params") or [], object_at(known, name)
         labels = about.get("param_names") or [str(index) for index in range(len(values))]
         metric = _metric(name, about.get("unit"))
         for index, combination in enumerate(itertools.product(*values)):
-            own = {key: (held.get(key) or [])[index : index + 1] for key in _COLUMNS}
-            only = {key: each[0] if each else None for key, each in own.items()}
+            own = {key: (cells.get(key) or [])[index : index + 1] for key in _COLUMNS}
+            only = {key: one[0] if one else None for key, one in own.items()}
             yield Recorded(
                 name=f"{name}({', '.join(combination)})" if combination else name,
                 metrics=(metric,),
                 tool=TOOL,
                 provenance=where,
                 parameters=dict(zip(labels, combination, strict=False)),
-                **_held(only, metric, f"{here}[{index}]"),
+                **_rounds(only, metric, f"{here}[{index}]"),
             )
 
 
-def _held(own: Mapping[str, Any], metric: Metric, place: str) -> dict[str, Any]:
-    """Return the samples; what asv measures once, such as memory, is one reading."""
+def _rounds(own: Mapping[str, Any], metric: Metric, place: str) -> dict[str, Any]:
+    """Return a round of the samples; a metric measured once, such as memory, has one reading."""
     result, loops = own["result"], own["stats_number"]
     if result is None or (isinstance(result, float) and math.isnan(result)):
         return fields.no_rounds("asv has no result of it: it failed, or was skipped.")
@@ -91,13 +90,13 @@ def _held(own: Mapping[str, Any], metric: Metric, place: str) -> dict[str, Any]:
         means = {"median": result, "low": own["stats_ci_99_a"], "high": own["stats_ci_99_b"]}
         return fields.only_summary(means, "run asv run with --record-samples")
     facts = {"inner_loop": loops} if isinstance(loops, int) and loops > 0 else {}
-    values = fields.scaled(samples, 1.0, f"{place} samples")
+    values = fields.scale(samples, 1.0, f"{place} samples")
     return {"rounds": fields.one_series(metric, values, **facts)}
 
 
 def _metric(name: str, unit: str | None) -> Metric:
     function = name.rpartition(".")[2]
-    known = next((each for start, each in _METRICS.items() if function.startswith(start)), None)
+    known = next((metric for start, metric in _METRICS.items() if function.startswith(start)), None)
     return known or Metric(name="value", unit="" if unit in (None, "unit") else str(unit))
 
 

@@ -1,4 +1,4 @@
-"""Folders of criterion.rs: ``sample.json`` has total times, and how many calls each is of."""
+"""Folders of criterion.rs: ``sample.json`` has total times and their numbers of calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import TIME, object_at, one_series, only_summary, scaled, taken
+from benchrigor.formats.fields import TIME, object_at, one_series, only_summary, require, scale
 from benchrigor.formats.json_text import load_object
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.series import check_items
@@ -19,9 +19,9 @@ _CURE = "run cargo bench again, and keep sample.json beside the means"
 
 
 def read_folder(folder: Path) -> Iterator[Recorded]:
-    """Read the latest run of each benchmark below a folder, or the one that is the folder itself.
+    """Read the latest run of every benchmark below a folder.
 
-    A folder of one benchmark's baseline, such as ``NAME/base``, is read as it is.
+    A folder that is itself a run, such as the baseline ``NAME/base``, is read too.
     """
     found = {folder} if any((folder / name).is_file() for name in _FILES) else set()
     found |= {path.parent for name in _FILES for path in folder.rglob(f"{_LATEST}/{name}")}
@@ -36,21 +36,21 @@ def _read(folder: Path) -> Recorded:
     kept = ("value_str", "throughput")
     parameters = {key: benchmark[key] for key in kept if benchmark.get(key) is not None}
     name = str(benchmark.get("full_id") or folder.parent.name)
-    told: dict[str, Any] = {"name": name, "metrics": (TIME,), "tool": TOOL}
-    told["parameters"] = parameters
+    common: dict[str, Any] = {"name": name, "metrics": (TIME,), "tool": TOOL}
+    common["parameters"] = parameters
     if not path.is_file():
         known = load_object(means)
         points = {key: object_at(known, key).get("point_estimate") for key in known}
-        return Recorded(**told, **only_summary(points, _CURE))
+        return Recorded(**common, **only_summary(points, _CURE))
     sample = load_object(path)
     times, iters = (
-        scaled(taken(sample, key, list, str(path)), 1.0, f"{path} {key}")
+        scale(require(sample, key, list, str(path)), 1.0, f"{path} {key}")
         for key in ("times", "iters")
     )
     if times.size != iters.size:
         found = f"{times.size} times and {iters.size} iters"
         raise InvalidInput(f"{path} has {found}, expected as many of both")
     check_items(iters, iters >= 1.0, "1 call or more", name=f"{path} iters")
-    # In linear mode each sample has more calls than the one before.
-    per_call = scaled(times / iters, 1e-9, str(path))
-    return Recorded(**told, rounds=one_series(TIME, per_call, inner_loop=int(iters.min())))
+    # In linear mode every sample has more calls than the previous one.
+    per_call = scale(times / iters, 1e-9, str(path))
+    return Recorded(**common, rounds=one_series(TIME, per_call, inner_loop=int(iters.min())))

@@ -1,4 +1,4 @@
-"""What `go test -bench` prints, with `-count` repetitions of each benchmark in one process."""
+"""The output of `go test -bench`: one process runs `-count` repetitions of a benchmark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import in_base_unit, provenance_of, rounds_of, scaled
+from benchrigor.formats.fields import in_base_unit, provenance_of, rounds_of, scale
 from benchrigor.model import Metric
 from benchrigor.model.recorded import Recorded
 
@@ -25,7 +25,7 @@ def is_text(text: str) -> bool:
 
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
-    """Read the benchmarks of each package; lines of other output are left out."""
+    """Read the benchmarks of all packages, and skip other lines."""
     about: dict[str, str] = {}
     better: dict[str, str] = {}
     found: dict[tuple[str, str], list[tuple[dict[str, float], dict[str, int]]]] = {}
@@ -46,14 +46,14 @@ def read_text(text: str, place: str) -> Iterator[Recorded]:
         commit=about.get("commit"),
     )
     for (package, name), rows in found.items():
-        units = [unit for unit in rows[0][0] if all(unit in each for each, _ in rows)]
+        units = [unit for unit in rows[0][0] if all(unit in readings for readings, _ in rows)]
         if not units:
             raise InvalidInput(f"{place} has {name} in different units, expected one in all lines")
-        held = (({_name(unit): each[unit] for unit in units}, facts) for each, facts in rows)
+        rounds = (({_name(unit): row[unit] for unit in units}, facts) for row, facts in rows)
         yield Recorded(
             name=f"{package}.{name}" if len(packages) > 1 else name,
             metrics=tuple(_metric(unit, better, units[0]) for unit in units),
-            rounds=rounds_of(held),
+            rounds=rounds_of(rounds),
             tool=TOOL,
             unit="repetition",
             provenance=where,
@@ -69,7 +69,7 @@ def _readings(words: Sequence[str], place: str) -> dict[str, float]:
         raise InvalidInput(f"{place}: {error}, expected a number before each unit") from error
     factors = {unit: in_base_unit(unit)[1] for unit in pairs}
     return {
-        unit: float(scaled([value], factors[unit], f"{place} {unit}")[0])
+        unit: float(scale([value], factors[unit], f"{place} {unit}")[0])
         for unit, value in pairs.items()
     }
 

@@ -1,4 +1,4 @@
-"""The JSON of hyperfine (`--export-json`): each time is that of a process of its own."""
+"""The JSON of hyperfine (`--export-json`): one process per reading."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
-from benchrigor.formats.fields import object_at, scaled, taken
+from benchrigor.formats.fields import object_at, require, scale
 from benchrigor.model import Floats, Metric
 from benchrigor.model.commented_csv import is_number, rows_of
 from benchrigor.model.recorded import Recorded
@@ -17,13 +17,13 @@ from benchrigor.model.series import short
 TOOL = "hyperfine"
 _MEANS = ("mean", "stddev", "median", "user", "system", "min", "max")
 _CURE = "run hyperfine with --export-json FILE"
-_VERSION = 2  # whose measurements have values by metric; before it, files named no version
+_VERSION = 2  # it has values by metric in its measurements; older files name no version
 _FIRST = "time_wall_clock"
 _NAMES = {_FIRST: "time", "memory_peak_resident": "memory"}
 _CSV = re.compile(r"command,(?:mean,stddev,|(\w+)_unit,\1_mean,)")
 _UNITS = {"second": "s", "byte": "B", "count": ""}
 
-Columns = dict[str, tuple[str, Floats]]  # unit and readings of each metric
+Columns = dict[str, tuple[str, Floats]]  # unit and readings by metric
 
 
 def is_format(data: object) -> bool:
@@ -42,28 +42,28 @@ def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Say that a CSV holds no readings."""
     (_, header), *rows = rows_of(text.splitlines(), place)
     first = header[1].removesuffix("unit") if header[1] != "mean" else ""
-    names = [each.removeprefix(first) for each in header]
+    names = [cell.removeprefix(first) for cell in header]
     cells = [dict(zip(names, row, strict=False)) for _, row in rows]
     numbers = [{key: float(x) for key, x in row.items() if is_number(x)} for row in cells]
     return read({"results": [a | b for a, b in zip(cells, numbers, strict=True)]}, text, place)
 
 
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
-    """Read the commands; the first run, which is often cold, is a reading as the others are."""
+    """Read the commands; the first run, often cold, counts as a reading like the others."""
     if data.get("schema_version", _VERSION) != _VERSION:
         found = short(data["schema_version"])
         raise InvalidInput(f"{place} has schema_version {found} of hyperfine, expected {_VERSION}")
     primary, where = data.get("primary_metric", _FIRST), _provenance(object_at(data, "metadata"))
-    for index, each in enumerate(data["results"]):
+    for index, result in enumerate(data["results"]):
         here = f"{place} results[{index}]"
-        name, parameters = taken(each, "command", str, here), object_at(each, "parameters")
-        columns, codes = _columns(each, primary, here)
-        held: dict[str, Any] = {"metrics": (fields.TIME,)}
+        name, parameters = require(result, "command", str, here), object_at(result, "parameters")
+        columns, codes = _columns(result, primary, here)
+        content: dict[str, Any] = {"metrics": (fields.TIME,)}
         if columns:
-            held = _held(columns, [code for code in codes if code != 0], here)
+            content = _metrics_and_rounds(columns, [code for code in codes if code != 0], here)
         else:
-            known = object_at(object_at(each, "summary"), primary) or each
-            held |= fields.only_summary({key: known.get(key) for key in _MEANS}, _CURE)
+            known = object_at(object_at(result, "summary"), primary) or result
+            content |= fields.only_summary({key: known.get(key) for key in _MEANS}, _CURE)
         yield Recorded(
             name=name,
             tool=TOOL,
@@ -73,39 +73,39 @@ def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
                 for key, value in parameters.items()
             },
             provenance=where,
-            **held,
+            **content,
         )
 
 
 def _columns(data: Mapping[str, Any], primary: str, place: str) -> tuple[Columns, list[Any]]:
-    """Return the metrics, the primary one first, and the exit codes; none if there are no runs."""
+    """Return the columns, the primary metric first, and the exit codes; both empty without runs."""
     if data.get("measurements") is None:
         if data.get("times") is None:
             return {}, []
-        columns = {"time": ("s", scaled(taken(data, "times", list, place), 1.0, f"{place} times"))}
+        columns = {"time": ("s", scale(require(data, "times", list, place), 1.0, f"{place} times"))}
         if memory := data.get("memory_usage_byte"):
-            columns["memory"] = ("B", scaled(memory, 1.0, f"{place} memory_usage_byte"))
+            columns["memory"] = ("B", scale(memory, 1.0, f"{place} memory_usage_byte"))
         return columns, data.get("exit_codes") or []
-    runs = taken(data, "measurements", list, place)
-    found = [each if isinstance(each, Mapping) else {} for each in runs]
+    runs = require(data, "measurements", list, place)
+    found = [run if isinstance(run, Mapping) else {} for run in runs]
     columns = {}
     for name in dict.fromkeys((primary, *found[0])) if found else (primary,):
-        rows = [object_at(each, name) for each in found]
-        if name == primary or all(isinstance(each.get("value"), int | float) for each in rows):
+        rows = [object_at(run, name) for run in found]
+        if name == primary or all(isinstance(row.get("value"), int | float) for row in rows):
             here = f"{place} {name}"
-            values = scaled([each.get("value") for each in rows], 1.0, here)
+            values = scale([row.get("value") for row in rows], 1.0, here)
             columns[_NAMES.get(name, name)] = _unit(rows, here), values
-    return columns, [each.get("exit_code") for each in found]
+    return columns, [run.get("exit_code") for run in found]
 
 
 def _unit(rows: list[Mapping[str, Any]], place: str) -> str:
-    units = {str(each.get("unit")) for each in rows}
+    units = {str(row.get("unit")) for row in rows}
     if len(units) == 1 and units <= _UNITS.keys():
         return _UNITS[units.pop()]
     raise InvalidInput(f"{place} is in {', '.join(sorted(units))}, expected one of {[*_UNITS]}")
 
 
-def _held(columns: Columns, bad_codes: list[Any], place: str) -> dict[str, Any]:
+def _metrics_and_rounds(columns: Columns, bad: list[Any], place: str) -> dict[str, Any]:
     first, *_ = columns
     n = columns[first][1].size
     if any(values.size != n for _, values in columns.values()):
@@ -117,7 +117,7 @@ def _held(columns: Columns, bad_codes: list[Any], place: str) -> dict[str, Any]:
             for name, (unit, _) in columns.items()
         ),
         "rounds": fields.rounds_of((dict(zip(columns, row, strict=True)), {}) for row in rows),
-        "notices": fields.failed(len(bad_codes), n, f"such as with exit code {bad_codes[:1]}"),
+        "notices": fields.warn_of_failures(len(bad), n, f"such as with exit code {bad[:1]}"),
     }
 
 

@@ -1,4 +1,4 @@
-"""The JSON of JMH (`-rf json`): iterations in forks, each of which is a process."""
+"""The JSON of JMH (`-rf json`): iterations in forks, which are processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
-from benchrigor.formats.fields import object_at, scaled, taken
+from benchrigor.formats.fields import object_at, require, scale
 from benchrigor.model import Floats, Metric
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.series import check_items, short
@@ -23,11 +23,11 @@ def is_format(data: object) -> bool:
 
 
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
-    """Read the benchmarks; of throughput more is better, and iterations take equal times."""
-    for index, each in enumerate(data):
+    """Read the benchmarks; a higher throughput is better, and its iterations take equal times."""
+    for index, benchmark in enumerate(data):
         here = f"{place}[{index}]"
-        mode, name = (taken(each, key, str, here) for key in ("mode", "benchmark"))
-        parameters = object_at(each, "params")
+        mode, name = (require(benchmark, key, str, here) for key in ("mode", "benchmark"))
+        parameters = object_at(benchmark, "params")
         shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
         yield Recorded(
             name=f"{name} {mode} ({shown})" if shown else f"{name} {mode}",
@@ -35,56 +35,57 @@ def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
             unit="fork",
             parameters=parameters,
             provenance=fields.provenance_of(
-                {key: each.get(key) for key in _VM},
-                packages={TOOL: str(each.get("jmhVersion", "unknown"))},
+                {key: benchmark.get(key) for key in _VM},
+                packages={TOOL: str(benchmark.get("jmhVersion", "unknown"))},
             ),
-            **_held(each, "throughput" if mode == "thrpt" else "time", here),
+            **_metrics_and_rounds(benchmark, "throughput" if mode == "thrpt" else "time", here),
         )
 
 
-def _held(data: Mapping[str, Any], name: str, place: str) -> dict[str, Any]:
-    primary = taken(data, "primaryMetric", dict, place)
+def _metrics_and_rounds(data: Mapping[str, Any], name: str, place: str) -> dict[str, Any]:
+    primary = require(data, "primaryMetric", dict, place)
     metric, forks = _forks(primary, name, f"{place} primaryMetric")
     if not forks:
         means = {key: primary.get(key) for key in ("score", "scoreError")}
         return {"metrics": (metric,), **fields.only_summary(means, "run JMH with -rf json")}
-    metrics, series = [metric], [{metric.name: each} for each in forks]
+    metrics, series = [metric], [{metric.name: values} for values in forks]
     for key, second in object_at(data, "secondaryMetrics").items():
         try:
             other, more = _forks(second, key, place, must_satisfy=False)
-        except InvalidInput:  # such as "NaN", of what a profiler could not see
+        except InvalidInput:  # such as "NaN", from a profiler without a value
             continue
         if len(more) == len(forks):
             series = [{**a, key: b} for a, b in zip(series, more, strict=True)]
             metrics.append(other)
-    return {"metrics": tuple(metrics), "rounds": fields.rounds_of((each, {}) for each in series)}
+    rounds = fields.rounds_of((values, {}) for values in series)
+    return {"metrics": tuple(metrics), "rounds": rounds}
 
 
 def _forks(
     data: Mapping[str, Any], name: str, place: str, *, must_satisfy: bool = True
 ) -> tuple[Metric, list[Floats]]:
-    """Return a metric, and its iterations in each fork."""
-    unit, factor = fields.in_base_unit(taken(data, "scoreUnit", str, place))
+    """Return a metric, and its iterations by fork."""
+    unit, factor = fields.in_base_unit(require(data, "scoreUnit", str, place))
     is_rate = name == "throughput"
     averaging = "arithmetic" if is_rate else "auto"
     metric = Metric(name=name, unit=unit, must_satisfy=must_satisfy, averaging=averaging)
     if is_rate and metric.kind is not Quantity.RATE:
         raise InvalidInput(f"{place} is throughput in {short(unit)}, expected one such as ops/s")
     raw = data.get("rawData") or [
-        [_mean(each, f"{place} rawDataHistogram") for each in fork]
+        [_mean(histogram, f"{place} rawDataHistogram") for histogram in fork]
         for fork in data.get("rawDataHistogram") or ()
     ]
     forks = enumerate(raw)
-    return metric, [scaled(fork, factor, f"{place} rawData[{index}]") for index, fork in forks]
+    return metric, [scale(fork, factor, f"{place} rawData[{index}]") for index, fork in forks]
 
 
 def _mean(histogram: Sequence[Sequence[float]], place: str) -> float:
-    """Return the total of sampled calls over their number: a histogram knows no order."""
+    """Return the mean of sampled calls, since a histogram keeps no order of them."""
     try:
         values, counts = zip(*histogram, strict=True)
     except (TypeError, ValueError) as error:
         found = short(histogram)
         raise InvalidInput(f"{place} has {found}, expected pairs of value and count") from error
-    calls, each = scaled(counts, 1.0, f"{place} counts"), scaled(values, 1.0, f"{place} values")
+    calls, times = scale(counts, 1.0, f"{place} counts"), scale(values, 1.0, f"{place} values")
     check_items(calls, calls >= 1.0, "1 call or more", name=f"{place} counts")
-    return float((each * calls).sum() / calls.sum())
+    return float((times * calls).sum() / calls.sum())

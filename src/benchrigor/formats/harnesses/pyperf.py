@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import TIME, are_objects, provenance_of, rounds_of, scaled
+from benchrigor.formats.fields import TIME, are_objects, provenance_of, rounds_of, scale
 from benchrigor.model import Metric
 from benchrigor.model.readings import WARM_UP
 from benchrigor.model.recorded import Recorded
@@ -29,7 +29,7 @@ def is_format(data: object) -> bool:
 
 
 def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
-    """Read the benchmarks; each run is a process, and calibrations keep their warm-up."""
+    """Read the benchmarks; every run is a process, and calibrations keep their warm-up."""
     if data["version"] != "1.0":
         raise InvalidInput(f"{place} has version {data['version']!r} of pyperf, expected '1.0'")
     import pyperf  # type: ignore[import-untyped]  # noqa: PLC0415  # it takes 0.2 s
@@ -64,10 +64,10 @@ def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
 
 
 def _round(run: Any, common: Mapping[str, Any], metric: Metric, place: str) -> Any:
-    """Return readings and warm-up of a process, with what is told of it alone."""
+    """Return readings and warm-up of a process, and the metadata that other processes lack."""
     warm_up = [value for _, value in run.warmups]
     facts = {key: value for key, value in run.get_metadata().items() if key not in common}
     if metric is TIME:
         facts["inner_loop"] = run.get_total_loops()
-    values = scaled(run.values, 1.0, place) if run.values else ()  # it takes those without end
+    values = scale(run.values, 1.0, place) if run.values else ()  # it takes those without end
     return {metric.name: values, f"{WARM_UP}{metric.name}": warm_up}, facts

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchrigor.formats import fields
-from benchrigor.formats.fields import TIME, object_at, taken
+from benchrigor.formats.fields import TIME, object_at, require
 from benchrigor.model import Provenance
 from benchrigor.model.recorded import Recorded
 
@@ -23,19 +23,19 @@ def is_format(data: object) -> bool:
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
     """Read the tests; a reading is the time of a call, averaged over the calls of a round."""
     where = _provenance(data)
-    for index, each in enumerate(taken(data, "benchmarks", list, place)):
+    for index, test in enumerate(require(data, "benchmarks", list, place)):
         here = f"{place} benchmarks[{index}]"
-        stats = taken(each, "stats", dict, here)
-        told: dict[str, Any] = {"metrics": (TIME,), "tool": TOOL, "provenance": where}
-        told["name"] = each.get("fullname") or taken(each, "name", str, here)
-        told["parameters"] = {**object_at(each, "params"), **object_at(each, "extra_info")}
+        stats = require(test, "stats", dict, here)
+        common: dict[str, Any] = {"metrics": (TIME,), "tool": TOOL, "provenance": where}
+        common["name"] = test.get("fullname") or require(test, "name", str, here)
+        common["parameters"] = {**object_at(test, "params"), **object_at(test, "extra_info")}
         if not stats.get("data"):
             means = {key: stats.get(key) for key in _MEANS}
-            yield Recorded(**told, **fields.only_summary(means, _CURE))
+            yield Recorded(**common, **fields.only_summary(means, _CURE))
             continue
-        values = fields.scaled(taken(stats, "data", list, here), 1.0, f"{here} stats.data")
+        values = fields.scale(require(stats, "data", list, here), 1.0, f"{here} stats.data")
         loops = fields.calls(stats, "iterations", f"{here} stats")
-        yield Recorded(**told, rounds=fields.one_series(TIME, values, **loops))
+        yield Recorded(**common, rounds=fields.one_series(TIME, values, **loops))
 
 
 def _provenance(data: Mapping[str, Any]) -> Provenance:
@@ -46,10 +46,10 @@ def _provenance(data: Mapping[str, Any]) -> Provenance:
     return fields.provenance_of(
         {**machine, "commit": commit},
         host=machine.get("node"),
-        system=" ".join(str(each) for each in system if each),
+        system=" ".join(str(word) for word in system if word),
         cpu=cpu.get("brand_raw") or machine.get("processor"),
         cores=cpu.get("count"),
-        python=" ".join(str(each) for each in python if each),
+        python=" ".join(str(word) for word in python if word),
         packages={TOOL: str(data.get("version", "unknown"))},
         commit=commit.get("id"),
         started_at=data.get("datetime"),

@@ -1,1 +1,1 @@
-"""Files of load generators: in each module one format."""
+"""Files of load generators: one module per format."""

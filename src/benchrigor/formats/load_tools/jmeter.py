@@ -1,4 +1,4 @@
-"""The CSV of JMeter (JTL): a row for each sample, in milliseconds, by its label."""
+"""The CSV of JMeter (JTL): a row per sample, with its label and milliseconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_text(text: str) -> bool:
 
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
-    """Read the samples of each label."""
+    """Read the samples by label."""
     (_, header), *rows = rows_in(text, place)
     elapsed, label, success = map(header.index, _COLUMNS)
     requests = (

@@ -1,4 +1,4 @@
-"""The points of k6, as JSON lines or CSV: requests by name, each metric a series of its own."""
+"""The points of k6, as JSON lines or CSV: a series per request name and metric."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 from benchrigor.formats.fields import (
     are_objects,
-    failed,
     object_at,
     only_summary,
+    require,
     rounds_of,
-    scaled,
-    taken,
+    scale,
+    warn_of_failures,
 )
 from benchrigor.formats.load_tools.tables import number, rows_in
 from benchrigor.model import Metric
 from benchrigor.model.recorded import Recorded
 
-TOOL = "k6"  # also the name of what belongs to no request
+TOOL = "k6"  # also the name of points without a request
 _HEADER = ("metric_name", "timestamp", "metric_value")
 _DURATIONS = ("http_req_", "iteration_duration", "group_duration", "ws_", "grpc_req_", "browser_")
 _NO_TREND = {
@@ -30,7 +30,7 @@ _UNITS = {"time": ("s", 1e-3), "data": ("B", 1.0)}
 _CURE = "run k6 run with --out json=FILE"
 
 Point = tuple[str, str, float]  # request, metric, value
-Kinds = Mapping[str, Mapping[str, Any]]  # what the lines of metrics say of them
+Kinds = Mapping[str, Mapping[str, Any]]  # data of the lines that describe metrics
 
 
 def is_format(data: object) -> bool:
@@ -41,31 +41,31 @@ def is_format(data: object) -> bool:
 def read(data: Any, *_: str) -> Iterator[Recorded]:
     """Say that a summary holds no readings."""
     metrics = object_at(data, "metrics")
-    name = next((each for each in _FIRST if each in metrics), TOOL)
-    held = object_at(metrics, name)
-    means = only_summary(held.get("values") or held, _CURE)
+    name = next((metric for metric in _FIRST if metric in metrics), TOOL)
+    summary = object_at(metrics, name)
+    means = only_summary(summary.get("values") or summary, _CURE)
     metric = Metric(name=name, unit=_scale(name, {})[0])
     yield Recorded(name=TOOL, metrics=(metric,), tool=TOOL, **means)
 
 
 def are_format(lines: Sequence[Any]) -> bool:
-    """Return whether objects, one per line, are those of k6."""
+    """Return whether k6 wrote these objects, one per line."""
     return are_objects(lines, "type", "metric", "data")
 
 
 def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded]:
-    """Read points; a line of type Metric says what a metric contains."""
+    """Read points; a line of type Metric describes a metric."""
     kinds: dict[str, Mapping[str, Any]] = {}
     points = list[Point]()
-    for index, each in enumerate(lines, 1):
-        here, name = f"{place} object {index}", str(each["metric"])
-        data = taken(each, "data", dict, here)
-        if each["type"] == "Metric":
+    for index, line in enumerate(lines, 1):
+        here, name = f"{place} object {index}", str(line["metric"])
+        data = require(line, "data", dict, here)
+        if line["type"] == "Metric":
             kinds[name] = data
-        elif each["type"] == "Point":
-            value = float(scaled([data.get("value")], 1.0, f"{here} value")[0])
+        elif line["type"] == "Point":
+            value = float(scale([data.get("value")], 1.0, f"{here} value")[0])
             points.append((str(object_at(data, "tags").get("name") or TOOL), name, value))
-    return _recorded(points, kinds, place)
+    return _by_request(points, kinds, place)
 
 
 def is_text(text: str) -> bool:
@@ -74,27 +74,27 @@ def is_text(text: str) -> bool:
 
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
-    """Read the CSV, whose one column of values holds all metrics."""
+    """Read the CSV; its one column of values holds all metrics."""
     (_, header), *rows = rows_in(text, place)
     at = header.index("name") if "name" in header else None
     names = [TOOL if at is None else row[at] or TOOL for _, row in rows]
     values = [number(row[2], _HEADER[2], line, place) for line, row in rows]
     metrics = [row[0] for _, row in rows]
-    return _recorded(zip(names, metrics, values, strict=True), {}, place)
+    return _by_request(zip(names, metrics, values, strict=True), {}, place)
 
 
-def _recorded(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[Recorded]:
-    held: dict[str, dict[str, list[float]]] = {}
+def _by_request(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[Recorded]:
+    grouped: dict[str, dict[str, list[float]]] = {}
     for request, metric, value in points:
-        held.setdefault(request, {}).setdefault(metric, []).append(value)
-    for request, by_metric in held.items():
-        trends = [each for each in by_metric if _is_trend(each, kinds)]
+        grouped.setdefault(request, {}).setdefault(metric, []).append(value)
+    for request, by_metric in grouped.items():
+        trends = [name for name in by_metric if _is_trend(name, kinds)]
         trends.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
         if not trends:
             continue
         scales = {name: _scale(name, kinds) for name in trends}
         series = {
-            name: scaled(by_metric[name], factor, f"{place} {request} {name}")
+            name: scale(by_metric[name], factor, f"{place} {request} {name}")
             for name, (_, factor) in scales.items()
         }
         errors = by_metric.get("http_req_failed", [])
@@ -106,7 +106,7 @@ def _recorded(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[Rec
             ),
             rounds=rounds_of([(series, {})]),
             tool=TOOL,
-            notices=failed(sum(map(bool, errors)), len(errors), "http_req_failed"),
+            notices=warn_of_failures(sum(map(bool, errors)), len(errors), "http_req_failed"),
         )
 
 
@@ -116,6 +116,6 @@ def _is_trend(name: str, kinds: Kinds) -> bool:
 
 
 def _scale(name: str, kinds: Kinds) -> tuple[str, float]:
-    """Return unit and factor of a metric; the CSV does not say what it contains."""
+    """Return unit and factor of a metric, by its name if the file does not describe it."""
     usual = "time" if name.startswith(_DURATIONS) else "default"
     return _UNITS.get(str(object_at(kinds, name).get("contains", usual)), ("", 1.0))

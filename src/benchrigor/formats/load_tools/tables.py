@@ -1,4 +1,4 @@
-"""Tables of requests: every row is checked, and requests are told apart by name."""
+"""Tables of requests: every row is checked, and requests are grouped by name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Iterator
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import TIME, failed, one_series, scaled
+from benchrigor.formats.fields import TIME, one_series, scale, warn_of_failures
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.series import short
 
@@ -15,9 +15,9 @@ Request = tuple[str, float, str]  # name, time, error; none if it is empty
 
 
 def rows_in(text: str, place: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV, each with the number of its last line; cells may hold line breaks.
+    """Yield the number of its last line and its cells, for the rows of a CSV.
 
-    All have as many cells as the first.
+    Cells may hold line breaks. All rows have the same number of cells.
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     width = 0
@@ -46,17 +46,17 @@ def number(cell: str, column: str, line: int, place: str) -> float:
 def by_name(
     requests: Iterable[Request], tool: str, *, seconds: float, place: str
 ) -> Iterator[Recorded]:
-    """Return the times of each name as a series; those that failed count, and a Notice says so."""
-    held: dict[str, list[Request]] = {}
-    for each in requests:
-        held.setdefault(each[0], []).append(each)
-    for name, several in held.items():
+    """Return a series of times per name; failed requests count, and a Notice says so."""
+    grouped: dict[str, list[Request]] = {}
+    for request in requests:
+        grouped.setdefault(request[0], []).append(request)
+    for name, several in grouped.items():
         errors = [error for _, _, error in several if error]
-        times = scaled([time for _, time, _ in several], seconds, f"{place} {name}")
+        times = scale([time for _, time, _ in several], seconds, f"{place} {name}")
         yield Recorded(
             name=name,
             metrics=(TIME,),
             rounds=one_series(TIME, times),
             tool=tool,
-            notices=failed(len(errors), len(several), f"such as by {short(errors[:1])}"),
+            notices=warn_of_failures(len(errors), len(several), f"such as by {short(errors[:1])}"),
         )

@@ -1,4 +1,4 @@
-"""The results of vegeta (`vegeta encode --to json` or csv): a line for each request."""
+"""The results of vegeta (`vegeta encode --to json` or csv): a line per request."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import TIME, are_objects, object_at, only_summary, taken
+from benchrigor.formats.fields import TIME, are_objects, object_at, only_summary, require
 from benchrigor.formats.load_tools.tables import Request, by_name, number, rows_in
 from benchrigor.model.recorded import Recorded
 
 TOOL = "vegeta"
 _CSV_LINE = re.compile(r"\d{18,19},\d{1,3},\d+,\d+,\d+,.*(?:\n|$)")
-_FIRST_ERROR = 400  # code of HTTP from which an answer is an error
+_FIRST_ERROR = 400  # HTTP codes from here on are errors
 _SUMMED = ("mean", "50th", "95th", "99th", "max", "min")
 _CURE = "run vegeta encode --to json on the results of the attack"
 
@@ -31,19 +31,19 @@ def read(data: Any, *_: str) -> Iterator[Recorded]:
 
 
 def are_format(lines: Sequence[Any]) -> bool:
-    """Return whether objects, one per line, are those of vegeta."""
+    """Return whether vegeta wrote these objects, one per line."""
     return are_objects(lines, "latency", "timestamp", "code")
 
 
 def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded]:
     """Read requests."""
     requests = []
-    for index, each in enumerate(lines, 1):
+    for index, line in enumerate(lines, 1):
         latency, code, sequence = (
-            taken({"seq": 0, **each}, key, int, f"{place} object {index}")
+            require({"seq": 0, **line}, key, int, f"{place} object {index}")
             for key in ("latency", "code", "seq")
         )
-        requests.append((sequence, _request(each.get("attack"), latency, code, each.get("error"))))
+        requests.append((sequence, _request(line.get("attack"), latency, code, line.get("error"))))
     return _as_sent(requests, place)
 
 
@@ -69,5 +69,7 @@ def _request(attack: object, latency: float, code: float, error: object) -> Requ
 
 
 def _as_sent(requests: Iterable[tuple[float, Request]], place: str) -> Iterator[Recorded]:
-    in_order = sorted(requests, key=lambda each: each[0])
-    return by_name((each for _, each in in_order), TOOL, seconds=1e-9, place=f"{place} latency of")
+    in_order = sorted(requests, key=lambda numbered: numbered[0])
+    return by_name(
+        (request for _, request in in_order), TOOL, seconds=1e-9, place=f"{place} latency of"
+    )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # How single readings, or segments, are drawn.
 DOTS: dict[str, Any] = {"linestyle": "none", "marker": "o", "markeredgewidth": 0.0, "alpha": 0.7}
-# Okabe and Ito's colours, which the colour-blind tell apart; tints for areas, dark for text.
+# Okabe and Ito's colours, which the colour-blind can distinguish; tints for areas, dark for text.
 INK, PALE, FRAME = "#262626", "#8c8c8c", "#a6a6a6"
 NUMBER, CHANGE = "#0072b2", "#d55e00"
 _TINTS = {
@@ -33,12 +33,12 @@ _TINTS = {
 }
 SMALL = 9.0  # Size of text next to the axis labels, in points
 
-_FEW = 6  # So many shaded phases are all named, if there is room
+_FEW = 6  # Up to this number of shaded phases, all are named if there is room
 _GAP = 6.0  # Between the axes and the words in the right margin, in points
 
 _MOST_POINTS = 4000  # More than about four points per pixel column hide each other, and files grow
 _MOST_COLUMNS = 1000
-_MARKS = 150  # So many marks side by side fill the edge
+_MARKS = 150  # Number of marks side by side that fills the edge
 _CHARACTER = 0.55  # Width of a character, of its size
 _NARROWED = 0.85  # Share of the axes' width that the words next to them leave
 
@@ -75,7 +75,7 @@ def new_axes() -> Axes:
 
 def _shade(axes: Axes, trace: Trace) -> None:
     for label, (tint, _) in _TINTS.items():
-        if spans := [span for span, each in trace.rejected if each == label]:
+        if spans := [span for span, name in trace.rejected if name == label]:
             whole = {"transform": axes.get_xaxis_transform(), "zorder": 0.0}
             _draw_bars(axes, spans, (0.0, 1.0), facecolor=tint, label=str(label), **whole)
 
@@ -94,7 +94,7 @@ def _mark_changes(axes: Axes, trace: Trace) -> None:
 
 
 def _uprights(axes: Axes, indices: Sequence[int], **style: Any) -> None:
-    """Draw vertical lines between each of these readings and the one before."""
+    """Draw a vertical line to the left of these readings."""
     if indices:
         at = np.asarray(indices) - 0.5
         width = min(1.0, max(0.3, 12.0 / len(indices)))  # many lines must not be a wall
@@ -103,7 +103,7 @@ def _uprights(axes: Axes, indices: Sequence[int], **style: Any) -> None:
 
 
 def _draw_points(axes: Axes, trace: Trace) -> None:
-    """Draw every reading, those that count darker than the others."""
+    """Draw every reading; those that count are darker."""
     n = trace.series.size
     kept = _which_count(trace)
     style: dict[str, Any] = {"markersize": min(5.0, max(2.0, 70.0 / math.sqrt(n))), **DOTS}
@@ -113,7 +113,7 @@ def _draw_points(axes: Axes, trace: Trace) -> None:
 
 
 def _draw_columns(axes: Axes, trace: Trace) -> None:
-    """Draw range, middle half and median of the readings in each column, darker if they count."""
+    """Draw range, middle half and median of readings by column, darker if they count."""
     n = trace.series.size
     borders = np.linspace(0, n, _columns(n) + 1).astype(np.int64)
     shares = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -133,7 +133,7 @@ def _draw_columns(axes: Axes, trace: Trace) -> None:
 
 
 def _which_count(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Return for each reading whether it counts."""
+    """Return whether readings count, shape (n,)."""
     kept = np.zeros(trace.series.size, dtype=np.bool_)
     for start, stop in trace.kept:
         kept[start:stop] = True
@@ -141,7 +141,7 @@ def _which_count(trace: Trace) -> npt.NDArray[np.bool_]:
 
 
 def _columns(n: int) -> int:
-    """Choose columns as wide as a pixel, or wide enough for 25 readings each."""
+    """Return the number of columns: a pixel wide, or wide enough for 25 readings."""
     return min(_MOST_COLUMNS, n // 25)
 
 
@@ -182,7 +182,7 @@ def mark_beyond(axes: Axes, at: npt.ArrayLike, words: str, color: str, *, top: b
 
 
 def entitle(axes: Axes, title: str) -> None:
-    """Write the title on the left above axes that have nothing else there."""
+    """Write the title on the left above axes that are otherwise empty there."""
     style: dict[str, Any] = {"color": INK, "fontsize": 11.0, "fontweight": "bold", "pad": 20.0}
     axes.set_title(escaped(title), loc="left", parse_math=False, **style)
 
@@ -195,7 +195,7 @@ def beside(axes: Axes, words: str, height: float, **style: Any) -> None:
 def above(
     axes: Axes, words: str, points: float, *, at: float = 0.0, right: float = 0.0, **style: Any
 ) -> Annotation:
-    """Write above the axes, at a share of their width and so many points to the right of it."""
+    """Write above the axes, ``right`` points to the right of a share of their width."""
     return write(
         axes, words, (at, 1.0), (right, points), va="bottom", **{"fontsize": SMALL, **style}
     )
@@ -209,19 +209,19 @@ def write(
     xycoords: str = "axes fraction",
     **style: Any,
 ) -> Annotation:
-    """Write so many points away from a place, which is in shares of the axes unless given."""
+    """Write at an offset in points from a place, which is in shares of the axes by default."""
     fixed: dict[str, Any] = {"xycoords": xycoords, "textcoords": "offset points"}
     shown = page(words.split("\n"))
     return axes.annotate(shown, at, xytext=points, parse_math=False, **fixed, **style)
 
 
 def _label_phases(axes: Axes, trace: Trace) -> None:
-    """Name the shaded phases above them: all if few, else wide ones and the widest of each kind."""
+    """Name the shaded phases above them: all if few, else wide ones and the widest per kind."""
     n = trace.series.size
     points = _NARROWED * _extent(axes)[0]
-    by_size = sorted(trace.rejected, key=lambda each: each[0][1] - each[0][0])
+    by_size = sorted(trace.rejected, key=lambda phase: phase[0][1] - phase[0][0])
     widest = {label: span for span, label in by_size}
-    free = 0.0  # what is to the left of it is written on
+    free = 0.0  # the space to the left of it has words
     for (start, stop), label in trace.rejected:
         width = (_CHARACTER * len(label) + 1.0) * SMALL / points
         left = max(free, min((start + stop) / 2.0 / n - width / 2.0, 1.0 - width))
@@ -265,7 +265,7 @@ def _write_number(axes: Axes, value: float, words: str) -> None:
 
 
 def _write_lines(axes: Axes, words: str, points: float, *, most: int, **style: Any) -> int:
-    """Write above the axes, as wide as they are, on so many lines at most; return how many."""
+    """Write above the axes within their width, on up to ``most`` lines; return their number."""
     text = above(axes, words, points, **style)
     share = axes.get_window_extent().width / max(text.get_window_extent().width, 1.0)
     width = max(20, int(share * len(words)) - 1)
@@ -296,7 +296,7 @@ def _dress(axes: Axes, trace: Trace) -> None:
 
 
 def ticks(axis: Axis, ruler: Ruler) -> Callable[[float, object], str]:
-    """Return what writes the ticks of an axis, with the digits that tell them apart."""
+    """Return a writer for the ticks of an axis, with enough digits to distinguish them."""
 
     def tick(value: float, _: object) -> str:
         steps = np.diff(np.unique(axis.get_majorticklocs()))

@@ -1,4 +1,4 @@
-"""What the picture of a run shows: readings, phases, change points, and the number."""
+"""The content of the picture of a run: readings, phases, change points, and the number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Span = tuple[int, int]  # First reading, and the first one after the last
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Part:
-    """A series that was cut for itself, and where it stands among all readings."""
+    """A series with its own phases, and its offset among all readings."""
 
     series: Floats
     offset: int
@@ -53,7 +53,7 @@ class Ruler:
     base: float = 0.0
 
     def show(self, height: float, step: float) -> str:
-        """Write a height with the digits that tell it from those a step away."""
+        """Write a height with enough digits to distinguish it from heights a step away."""
         number, step = (height - self.base) * self.scale.factor, step * self.scale.factor
         digits = max(0, -math.floor(math.log10(step) + 1e-6))
         if not math.isclose(round(step, digits), step, rel_tol=1e-4):
@@ -71,14 +71,14 @@ class Trace:
     quantity: str
     unit: str
     title: str = ""
-    # The number and the ends of its interval; None when there is no number.
+    # The number and the ends of its interval; None without a number.
     level: tuple[float, float, float] | None = None
-    words: str = ""  # The number in words, or why there is none
+    words: str = ""  # The number in words, or the reason why it is missing
     delayed: str = ""  # How many of all readings taken are not drawn, for delay
 
     @property
     def kept(self) -> list[Span]:
-        """The readings that count; none where there is no number."""
+        """The readings that count; empty without a number."""
         return [part.kept for part in self.parts if part.kept is not None and self.level]
 
     @property
@@ -107,7 +107,7 @@ class Trace:
         """The range of the vertical axis: the bulk of every phase, and the number.
 
         The farthest 3 % of a phase's readings on either side do not widen it, unless they lie
-        close; an interval widens it by at most its height, the number by at most twice that.
+        close. An interval widens it by up to its height, the number by up to twice its height.
         """
         bulks = [
             _bulk(part.series[phase.start : phase.stop])
@@ -148,7 +148,7 @@ class Trace:
 
     @property
     def evidence(self) -> str:
-        """What the number is based on, or why there is none."""
+        """The basis of the number, or the reason why it is missing."""
         if self.level is None:
             return f"No number. {self.words or 'Nothing was analysed yet.'}"
         kept = sum(stop - start for start, stop in self.kept)

@@ -40,11 +40,11 @@ _BESIDE = 26  # Characters that fit next to the axes
 def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | None = None) -> Axes:
     """Draw the readings of a run in time order, with phases, change points and the number.
 
-    Rejected phases are shaded, change points are vertical lines (dotted where the step is
-    immaterial), the number is a line with its interval over the readings that count; others are
-    paler, those far outside are marks at the edge. More than 4000 readings are drawn as range,
-    middle half and median of a thousand columns. Restarted rounds stand in a row. A speed by work
-    amounts and durations is drawn by `plot_work`.
+    Rejected phases are shaded, and change points are vertical lines (dotted if the step is
+    immaterial). The number is a line with its interval over the readings that count. Other readings
+    are paler; those far outside are marks at the edge. More than 4000 readings are drawn as range,
+    middle half and median of a thousand columns. Restarted rounds stand in a row. `plot_work` draws
+    a speed by work amounts and durations.
 
     Parameters
     ----------
@@ -104,10 +104,10 @@ def plot_trace(record: RunRecord, metric: str | None = None, *, axes: Axes | Non
 def plot_work(record: RunRecord, metric: str | None = None, *, axes: Axes | None = None) -> Axes:
     """Draw the rounds of a run by work amount and duration, and the line that gives the speed.
 
-    The shaded band is the interval of the line at each amount, the diamond on the vertical axis
-    is the overhead with its interval. Rounds that do not count are hollow, outlying ones ringed;
-    one far above all others is a mark at the edge. Amounts that count over more than three
-    decades are drawn on logarithmic axes, if the line is bent.
+    The shaded band is the interval of the line, the diamond on the vertical axis is the overhead
+    with its interval. Rounds that do not count are hollow, and outlying ones are ringed; a round
+    far above all others is a mark at the edge. If the line is bent and the amounts that count span
+    more than three decades, the axes are logarithmic.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def plot_work(record: RunRecord, metric: str | None = None, *, axes: Axes | None
     """
     _check(record)
     analyses = record.analyses if metric is None else [record.analysis(metric)]
-    analysis = next((each for each in analyses if each and each.kind is Kind.WORK), None)
+    analysis = next((found for found in analyses if found and found.kind is Kind.WORK), None)
     if analysis is None or not record.rounds:
         raise InvalidInput(
             f"{record.name!r} has no speed by work and duration, expected rounds of various work "
@@ -180,14 +180,14 @@ def plot_phases(
     unit
         Of the readings ("s", "B/s", ...); empty for bare numbers.
     title
-        What the readings are of; empty for no title.
+        The subject of the readings; empty for no title.
     axes
         As for `plot_trace`.
 
     Raises
     ------
     InvalidInput
-        When the values are not readings, or the phases are those of another series.
+        When the values are not readings, or the phases are of another series.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def plot_phases(
         )
     level, words = _level(estimate), _write_number("mean", estimate, unit)
     if phases.start is None:
-        level, words = None, next((each.sentence for each in phases.notices), str(phases.reason))
+        level, words = None, next((note.sentence for note in phases.notices), str(phases.reason))
     elif estimate is None:
         median = float(np.median(trimmed(series, phases)))
         level, words = (median, median, median), f"median {show_value(median, unit)}"
@@ -223,10 +223,11 @@ def plot_phases(
 
 
 def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part, ...]:
-    """Cut the readings of restarted rounds, or pieces, where one ends; others are one part."""
+    """Divide readings into restarted rounds or pieces; other readings are one part."""
     sizes = [series.size]
     if analysis.kind == Kind.INVOCATIONS:
-        rounds = [each.unit_readings.get(analysis.metric.name) for each in record.counted_rounds]
+        name = analysis.metric.name
+        rounds = [round_.unit_readings.get(name) for round_ in record.counted_rounds]
         sizes = [readings.size for readings in rounds if readings is not None]
         sizes = sizes if analysis.disturbed is None else analysis.disturbed.sizes(sizes)
     elif analysis.kind is Kind.PIECES:
@@ -235,8 +236,8 @@ def _parts(record: RunRecord, analysis: Analysis, series: Floats) -> tuple[Part,
     pieces = np.split(series, offsets[1:-1])
     phases = analysis.phases or (None,) * len(pieces)
     return tuple(
-        Part(series=piece, offset=offset, phases=each)
-        for piece, offset, each in zip(pieces, offsets, phases, strict=False)
+        Part(series=piece, offset=offset, phases=stable)
+        for piece, offset, stable in zip(pieces, offsets, phases, strict=False)
     )
 
 

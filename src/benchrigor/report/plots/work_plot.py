@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 # Okabe and Ito's reddish purple, dark enough for text.
 _OUTLYING = "#b34d83"
 _DECADES = 3.0  # Amounts that count over more decades are drawn on logarithmic axes
-_FAR = 2.0  # An outlying round so many times above all others is marked at the edge
-_BEYOND = 1.05  # Where the line ends, in largest amounts
+_FAR = 2.0  # An outlying round is marked at the edge if it is this factor above all others
+_BEYOND = 1.05  # End of the line, as a multiple of the largest amount
 _NAME_WIDTH = 6.0  # Width of the name of a round, relative to its size
 # Overhead and slope are never taken to be more opposed than that: the band must not close.
 _WAIST = 0.9
@@ -42,9 +42,9 @@ _PLAIN = (1e-2, 1e6)  # Largest amounts that are written without a power of ten
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WorkLine(Trace):
-    """What the picture shows: ``series`` are durations, ``level`` is the line's far end.
+    """The content of the picture: ``series`` are durations, ``level`` is the line's far end.
 
-    ``work`` holds the work amount of each round, ``counts`` whether it counts.
+    ``work`` holds the work amounts of the rounds, ``counts`` whether they count.
     """
 
     work: Floats
@@ -53,16 +53,16 @@ class WorkLine(Trace):
 
     @property
     def far(self) -> float:
-        """Where the line is drawn to."""
+        """The amount at which the line ends."""
         return _BEYOND * float(self.work[self.counts].max())
 
     def band(self, fit: WpsFit, work: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the line and the ends of its interval at these amounts.
 
-        The variance of the line at w is that of the overhead, plus w^2 times that of the slope,
-        plus 2 w times their covariance. Of a least-squares line the slope and the level at the
-        mean amount are uncorrelated, so the covariance is minus the mean amount times the
-        variance of the slope.
+        The variance of the line at w is the variance of the overhead, plus w^2 times the
+        variance of the slope, plus 2 w times their covariance. In a least-squares line the slope
+        and the level at the mean amount are uncorrelated, so the covariance is minus the mean
+        amount times the variance of the slope.
         """
         start, slope = fit.overhead.half_width, fit.slope.half_width
         together = max(-float(self.work[self.counts].mean()) * slope**2, -_WAIST * start * slope)
@@ -96,7 +96,7 @@ class WorkLine(Trace):
 
     @property
     def across(self) -> Ruler:
-        """How amounts of work are written."""
+        """The scale in which amounts of work are written."""
         unit = self.analysis.metric.unit.removesuffix("/s")
         largest = float(self.work.max())
         if unit == "B" and largest < _HUGE:
@@ -110,7 +110,7 @@ class WorkLine(Trace):
 
     @property
     def evidence(self) -> str:
-        """What the number is based on, or why there is none."""
+        """The basis of the number, or the reason why it is missing."""
         n, kept = self.series.size, int(self.counts.sum())
         parts = [f"{counted(kept)} of {many(n, 'round')} count{'s' if kept == 1 else ''}"]
         if kept < n:
@@ -126,7 +126,7 @@ class WorkLine(Trace):
 
 
 def work_line(record: RunRecord, analysis: Analysis) -> WorkLine:
-    """Take from a record what is to be drawn."""
+    """Take the rounds and the line from a record."""
     rounds = record.whole_rounds
     work = np.array([round_.plan.work or 0.0 for round_ in rounds], dtype=np.float64)
     counts = np.arange(work.size) < analysis.n
@@ -191,24 +191,24 @@ def _draw_rounds(axes: Axes, line: WorkLine) -> None:
 
 
 def _ring(axes: Axes, line: WorkLine) -> None:
-    """Ring the rounds far from the line, and name them where names do not collide."""
+    """Ring the rounds far from the line, and name them if names do not collide."""
     low, high = axes.get_ylim()
-    rings = [each for each in outlying(line.analysis) if low <= line.series[each] <= high]
+    rings = [index for index in outlying(line.analysis) if low <= line.series[index] <= high]
     ring: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": _OUTLYING}
     ring |= {"markersize": 11.0, "markeredgewidth": 1.2, "zorder": 5.0, "label": "outlying"}
     axes.plot(line.work[rings], line.series[rings], "o", **ring)
     places = axes.transData.transform(np.column_stack([line.work[rings], line.series[rings]]))
     reach = np.array([_NAME_WIDTH, 1.3]) * drawing.SMALL * axes.figure.dpi / 72.0
     named: list[npt.NDArray[np.float64]] = []
-    for each, place in zip(rings, places, strict=True):
+    for index, place in zip(rings, places, strict=True):
         if any((np.abs(place - other) < reach).all() for other in named):
             continue
         named.append(place)
         is_late = axes.transAxes.inverted().transform(place)[0] > 0.5
         side, points = ("right", -9.0) if is_late else ("left", 9.0)
         style = {"ha": side, "va": "center", "fontsize": drawing.SMALL, "color": _OUTLYING}
-        at = (line.work[each], line.series[each])
-        drawing.write(axes, f"round {each}", at, (points, 0.0), "data", **style)
+        at = (line.work[index], line.series[index])
+        drawing.write(axes, f"round {index}", at, (points, 0.0), "data", **style)
 
 
 def _draw_line(axes: Axes, line: WorkLine, fit: WpsFit) -> None:
@@ -216,7 +216,7 @@ def _draw_line(axes: Axes, line: WorkLine, fit: WpsFit) -> None:
     left, right = axes.get_xlim()
     at = np.geomspace(left, right, _STEPS) if line.logarithmic else np.linspace(0.0, right, _STEPS)
     value, low, high = line.band(fit, at)
-    if line.logarithmic:  # there is no place for what lies below 0
+    if line.logarithmic:  # values below 0 have no place
         value, low = np.where(value > 0.0, value, np.nan), np.maximum(low, axes.get_ylim()[0])
     color = drawing.NUMBER if line.level else drawing.PALE
     axes.fill_between(
@@ -226,7 +226,7 @@ def _draw_line(axes: Axes, line: WorkLine, fit: WpsFit) -> None:
 
 
 def _mark_overhead(axes: Axes, fit: WpsFit) -> None:
-    """Mark what a round takes without work, with its interval, on the vertical axis."""
+    """Mark the overhead with its interval on the vertical axis."""
     overhead = fit.overhead
     bottom, top = axes.get_ylim()
     if overhead.value > bottom and overhead.low < top:

@@ -1,4 +1,4 @@
-"""Commands that were measured in turn, one line each."""
+"""Commands that were measured in turn, one line per command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def command_table(
     spent: Sequence[Metric] = (),
     has_target: bool = True,
 ) -> list[Part]:
-    """Return the headline and the time as measured of each command, and how the target was met.
+    """Return headlines and measured times by command, and whether the target was reached.
 
     Parameters
     ----------
@@ -43,24 +43,23 @@ def command_table(
     spent
         Their processor times.
     has_target
-        Whether the target is told of.
+        Whether to show the target.
     """
-    paced, statistic = _paced(records, estimates), next(iter(records.values())).options.statistic
-    titles = [each.name.removesuffix("_time") for each in spent]
+    quiet, first = _quiet_times(records, estimates), next(iter(records.values()))
+    statistic = first.options.statistic
+    titles = [metric.name.removesuffix("_time") for metric in spent]
     rows: list[tuple[str, ...]] = [
         ("", "command", statistic, "just now", *titles, "memory", "failed")
     ]
     for index, (name, record) in enumerate(records.items(), start=1):
         estimate, headline = estimates.get(name), ""
         shown = "no number" if estimate is None else show_short(estimate, "s")
-        if name in paced:
-            now = just_now(paced[name])
-            headline, shown = (
-                show_number(paced[name], "mean"),
-                show_value(now.value, "s") if now else "",
-            )
-        known = (record.estimate(each.name) for each in spent)
-        seconds = ["" if each is None else show_value(each.value, "s") for each in known]
+        if name in quiet:
+            now = just_now(quiet[name])
+            headline = show_number(quiet[name], "mean")
+            shown = show_value(now.value, "s") if now else ""
+        known = (record.estimate(metric.name) for metric in spent)
+        seconds = ["" if found is None else show_value(found.value, "s") for found in known]
         memory = show_peak_memory(record.facts) if PEAK_MEMORY in record.facts else ""
         failed = ""
         if "failed_runs" in record.facts:
@@ -68,37 +67,37 @@ def command_table(
             failed = f"{record.facts['failed_runs']} runs, after {typical}"
         place = f"{index}." if places is None else places.get(name, "-")
         rows.append((place, name, headline, shown, *seconds, memory, failed))
-    columns = [each for each in zip(*rows, strict=True) if any(each[1:])]
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
     cells = [
         (f"{place} {name}".strip(), *others) for place, name, *others in zip(*columns, strict=True)
     ]
-    corrected = statistic if any(each[2] and each[3] for each in rows[1:]) else ""
+    corrected = statistic if any(line[2] and line[3] for line in rows[1:]) else ""
     return [
         *table(cells, "<" * (len(columns) - 1)),
         *(_target(records, estimates) if has_target else []),
-        *notes_on((each for cell in rows[1:] for each in cell[2:4]), corrected=corrected),
+        *notes_on((cell for line in rows[1:] for cell in line[2:4]), corrected=corrected),
     ]
 
 
-def _paced(
+def _quiet_times(
     records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate | None]
 ) -> dict[str, Analysis]:
-    """Return the times of commands, if a quiet machine's are known of all that have a number.
+    """Return the times of commands if all that have a number have one of a quiet machine.
 
-    One that has none would seem slower than the others.
+    A command without it would seem slower than the others.
     """
     times = {
         name: analysis
         for name, record in records.items()
         if estimates.get(name) and (analysis := record.analysis(_TIME)) is not None
     }
-    return times if all(each.pace is not None for each in times.values()) else {}
+    return times if all(analysis.pace is not None for analysis in times.values()) else {}
 
 
 def _target(
     records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate | None]
 ) -> list[Part]:
-    """Say how narrow the interval of each time should be, and of which commands it is not."""
+    """Show the target for the intervals of times, and the commands that missed it."""
     missed, wanted = list[str](), math.inf
     for name, record in records.items():
         analysis = record.analysis(_TIME)

@@ -20,13 +20,13 @@ from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _TEXTS = ("name", "file", "metric", "place", "statistic")
-# An underscore within a word is no markup.
+# An underscore within a word is not markup.
 _SPECIAL = re.compile(r"[&<>\\`*~|$\[]|(?<![^\W_])_|_(?![^\W_])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure(OneLine):
-    """A number, or what there is instead, and how it compares; ``place`` is of a ranking."""
+    """A number, or words instead of it, and its comparison; ``place`` is of a ranking."""
 
     name: str
     file: str = ""
@@ -51,7 +51,7 @@ class Figure(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures(OneLine):
-    """The rows of a table, and what is to be said below it."""
+    """The rows of a table, and the notes below it."""
 
     rows: tuple[Figure, ...]
     notes: tuple[str, ...] = ()
@@ -72,14 +72,14 @@ def markdown_of(figures: Figures) -> str:
     value = statistics.pop().capitalize() if len(statistics) == 1 else "Value"
     interval = f"{percent(levels.pop(), digits=10)} interval" if len(levels) == 1 else "Interval"
     columns: tuple[tuple[str, str, Callable[[Figure], str]], ...] = (
-        ("Place", ":---", lambda each: each.place),
-        ("Name", ":---", lambda each: harmless(each.name)),
-        ("File", ":---", lambda each: harmless(each.file)),
-        ("Metric", ":---", lambda each: harmless(each.metric)),
-        (value, "---:", lambda each: harmless(each.shown[0])),
-        (interval, "---:", lambda each: each.shown[1]),
-        ("Ratio", "---:", lambda each: show_interval(each.ratio, "") if each.ratio else ""),
-        ("Verdict", ":---", lambda each: each.verdict),
+        ("Place", ":---", lambda row: row.place),
+        ("Name", ":---", lambda row: harmless(row.name)),
+        ("File", ":---", lambda row: harmless(row.file)),
+        ("Metric", ":---", lambda row: harmless(row.metric)),
+        (value, "---:", lambda row: harmless(row.shown[0])),
+        (interval, "---:", lambda row: row.shown[1]),
+        ("Ratio", "---:", lambda row: show_interval(row.ratio, "") if row.ratio else ""),
+        ("Verdict", ":---", lambda row: row.verdict),
     )
     cells = [[cell(row) for row in figures.rows] for _, _, cell in columns]
     kept = [index for index, column in enumerate(cells) if any(column)]
@@ -99,14 +99,14 @@ def harmless(text: str) -> str:
 
 
 def csv_of(figures: Figures) -> str:
-    """Return all rows with all digits, each in a line; its columns are always the same.
+    """Return all rows with all digits, one per line; the columns are always the same.
 
     Examples
     --------
     >>> print(csv_of(Figures(rows=(Figure(name="a, b", verdict="worse"),))).splitlines()[1])
     "a, b",,,,mean,,,,,,,,,,,worse
     """
-    rows = [_digits(each) for each in (*figures.rows, Figure(name=""))]
+    rows = [_digits(figure) for figure in (*figures.rows, Figure(name=""))]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(rows[-1])
@@ -133,7 +133,7 @@ def _digits(figure: Figure) -> dict[str, object]:
 
 
 def _below(rows: Iterable[Figure], notices: Iterable[Notice], *, of_pairs: bool = False) -> Figures:
-    """Return rows, and below them what a page says of its Notices."""
+    """Return rows, and the sentences of a page about its Notices as notes."""
     said = (sentence_of(notice, of_pairs=of_pairs) for notice in notices)
     return Figures(rows=tuple(rows), notes=tuple(dict.fromkeys(said)))
 
@@ -185,7 +185,7 @@ def figures_of_commands(
 
 
 def figures_of_run(record: RunRecord) -> Figures:
-    """Return the number of each metric of a run."""
+    """Return the numbers of a run by metric."""
     row = Figure(name=record.name, statistic=record.options.statistic)
     rows = [
         replace(
@@ -200,7 +200,7 @@ def figures_of_run(record: RunRecord) -> Figures:
 
 
 def figures_of_suites(suites: SuiteComparison) -> Figures:
-    """Return each benchmark in each file, with its ratio to the first and the verdict on it."""
+    """Return a row per benchmark and file, with its ratio to the first file and its verdict."""
     means = (
         f"{file}: geometric mean of the ratios: {mean}"
         for file in suites.families
@@ -212,9 +212,10 @@ def figures_of_suites(suites: SuiteComparison) -> Figures:
 
 def _rows_of_suites(suites: SuiteComparison) -> Iterator[Figure]:
     for name in suites.names:
-        families = suites.families.items()
         found = {
-            file: each.comparisons[name] for file, each in families if name in each.comparisons
+            file: family.comparisons[name]
+            for file, family in suites.families.items()
+            if name in family.comparisons
         }
         first = next(iter(found.values()), None)
         usual = Figure(name=name)
@@ -224,8 +225,8 @@ def _rows_of_suites(suites: SuiteComparison) -> Iterator[Figure]:
             row = replace(usual, file=file, instead=held_in(suites, file, name) or "no number")
             if file == suites.baseline:
                 yield replace(row, estimate=None if first is None else first.baseline)
-            elif (each := found.get(file)) is not None:
+            elif (pair := found.get(file)) is not None:
                 verdict = str(suites.families[file].verdicts[name])
-                yield replace(row, estimate=each.candidate, ratio=each.ratio, verdict=verdict)
+                yield replace(row, estimate=pair.candidate, ratio=pair.ratio, verdict=verdict)
             elif name in suites.refused[file]:
                 yield replace(row, verdict="no verdict")

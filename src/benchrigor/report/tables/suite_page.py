@@ -1,4 +1,4 @@
-"""Suites of benchmarks next to the first one: a row for each benchmark, a column for each file."""
+"""Suites of benchmarks next to the first one: a row per benchmark, a column per file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SOME = 5  # names that a warning is listed with
 
 
 def suite_page(suites: SuiteComparison) -> Page:
-    """Return a table like that of pyperf, and below it what is judged, missing and doubtful.
+    """Return a table like pyperf's, and below it rules, missing benchmarks and warnings.
 
-    Of two files the change has its interval; of more there is no room for it.
+    For two files, changes have intervals; more files leave no room for intervals.
     """
     names, files = suites.names, [*suites.refused]
     columns = [
@@ -35,17 +35,17 @@ def suite_page(suites: SuiteComparison) -> Page:
             columns.append([file, *(cell.strip(", ") for cell in short), mean])
     rows = [*zip(*columns, strict=True)]
     lines = table(rows if suites.families else rows[:-1], "<" * len(columns))
-    lines += [part for each in said_of(suites) for part in wrapped(each, hanging=2)]
+    lines += [part for sentence in said_of(suites) for part in wrapped(sentence, hanging=2)]
     for warning in warnings_of(suites):
         lines += wrapped(warning, "! ", style="yellow")
     return page(lines)
 
 
 def said_of(suites: SuiteComparison) -> Iterator[str]:
-    """Say how many verdicts of each kind there are, by what is judged, and what is missing."""
+    """Count the verdicts by kind, state their rules, and name the missing benchmarks."""
     for file, family in suites.families.items():
         counts = Counter(family.verdicts.values())
-        shown = ", ".join(f"{counts[each]} {each}" for each in Verdict if counts[each])
+        shown = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
         yield f"{file}: {shown}"
     yield from _say_rule(suites)
     for file, names in suites.missing.items():
@@ -54,7 +54,7 @@ def said_of(suites: SuiteComparison) -> Iterator[str]:
 
 
 def warnings_of(suites: SuiteComparison) -> Iterator[str]:
-    """Say once what weakens comparisons, with the benchmarks that it concerns unless all are."""
+    """Yield every warning once, with its benchmarks unless it concerns all."""
     concerned: dict[str, list[str]] = {}
     for sentence, name in _warnings_of(suites):
         concerned.setdefault(sentence, []).append(name)
@@ -73,7 +73,7 @@ def mean_of(suites: SuiteComparison, file: str) -> str:
 
 
 def _base(suites: SuiteComparison, name: str) -> str:
-    """Show what the first file has of a benchmark."""
+    """Show the figure of a benchmark in the first file."""
     for family in suites.families.values():
         found = family.comparisons.get(name)
         if found is not None and found.baseline is not None:
@@ -111,7 +111,7 @@ def _say_rule(suites: SuiteComparison) -> Iterator[str]:
 
 
 def _warnings_of(suites: SuiteComparison) -> Iterator[tuple[str, str]]:
-    """Yield what weakens comparisons, or is to be done about them, with their names."""
+    """Yield the warnings of comparisons, or their cures, with the names of benchmarks."""
     for name in suites.names:
         notices = [
             notice
@@ -119,6 +119,6 @@ def _warnings_of(suites: SuiteComparison) -> Iterator[tuple[str, str]]:
             if name in family.comparisons
             for notice in family.comparisons[name].notices
         ]
-        refused = [each[name] for each in suites.refused.values() if name in each]
-        sentences = [sentence_of(each) or each.sentence for each in (*chosen(notices), *refused)]
-        yield from ((each, name) for each in dict.fromkeys(sentences))
+        refused = [found[name] for found in suites.refused.values() if name in found]
+        sentences = [sentence_of(note) or note.sentence for note in (*chosen(notices), *refused)]
+        yield from ((sentence, name) for sentence in dict.fromkeys(sentences))

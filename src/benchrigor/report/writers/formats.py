@@ -1,4 +1,4 @@
-"""The formats in which records are written for other tools, and how a file's name tells one."""
+"""The formats of records for other tools, and how the name of a file selects one."""
 
 from __future__ import annotations
 
@@ -39,30 +39,30 @@ FORMATS: dict[str, Callable[[Sequence[RunRecord], str | None], Document]] = {
 
 
 def format_of(name: str) -> str:
-    """Return the format that the name of a file tells.
+    """Return the format for the name of a file.
 
     >>> format_of("a.json"), format_of("a.json.gz"), format_of("a.CSV"), format_of("a.bmf.json")
     ('pyperf', 'pyperf', 'csv', 'bencher')
     """
     ending = PurePath(name.lower().removesuffix(".gz")).name
-    for suffix, told in _SUFFIXES.items():
+    for suffix, form in _SUFFIXES.items():
         if ending.endswith(suffix):
-            return told
+            return form
     endings, words = ", ".join(_SUFFIXES), ", ".join(FORMATS)
     raise InvalidInput(f"{name} tells no format, expected {endings}, or --to and one of {words}")
 
 
 def write_records(records: Sequence[RunRecord], to: str, metric: str | None = None) -> Document:
-    """Return records as a file of a format; of several metrics those of this name.
+    """Return records as a file of a format; ``metric`` chooses one of several metrics.
 
     Raises
     ------
     InvalidInput
         When the format cannot hold one of them, or two have one name.
     NotEstimable
-        When a format of numbers is asked for, and none of them has one.
+        When the format holds numbers, and no record has one.
     """
-    names = [each.name for each in records]
+    names = [record.name for record in records]
     double = [name for name, times in Counter(names).items() if times > 1]
     problems = [
         f"there are two benchmarks named {name!r}, expected each name once" for name in double

@@ -28,7 +28,7 @@ class Document(OneLine):
     size
         How many benchmarks are in it.
     remarks
-        What is not in it, and how to use it, in sentences.
+        Sentences: the records left out, and how to use the file.
     """
 
     text: str
@@ -37,21 +37,21 @@ class Document(OneLine):
 
 
 def with_readings(records: Sequence[RunRecord]) -> tuple[list[RunRecord], tuple[str, ...]]:
-    """Return the records with raw readings, and which have none; NotEstimable if no one has any."""
+    """Return the records with raw readings, and remarks on the others; NotEstimable without any."""
     known = [record for record in records if record.rounds]
     if not known:
         raise NotEstimable(refusal_of(records[0].notices))
     return known, tuple(
-        _say_what_is_left_out(each.name, each.notices) for each in records if not each.rounds
+        _say_left_out(record.name, record.notices) for record in records if not record.rounds
     )
 
 
-def _say_what_is_left_out(name: str, notices: Sequence[Notice]) -> str:
+def _say_left_out(name: str, notices: Sequence[Notice]) -> str:
     return f"{name} is left out: {no_number(notices)}"
 
 
 def for_bencher(records: Sequence[RunRecord], metric: str | None) -> Document:
-    """Return the Bencher Metric Format: a value and its interval for each measure of a benchmark.
+    """Return the Bencher Metric Format: a value and an interval per benchmark and measure.
 
     Bencher's own measures have its units: "latency" is in nanoseconds, "throughput" in ops/s.
     """
@@ -75,7 +75,7 @@ def _measure(metric: Metric) -> tuple[str, float]:
 def for_github(records: Sequence[RunRecord], metric: str | None) -> Document:
     """Return the list that github-action-benchmark takes; its tool says which way is better."""
     known, remarks = _numbers(records, metric, every=False)
-    ways = {each.metric.direction: record.name for record, each, _ in known}
+    ways = {analysis.metric.direction: record.name for record, analysis, _ in known}
     if Direction.LOWER in ways and Direction.HIGHER in ways:
         raise InvalidInput(
             f"lower is better for {ways[Direction.LOWER]!r} and higher for "
@@ -92,8 +92,8 @@ def for_github(records: Sequence[RunRecord], metric: str | None) -> Document:
         }
         for record, analysis, number in known
     ]
-    told = f"Give it to github-action-benchmark as `tool: {tools[0]}`."
-    return Document(text=_text_of(benchmarks), size=len(known), remarks=(*remarks, told))
+    advice = f"Give it to github-action-benchmark as `tool: {tools[0]}`."
+    return Document(text=_text_of(benchmarks), size=len(known), remarks=(*remarks, advice))
 
 
 def _text_of(content: object) -> str:
@@ -103,7 +103,7 @@ def _text_of(content: object) -> str:
 def _numbers(
     records: Sequence[RunRecord], metric: str | None, *, every: bool
 ) -> tuple[list[tuple[RunRecord, Analysis, Estimate]], tuple[str, ...]]:
-    """Return headlines of one metric, or of all, and who has none; NotEstimable if nobody has."""
+    """Return headlines of one metric or all, and remarks on others; NotEstimable without any."""
     known, without = list[tuple[RunRecord, Analysis, Estimate]](), dict[str, Analysis]()
     for record in records:
         main = record.analysis(metric)
@@ -116,4 +116,4 @@ def _numbers(
                 without[record.name] = analysis
     if not known:
         raise NotEstimable(refusal_of(next(iter(without.values())).notices))
-    return known, tuple(_say_what_is_left_out(name, each.notices) for name, each in without.items())
+    return known, tuple(_say_left_out(name, analysis.notices) for name, analysis in without.items())

@@ -20,13 +20,13 @@ from benchrigor.report.writers.histories import Document, with_readings
 from benchrigor.units import Direction, Quantity
 
 _UNITS = {"s": "second", "B": "byte", "": "integer"}
-_OURS = ("name", "unit", "loops", "inner_loops")  # metadata that say what the values are
+_OURS = ("name", "unit", "loops", "inner_loops")  # metadata that describe the values
 
 
 def for_pyperf(records: Sequence[RunRecord], metric: str | None) -> Document:
-    """Return a suite: what the number is made of as values, all other readings as warm-up.
+    """Return a suite: the readings that count as values, all others as warm-up.
 
-    Each restarted round is a run; all rounds that continue one series are one.
+    A restarted round is a run; rounds that continue one series are one run.
     """
     import pyperf  # type: ignore[import-untyped]  # noqa: PLC0415  # it takes 0.1 s
 
@@ -55,8 +55,8 @@ def _benchmark(record: RunRecord, metric: str | None) -> Any:
     if analysis is None:
         raise InvalidInput(f"{record.name} has no readings")
     unit, factor = _unit(record.name, analysis)
-    told = {"name": escaped(record.name), "unit": unit}
-    common = {**_metadata_of(_metadata(record, analysis)), **told}
+    own = {"name": escaped(record.name), "unit": unit}
+    common = {**_metadata_of(_metadata(record, analysis)), **own}
     try:
         runs = [
             pyperf.Run(
@@ -77,7 +77,7 @@ def _benchmark(record: RunRecord, metric: str | None) -> Any:
 
 
 def _unit(name: str, analysis: Analysis) -> tuple[str, float]:
-    """Return pyperf's unit of readings, and the factor that leads to it."""
+    """Return pyperf's unit of readings, and the factor that converts to it."""
     metric = analysis.metric
     unit, factor = in_base_unit(metric.unit)
     is_other = metric.direction is Direction.HIGHER or analysis.kind is Kind.WORK
@@ -94,14 +94,14 @@ def _unit(name: str, analysis: Analysis) -> tuple[str, float]:
 def _runs(
     record: RunRecord, analysis: Analysis, factor: float
 ) -> Iterator[tuple[list[float], list[float], int, Mapping[str, Any]]]:
-    """Yield values and warm-up of each process, the calls of a reading, and what else is known."""
+    """Yield values, warm-up, calls per reading and other facts, by process."""
     rounds = list(label_readings(record, analysis))
     groups = [[round_] for round_ in rounds] if record.options.rounds == "restarted" else [rounds]
     for group in groups:
         values, warmups = _parts(group, takes_all=analysis.estimate is None)
         if not values.size and not warmups.size:
             continue
-        facts = {key: value for each in group for key, value in each.round.facts.items()}
+        facts = {key: value for part in group for key, value in part.round.facts.items()}
         loops = facts.get("inner_loop")
         calls = loops if isinstance(loops, int) and loops > 0 else 1
         yield (values * factor).tolist(), (warmups * factor).tolist(), calls, facts
@@ -110,15 +110,15 @@ def _runs(
 def _parts(group: Iterable[Labelled], *, takes_all: bool) -> tuple[Any, Any]:
     """Return the readings that count, all if there is no number, and the others."""
     values, warmups = [np.empty(0)], [np.empty(0)]
-    for each in group:
-        kept = np.array(each.kept, dtype=bool) | takes_all
-        values.append(each.values[kept])
-        warmups += [each.warm_up, each.values[~kept]]
+    for part in group:
+        kept = np.array(part.kept, dtype=bool) | takes_all
+        values.append(part.values[kept])
+        warmups += [part.warm_up, part.values[~kept]]
     return np.concatenate(values), np.concatenate(warmups)
 
 
 def _metadata(record: RunRecord, analysis: Analysis) -> dict[str, Any]:
-    """Return where it was measured, by pyperf's words, and our number with its interval."""
+    """Return the provenance in pyperf's words, and our number with its interval."""
     where, number = record.provenance or Provenance(), analysis.estimate
     implementation, _, version = where.python.partition(" ")
     return {
@@ -134,7 +134,7 @@ def _metadata(record: RunRecord, analysis: Analysis) -> dict[str, Any]:
         "date": _date(where.started_at),
         "benchrigor_metric": analysis.metric.name,
         "benchrigor_tool": record.subject.get("tool"),
-        "benchrigor_notices": " ".join(dict.fromkeys(str(each.code) for each in record.notices)),
+        "benchrigor_notices": " ".join(dict.fromkeys(str(note.code) for note in record.notices)),
         **{
             f"benchrigor_{field}": getattr(number, field, None)
             for field in ("value", "low", "high", "confidence", "method")
@@ -143,7 +143,7 @@ def _metadata(record: RunRecord, analysis: Analysis) -> dict[str, Any]:
 
 
 def _date(text: str) -> str | None:
-    """Return a moment in UTC as pyperf reads it; None if it is none."""
+    """Return a moment in UTC as pyperf reads it; None if the text is not a moment."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
