@@ -247,9 +247,9 @@ class LoadResult(OneLine):
         names = ("metrics", "failures", "spent_s", "clock_offset_s", "clock_error_s")
         by_name = {name: getattr(self, name) for name in names}
         refuse(
-            f"{name} is {short(each)}, expected values by name"
-            for name, each in by_name.items()
-            if not isinstance(each, Mapping)
+            f"{name} is {short(value)}, expected values by name"
+            for name, value in by_name.items()
+            if not isinstance(value, Mapping)
         )
         numbers = {
             name: getattr(self, name)
@@ -258,8 +258,8 @@ class LoadResult(OneLine):
         for name, values in by_name.items():
             signed = name == "clock_offset_s"  # a clock may be behind
             numbers |= {
-                f"{name}[{key!r}]": abs(each) if signed and is_number(each) else each
-                for key, each in values.items()
+                f"{name}[{key!r}]": abs(value) if signed and is_number(value) else value
+                for key, value in values.items()
             }
         counts = {
             name: getattr(self, name)
@@ -267,14 +267,14 @@ class LoadResult(OneLine):
         }
         refuse(
             *(
-                wrong_number(name, each, zero=True)
-                for name, each in numbers.items()
-                if each is not None
+                wrong_number(name, value, zero=True)
+                for name, value in numbers.items()
+                if value is not None
             ),
             *(
-                wrong_whole(name, each, least=0)
-                for name, each in (*counts.items(), ("failed", self.failed))
-                if each is not None
+                wrong_whole(name, count, least=0)
+                for name, count in (*counts.items(), ("failed", self.failed))
+                if count is not None
             ),
         )
         refuse(_wrong_counts(self))
@@ -440,9 +440,9 @@ class PeakRate(OneLine):
         if self.load is not None:
             return f"peak {show_estimate(self.load, self.unit)}"
         ends = [
-            f"{word} {each:.4g} {self.unit}"
-            for word, each in (("at least", self.at_least), ("at most", self.at_most))
-            if each is not None
+            f"{word} {bound:.4g} {self.unit}"
+            for word, bound in (("at least", self.at_least), ("at most", self.at_most))
+            if bound is not None
         ]
         return f"peak not known{': ' * bool(ends)}{', '.join(ends)}"
 

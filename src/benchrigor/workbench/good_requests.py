@@ -74,7 +74,7 @@ def read_slo(text: str) -> tuple[str, float]:
     try:
         found = _read(conditions, share)
     except InvalidInput as error:
-        problems += [f"--slo {text!r}: {each}" for each in error.problems]
+        problems += [f"--slo {text!r}: {problem}" for problem in error.problems]
     refuse(problems)
     missing = round(1.0 - (share or 0.0), _DIGITS)
     return " and ".join(f"{of}<{time}" for of, time in found.items()), missing

@@ -173,7 +173,7 @@ class PeakRun:
             metric=self._metric,
             kind=Kind.READINGS,
             n=len(found.trials),
-            n_kept=sum(each.counts for each in found.trials),
+            n_kept=sum(trial.counts for trial in found.trials),
             estimate=found.load,
             notices=found.notices,
         )
@@ -185,7 +185,7 @@ class PeakRun:
 def search_of(record: RunRecord, **changed: Any) -> PeakSearch:
     """Return the search of a stored run, told all its trials; ``changed`` are given anew."""
     options = {**record.subject["search"], **changed}
-    options["limits"] = [codec.decode(Limit, each) for each in options["limits"]]
+    options["limits"] = [codec.decode(Limit, limit) for limit in options["limits"]]
     search = PeakSearch(**options)
     for finished in record.rounds:
         search.recall(*_trial_of(finished))
@@ -199,7 +199,7 @@ def round_of(trial: Trial) -> Round:
     return Round(
         plan=RoundPlan(index=asked.id, work=asked.load, seconds=asked.duration_s),
         elapsed_ns=round(trial.cost_s * 1e9),
-        readings={name: each for name, each in values.items() if each is not None},
+        readings={name: value for name, value in values.items() if value is not None},
         facts={"reason": asked.reason, **dict(_flat(codec.encode(result)))},
     )
 
@@ -226,6 +226,8 @@ def _flat(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the fields of a result, those of its mappings as field.key; Notices are not kept."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
-            yield from ((f"{name}.{key}", each) for key, each in value.items() if key != "notices")
+            yield from (
+                (f"{name}.{key}", inner) for key, inner in value.items() if key != "notices"
+            )
         else:
             yield name, value

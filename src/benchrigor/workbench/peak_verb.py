@@ -268,14 +268,14 @@ def _limits(
     read: Sequence[str],
 ) -> list[Limit]:
     """Return the limits that are given, checked by the search."""
-    units = {each.metric: each.unit for each in map(Pick.parse, read)}
+    units = {pick.metric: pick.unit for pick in map(Pick.parse, read)}
     found = [
         Limit(metric=name, at_most=value)
         for name, value in (("mean", mean_s), ("p95", p95_s))
         if value is not None
     ]
     texts = [*([f"failed={failed}"] if failed is not None else []), *others]
-    return found + [_limit(each, units) for each in texts]
+    return found + [_limit(text, units) for text in texts]
 
 
 def _checked(words: Sequence[str], limits: list[Limit]) -> list[Limit]:
@@ -294,9 +294,9 @@ def _checked(words: Sequence[str], limits: list[Limit]) -> list[Limit]:
 def _shares(slos: Sequence[str]) -> list[Limit]:
     """Return the limits of shares of good requests; InvalidInput with all that is wrong."""
     problems: list[str] = []
-    read = [attempt(problems, read_slo, each) for each in slos]
+    read = [attempt(problems, read_slo, slo) for slo in slos]
     refuse(problems)
-    return [Limit(metric=each[0], at_most=each[1]) for each in read if each is not None]
+    return [Limit(metric=slo[0], at_most=slo[1]) for slo in read if slo is not None]
 
 
 def _limit(text: str, units: Mapping[str, str]) -> Limit:
@@ -324,7 +324,7 @@ def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
     kinds = _kinds(mix) if mix else [_kind(given)]
     return {
         "kind": "http",
-        "requests": [asdict(each) for each in kinds],
+        "requests": [asdict(request) for request in kinds],
         "name": url or click.format_filename(mix, shorten=True),
         **_hosts(given),
     }
@@ -340,18 +340,20 @@ def _check_unused(words: Sequence[str], mix: Path | None) -> None:
         raise InvalidInput("--processes is given, expected none with hosts: each sends from one")
     if words and not _is_target(words):
         unused += ("arrivals", "timeout_s", "processes", "slos")
-    options = [each for each in click.get_current_context().command.params if each.name in unused]
+    options = [
+        param for param in click.get_current_context().command.params if param.name in unused
+    ]
     refuse(
-        f"{each.opts[0]} is given, expected none with "
+        f"{option.opts[0]} is given, expected none with "
         + (
             "--requests"
             if not words
             else "MODULE:COROUTINE: hosts send HTTP requests alone"
-            if _is_target(words) and each.name in hosts
+            if _is_target(words) and option.name in hosts
             else "COMMAND"
         )
-        for each in options
-        if shared.is_given(str(each.name))
+        for option in options
+        if shared.is_given(str(option.name))
     )
 
 
@@ -390,8 +392,8 @@ def _is_target(words: Sequence[str]) -> bool:
 
 def _kind(given: Mapping[str, Any]) -> HttpRequest:
     headers = {}
-    for each in given["header"]:
-        name, colon, value = each.partition(":")
+    for header in given["header"]:
+        name, colon, value = header.partition(":")
         if not colon:
             raise InvalidInput("--header has no colon, expected NAME:VALUE")  # it may be a secret
         headers[name.strip()] = value.strip()
@@ -417,9 +419,9 @@ def _kinds(path: Path) -> list[HttpRequest]:
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{path}: {error}") from error
     tables = document.get("request")
-    if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InvalidInput(f"{path} has no [[request]], expected one for each kind of request")
     try:
-        return [HttpRequest(**each) for each in tables]
+        return [HttpRequest(**table) for table in tables]
     except TypeError as error:
         raise InvalidInput(f"{path}: {error}") from None

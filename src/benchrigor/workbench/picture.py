@@ -59,7 +59,7 @@ def plot_peak(peak: PeakRate, *, title: str = "", axes: Axes | None = None) -> A
     axes.set_yscale("log")
     axes.set_ylim(_LEAST, _MOST)
     axes.axhline(1.0, color=INK, linewidth=0.8, zorder=1.0, label="limit")
-    counted = [(each.asked.load, each.ratio or _LEAST) for each in peak.trials if each.counts]
+    counted = [(trial.asked.load, trial.ratio or _LEAST) for trial in peak.trials if trial.counts]
     shown = [pair for pair in counted if pair[1] <= _MOST]
     for word, color, is_saturated in (("kept", NUMBER, False), ("saturated", CHANGE, True)):
         dots = [(load, max(r, _LEAST)) for load, r in shown if (r >= 1.0) is is_saturated]

@@ -73,7 +73,7 @@ def peak_of(record: RunRecord) -> PeakRate:
     search = search_of(record)
     trial = search.ask() if record.decision is not None else None  # or it says that it is over
     if trial is not None:
-        cuts = [each for each in record.notices if each.code is Code.CUT_ROUND]
+        cuts = [notice for notice in record.notices if notice.code is Code.CUT_ROUND]
         search.cut(trial, cuts[-1].sentence if cuts else "The search ended before its last trial.")
     return search.result()
 
@@ -83,16 +83,16 @@ def announced(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) 
     expected = expected_costs(options)
     first = search.ask()
     assert first is not None  # noqa: S101  # it has not begun
-    trials, seconds = [len(each.trials) for each in expected], [each.cost_s for each in expected]
-    statuses = [each.status for each in expected]
+    trials, seconds = [len(peak.trials) for peak in expected], [peak.cost_s for peak in expected]
+    statuses = [peak.status for peak in expected]
 
     def text() -> str:
         unit, cut = search.unit, statuses.count(None)
         begun = f"{show_value(first.load, unit)} for {first.duration_s:.3g} s"
-        n = _span([str(each) for each in sorted(trials)], cut)
-        took = _span([show_duration(each) for each in sorted(seconds)], cut)
+        n = _span([str(count) for count in sorted(trials)], cut)
+        took = _span([show_duration(spent_s) for spent_s in sorted(seconds)], cut)
         peaks = f"peaks of 2 to 100 times {show_value(search.goal.seed_load, unit)}"
-        others = Counter(each for each in statuses if each not in (None, PeakStatus.FOUND))
+        others = Counter(status for status in statuses if status not in (None, PeakStatus.FOUND))
         ended = [f"{n} of {len(statuses)} end {status}" for status, n in others.items()]
         lines = row("first", [f"{begun}, then on to where the limits are no longer kept"])
         lines += row("expected", [f"{n} trials, {took}: simulated with {peaks}", *ended])
@@ -109,7 +109,7 @@ def planned_lengths(
     """Run pilot trials of several lengths at the first load, and print what each length takes."""
     first = search.ask()
     assert first is not None  # noqa: S101  # it has not begun
-    lengths = [first.duration_s * each for each in _LENGTHS] * _PILOTS
+    lengths = [first.duration_s * times for times in _LENGTHS] * _PILOTS
     load = show_value(first.load, search.unit)
     planned = f"{len(lengths)} trials at {load}, {show_duration(sum(lengths))} in all"
     if budget_s is not None and sum(lengths) > budget_s:
@@ -124,21 +124,21 @@ def planned_lengths(
         generator.close()
     trials = search.result().trials
     why = _why_left_out(trials)
-    valid = [each for each in trials if each.counts and not each.result.crashed]
+    valid = [trial for trial in trials if trial.counts and not trial.result.crashed]
     pilots = {
-        seconds: [each.ratio or 0.0 for each in valid if each.asked.duration_s == seconds]
+        seconds: [trial.ratio or 0.0 for trial in valid if trial.asked.duration_s == seconds]
         for seconds in lengths
     }
     if min(map(len, pilots.values())) < _FEWEST_PILOTS:
-        raise InvalidInput(f"too few trials at {load} tell anything: {each}" for each in why)
+        raise InvalidInput(f"too few trials at {load} tell anything: {reason}" for reason in why)
     if why:
         say(f"{len(trials) - len(valid)} of them left out: {'; '.join(why)}", err=True)
-    if not any(each.ratio for each in valid):
+    if not any(trial.ratio for trial in valid):
         raise InvalidInput(
             f"nothing that is limited differs from 0 at {load}, expected responses that vary: give "
             "--mean or --p95, or a greater --seed-load"
         )
-    setup_s = max(0.0, sum(each.cost_s for each in trials) - sum(lengths)) / len(trials)
+    setup_s = max(0.0, sum(trial.cost_s for trial in trials) - sum(lengths)) / len(trials)
     wanted = {"accuracy": search.goal.accuracy, "confidence": search.goal.confidence}
     plan = plan_runlength(pilots, **wanted, setup_s=setup_s)
     accuracy, confidence = map(percent, wanted.values())
@@ -152,12 +152,12 @@ def planned_lengths(
 
 def _why_left_out(trials: Sequence[Trial]) -> list[str]:
     """Say why trials tell nothing, once for all that the same would cure."""
-    said = [each.invalid or "the server broke down" * each.result.crashed for each in trials]
-    first = {each.partition(": ")[2]: each for each in reversed(said) if each}
-    alike = Counter(each.partition(": ")[2] for each in said if each)
+    said = [trial.invalid or "the server broke down" * trial.result.crashed for trial in trials]
+    first = {why.partition(": ")[2]: why for why in reversed(said) if why}
+    alike = Counter(why.partition(": ")[2] for why in said if why)
     return [
-        f"{each} (and {alike[cure] - 1} more alike)" if alike[cure] > 1 else each
-        for cure, each in sorted(first.items())
+        f"{why} (and {alike[cure] - 1} more alike)" if alike[cure] > 1 else why
+        for cure, why in sorted(first.items())
     ]
 
 
@@ -295,7 +295,7 @@ def say_trial(
         ratio = trial.ratio or 0.0
         verdict = f"{show_metric(trial.binding)} {show_ratio(ratio)} of its limit: "
         verdict += "saturated" if ratio >= 1.0 else "kept"
-        most = sorted(trial.result.failures.items(), key=lambda each: -each[1])[:_FAILURES_SHOWN]
+        most = sorted(trial.result.failures.items(), key=lambda pair: -pair[1])[:_FAILURES_SHOWN]
         failures = ", ".join(f"{n} {what}" for what, n in most)
         verdict += f" ({failures})" if failures else ""
     parts = [f"{show_value(trial.asked.load, peak.unit)}", verdict]
@@ -396,7 +396,7 @@ def generator_of(
     is_rate = described["load"] == "rate"
     made: OpenLoop | LoadCommand
     if described["kind"] == "command":
-        picks = [Pick.parse(each) for each in described["read"]]
+        picks = [Pick.parse(pick) for pick in described["read"]]
         made = LoadCommand(described["words"], picks, limits=limits, is_rate=is_rate, cwd=cwd)
     else:
         if not is_rate:
@@ -408,7 +408,9 @@ def generator_of(
         if described["kind"] == "target":
             requests = imported(described["words"][0], described["cwd"])
         else:
-            requests = HttpRequests(kinds=[HttpRequest(**each) for each in described["requests"]])
+            requests = HttpRequests(
+                kinds=[HttpRequest(**request) for request in described["requests"]]
+            )
         made = OpenLoop(
             requests,
             limits,

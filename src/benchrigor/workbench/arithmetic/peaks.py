@@ -254,7 +254,7 @@ class _Trials:
         """Return probabilities, shape (peaks, bases, powers, noises, misfits)."""
         # In parts that fit into a processor's cache: three times as fast.
         parts = np.array_split(np.exp(grid), math.ceil(grid.size / _AT_ONCE))
-        log_p = np.concatenate([self._log_likelihood(each, noises, misfits) for each in parts])
+        log_p = np.concatenate([self._log_likelihood(part, noises, misfits) for part in parts])
         log_p *= _TRUSTED
         powers = self.curves.powers
         _, _, power, noise, _ = np.ix_(grid, _BASES, powers, noises, misfits)
@@ -268,8 +268,8 @@ class _Trials:
         """Return logs, but for a constant."""
         # Single precision is enough for terms of a sum, and takes a third of the time.
         peak, base, power, noise, misfit = (
-            each[..., np.newaxis].astype(np.float32)
-            for each in np.ix_(peaks, _BASES, self.curves.powers, noises, misfits)
+            axis[..., np.newaxis].astype(np.float32)
+            for axis in np.ix_(peaks, _BASES, self.curves.powers, noises, misfits)
         )
         expected = self.curves.log_response(self.load.astype(np.float32) / peak, base, power)
         variance = self.variance(expected, noise, misfit)
@@ -324,8 +324,8 @@ def _described(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
     """Return the distribution of the peak, and what is most likely beside it."""
     curves = trials.curves
     before, after = (
-        curves.log_response(np.array(1.0 + each), *np.ix_(_BASES, curves.powers))
-        for each in (-_STEP, _STEP)
+        curves.log_response(np.array(1.0 + step), *np.ix_(_BASES, curves.powers))
+        for step in (-_STEP, _STEP)
     )
     slope = np.log((after - before) / (2.0 * _STEP))
     noise = math.exp(float(p.sum(axis=(0, 1, 2, 4)) @ np.log(_NOISES)))
@@ -333,8 +333,8 @@ def _described(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
     best = np.unravel_index(p.argmax(), p.shape)
     share = trials.load / math.exp(grid[best[0]])
     below, expected, above = (
-        curves.log_response(share * each, _BASES[best[1]], curves.powers[best[2]])
-        for each in (1.0 - _LOAD_OFF, 1.0, 1.0 + _LOAD_OFF)
+        curves.log_response(share * off, _BASES[best[1]], curves.powers[best[2]])
+        for off in (1.0 - _LOAD_OFF, 1.0, 1.0 + _LOAD_OFF)
     )
     variance = trials.variance(expected, np.array(noise), np.exp(misfit))
     near = np.abs(trials.log_ratio) < _NEAR

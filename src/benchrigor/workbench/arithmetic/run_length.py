@@ -114,15 +114,15 @@ def plan_runlength(
         wrong_share("accuracy", accuracy),
         wrong_share("confidence", confidence),
         wrong_number("setup_s", setup_s, zero=True),
-        *(wrong_number("a duration", each) for each, _ in found),
+        *(wrong_number("a duration", seconds) for seconds, _ in found),
         (
-            f"pilots[{each!r}] holds {means.size} trial, expected two at least"
-            for each, means in found
+            f"pilots[{seconds!r}] holds {means.size} trial, expected two at least"
+            for seconds, means in found
             if means.size < 2
         ),
         (
-            f"pilots[{each!r}] has a mean of {means.mean():g}, expected one above 0"
-            for each, means in found
+            f"pilots[{seconds!r}] has a mean of {means.mean():g}, expected one above 0"
+            for seconds, means in found
             if not means.mean() > 0.0
         ),
     )
@@ -134,8 +134,8 @@ def plan_runlength(
         lengths.append(
             RunLength(duration_s=duration_s, variation=variation, trials=trials, cost_s=cost_s)
         )
-    known = [each for each in lengths if each.cost_s is not None]
-    best = min(known, key=lambda each: each.cost_s or 0.0, default=None)
+    known = [length for length in lengths if length.cost_s is not None]
+    best = min(known, key=lambda length: length.cost_s or 0.0, default=None)
     return RunLengthPlan(lengths=tuple(lengths), best=best)
 
 

@@ -115,7 +115,7 @@ class HostSenders:
     def _together(self, values: Mapping[str, Mapping[str, Any]]) -> Sent:
         """Return what all hosts sent, and learn how much time they need before a start."""
         spare_s = {host: value["spare_s"] for host, value in values.items()}
-        host, least_s = min(spare_s.items(), key=lambda each: each[1])
+        host, least_s = min(spare_s.items(), key=lambda pair: pair[1])
         self._lead_s = _lead_for(self._lead_s - least_s)
         if least_s < 0.0:
             raise PartLost(f"{host} was ready {show_duration(-least_s)} after the start")

@@ -68,7 +68,7 @@ class HttpRequest:
             isinstance(self.status, int) and 100 <= self.status <= 599
         )
         are_headers = isinstance(self.headers, Mapping) and all(
-            isinstance(each, str) for pair in self.headers.items() for each in pair
+            isinstance(text, str) for pair in self.headers.items() for text in pair
         )
         refuse(
             wrong_values(
@@ -118,7 +118,7 @@ class HttpRequests:
             raise MissingExtra("sending HTTP requests", package="aiohttp", extra="load") from error
         # Processes that send together draw differently.
         rng = random.Random(f"{self.seed} {os.getpid()}")  # noqa: S311  # no secrets
-        weights = [each.weight for each in self.kinds]
+        weights = [request.weight for request in self.kinds]
         connector = aiohttp.TCPConnector(limit=0)
         timeout = aiohttp.ClientTimeout(total=None)  # whoever sends has one
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:

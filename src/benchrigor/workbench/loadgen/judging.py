@@ -35,16 +35,18 @@ def judged(
     failed = int(sent.failed[in_time].sum())
     start, is_growing = _steady(sent.response_s)
     counted = sent.response_s[start:]
-    quantiles = {each.metric: each.quantile for each in limits if each.quantile is not None}
-    shares = {each.metric: _GoodShare(sent, each, start) for each in limits if each.conditions}
+    quantiles = {limit.metric: limit.quantile for limit in limits if limit.quantile is not None}
+    shares = {limit.metric: _GoodShare(sent, limit, start) for limit in limits if limit.conditions}
     metrics = {name: float(np.quantile(counted, q)) for name, q in quantiles.items()}
-    for each in shares.values():
-        metrics |= each.metrics
-    slowest_s = max((each.at_most for each in limits if each.quantile is not None), default=np.inf)
+    for share in shares.values():
+        metrics |= share.metrics
+    slowest_s = max(
+        (limit.at_most for limit in limits if limit.quantile is not None), default=np.inf
+    )
     warm_up_s = float(sent.at_s[start] - sent.at_s[0])
     is_good = in_time & ~sent.failed & (sent.response_s <= slowest_s)
-    for each in shares.values():
-        is_good &= each.worst < 1.0
+    for share in shares.values():
+        is_good &= share.worst < 1.0
     cpu_share = sent.cpu_s / sent.elapsed_s if sent.elapsed_s > 0.0 else None
     return LoadResult(
         mean_response_s=float(counted.mean()),
@@ -104,13 +106,13 @@ def _binding(
     if counted.size < 2:
         return None
     found = [
-        (float(counted.mean() if q is None else np.quantile(counted, q)) / each.at_most, q)
-        for each in limits
-        if each.is_of_time
-        for q in [each.quantile]
+        (float(counted.mean() if q is None else np.quantile(counted, q)) / limit.at_most, q)
+        for limit in limits
+        if limit.is_of_time
+        for q in [limit.quantile]
     ]
-    ratio, q = max(found, key=lambda each: each[0], default=(0.0, None))
-    share = max(shares.values(), key=lambda each: each.nearness, default=None)
+    ratio, q = max(found, key=lambda pair: pair[0], default=(0.0, None))
+    share = max(shares.values(), key=lambda share: share.nearness, default=None)
     if share is not None and share.nearness >= ratio:
         return share.estimate()
     return estimate_mean(counted) if q is None else _of_quantile(counted, q)

@@ -60,10 +60,10 @@ class LoadCommand:
         self._cwd = cwd
         self._argv, self._picks, self._is_rate = list(argv), list(picks), is_rate
         words = re.findall(r"[\w.-]+", re.sub(r"\S+://\S+", "", " ".join(argv)))
-        closed = next((each for each in words if each in CLOSED_LOOP), None)
+        closed = next((known for known in words if known in CLOSED_LOOP), None)
         if closed == "wrk" and re.search(r"(^| )(-R|--rate)", " ".join(argv)):
             closed, words = None, [*words, "wrk2"]  # its program has the name of its parent
-        self._tool = next((OPEN_LOOP[each] for each in words if each in OPEN_LOOP), None)
+        self._tool = next((OPEN_LOOP[known] for known in words if known in OPEN_LOOP), None)
         if not any(_LOAD in word for word in argv):
             raise InvalidInput(
                 f"no argument of {shown(argv)} holds {_LOAD}: put it where the load belongs"
@@ -79,8 +79,8 @@ class LoadCommand:
                 f"what {shown(argv)} prints is not known: say where its values stand, such as "
                 r"--read 'p95:ms=regex:p95 (\S+)'"
             )
-        told = [each.metric for each in picks] + list(self._tool.metrics if self._tool else ())
-        unknown = ", ".join(each.metric for each in limits if each.metric not in told)
+        told = [pick.metric for pick in picks] + list(self._tool.metrics if self._tool else ())
+        unknown = ", ".join(limit.metric for limit in limits if limit.metric not in told)
         if unknown:
             raise InvalidInput(
                 f"what {shown(argv)} prints has no {unknown}, expected limits of "
@@ -102,7 +102,7 @@ class LoadCommand:
         places = {_LOAD: f"{trial.load:.10g}", _SECONDS: f"{trial.duration_s:.0f}"}
         argv = self._argv
         for place, value in places.items():
-            argv = [each.replace(place, value) for each in argv]
+            argv = [word.replace(place, value) for word in argv]
         line = CommandLine(argv, picks=self._picks, cwd=self._cwd)
         timeout_s = _OVERTIME * trial.duration_s + _STARTING_S
         with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr:
@@ -151,7 +151,7 @@ class LoadCommand:
         """Return what the user's picks find, times in seconds and shares as such."""
         stdout.seek(0)
         found = read_picks(stdout, self._picks, name=shown(argv)).found if self._picks else {}
-        return {each.metric: found[each.metric][-1] * scale_of(each.unit) for each in self._picks}
+        return {pick.metric: found[pick.metric][-1] * scale_of(pick.unit) for pick in self._picks}
 
 
 def scale_of(unit: str) -> float:
@@ -170,7 +170,7 @@ def _read(tool: Tool, text: str) -> dict[str, Any]:
         if (found := re.search(pattern, text))
     }
     counts = {
-        name: sum(float(each) for found in re.findall(pattern, text) for each in _groups(found))
+        name: sum(float(group) for found in re.findall(pattern, text) for group in _groups(found))
         for name, pattern in tool.counts.items()
         if re.search(pattern, text)
     }
@@ -220,4 +220,4 @@ def _ended_early(lasted_s: float, trial: LoadTrial) -> str:
 
 
 def _groups(found: str | tuple[str, ...]) -> list[str]:
-    return [each for each in ([found] if isinstance(found, str) else found) if each]
+    return [group for group in ([found] if isinstance(found, str) else found) if group]

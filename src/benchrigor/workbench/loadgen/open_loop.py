@@ -67,24 +67,24 @@ class OpenLoop:
         seed: int = 1,
         senders: Senders | None = None,
     ) -> None:
-        seconds = [most for each in limits for most in each.times.values()]
+        seconds = [most for limit in limits for most in limit.times.values()]
         if timeout_s is None:
-            timeout_s = max(_TIMEOUT_S, *(_LIMITS * each for each in seconds), 0.0)
+            timeout_s = max(_TIMEOUT_S, *(_LIMITS * most for most in seconds), 0.0)
         refuse(
             wrong_choice("arrivals", arrivals, ARRIVALS),
             wrong_number("timeout_s", timeout_s),
             (
-                f"timeout_s is {timeout_s!r}, expected more than the limit of {each!r}: requests "
+                f"timeout_s is {timeout_s!r}, expected more than the limit of {most!r}: requests "
                 "that fail count as that long"
-                for each in seconds
-                if is_number(timeout_s) and timeout_s <= each
+                for most in seconds
+                if is_number(timeout_s) and timeout_s <= most
             ),
             [] if processes is None else wrong_whole("processes", processes),
             (
-                f"{each.metric!r} is limited, which requests do not tell: expected 'mean', "
+                f"{limit.metric!r} is limited, which requests do not tell: expected 'mean', "
                 "'failed', quantiles such as 'p99', or conditions such as 'response<200ms'"
-                for each in limits
-                if not each.times and each.metric != FAILED
+                for limit in limits
+                if not limit.times and limit.metric != FAILED
             ),
         )
         self._requests, self._limits = requests, tuple(limits)
@@ -138,8 +138,8 @@ class OpenLoop:
         clocks = self._senders.clocks
         return replace(
             result,
-            clock_offset_s={host: each.offset_s for host, each in clocks.items()},
-            clock_error_s={host: each.error_s for host, each in clocks.items()},
+            clock_offset_s={host: clock.offset_s for host, clock in clocks.items()},
+            clock_error_s={host: clock.error_s for host, clock in clocks.items()},
         )
 
     def close(self) -> None:
@@ -155,7 +155,7 @@ class OpenLoop:
             most_waiting=1,
         )
         failure, response_s = next(iter(found.failures), None), float(found.response_s[0])
-        limited = {of for each in self._limits for of in each.conditions}
+        limited = {of for limit in self._limits for of in limit.conditions}
         untold = [of for of in sorted(limited) if np.isnan(found.times[of][0])]
         if untold:
             raise WorkloadFailed(

@@ -166,10 +166,10 @@ class ProcessSenders:
                     self._workers = set(active_children()) - before
             start_s = time.monotonic() + _LEAD_S
             parts = [self._pool.submit(send, at_s[i::n], start_s=start_s) for i in range(n)]
-            return merged([each.result() for each in parts])
+            return merged([part.result() for part in parts])
         except BaseException as error:  # nothing waits for what they are sending
-            for each in self._workers:
-                each.kill()
+            for worker in self._workers:
+                worker.kill()
             self.close()
             if isinstance(error, BrokenExecutor):
                 raise WorkloadFailed("a process of the load generator was killed") from error

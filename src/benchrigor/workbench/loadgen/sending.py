@@ -120,14 +120,14 @@ ARRAYS = ("at_s", "lag_s", "response_s", "first_byte_s", "chunk_gap_s", "failed"
 
 def merged(parts: Sequence[Sent]) -> Sent:
     """Return what several processes sent as if it was one, in the order of times."""
-    together = {name: np.concatenate([getattr(each, name) for each in parts]) for name in ARRAYS}
+    together = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS}
     order = np.argsort(together["at_s"], kind="stable")
     return Sent(
-        **{name: each[order] for name, each in together.items()},
-        failures=sum((each.failures for each in parts), Counter()),
-        cpu_s=sum(each.cpu_s for each in parts),
-        elapsed_s=max(each.elapsed_s for each in parts),
-        gave_up=any(each.gave_up for each in parts),
+        **{name: column[order] for name, column in together.items()},
+        failures=sum((part.failures for part in parts), Counter()),
+        cpu_s=sum(part.cpu_s for part in parts),
+        elapsed_s=max(part.elapsed_s for part in parts),
+        gave_up=any(part.gave_up for part in parts),
     )
 
 
@@ -187,8 +187,8 @@ class _Sender:
             start_s = begun_s + _LEAD_S if start_s is None else start_s
             gave_up = not await self._send_all(send, start_s)
             if gave_up:
-                for each in self._waiting:
-                    each.cancel()
+                for waiting in self._waiting:
+                    waiting.cancel()
             await asyncio.gather(*self._waiting, return_exceptions=True)
         n = int(np.isfinite(self._response_s).sum())  # all, or those before it gave up
         return Sent(

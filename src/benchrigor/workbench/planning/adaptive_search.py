@@ -73,14 +73,14 @@ class _Tried:
 
     @classmethod
     def of(cls, trials: Sequence[Trial]) -> _Tried:
-        ratio = np.array([each.ratio for each in trials], dtype=np.float64)
-        half = np.array([each.half_request for each in trials])
+        ratio = np.array([trial.ratio for trial in trials], dtype=np.float64)
+        half = np.array([trial.half_request for trial in trials])
         return cls(
-            np.array([each.asked.load for each in trials]),
+            np.array([trial.asked.load for trial in trials]),
             (ratio + half) / (1.0 + half),
-            np.array([each.asked.duration_s for each in trials]),
-            np.array([each.error for each in trials]),
-            np.array([each.tail for each in trials]),
+            np.array([trial.asked.duration_s for trial in trials]),
+            np.array([trial.error for trial in trials]),
+            np.array([trial.tail for trial in trials]),
             half,
         )
 
@@ -97,7 +97,7 @@ class _Tried:
         return found
 
     def only(self, those: Flags) -> _Tried:
-        return _Tried(*(each[those] for each in astuple(self)))
+        return _Tried(*(column[those] for column in astuple(self)))
 
 
 def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> Step | Ending:
@@ -132,7 +132,7 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     is_narrow &= len(trials) + len(pending) >= _FEWEST
     if notices and bad.sum() <= _FEW_BAD:
         # No trial contradicts another, they only do not follow the curve: it is left aside.
-        fitting = [each for each, is_bad in zip(trials, bad, strict=True) if not is_bad]
+        fitting = [trial for trial, is_bad in zip(trials, bad, strict=True) if not is_bad]
         return bracketed(fitting, goal, shortest)
     if notices:
         return Ending(PeakStatus.UNSTABLE, None, notices)
@@ -174,8 +174,8 @@ def _estimate(found: PeakPosterior, goal: Goal) -> Estimate:
     """Return the peak: of whole loads the greatest that is kept."""
     estimate = found.estimate(goal.confidence)
     value, low, high = (
-        goal.within(math.floor(each) if goal.whole else each)
-        for each in (estimate.value, estimate.low, estimate.high)
+        goal.within(math.floor(load) if goal.whole else load)
+        for load in (estimate.value, estimate.low, estimate.high)
     )
     return replace(estimate, value=value, low=low, high=high)
 
@@ -335,7 +335,7 @@ def _behind(counted: _Tried, goal: Goal) -> float | None:
     if counted.log_ratio[counted.load.argmax()] >= _CLEARLY_FAR:
         return None
     top, lowest = float(counted.load.max()), float(counted.load[counted.ratio >= 1.0].min())
-    farther = (lowest * each for each in _BEHIND if top < lowest * each)
+    farther = (lowest * times for times in _BEHIND if top < lowest * times)
     load = goal.within(next(farther, top))
     return load if load > top else None
 
@@ -349,11 +349,11 @@ def _unconfirmed(
     and good at another looks as one does that breaks down at a load.
     """
     peak = found.quantile(0.5)
-    near = (each for each in trials if abs(math.log(each.asked.load / peak)) < _NEAR)
-    if any(abs(math.log(each.ratio or 1e-9)) < _AT_LIMIT for each in near):
+    near = (trial for trial in trials if abs(math.log(trial.asked.load / peak)) < _NEAR)
+    if any(abs(math.log(trial.ratio or 1e-9)) < _AT_LIMIT for trial in near):
         return None
-    done = [each.asked for each in trials] + list(pending)
-    times = sum(each.reason == _CONFIRM and each.load > peak for each in done)
+    done = [trial.asked for trial in trials] + list(pending)
+    times = sum(step.reason == _CONFIRM and step.load > peak for step in done)
     return peak * _WELL_ABOVE if times < _CONFIRMED else None
 
 

@@ -164,7 +164,7 @@ class BestChoice:
             wrong_choice("direction", direction, ("higher", "lower")),
             wrong_whole("seed", seed, least=0),
         )
-        self._points = [dict(each) for each in configurations or []]
+        self._points = [dict(point) for point in configurations or []]
         self._hosts: list[str] = names or []
         self._margin, self._confidence, self._budget_s = margin, confidence, budget_s
         self._sign, self._seed = 1.0 if direction == "higher" else -1.0, seed
@@ -401,7 +401,7 @@ class BestChoice:
         """Predict the ratio of the choice to the best other one on a new host."""
         others = {*range(len(self._points))} - {chosen} - self._failed
         differences = [self._differences(chosen, other) for other in sorted(others)]
-        known = [[float(np.mean(each)) for each in own.values()] for own in differences if own]
+        known = [[float(np.mean(logs)) for logs in own.values()] for own in differences if own]
         if not known:
             return None
         return predict_ratio(min(known, key=np.mean), self._confidence, inverted=self._sign < 0.0)
@@ -415,7 +415,7 @@ class BestChoice:
         swapped = []
         for other in range(len(self._points)):
             differences = {} if other == chosen else self._differences(other, chosen)
-            means = {host: float(np.mean(each)) for host, each in differences.items()}
+            means = {host: float(np.mean(logs)) for host, logs in differences.items()}
             errors = [self._error(host, other, chosen) for host in means]
             if len(means) > 1 and swap_chance([*means.values()], errors) <= level:
                 better = ", ".join(host for host, mean in means.items() if mean > 0.0)
@@ -463,15 +463,15 @@ def mean_over_hosts(differences: Iterable[Floats]) -> tuple[float, StandardError
     (0.03, 0.0091, 3.0)
     """
     turns = list(differences)
-    means = np.array([np.mean(each) for each in turns])
+    means = np.array([np.mean(logs) for logs in turns])
     mean, hosts = float(np.mean(means)), len(turns)
     if hosts >= _FEWEST:
         return mean, StandardError(float(np.std(means, ddof=1)) / math.sqrt(hosts), hosts - 1.0)
-    freedom = float(sum(len(each) - 1 for each in turns))
+    freedom = float(sum(len(logs) - 1 for logs in turns))
     if freedom == 0.0:
         return mean, None
-    variance = sum(float(np.var(each)) * len(each) for each in turns) / freedom
-    error = math.sqrt(variance * sum(1.0 / len(each) for each in turns)) / hosts
+    variance = sum(float(np.var(logs)) * len(logs) for logs in turns) / freedom
+    error = math.sqrt(variance * sum(1.0 / len(logs) for logs in turns)) / hosts
     return mean, StandardError(error, freedom)
 
 
@@ -530,16 +530,16 @@ def swap_chance(differences: Sequence[float], errors: Sequence[float]) -> float:
 def _wrong_points(points: Sequence[object]) -> Iterable[str]:
     if len(points) == 1:
         yield "points are a single one, expected at least two"
-    for index, each in enumerate(points):
-        if not isinstance(each, Mapping) or not each:
-            yield f"points[{index}] is {short(each)}, expected a level of each factor"
-        elif each in points[:index]:
-            yield f"points[{index}] is {short(each)} again, expected different ones"
+    for index, point in enumerate(points):
+        if not isinstance(point, Mapping) or not point:
+            yield f"points[{index}] is {short(point)}, expected a level of each factor"
+        elif point in points[:index]:
+            yield f"points[{index}] is {short(point)} again, expected different ones"
 
 
 def _wrong_hosts(hosts: Sequence[object]) -> Iterable[str]:
-    for index, each in enumerate(hosts):
-        if not isinstance(each, str) or not each:
-            yield f"hosts[{index}] is {short(each)}, expected a name"
-        elif each in hosts[:index]:
-            yield f"hosts[{index}] is {each!r} again, expected each host once"
+    for index, host in enumerate(hosts):
+        if not isinstance(host, str) or not host:
+            yield f"hosts[{index}] is {short(host)}, expected a name"
+        elif host in hosts[:index]:
+            yield f"hosts[{index}] is {host!r} again, expected each host once"

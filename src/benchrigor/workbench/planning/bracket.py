@@ -24,9 +24,9 @@ def bracketed(trials: Sequence[Trial], goal: Goal, shortest_s: float) -> Step | 
     """
     duration_s = _LONGER * shortest_s
     by_load: dict[float, list[float]] = {}
-    for each in sorted(trials, key=lambda trial: trial.asked.load):
-        load = next((x for x in by_load if each.asked.load < x * _ALIKE), each.asked.load)
-        by_load.setdefault(load, []).append(each.ratio or 0.0)
+    for trial in sorted(trials, key=lambda trial: trial.asked.load):
+        load = next((x for x in by_load if trial.asked.load < x * _ALIKE), trial.asked.load)
+        by_load.setdefault(load, []).append(trial.ratio or 0.0)
     saturated = [load for load, ratios in by_load.items() if float(np.median(ratios)) >= 1.0]
     high = goal.within(min(saturated, default=max(by_load) * 2.0))
     low = goal.within(max((load for load in by_load if load < high), default=high / 2.0))

@@ -27,8 +27,8 @@ def expected_costs(options: Mapping[str, Any]) -> list[PeakRate]:
         peak = times * PeakSearch(**options).goal.seed_load
         server = SimulatedServer(peak / (1.0 - _SPARE), noise=_NOISE)
         mean = Limit(metric=MEAN, at_most=1.0 / (server.capacity - peak))
-        limits = [mean, *(_met_with(mean, each) for each in options["limits"])]
-        by_metric = {each.metric: each for each in limits}
+        limits = [mean, *(_met_with(mean, given) for given in options["limits"])]
+        by_metric = {limit.metric: limit for limit in limits}
         search = PeakSearch(**{**options, "limits": [*by_metric.values()], "max_load": None})
         while len(search.result().trials) < most and (trial := search.ask()) is not None:
             search.tell(trial, server.offer(trial))

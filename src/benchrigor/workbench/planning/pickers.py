@@ -84,18 +84,18 @@ class ModelGuided(Binsearch):
 
     def _chosen(self, load: float, ratio: float) -> float:
         self._tried[load] = max(ratio, _LEAST_RATIO)
-        others = sorted(self._tried.keys() - {load}, key=lambda each: abs(self._tried[each] - 1.0))
+        others = sorted(self._tried.keys() - {load}, key=lambda load: abs(self._tried[load] - 1.0))
         near = [load, *others[: self.points - 1]]
         least, greatest = min(self._tried) / 2.0, max(self._tried) * 2.0
         if len(near) == self.points and math.isfinite(ratio):
-            predicted = self._predicted(near, [self._tried[each] for each in near])
+            predicted = self._predicted(near, [self._tried[load] for load in near])
             if predicted is not None and least <= predicted <= greatest:
                 return predicted
         return super()._chosen(load, ratio)
 
     def _predicted(self, loads: list[float], ratios: list[float]) -> float | None:
         """Return where the model has the limit."""
-        (one, two), (inverse, other_inverse) = loads, [1.0 / each for each in ratios]
+        (one, two), (inverse, other_inverse) = loads, [1.0 / ratio for ratio in ratios]
         slope = (other_inverse - inverse) / (one - two)
         return one + (inverse - 1.0) / slope if slope > 0.0 else None
 
@@ -109,9 +109,9 @@ class Quadratic(ModelGuided):
         if not all(map(math.isfinite, ratios)):
             return None
         last = loads[0]  # from which loads are counted: three that lie close together stay apart
-        parabola = np.poly1d(np.polyfit([each - last for each in loads], ratios, 2))
+        parabola = np.poly1d(np.polyfit([load - last for load in loads], ratios, 2))
         roots = (parabola - 1.0).roots
-        real = [float(each.real) for each in roots if abs(each.imag) < _REAL * abs(last + each)]
+        real = [float(root.real) for root in roots if abs(root.imag) < _REAL * abs(last + root)]
         return last + min(real, key=abs) if real else None
 
 

@@ -75,16 +75,16 @@ def _strawman(
 
 def _by_load(trials: Sequence[Trial]) -> defaultdict[float, deque[float]]:
     told = defaultdict[float, deque[float]](deque)
-    for each in trials:
-        if each.ratio is not None:
-            told[each.asked.load].append(each.ratio)
+    for trial in trials:
+        if trial.ratio is not None:
+            told[trial.asked.load].append(trial.ratio)
     return told
 
 
 @lru_cache(maxsize=4096)  # a search looks at the same trials again and again
 def _interval(ratios: tuple[float, ...], confidence: float) -> tuple[float, float]:
     """Return the interval of the mean of trials that ended: normal for many, else Student's t."""
-    finite = np.array([each for each in ratios if math.isfinite(each)])
+    finite = np.array([ratio for ratio in ratios if math.isfinite(ratio)])
     freedom = finite.size - 1.0 if finite.size <= _MANY else math.inf
     reach = student_t(freedom, confidence) * float(finite.std(ddof=1)) / math.sqrt(finite.size)
     return float(finite.mean()) - reach, float(finite.mean()) + reach
@@ -93,7 +93,7 @@ def _interval(ratios: tuple[float, ...], confidence: float) -> tuple[float, floa
 @lru_cache(maxsize=4096)
 def _looks_normal(ratios: tuple[float, ...]) -> bool:
     """Return whether so few trials may be taken for normal."""
-    finite = [each for each in ratios if math.isfinite(each)]
+    finite = [ratio for ratio in ratios if math.isfinite(ratio)]
     if not 3 <= len(finite) <= _MANY or max(finite) == min(finite):
         return len(finite) >= 2
     from scipy.stats import shapiro  # noqa: PLC0415  # takes long to load
@@ -106,11 +106,11 @@ def _found(load: float, trials: Sequence[Trial], goal: Goal) -> Ending:
 
     By which side of the limit trials at these loads were is no matter: near the peak that is luck.
     """
-    tried = {each.asked.load for each in trials}
+    tried = {trial.asked.load for trial in trials}
     estimate = Estimate(
         value=load,
-        low=max((each for each in tried if each < load), default=load),
-        high=min((each for each in tried if each > load), default=load),
+        low=max((other for other in tried if other < load), default=load),
+        high=min((other for other in tried if other > load), default=load),
         confidence=goal.confidence,
         n=len(trials),
         n_effective=float(len(trials)),

@@ -190,9 +190,7 @@ class PeakSearch:
             impossible at such a rate.
         """
         if not isinstance(trial, LoadTrial) or self._pending.get(trial.id) != trial:
-            known = isinstance(trial, LoadTrial) and any(
-                each.asked == trial for each in self._trials
-            )
+            known = isinstance(trial, LoadTrial) and any(one.asked == trial for one in self._trials)
             what = "has been told already" if known else "was never asked for"
             raise PlanMismatch(f"{short(trial)} {what}; tell each trial that ask() returned, once")
         self._refuse_wrong_counts(trial, result)
@@ -205,7 +203,7 @@ class PeakSearch:
         if not self._is_rate:
             return
         counts = (result.scheduled, result.sent, result.completed)
-        requests, run_s = max(each or 0 for each in counts), result.run_s
+        requests, run_s = max(count or 0 for count in counts), result.run_s
         wrong = trial.too_many(requests, run_s or 0.0)
         refuse(
             [f"{wrong}; of a load that is no rate, give PeakSearch the unit"] if wrong else [],
@@ -217,7 +215,7 @@ class PeakSearch:
         """Add a trial of an earlier search with the same limits, which this one goes on with."""
         self._take(self._counted(trial, result))
         self._asked = max(self._asked, trial.id + 1)
-        self._again = [each for each in self._again if each.load != trial.load]
+        self._again = [step for step in self._again if step.load != trial.load]
 
     def cut(self, trial: LoadTrial, sentence: str) -> None:
         """End the search, whose budget was spent while a trial ran: nothing of that counts."""
@@ -237,11 +235,13 @@ class PeakSearch:
         load = ending.load if ending is not None else self._so_far()
         kept, saturated = highest_kept(trials), lowest_saturated(trials)
         if load is not None:  # beyond it trials kept the limits, or did not, by chance
-            kept = highest_kept([each for each in trials if each.asked.load <= load.value])
-            saturated = lowest_saturated([each for each in trials if each.asked.load > load.value])
+            kept = highest_kept([trial for trial in trials if trial.asked.load <= load.value])
+            saturated = lowest_saturated(
+                [trial for trial in trials if trial.asked.load > load.value]
+            )
         status = None if ending is None else ending.status
         if status is PeakStatus.SATURATED_AT_LOWEST:  # what kept the limits did so by chance
-            kept, saturated = None, min(each.asked.load for each in trials)
+            kept, saturated = None, min(trial.asked.load for trial in trials)
         notices = () if ending is None else (*ending.notices, *self._unchecked(trials))
         return PeakRate(
             status=status,
@@ -251,7 +251,7 @@ class PeakSearch:
             limits=self.limits,
             binding=_binding(trials, load),
             trials=tuple(self._trials),
-            cost_s=sum(each.cost_s for each in self._trials),
+            cost_s=sum(trial.cost_s for trial in self._trials),
             goodput=_goodput(trials, kept),
             unit=self.unit,
             notices=notices,
@@ -260,22 +260,24 @@ class PeakSearch:
     def _unchecked(self, trials: Sequence[Trial]) -> Iterator[Notice]:
         """Say which limits no trial told anything of."""
         names = [
-            repr(each.metric)
-            for each in self.limits
-            if all(trial.result.value(each.metric) is None for trial in trials)
+            repr(limit.metric)
+            for limit in self.limits
+            if all(trial.result.value(limit.metric) is None for trial in trials)
         ]
         if trials and names:
             sentence = f"No trial told its {' or '.join(names)}: that limit was not checked."
             yield Notice.warning(Code.LIMIT_NOT_CHECKED, sentence)
 
     def _valid(self) -> list[Trial]:
-        return [each for each in self._trials if each.counts]
+        return [trial for trial in self._trials if trial.counts]
 
     def _next_step(self) -> Step | Ending:
         most = _MOST_TRIALS if self._is_adaptive else _MOST_PUBLISHED
         if len(self._trials) + len(self._pending) >= most:
             return self._out_of_budget()
-        pending = [Step(each.load, each.duration_s, each.reason) for each in self._pending.values()]
+        pending = [
+            Step(trial.load, trial.duration_s, trial.reason) for trial in self._pending.values()
+        ]
         step = self._policy(self._valid(), pending, self._goal_by_now())
         if isinstance(step, Step):
             wanted = max(step.duration_s, self._least_s(step))
@@ -295,7 +297,7 @@ class PeakSearch:
 
     def _goal_by_now(self) -> Goal:
         """Return the goal with the cost of set-up as it was so far, where none was given."""
-        spent = [each.result.spent_s.get("set-up", 0.0) for each in self._trials]
+        spent = [trial.result.spent_s.get("set-up", 0.0) for trial in self._trials]
         if self.goal.setup_s or not spent:
             return self.goal
         return replace(self.goal, setup_s=sum(spent) / len(spent))
@@ -313,8 +315,8 @@ class PeakSearch:
         goal = self._goal_by_now()
         if goal.budget_s is None:
             return step
-        spent = sum(each.cost_s for each in self._trials)
-        spent += sum(each.duration_s + goal.setup_s for each in self._pending.values())
+        spent = sum(trial.cost_s for trial in self._trials)
+        spent += sum(trial.duration_s + goal.setup_s for trial in self._pending.values())
         left_s = goal.budget_s - spent - goal.setup_s
         if left_s >= step.duration_s:
             return step
@@ -343,11 +345,11 @@ class PeakSearch:
 
     def _counted(self, trial: LoadTrial, result: LoadResult) -> Trial:
         """Return a trial with its greatest value over its limit."""
-        ratios = {each.metric: each.ratio_of(result) for each in self.limits}
+        ratios = {limit.metric: limit.ratio_of(result) for limit in self.limits}
         known = {metric: ratio for metric, ratio in ratios.items() if ratio is not None}
         invalid = self._why_invalid(trial, result)
         if not (known or result.crashed or invalid):
-            names = " or ".join(repr(each) for each in ratios)
+            names = " or ".join(repr(ratio) for ratio in ratios)
             raise InvalidInput(
                 f"the result has no value of {names}, expected those that have limits"
             )
@@ -371,7 +373,7 @@ class PeakSearch:
 
     def _tail(self, trial: LoadTrial, result: LoadResult, binding: str) -> float:
         """Return how many requests the value over its limit rests on; infinite if not known."""
-        limit = next((each for each in self.limits if each.metric == binding), None)
+        limit = next((limit for limit in self.limits if limit.metric == binding), None)
         if limit is None or self.goal.whole or not self._is_adaptive:
             return math.inf
         requests = trial.load * trial.duration_s if result.sent is None else result.sent
@@ -394,8 +396,8 @@ class PeakSearch:
             return result.invalid
         seconds = {
             metric: most
-            for each in self.limits
-            for metric, most in each.times.items()
+            for limit in self.limits
+            for metric, most in limit.times.items()
             if not metric.startswith(CHUNK_GAP)  # it does not count from when a request was due
         }
         least_s = min(seconds.values(), default=math.inf)
@@ -422,9 +424,9 @@ class PeakSearch:
 
         Where the limits are kept, no more requests wait at the end than come within one of them.
         """
-        seconds = [most for each in self.limits for most in each.times.values()]
+        seconds = [most for limit in self.limits for most in limit.times.values()]
         slowest_s = max(seconds, default=math.inf)
-        is_kept = all((each.ratio_of(result) or 0.0) < 1.0 for each in self.limits)
+        is_kept = all((limit.ratio_of(result) or 0.0) < 1.0 for limit in self.limits)
         if not self._is_rate or result.sent is not None or result.completed is None or not is_kept:
             return ""
         answered = result.completed + result.failed
@@ -453,8 +455,8 @@ class PeakSearch:
         busy for a while.
         """
         load = told.asked.load
-        failed = sum(bool(each.invalid) and each.asked.load == load for each in self._trials)
-        is_below = any(each.asked.load > load for each in self._valid())  # it can offer that
+        failed = sum(bool(trial.invalid) and trial.asked.load == load for trial in self._trials)
+        is_below = any(trial.asked.load > load for trial in self._valid())  # it can offer that
         if failed < (_MOST_FAILED if is_below else 2):
             reason = "again: the last one was invalid"
             self._again.append(Step(load, told.asked.duration_s, reason))
@@ -482,7 +484,7 @@ class PeakSearch:
 
     def _offered_below(self, load: float) -> float | None:
         """Return the greatest load to go on with, where one was not offered; None for none."""
-        ratios = {each.asked.load: each.ratio or 0.0 for each in self._valid()}
+        ratios = {trial.asked.load: trial.ratio or 0.0 for trial in self._valid()}
         top = max(ratios, default=0.0)
         if load <= top:
             return None
@@ -498,13 +500,13 @@ def least_requests(limits: Sequence[Limit]) -> int:
 
     Ten are to be in the tail; 30 beyond p99.5, where slow responses come together.
     """
-    shares = [1.0 - each.quantile for each in limits if each.quantile is not None]
-    shares += [each.at_most for each in limits if each.conditions]
+    shares = [1.0 - limit.quantile for limit in limits if limit.quantile is not None]
+    shares += [limit.at_most for limit in limits if limit.conditions]
     needed = [
-        (_IN_FAR_TAIL if each < _FAR else _IN_TAIL) / min(each, 1.0 - each) for each in shares
+        (_IN_FAR_TAIL if share < _FAR else _IN_TAIL) / min(share, 1.0 - share) for share in shares
     ]
-    failed = (each.at_most for each in limits if each.metric == FAILED)
-    needed += [_IN_TAIL / min(each, 1.0 - each) for each in failed]
+    failed = (limit.at_most for limit in limits if limit.metric == FAILED)
+    needed += [_IN_TAIL / min(share, 1.0 - share) for share in failed]
     return max(_LEAST_REQUESTS, *map(round, needed), 0)
 
 
@@ -512,12 +514,12 @@ def _all_limits(
     threshold_s: float | None, p95_threshold_s: float | None, limits: Sequence[Limit]
 ) -> tuple[Limit, ...]:
     """Return all limits, at least one, and one of each metric."""
-    wrong = [each for each in limits if not isinstance(each, Limit)]
-    refuse(f"limits hold {short(each)}, expected a Limit" for each in wrong)
+    wrong = [limit for limit in limits if not isinstance(limit, Limit)]
+    refuse(f"limits hold {short(limit)}, expected a Limit" for limit in wrong)
     named = ((MEAN, threshold_s), (P95, p95_threshold_s))
     found = [Limit(metric=metric, at_most=most) for metric, most in named if most is not None]
     found += limits
-    times = Counter(each.metric for each in found)
+    times = Counter(limit.metric for limit in found)
     refuse(
         [] if found else ["no limit is given, expected threshold_s, p95_threshold_s or limits"],
         (f"{metric!r} has {n} limits, expected one" for metric, n in times.items() if n > 1),
@@ -529,16 +531,16 @@ def _binding(trials: Sequence[Trial], load: Estimate | None) -> str:
     """Return the metric that is nearest to its limit at the load nearest to the peak."""
     if load is None or not trials:
         return ""
-    nearest = min(trials, key=lambda each: abs(math.log(each.asked.load / load.value)))
+    nearest = min(trials, key=lambda trial: abs(math.log(trial.asked.load / load.value)))
     return nearest.binding
 
 
 def _goodput(trials: Sequence[Trial], kept: float | None) -> float | None:
     """Return the answers within the limits per second, at the greatest load that kept them."""
     rates = []
-    for each in trials:
-        answers = each.result.within_limits
-        answers = each.result.completed if answers is None else answers
-        if each.asked.load == kept and answers is not None:
-            rates.append(answers / max(each.ran_s, each.asked.duration_s))
+    for trial in trials:
+        answers = trial.result.within_limits
+        answers = trial.result.completed if answers is None else answers
+        if trial.asked.load == kept and answers is not None:
+            rates.append(answers / max(trial.ran_s, trial.asked.duration_s))
     return sum(rates) / len(rates) if rates else None

@@ -103,12 +103,12 @@ Policy = Callable[[Sequence[Trial], Sequence[Step], Goal], Step | Ending]
 
 def highest_kept(trials: Sequence[Trial]) -> float | None:
     """Return the greatest load that kept the limits."""
-    kept = (each.asked.load for each in trials if each.ratio is not None and each.ratio < 1.0)
+    kept = (trial.asked.load for trial in trials if trial.ratio is not None and trial.ratio < 1.0)
     return max(kept, default=None)
 
 
 def lowest_saturated(trials: Sequence[Trial]) -> float | None:
     """Return the least load above which no trial kept the limits."""
     top = highest_kept(trials) or 0.0
-    above = (each.asked.load for each in trials if each.ratio is not None and each.ratio >= 1.0)
-    return min((each for each in above if each > top), default=None)
+    above = (trial.asked.load for trial in trials if trial.ratio is not None and trial.ratio >= 1.0)
+    return min((load for load in above if load > top), default=None)

@@ -43,7 +43,7 @@ _FEWEST = 4  # samples of a first design
 def _wrong_responses(responses: object) -> list[str]:
     is_list = isinstance(responses, Sequence) and not isinstance(responses, str)
     names = list(responses) if is_list else []  # type: ignore[call-overload]
-    fits = bool(names) and all(isinstance(each, str) for each in names)
+    fits = bool(names) and all(isinstance(name, str) for name in names)
     is_right = fits and len({*names}) == len(names)
     return wrong_values([("responses", responses, is_right, "different names")])
 
@@ -209,7 +209,7 @@ class SurfaceMap:
             For an estimate that is not above 0, or not in its interval.
         """
         if not isinstance(sample, Sample) or self._pending.get(sample.id) != sample:
-            known = any(each.sample == sample for each in self._measured)
+            known = any(measured.sample == sample for measured in self._measured)
             what = "has been told already" if known else "was never asked for"
             raise PlanMismatch(
                 f"{short(sample)} {what}; tell each sample that ask() returned, once"
@@ -246,16 +246,16 @@ class SurfaceMap:
         InvalidInput
             For a sample of other factors.
         """
-        refuse(*(self.space.wrong_point(each.sample.point) for each in measured))
+        refuse(*(self.space.wrong_point(one.sample.point) for one in measured))
         self._measured += measured
         self._own += list(measured) if own else []
-        self._leave_out([each.sample for each in measured])
+        self._leave_out([one.sample for one in measured])
 
     def _leave_out(self, samples: Sequence[Sample]) -> None:
         """Ask no sample of a first design again, and count on from the last one."""
-        known = {self.space.key(each.point) for each in samples}
+        known = {self.space.key(sample.point) for sample in samples}
         self._queue = [point for point in self._queue if self.space.key(point) not in known]
-        self._asked = max([self._asked, *(each.id + 1 for each in samples)])
+        self._asked = max([self._asked, *(sample.id + 1 for sample in samples)])
 
     @property
     def last(self) -> Measured:
@@ -283,7 +283,7 @@ class SurfaceMap:
     @property
     def mean_cost_s(self) -> float:
         """What a sample took on average."""
-        return float(np.mean([each.cost_s for each in self._own])) if self._own else 0.0
+        return float(np.mean([measured.cost_s for measured in self._own])) if self._own else 0.0
 
     def result(self) -> Surface:
         """Return the surface of all samples so far."""
@@ -343,9 +343,9 @@ class SurfaceMap:
         """Return the points that have an answer, with the first response."""
         steering = self._steering()
         return [
-            (each.sample.point, each.estimates[steering].value)
-            for each in self._measured
-            if steering in each.estimates
+            (measured.sample.point, measured.estimates[steering].value)
+            for measured in self._measured
+            if steering in measured.estimates
         ]
 
     def _is_full(self) -> bool:
@@ -355,7 +355,7 @@ class SurfaceMap:
             return True
         if self.budget_s is None or not self._own:
             return False
-        spent_s = sum(each.cost_s for each in self._own)
+        spent_s = sum(measured.cost_s for measured in self._own)
         return spent_s + spent_s / len(self._own) * (len(self._pending) + 1) > self.budget_s
 
     def _next_point(self) -> Point | None:
@@ -394,7 +394,9 @@ class SurfaceMap:
 
     def _known_responses(self) -> list[str]:
         """Return the names of the responses, where none are given those that were told first."""
-        told = next(([*each.estimates] for each in self._measured if each.estimates), [])
+        told = next(
+            ([*measured.estimates] for measured in self._measured if measured.estimates), []
+        )
         return [*(self._responses or told)]
 
     def _steering(self) -> str:
@@ -403,22 +405,22 @@ class SurfaceMap:
 
     def _farthest(self) -> Point | None:
         """Return the point farthest from all that were asked, while no model is known."""
-        asked = [each.point for each in self._all_asked()]
+        asked = [sample.point for sample in self._all_asked()]
         nearest = np.min([self.space.distances(self._grid, point) for point in asked], axis=0)
         best = int(np.argmax(nearest))
         return self._grid[best] if nearest[best] > 0.0 else None
 
     def _all_asked(self) -> list[Sample]:
-        return [*(each.sample for each in self._measured), *self._pending.values()]
+        return [*(measured.sample for measured in self._measured), *self._pending.values()]
 
     def _may_be_asked(self) -> npt.NDArray[np.bool_]:
         """Tell which points of the grid may be asked: not too often, and none that failed."""
-        times = Counter(self.space.key(each.point) for each in self._all_asked())
+        times = Counter(self.space.key(sample.point) for sample in self._all_asked())
         steering = self._steering()
         without = {
-            self.space.key(each.sample.point)
-            for each in self._measured
-            if steering not in each.estimates
+            self.space.key(measured.sample.point)
+            for measured in self._measured
+            if steering not in measured.estimates
         }
         keys = [self.space.key(point) for point in self._grid]
         return np.array([times[key] < _MOST_ASKED and key not in without for key in keys])
@@ -426,14 +428,14 @@ class SurfaceMap:
     def _expected_s(self) -> Floats:
         """Return what a sample of each point of the grid is expected to cost, changes included."""
         asked = self._all_asked()
-        before: Mapping[str, Level] = max(asked, key=lambda each: each.id).point
+        before: Mapping[str, Level] = max(asked, key=lambda sample: sample.id).point
         changes = [
             sum(
-                each.change_s
-                for each in self.space.factors
-                if point[each.name] != before[each.name]
+                factor.change_s
+                for factor in self.space.factors
+                if point[factor.name] != before[factor.name]
             )
             for point in self._grid
         ]
-        typical_s = float(np.mean([each.cost_s for each in self._measured]))
+        typical_s = float(np.mean([measured.cost_s for measured in self._measured]))
         return np.array(changes) + max(typical_s, 1e-9)

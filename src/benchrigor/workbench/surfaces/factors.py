@@ -81,7 +81,7 @@ class Factor(OneLine):
         levels = attempt(problems, listed, self.levels, f"levels of {self.name}", "level") or []
         scale = self.scale
         if scale is None:
-            scale = CATEGORY if any(isinstance(each, str) for each in levels) else "linear"
+            scale = CATEGORY if any(isinstance(level, str) for level in levels) else "linear"
         wrong = wrong_choice(f"scale of {self.name}", scale, SCALES)
         problems += wrong or list(_wrong_levels(self.name, levels, scale))
         refuse(problems)
@@ -133,17 +133,17 @@ def _wrong_levels(name: str, levels: Sequence[Any], scale: str) -> Iterable[str]
         yield f"levels of {name} are {short(levels)}, expected at least two"
         return
     if scale == CATEGORY:
-        wrong = (each for each in levels if not isinstance(each, str) and not _is_finite(each))
-        for each in wrong:
-            yield f"a level of {name} is {short(each)}, expected a text or a finite number"
+        wrong = (level for level in levels if not isinstance(level, str) and not _is_finite(level))
+        for level in wrong:
+            yield f"a level of {name} is {short(level)}, expected a text or a finite number"
             return
         if len(set(map(str, levels))) < len(levels):
             yield f"levels of {name} are {short(levels)}, expected different ones"
         return
-    for each in levels:
-        if not _is_finite(each) or (scale != "linear" and each <= 0.0):
+    for level in levels:
+        if not _is_finite(level) or (scale != "linear" and level <= 0.0):
             above = "" if scale == "linear" else f" above 0, since its scale is {scale}"
-            yield f"a level of {name} is {short(each)}, expected a finite number{above}"
+            yield f"a level of {name} is {short(level)}, expected a finite number{above}"
             return
     scaled = np.sort(_SCALES[scale](np.array(levels, dtype=np.float64)))
     size = max(*np.abs(scaled), 0.0 if scale == "linear" else 1.0)
@@ -180,34 +180,36 @@ class Space:
     def __post_init__(self) -> None:
         factors = listed(self.factors, "factors", "Factor")
         problems = [
-            f"a factor is {short(each)}, expected a Factor"
-            for each in factors
-            if not isinstance(each, Factor)
+            f"a factor is {short(factor)}, expected a Factor"
+            for factor in factors
+            if not isinstance(factor, Factor)
         ]
-        names = [each.name for each in factors if isinstance(each, Factor)]
+        names = [factor.name for factor in factors if isinstance(factor, Factor)]
         problems += [
             f"two factors are named {name!r}, expected different names"
-            for name in sorted({each for each in names if names.count(each) > 1})
+            for name in sorted({name for name in names if names.count(name) > 1})
         ]
         refuse(problems)
         object.__setattr__(self, "factors", tuple(factors))
 
     def grid(self) -> list[Point]:
         """Return all combinations of levels, the last factor varying most often."""
-        names = [each.name for each in self.factors]
-        levels = product(*(each.levels for each in self.factors))
-        return [dict(zip(names, each, strict=True)) for each in levels]
+        names = [factor.name for factor in self.factors]
+        levels = product(*(factor.levels for factor in self.factors))
+        return [dict(zip(names, own, strict=True)) for own in levels]
 
     def wrong_point(self, point: object) -> list[str]:
         """Return what is wrong with a point."""
-        names = {each.name for each in self.factors}
+        names = {factor.name for factor in self.factors}
         if not isinstance(point, Mapping) or {*point} != names:
             return [f"a point is {short(point)}, expected a level of each of {sorted(names)}"]
-        return [problem for each in self.factors for problem in each.wrong_level(point[each.name])]
+        return [
+            problem for factor in self.factors for problem in factor.wrong_level(point[factor.name])
+        ]
 
     def key(self, point: Point) -> tuple[Level, ...]:
         """Return what makes a point the same as another one."""
-        return tuple(point[each.name] for each in self.factors)
+        return tuple(point[factor.name] for factor in self.factors)
 
     def coordinates(self, points: Sequence[Point]) -> Floats:
         """Return a row for each point: numbers from -1 to 1, and a 1 for the level of a category.
@@ -215,11 +217,11 @@ class Space:
         A category has a column for each of its levels.
         """
         columns: list[Floats] = []
-        for each in self.factors:
-            coded = each.codes(points)
-            if each.is_category:
+        for factor in self.factors:
+            coded = factor.codes(points)
+            if factor.is_category:
                 columns.extend(
-                    (coded == index).astype(np.float64) for index in range(len(each.levels))
+                    (coded == index).astype(np.float64) for index in range(len(factor.levels))
                 )
             else:
                 columns.append(coded)
@@ -234,14 +236,14 @@ class Space:
         """
         effects: list[list[Floats]] = []
         squares: list[Floats] = []
-        for each in self.factors:
-            coded = each.codes(points)
-            if each.is_category:
+        for factor in self.factors:
+            coded = factor.codes(points)
+            if factor.is_category:
                 first = (coded == 0.0).astype(np.float64)
-                effects.append([(coded == index) - first for index in range(1, len(each.levels))])
+                effects.append([(coded == index) - first for index in range(1, len(factor.levels))])
                 continue
             effects.append([coded])
-            if len(each.levels) > 2:
+            if len(factor.levels) > 2:
                 squares.append(coded**2)
         products = [
             one * other
@@ -249,7 +251,7 @@ class Space:
             for one in own
             for other in further
         ]
-        linear = [each for own in effects for each in own]
+        linear = [column for own in effects for column in own]
         return np.column_stack([*linear, *products, *squares])
 
     def distances(self, points: Sequence[Point], origin: Point) -> Floats:
@@ -258,9 +260,9 @@ class Space:
         Each factor counts alike.
         """
         parts = []
-        for each in self.factors:
-            own, *coded = each.codes([origin, *points])
+        for factor in self.factors:
+            own, *coded = factor.codes([origin, *points])
             apart = np.array(coded) - own
-            parts.append(2.0 * (apart != 0.0) if each.is_category else apart)
+            parts.append(2.0 * (apart != 0.0) if factor.is_category else apart)
         distance: Floats = np.sqrt(np.sum(np.square(parts), axis=0))
         return distance

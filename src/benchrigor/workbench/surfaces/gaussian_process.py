@@ -207,10 +207,10 @@ def _most_probable(
         (value, slope), (more, steeper) = likelihood(at, eval_gradient=True), _prior(at)
         return value + more, slope + steeper
 
-    starts = (np.array([_VARIANCE[0], *[np.log(each)] * (theta.size - 1)]) for each in _STARTS)
+    starts = (np.array([_VARIANCE[0], *[np.log(start)] * (theta.size - 1)]) for start in _STARTS)
     found = [
         scipy.optimize.minimize(lack, start, jac=True, method="L-BFGS-B", bounds=bounds.tolist())
         for start in starts
     ]
-    best = min(found, key=lambda each: float(each.fun))
+    best = min(found, key=lambda fit: float(fit.fun))
     return best.x, float(best.fun)

@@ -21,6 +21,6 @@ def show_hosts(hosts: Mapping[str, Estimate]) -> str:
     """
     shown = (
         f"{name} {found.value:.3g} [{found.low:.3g}, {found.high:.3g}]"
-        for name, found in sorted(hosts.items(), key=lambda each: -each[1].value)
+        for name, found in sorted(hosts.items(), key=lambda effect: -effect[1].value)
     )
     return f"{', '.join(shown)} times their mean"

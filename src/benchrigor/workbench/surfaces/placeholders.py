@@ -23,8 +23,8 @@ def places_in(item: Any) -> Iterator[str]:
     if isinstance(item, str):
         yield from (found["name"] for found in _PLACE.finditer(item) if found["name"])
     elif isinstance(item, Mapping | list | tuple):
-        for each in item.values() if isinstance(item, Mapping) else item:
-            yield from places_in(each)
+        for inner in item.values() if isinstance(item, Mapping) else item:
+            yield from places_in(inner)
 
 
 def filled(item: Any, point: Point, *, again: bool = False) -> Any:
@@ -41,9 +41,9 @@ def filled(item: Any, point: Point, *, again: bool = False) -> Any:
     if isinstance(item, str):
         return _PLACE.sub(lambda found: _level(found, point, again=again), item)
     if isinstance(item, Mapping):
-        return {name: filled(each, point, again=again) for name, each in item.items()}
+        return {name: filled(inner, point, again=again) for name, inner in item.items()}
     if isinstance(item, list | tuple):
-        return type(item)(filled(each, point, again=again) for each in item)
+        return type(item)(filled(inner, point, again=again) for inner in item)
     return item
 
 

@@ -125,4 +125,4 @@ def _design(space: Space, points: Sequence[Point]) -> Floats:
 
 def width_of_plane(space: Space) -> int:
     """Return how many coefficients a plane has, its constant included."""
-    return 1 + sum(len(each.levels) - 1 if each.is_category else 1 for each in space.factors)
+    return 1 + sum(len(factor.levels) - 1 if factor.is_category else 1 for factor in space.factors)

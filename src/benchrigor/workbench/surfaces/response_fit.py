@@ -88,21 +88,21 @@ def fit_response(
 ) -> ResponseFit:
     """Fit the models of a response, and choose between them; see `fit_surface`."""
     together: dict[tuple[object, str], list[tuple[Point, Estimate]]] = {}
-    known = [each for each in samples if response in each.estimates]
-    hosts = sorted({str(each.host) for each in known if each.host})
+    known = [found for found in samples if response in found.estimates]
+    hosts = sorted({str(found.host) for found in known if found.host})
     wanted = _least_points(space) + len(hosts) - 1
-    n_points = len({space.key(each.sample.point) for each in known})
+    n_points = len({space.key(found.sample.point) for found in known})
     are_blocks = len(hosts) > 1 and not interchangeable and n_points >= wanted
-    for each in known:
-        point, host = each.sample.point, str(each.host) if are_blocks else ""
+    for found in known:
+        point, host = found.sample.point, str(found.host) if are_blocks else ""
         key = (space.key(point), host)
-        together.setdefault(key, []).append((point, each.estimates[response]))
+        together.setdefault(key, []).append((point, found.estimates[response]))
     points = [pairs[0][0] for pairs in together.values()]
     several = [[estimate for _, estimate in pairs] for pairs in together.values()]
-    logs, errors = np.reshape([average(each) for each in several], (-1, 2)).T
+    logs, errors = np.reshape([average(estimates) for estimates in several], (-1, 2)).T
     estimates = [
-        together_of(each, log, error, confidence)
-        for each, log, error in zip(several, logs.tolist(), errors.tolist(), strict=True)
+        together_of(estimates, log, error, confidence)
+        for estimates, log, error in zip(several, logs.tolist(), errors.tolist(), strict=True)
     ]
     if n_points < _least_points(space):
         notices = (too_few(space, n_points),)
@@ -139,7 +139,7 @@ def together_of(
     """Return the estimate of several of one point, whose average has this logarithm."""
     if len(estimates) == 1:
         return estimates[0]
-    n = sum(each.n for each in estimates)
+    n = sum(estimate.n for estimate in estimates)
     return of_logarithm(log, StandardError(error, math.inf), confidence, n, "average")
 
 
@@ -151,8 +151,8 @@ def average(estimates: Sequence[Estimate]) -> tuple[float, float]:
     if len(estimates) == 1:
         (one,) = estimates
         return math.log(one.value), relative_error(one)
-    logs = np.log([each.value for each in estimates])
-    errors = np.array([relative_error(each) for each in estimates])
+    logs = np.log([estimate.value for estimate in estimates])
+    errors = np.array([relative_error(estimate) for estimate in estimates])
     weights = errors**-2.0
     mean = float(np.average(logs, weights=weights))
     ratio = float(weights @ (logs - mean) ** 2) / max(len(estimates) - 1, 1)
@@ -163,7 +163,7 @@ def _chosen(process: GaussianProcess, quadratic: Quadratic | None) -> Quadratic 
     """Return the model of the lower leave-one-out error, that of the quadratic at its limit."""
     if quadratic is None:
         return process
-    own, other = (float(np.mean(np.abs(each.left_out))) for each in (process, quadratic))
+    own, other = (float(np.mean(np.abs(fit.left_out))) for fit in (process, quadratic))
     lowest = float(scipy.special.chdtri(quadratic.freedom, _SURE))
     return quadratic if other * math.sqrt(quadratic.freedom / lowest) < own else process
 
@@ -188,7 +188,5 @@ def of_logarithm(
 ) -> Estimate:
     """Return the estimate of what a logarithm is of."""
     log = t_interval(mean, error, confidence, n=n, n_effective=float(n), method=method)
-    value, low, high = (
-        math.exp(min(each, _LARGEST_LOG)) for each in (log.value, log.low, log.high)
-    )
+    value, low, high = (math.exp(min(end, _LARGEST_LOG)) for end in (log.value, log.low, log.high))
     return replace(log, value=value, low=low, high=high, standard_error=error.value * value)

@@ -130,8 +130,8 @@ class Measured(OneLine):
 
 def without_number(samples: Sequence[Measured]) -> Iterable[Notice]:
     """Say how many samples have no number, which no model counts."""
-    lost = [each for each in samples if not each.estimates]
-    beyond = sum(each.at_least is not None or each.at_most is not None for each in lost)
+    lost = [sample for sample in samples if not sample.estimates]
+    beyond = sum(sample.at_least is not None or sample.at_most is not None for sample in lost)
     if lost:
         has = "has" if len(lost) == 1 else "have"
         since = f", {beyond} of them since the answer is beyond a limit" if beyond else ""
@@ -147,6 +147,6 @@ def without_number(samples: Sequence[Measured]) -> Iterable[Notice]:
 def wrong_sample(space: Space, measured: Measured) -> Iterable[str]:
     """Yield what is wrong with a sample of a space of factors."""
     name = f"sample {measured.sample.id}"
-    yield from (f"{name}: {each}" for each in space.wrong_point(measured.sample.point))
+    yield from (f"{name}: {problem}" for problem in space.wrong_point(measured.sample.point))
     for response, estimate in measured.estimates.items():
         yield from wrong_quantity(f"{response} of {name}", estimate)

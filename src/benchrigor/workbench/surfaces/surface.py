@@ -163,7 +163,7 @@ class Surface(OneLine):
 
     def outside(self) -> tuple[Measured, ...]:
         """Return the samples at whose points no load keeps the limits: no peak was found there."""
-        return tuple(each for each in self._lacking(*self._fits) if each.at_most is not None)
+        return tuple(found for found in self._lacking(*self._fits) if found.at_most is not None)
 
     def gains(self, points: Sequence[Point], response: str | None = None) -> Floats:
         """Return how much surer of each point another sample of it would make.
@@ -267,7 +267,7 @@ class Surface(OneLine):
             if factor.is_category or point_a[factor.name] != point_b[factor.name]:
                 continue
             levels = spread(factor, _STEPS)
-            pairs = [{**each, factor.name: at} for each in (point_a, point_b) for at in levels]
+            pairs = [{**point, factor.name: at} for point in (point_a, point_b) for at in levels]
             apart = np.kron(np.array([fit.sign, -fit.sign]), np.eye(len(levels)))
             moments = model.joint(pairs, apart)
             if (moments[0] > 0.0).all() or (moments[0] <= 0.0).all():
@@ -294,8 +294,8 @@ class Surface(OneLine):
         for point, estimate in zip(fit.points, fit.estimates, strict=True):
             several.setdefault(show_point(point), []).append(estimate)
         results = {
-            name: together_of(each, *average(each), self._confidence)
-            for name, each in several.items()
+            name: together_of(estimates, *average(estimates), self._confidence)
+            for name, estimates in several.items()
         }
         direction = Direction.HIGHER if fit.sign > 0.0 else Direction.LOWER
         return rank(results, confidence=self._confidence, direction=str(direction))
@@ -305,8 +305,8 @@ class Surface(OneLine):
 
         Without points that failed, or at which no load keeps the limits.
         """
-        lost = (each for each in self._lacking(response) if each.at_least is None)
-        without = {self._space.key(each.sample.point) for each in lost}
+        lost = (found for found in self._lacking(response) if found.at_least is None)
+        without = {self._space.key(found.sample.point) for found in lost}
         every = self._space.grid()
         grid = [point for point in every if self._space.key(point) not in without] or every
         mean, sd = self.predictions(grid, response)
@@ -318,7 +318,7 @@ class Surface(OneLine):
         """Return the samples of points that have no estimate of any of these responses."""
         fits = map(self._fit, responses)
         known = {self._space.key(point) for fit in fits for point in fit.points}
-        return [each for each in self.samples if self._space.key(each.sample.point) not in known]
+        return [found for found in self.samples if self._space.key(found.sample.point) not in known]
 
     def _fit(self, response: str | None) -> ResponseFit:
         known = " or ".join(map(repr, self._fits))
@@ -358,7 +358,7 @@ class Surface(OneLine):
 
     def _grid_without(self, factor: Factor) -> list[Point]:
         """Return the grid of the other factors, or some of it where it is large."""
-        others = [each for each in self._space.factors if each is not factor]
+        others = [other for other in self._space.factors if other is not factor]
         grid = Space(others).grid() if others else [{}]
         most = max(1, 2 * _MOST_POINTS // len(factor.levels))
         if len(grid) <= most:
@@ -431,10 +431,10 @@ def fit_surface(
     is_empty = isinstance(measured, Sequence) and len(measured) == 0
     found = None if is_empty else attempt(problems, listed, measured, "measured", "Measured")
     samples: list[Measured] = found or []
-    for each in samples:
-        problems += wrong_sample(space, each)
+    for sample in samples:
+        problems += wrong_sample(space, sample)
     refuse(problems)
-    found_names = dict.fromkeys(name for each in samples for name in each.estimates)
+    found_names = dict.fromkeys(name for sample in samples for name in sample.estimates)
     names = found_names if responses is None else dict.fromkeys(responses)
     fits = {
         name: replace(
@@ -465,9 +465,9 @@ def _named(response: str, notices: Sequence[Notice]) -> tuple[Notice, ...]:
     """Return what is to be known of one of several responses, with its name."""
     return tuple(
         replace(
-            each,
-            sentence=f"{response}: {each.sentence}",
-            evidence={**each.evidence, "response": response},
+            notice,
+            sentence=f"{response}: {notice.sentence}",
+            evidence={**notice.evidence, "response": response},
         )
-        for each in notices
+        for notice in notices
     )
