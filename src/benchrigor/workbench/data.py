@@ -434,9 +434,9 @@ class PeakRate(OneLine):
         n = len(self.trials)
         spent = f"{n} trial{'s' if n != 1 else ''}, {show_duration(self.cost_s)}"
         how = "under way" if self.status is None else str(self.status)
-        return escaped(f"{self._shown()} · {how} · {spent}")
+        return escaped(f"{self._show_peak()} · {how} · {spent}")
 
-    def _shown(self) -> str:
+    def _show_peak(self) -> str:
         if self.load is not None:
             return f"peak {show_estimate(self.load, self.unit)}"
         ends = [

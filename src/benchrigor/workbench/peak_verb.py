@@ -36,10 +36,10 @@ from benchrigor.workbench.searches import (
     BUDGET_S,
     LOADS,
     PUBLISHED_ACCURACY,
-    announced,
+    announce,
     carry_out,
     generator_of,
-    planned_lengths,
+    plan_lengths,
 )
 from benchrigor.workloads import Pick
 
@@ -218,7 +218,7 @@ def peak(
         --url http://server:8000/ --p95 200ms
     """  # noqa: D301  # click wants the backspace itself
     limits = _limits(mean_s, p95_s, failed, others, given["read"]) + _shares(slos)
-    limits = _checked(words, limits)
+    limits = _check_limits(words, limits)
     accuracy_given = shared.is_given("accuracy")  # else to miss it is nobody's loss
     if (plan_only or given["policy"] != ADAPTIVE) and not accuracy_given:
         given["accuracy"] = PUBLISHED_ACCURACY  # of the response, as it was published
@@ -235,10 +235,10 @@ def peak(
     planned = PeakSearch(**search)
     offering = generator_of(generator, planned.limits)
     if dry_run:
-        announced(planned, search, as_json=as_json)
+        announce(planned, search, as_json=as_json)
         return
     if plan_only:
-        planned_lengths(planned, offering, budget_s=given["budget_s"], as_json=as_json)
+        plan_lengths(planned, offering, budget_s=given["budget_s"], as_json=as_json)
         return
     run = PeakRun(
         planned,
@@ -278,7 +278,7 @@ def _limits(
     return found + [_limit(text, units) for text in texts]
 
 
-def _checked(words: Sequence[str], limits: list[Limit]) -> list[Limit]:
+def _check_limits(words: Sequence[str], limits: list[Limit]) -> list[Limit]:
     """Return the limits; InvalidInput without any, and for options that stand too far behind."""
     if words and names_function(words[0]) and not is_there(Path(words[0])):
         refuse(trailing_words(words, several=False))

@@ -78,7 +78,7 @@ def peak_of(record: RunRecord) -> PeakRate:
     return search.result()
 
 
-def announced(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) -> None:
+def announce(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) -> None:
     """Print what a search would take."""
     expected = expected_costs(options)
     first = search.ask()
@@ -103,7 +103,7 @@ def announced(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) 
     )
 
 
-def planned_lengths(
+def plan_lengths(
     search: PeakSearch, generator: Prepared, *, budget_s: float | None, as_json: bool
 ) -> None:
     """Run pilot trials of several lengths at the first load, and print what each length takes."""

@@ -219,17 +219,17 @@ def peak_posterior(
     grid = _points(nearest, *ends)
     for _ in range(_LOOKS):  # one noise and one misfit show roughly where the peak is
         p = trials.posterior(grid, _NOISES[2:3], _MISFITS[1:2])
-        grid, _ = _zoomed(grid, p)
+        grid, _ = _zoom(grid, p)
     reach = (grid[-1] - grid[0]) * _WIDER
     mode = grid[_of_peaks(trials.posterior(grid, _NOISES[2:3], _MISFITS[1:2])).argmax()]
     grid = _points(mode, max(grid[0] - reach, ends[0]), min(grid[-1] + reach, ends[1]))
     p = trials.posterior(grid, _NOISES, _MISFITS)
     for _ in range(_LOOKS - 1):
-        zoomed, is_fine = _zoomed(grid, p)
+        zoomed, is_fine = _zoom(grid, p)
         if is_fine:
             break
         grid, p = zoomed, trials.posterior(zoomed, _NOISES, _MISFITS)
-    return _described(grid, p, trials)
+    return _describe(grid, p, trials)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -310,7 +310,7 @@ def _points(center: float, low: float, high: float) -> Floats:
     return np.unique(np.concatenate([evenly, near[(near > low) & (near < high)]]))
 
 
-def _zoomed(grid: Floats, p: Floats) -> tuple[Floats, bool]:
+def _zoom(grid: Floats, p: Floats) -> tuple[Floats, bool]:
     """Return a grid of the likely peaks, and whether this one was as fine already."""
     weights = _of_peaks(p)
     density = weights / np.gradient(grid)
@@ -320,7 +320,7 @@ def _zoomed(grid: Floats, p: Floats) -> tuple[Floats, bool]:
     return _points(float(grid[density.argmax()]), float(grid[first]), float(grid[last])), is_fine
 
 
-def _described(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
+def _describe(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
     """Return the distribution of the peak, and what is most likely beside it."""
     curves = trials.curves
     before, after = (

@@ -18,7 +18,7 @@ from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.loadgen.http_requests import HttpRequest, HttpRequests
 from benchrigor.workbench.loadgen.senders import ClockOffset, PartLost, most_connections
-from benchrigor.workbench.loadgen.sending import ARRAYS, Requests, Send, Sent, merged, sent
+from benchrigor.workbench.loadgen.sending import ARRAYS, Requests, Send, Sent, merge, send_requests
 from benchrigor.workbench.pool.on_host import LOST
 from benchrigor.workbench.pool.pool import JobDone, Pool
 
@@ -119,7 +119,7 @@ class HostSenders:
         self._lead_s = _lead_for(self._lead_s - least_s)
         if least_s < 0.0:
             raise PartLost(f"{host} was ready {show_duration(-least_s)} after the start")
-        return merged([_unpack(value["sent"]) for value in values.values()])
+        return merge([_unpack(value["sent"]) for value in values.values()])
 
     def _all_done(self, name: str, given: Mapping[str, Mapping[str, Any]]) -> dict[str, JobDone]:
         """Have a function of this module called on hosts at the same time."""
@@ -134,7 +134,7 @@ class HostSenders:
             if last.offset_s is not None and last.offset_error_s is not None:
                 low_s, high_s = (last.offset_s + sign * last.offset_error_s for sign in (-1, 1))
                 clock = ClockOffset(low_s=low_s, high_s=high_s)
-                self._measured[host] = self._measured.get(host, clock).narrowed(clock)
+                self._measured[host] = self._measured.get(host, clock).narrow(clock)
         return found
 
     def close(self) -> None:
@@ -151,7 +151,7 @@ def _lead_for(needed_s: float) -> float:
 def get_ready() -> int:
     """Open what requests need; return how many connections this host may have."""
     nothing = HttpRequests(kinds=[HttpRequest(url="http://127.0.0.1/")])
-    sent(nothing, np.zeros(0), timeout_s=1.0, most_waiting=1)
+    send_requests(nothing, np.zeros(0), timeout_s=1.0, most_waiting=1)
     return most_connections()
 
 
@@ -175,7 +175,7 @@ def send_part(
     times, spare_s = _floats(at_s), start_s - time.time()
     if spare_s < 0.0:
         return {"spare_s": spare_s}
-    found = sent(
+    found = send_requests(
         HttpRequests(kinds=kinds, seed=requests["seed"]),
         times,
         start_s=time.monotonic() + spare_s,

@@ -23,7 +23,7 @@ _GROWN = 2.0  # the last quarter's mean over the first's
 _LOST = 5.0  # times the limit: no curve leads there from where requests are good
 
 
-def judged(
+def judge(
     sent: Sent, *, duration_s: float, limits: Sequence[Limit], spent_s: Mapping[str, float]
 ) -> LoadResult:
     """Return the result of a trial: mean, the values that are limited, counts and lag.

@@ -115,7 +115,7 @@ class LoadCommand:
             failure = (FLOODED if ended.flooded else overran) or line.failure(ended.code)
             if failure:
                 raise WorkloadFailed(*with_stderr(f"{shown(argv)} {failure}", stderr.end(), argv))
-            values = self._picked(stdout.file, argv)
+            values = self._read_picks(stdout.file, argv)
             stdout.file.seek(0)
             text = stdout.file.read().decode(errors="replace")
             fields = {} if self._tool is None else _read(self._tool, text)
@@ -129,9 +129,9 @@ class LoadCommand:
             raise WorkloadFailed(f"{shown(argv)} tells of no request, expected at least one answer")
         elapsed_s = fields.pop("elapsed_s", None)
         lasted_s = ended.elapsed_ns / 1e9
-        wrong = [_wrong_elapsed(elapsed_s, trial)]
+        wrong = [_check_duration(elapsed_s, trial)]
         if not any(wrong) and any(_SECONDS in word for word in self._argv):
-            wrong.append(_ended_early(lasted_s, trial))
+            wrong.append(_check_early_end(lasted_s, trial))
         if self._is_rate:
             wrong.append(trial.too_many(fields.get("sent", fields.get("completed", 0))))
         if any(wrong):
@@ -147,7 +147,7 @@ class LoadCommand:
             **fields,
         )
 
-    def _picked(self, stdout: Any, argv: Sequence[str]) -> dict[str, float]:
+    def _read_picks(self, stdout: Any, argv: Sequence[str]) -> dict[str, float]:
         """Return what the user's picks find, times in seconds and shares as such."""
         stdout.seek(0)
         found = read_picks(stdout, self._picks, name=shown(argv)).found if self._picks else {}
@@ -191,7 +191,7 @@ def _read(tool: Tool, text: str) -> dict[str, Any]:
     return fields
 
 
-def _wrong_elapsed(elapsed_s: float | None, trial: LoadTrial) -> str:
+def _check_duration(elapsed_s: float | None, trial: LoadTrial) -> str:
     """Say that a generator did not send for as long as it was to; empty if it did."""
     if elapsed_s is None:
         return ""
@@ -209,7 +209,7 @@ def _least_s(trial: LoadTrial) -> float:
     return _LEAST_ELAPSED * (trial.duration_s - 1.0 / trial.load)
 
 
-def _ended_early(lasted_s: float, trial: LoadTrial) -> str:
+def _check_early_end(lasted_s: float, trial: LoadTrial) -> str:
     """Say that a generator ended before it can have sent for as long as it was to."""
     if lasted_s >= _least_s(trial):
         return ""

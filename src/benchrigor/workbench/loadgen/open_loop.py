@@ -14,9 +14,9 @@ from benchrigor.model.checks import is_number, refuse, wrong_choice, wrong_numbe
 from benchrigor.model.series import short
 from benchrigor.workbench.data import FAILED, Limit, LoadResult, LoadTrial
 from benchrigor.workbench.loadgen.arrivals import ARRIVALS, arrival_times
-from benchrigor.workbench.loadgen.judging import judged
+from benchrigor.workbench.loadgen.judging import judge
 from benchrigor.workbench.loadgen.senders import PartLost, ProcessSenders, Senders
-from benchrigor.workbench.loadgen.sending import Requests, Send, sent
+from benchrigor.workbench.loadgen.sending import Requests, Send, send_requests
 
 _MOST_REQUESTS = 2e7  # of a trial
 _TIMEOUT_S, _LIMITS = 10.0, 3.0  # of requests: seconds, or times the greatest limit
@@ -126,7 +126,7 @@ class OpenLoop:
         except PartLost as error:
             lost = str(error)
         begun_s = time.monotonic()
-        crashed = not self._recovered()
+        crashed = not self._await_recovery()
         run_s = begun_s - asked_s if found is None else found.elapsed_s
         spent_s = {"run": run_s, "teardown": time.monotonic() - begun_s}
         if found is None:
@@ -134,7 +134,7 @@ class OpenLoop:
         elif crashed:
             result = LoadResult(crashed=True, spent_s=spent_s, failures=dict(found.failures))
         else:
-            result = judged(found, duration_s=duration_s, limits=self._limits, spent_s=spent_s)
+            result = judge(found, duration_s=duration_s, limits=self._limits, spent_s=spent_s)
         clocks = self._senders.clocks
         return replace(
             result,
@@ -148,7 +148,7 @@ class OpenLoop:
 
     def _probe(self) -> tuple[float, str | None]:
         """Send one request; return its response time, and what it failed of, or None."""
-        found = sent(
+        found = send_requests(
             self._requests,
             np.zeros(1),
             timeout_s=self._timeout_s,
@@ -166,7 +166,7 @@ class OpenLoop:
             self._idle_s = min(self._idle_s, response_s)
         return response_s, failure
 
-    def _recovered(self) -> bool:
+    def _await_recovery(self) -> bool:
         """Wait until a request is answered within the limit; return whether any is answered."""
         until_s = time.monotonic() + _RECOVERY_S
         while True:

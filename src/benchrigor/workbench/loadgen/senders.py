@@ -20,7 +20,7 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Floats
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
-from benchrigor.workbench.loadgen.sending import Requests, Send, Sent, merged, sent
+from benchrigor.workbench.loadgen.sending import Requests, Send, Sent, merge, send_requests
 from benchrigor.workloads.processes.kinship import kill_when_closed
 
 _LEAD_S = 0.1  # until the first time, once several processes are ready
@@ -67,7 +67,7 @@ class ClockOffset(OneLine):
         """What a time of this clock needs to be one of that host; 0 where both may be alike."""
         return 0.0 if self.low_s <= 0.0 <= self.high_s else self.offset_s
 
-    def narrowed(self, other: ClockOffset) -> ClockOffset:
+    def narrow(self, other: ClockOffset) -> ClockOffset:
         """Return what both say; the other alone where they differ: the clock was set."""
         low_s, high_s = max(self.low_s, other.low_s), min(self.high_s, other.high_s)
         return ClockOffset(low_s=low_s, high_s=high_s) if low_s <= high_s else other
@@ -92,7 +92,7 @@ class Senders(Protocol):
     ) -> Sent:
         """Send requests at their times, ascending, and wait for what becomes of them.
 
-        PartLost where some were not sent through no fault of the server; see also `sent`.
+        PartLost where some were not sent through no fault of the server; see also `send_requests`.
         """
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class ProcessSenders:
         """Send requests at their times; if processes were busy, later from twice as many."""
         n = self._processes
         send = partial(
-            sent,
+            send_requests,
             requests,
             timeout_s=timeout_s,
             most_waiting=max(most_connections() // n, 1),
@@ -166,7 +166,7 @@ class ProcessSenders:
                     self._workers = set(active_children()) - before
             start_s = time.monotonic() + _LEAD_S
             parts = [self._pool.submit(send, at_s[i::n], start_s=start_s) for i in range(n)]
-            return merged([part.result() for part in parts])
+            return merge([part.result() for part in parts])
         except BaseException as error:  # nothing waits for what they are sending
             for worker in self._workers:
                 worker.kill()
@@ -202,7 +202,7 @@ def _end_with_parent() -> None:
 
 def _ready(requests: Requests | Send, _index: int) -> None:
     """Import and open what requests need, in a process that has just begun."""
-    sent(requests, np.zeros(0), timeout_s=1.0, most_waiting=1)
+    send_requests(requests, np.zeros(0), timeout_s=1.0, most_waiting=1)
     time.sleep(_LEAD_S)  # so that each process gets one
 
 

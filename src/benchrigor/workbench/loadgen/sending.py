@@ -118,7 +118,7 @@ class Sent:
 ARRAYS = ("at_s", "lag_s", "response_s", "first_byte_s", "chunk_gap_s", "failed")
 
 
-def merged(parts: Sequence[Sent]) -> Sent:
+def merge(parts: Sequence[Sent]) -> Sent:
     """Return what several processes sent as if it was one, in the order of times."""
     together = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS}
     order = np.argsort(together["at_s"], kind="stable")
@@ -131,7 +131,7 @@ def merged(parts: Sequence[Sent]) -> Sent:
     )
 
 
-def sent(
+def send_requests(
     requests: Requests | Send,
     at_s: Floats,
     *,
@@ -244,7 +244,7 @@ class _Sender:
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 self._leave(index, time.monotonic() - at_s)
                 raise
-            failure = _described(error)
+            failure = _describe(error)
         finally:
             self._slots.release()
         if failure:
@@ -271,7 +271,7 @@ def _is_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _described(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     """Say what a request failed of, without what differs from one to the next."""
     if isinstance(error, RequestFailed):
         return str(error)

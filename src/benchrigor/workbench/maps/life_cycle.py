@@ -25,7 +25,7 @@ from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.loadgen.http_requests import is_url
 from benchrigor.workbench.surfaces.factors import Point, Space
-from benchrigor.workbench.surfaces.placeholders import filled, places_in
+from benchrigor.workbench.surfaces.placeholders import fill_places, places_in
 from benchrigor.workloads.processes.command_line import CommandLine, last_lines, shown
 from benchrigor.workloads.processes.output_file import OutputFile
 from benchrigor.workloads.processes.process_group import ProcessGroup
@@ -107,7 +107,7 @@ class LifeCycle(OneLine):
     def at(self, point: Point) -> LifeCycle:
         """Return the life cycle with the levels of a point in their places."""
         texts = {name: getattr(self, name) for name in (*COMMANDS, "ready", "port")}
-        return replace(self, **filled(texts, point))
+        return replace(self, **fill_places(texts, point))
 
     def limit_s(self, step: str) -> float:
         """Return the time limit of a step in seconds."""

@@ -29,7 +29,7 @@ from benchrigor.workbench.planning.surface_map import ADAPTIVE, D_OPTIMAL, DESIG
 from benchrigor.workbench.pool.host_table import HostTable, read_hosts
 from benchrigor.workbench.surfaces.designs import wrong_samples
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
-from benchrigor.workbench.surfaces.placeholders import filled, places_in
+from benchrigor.workbench.surfaces.placeholders import fill_places, places_in
 from benchrigor.workloads.processes.picking import Pick
 
 _SECONDS = {"change": "change_s", "budget": "budget_s", "trial_time": "trial_s"}  # renamed
@@ -145,7 +145,7 @@ class PeakResponse(OneLine):
             limit_of(metric, _text_at(given, point), self.unit(metric))
             for metric, given in self.limits.items()
         ]
-        return found + [share_of_good(slo) for slo in filled([*self.slos], point)]
+        return found + [share_of_good(slo) for slo in fill_places([*self.slos], point)]
 
     def unit(self, metric: str) -> str:
         """Return the unit in which a metric is read."""
@@ -156,7 +156,7 @@ class PeakResponse(OneLine):
         """Return the load generator at a point, as searches for a peak describe it."""
         kind = "command" if self.command else "http"
         texts = {**_GENERATOR, **self.generator, "words": self.command, "requests": self.requests}
-        found: dict[str, Any] = filled(texts, point)
+        found: dict[str, Any] = fill_places(texts, point)
         lines = {name: shlex.join(found[name]) if name in found else None for name in _AROUND}
         return {**found, **lines, "kind": kind, "read": [*self.read]}
 
@@ -332,7 +332,7 @@ def _try(
     names = {*places_in(item)}
     varied = [factor for factor in space.factors if factor.name in names] if space else []
     for point in Space(varied).grid() if varied else [{}]:
-        tables.attempt(keys, make, filled(item, point))
+        tables.attempt(keys, make, fill_places(item, point))
 
 
 def _one_of(tables: TomlTables, keys: Keys, choices: Iterable[str]) -> str:
@@ -485,4 +485,4 @@ def _text_at(given: Any, point: Point) -> str:
     if isinstance(given, Mapping):
         ((name, by_level),) = given.items()
         given = by_level[str(point[name])]
-    return str(filled(given, point))
+    return str(fill_places(given, point))

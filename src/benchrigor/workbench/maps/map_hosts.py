@@ -27,7 +27,7 @@ from benchrigor.workbench.pool.host_table import executor_for
 from benchrigor.workbench.pool.on_host import Refused
 from benchrigor.workbench.pool.pool import JobDone, Pool
 from benchrigor.workbench.surfaces.factors import show_point
-from benchrigor.workbench.surfaces.placeholders import filled
+from benchrigor.workbench.surfaces.placeholders import fill_places
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 
 _MOST_S = 86_400.0  # the limit of a job, unless the file has one
@@ -190,7 +190,7 @@ def _samples_here(
 def _file_on(host: str, document: Mapping[str, Any]) -> MapFile:
     """Return a file with the name of a host in its places."""
     rest = {name: table for name, table in document.items() if name != "hosts"}
-    return map_of(filled(rest, {"host": host}, again=True))
+    return map_of(fill_places(rest, {"host": host}, again=True))
 
 
 @contextmanager

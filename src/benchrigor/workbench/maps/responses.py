@@ -39,7 +39,7 @@ from benchrigor.workbench.searches import (
     peak_of,
 )
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
-from benchrigor.workbench.surfaces.placeholders import filled
+from benchrigor.workbench.surfaces.placeholders import fill_places
 from benchrigor.workbench.surfaces.samples import Sample, read_answer
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.own_signals import measuring
@@ -205,7 +205,7 @@ class Samples:
         return {PART_OF: self._map_id, _SAMPLE: codec.encode(sample)}
 
     def _name(self, sample: Sample) -> str:
-        name = filled(name_of(self._file.response), sample.point)
+        name = fill_places(name_of(self._file.response), sample.point)
         of = f" (of map {self._map_id})" if self._map_id else ""
         return f"{name}, {show_point(sample.point)}{of}"
 
@@ -252,7 +252,7 @@ class Samples:
     ) -> RunRecord:
         given, clock = response.options, WallClock()
         workload = CommandWorkload(
-            filled(list(response.command), sample.point),
+            fill_places(list(response.command), sample.point),
             picks=response.reads,
             timeout_s=given.get("timeout_s"),
             cwd=self._cwd,

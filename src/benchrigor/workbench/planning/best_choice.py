@@ -323,7 +323,7 @@ class BestChoice:
             notices.append(Notice.refusal(Code.NO_DATA, sentence, turns=len(self._where)))
         else:
             notices += self._disagreements(chosen)
-            prediction = self._predicted(chosen)
+            prediction = self._predict(chosen)
         return Choice(
             point=None if chosen is None else dict(self._points[chosen]),
             verdict=self._verdict,
@@ -397,7 +397,7 @@ class BestChoice:
         }
         return max(means, key=means.__getitem__, default=None)
 
-    def _predicted(self, chosen: int) -> Estimate | None:
+    def _predict(self, chosen: int) -> Estimate | None:
         """Predict the ratio of the choice to the best other one on a new host."""
         others = {*range(len(self._points))} - {chosen} - self._failed
         differences = [self._differences(chosen, other) for other in sorted(others)]

@@ -1,4 +1,4 @@
-"""Where no curve describes a server: between which loads, confirmed twice each, the peak lies."""
+"""Brackets a peak without a curve, between two loads that are confirmed by two trials."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchrigor.workbench.planning.steps import Ending, Goal, Step
 
 _ALIKE = 1.01  # loads that differ by less are one
 _CONFIRMED = 2  # trials at either end
-_LONGER = 2.0  # than the shortest trial: no curve makes up for their noise
+_LONGER = 2.0  # times the shortest trial, as no curve averages their noise
 
 
-def bracketed(trials: Sequence[Trial], goal: Goal, shortest_s: float) -> Step | Ending:
-    """Halve the bracket of the peak until it is as narrow as wanted, and both ends are confirmed.
+def halve_bracket(trials: Sequence[Trial], goal: Goal, shortest_s: float) -> Step | Ending:
+    """Halve the bracket of the peak until it reaches the target, and both ends are confirmed.
 
-    A load is saturated where the median response of its trials is over the limit. The lower end is
-    the greatest load below all that are.
+    A load is saturated if the median response of its trials is over the limit. The lower end is the
+    greatest load below all saturated ones.
     """
     duration_s = _LONGER * shortest_s
     by_load: dict[float, list[float]] = {}
@@ -33,7 +33,7 @@ def bracketed(trials: Sequence[Trial], goal: Goal, shortest_s: float) -> Step | 
     for end in (low, high):
         if len(by_load.get(end, ())) < _CONFIRMED:
             return Step(goal.within(end), duration_s, "to confirm an end of the bracket")
-    if low == high:  # a bound, on the wrong side of which the peak is
+    if low == high:  # a bound; the peak is beyond it
         is_saturated = high in saturated
         return Ending(PeakStatus.SATURATED_AT_LOWEST if is_saturated else PeakStatus.NOT_SATURATED)
     middle = math.sqrt(low * high)

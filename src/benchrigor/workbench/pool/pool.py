@@ -181,8 +181,8 @@ class Pool:
         Parameters
         ----------
         call, arguments
-            "module:function", and its arguments by name. If they have ``hosts`` and ``lease``, these
-            become the hosts and the number of the lease.
+            "module:function", and its arguments by name. ``hosts`` and ``lease``, if they are
+            among these, become the hosts and the number of the lease.
         n_hosts
             The number of its hosts; it runs on the first of them. The others are locked when it
             begins; then the job keeps them by a pool ``within`` the lease.

@@ -73,7 +73,7 @@ def d_optimal(space: Space, samples: int, *, seed: int) -> list[Point]:
     # and then 2 keeps small designs above it.
     terms *= 2.0 * np.exp(-_log_determinant(terms) / (2 * terms.shape[1]))
     index_of = {row.tobytes(): index for index, row in enumerate(terms)}
-    design = max(_found(terms, samples, seed), key=_log_determinant)
+    design = max(_choose_rows(terms, samples, seed), key=_log_determinant)
     return [grid[index_of[row.tobytes()]] for row in design]
 
 
@@ -96,7 +96,7 @@ def _with_constant(terms: Floats) -> Floats:
     return np.column_stack([np.ones(len(terms)), terms])
 
 
-def _found(terms: Floats, samples: int, seed: int) -> Iterable[Floats]:
+def _choose_rows(terms: Floats, samples: int, seed: int) -> Iterable[Floats]:
     """Yield the rows that each start chooses."""
     try:
         from pydoe import optimal_design  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra

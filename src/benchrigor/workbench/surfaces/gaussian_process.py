@@ -63,7 +63,7 @@ class GaussianProcess:
         """Return means and standard deviations of the logarithms at points."""
         rows = self._rows(points)
         across = self.kernel(rows, self._known)
-        told = np.sum(_solved(self._root, across.T) ** 2, axis=0)
+        told = np.sum(_solve(self._root, across.T) ** 2, axis=0)
         variances = np.maximum(self.kernel.diag(rows) - told, 0.0)
         mean: Floats = self.level + self.spread * (across @ self._weights)
         return mean, self.spread * np.sqrt(variances)
@@ -77,7 +77,7 @@ class GaussianProcess:
 
     def _joint(self, rows: Floats, sums: Floats) -> tuple[Floats, Floats]:
         across = sums @ self.kernel(rows, self._known)
-        told = _solved(self._root, across.T)
+        told = _solve(self._root, across.T)
         covariance = sums @ self.kernel(rows) @ sums.T - told.T @ told
         mean = self.level * sums.sum(axis=1) + self.spread * (across @ self._weights)
         return mean, self.spread**2 * covariance
@@ -169,7 +169,7 @@ def _fit(
     kernel = regressor.kernel_
     root = scipy.linalg.cholesky(kernel(rows) + np.diag(noise), lower=True)
     weights = scipy.linalg.cho_solve((root, True), known)
-    precision = np.sum(_solved(root, np.eye(len(points))) ** 2, axis=0)  # of the inverse
+    precision = np.sum(_solve(root, np.eye(len(points))) ** 2, axis=0)  # of the inverse
     return GaussianProcess(
         left_out=spread * weights / precision,
         left_out_sd=spread / np.sqrt(precision),
@@ -186,7 +186,7 @@ def _fit(
     )
 
 
-def _solved(root: Floats, columns: Floats) -> Floats:
+def _solve(root: Floats, columns: Floats) -> Floats:
     solved: Floats = scipy.linalg.solve_triangular(root, columns, lower=True)
     return solved
 

@@ -27,7 +27,7 @@ def places_in(item: Any) -> Iterator[str]:
             yield from places_in(inner)
 
 
-def filled(item: Any, point: Point, *, again: bool = False) -> Any:
+def fill_places(item: Any, point: Point, *, again: bool = False) -> Any:
     """Return texts with the levels of a point in their places; other places stay as they are.
 
     Each argument of a command is filled by itself, so a level with a space is still one argument.
@@ -35,15 +35,15 @@ def filled(item: Any, point: Point, *, again: bool = False) -> Any:
 
     Examples
     --------
-    >>> filled(["serve", "{fs}", "{{fs}} {load}", "{gib}GiB"], {"fs": "my xfs", "gib": 2.0})
+    >>> fill_places(["serve", "{fs}", "{{fs}} {load}", "{gib}GiB"], {"fs": "my xfs", "gib": 2.0})
     ['serve', 'my xfs', '{fs} {load}', '2GiB']
     """
     if isinstance(item, str):
         return _PLACE.sub(lambda found: _level(found, point, again=again), item)
     if isinstance(item, Mapping):
-        return {name: filled(inner, point, again=again) for name, inner in item.items()}
+        return {name: fill_places(inner, point, again=again) for name, inner in item.items()}
     if isinstance(item, list | tuple):
-        return type(item)(filled(inner, point, again=again) for inner in item)
+        return type(item)(fill_places(inner, point, again=again) for inner in item)
     return item
 
 

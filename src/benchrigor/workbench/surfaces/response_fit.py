@@ -110,7 +110,7 @@ def fit_response(
     blocks = [host for _, host in together] if are_blocks else []
     process = fit_gaussian_process(space, points, logs, errors, blocks)
     quadratic = None if are_blocks else fit_quadratic(space, points, logs, errors)
-    model = _chosen(process, quadratic)
+    model = _choose(process, quadratic)
     rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
     untold = len(hosts) > 1 and not interchangeable and not are_blocks
     return ResponseFit(
@@ -159,7 +159,7 @@ def average(estimates: Sequence[Estimate]) -> tuple[float, float]:
     return mean, math.sqrt(max(1.0, ratio) / float(weights.sum()))
 
 
-def _chosen(process: GaussianProcess, quadratic: Quadratic | None) -> Quadratic | GaussianProcess:
+def _choose(process: GaussianProcess, quadratic: Quadratic | None) -> Quadratic | GaussianProcess:
     """Return the model of the lower leave-one-out error, that of the quadratic at its limit."""
     if quadratic is None:
         return process

@@ -128,7 +128,7 @@ class Surface(OneLine):
         self, points: Sequence[Point], response: str | None = None
     ) -> tuple[Floats, Floats]:
         """Return means and scaled standard deviations of the logarithm of the answer at points."""
-        fit, model = self._fitted(response)
+        fit, model = self._model_of(response)
         mean, sd = model.predictions(points)
         return mean, fit.scale * sd
 
@@ -148,7 +148,7 @@ class Surface(OneLine):
         NotEstimable
             When samples are too few.
         """
-        fit, model = self._fitted(response)
+        fit, model = self._model_of(response)
         found = zip(fit.points, fit.estimates, model.left_out, model.left_out_sd, strict=True)
         return tuple(
             LeftOut(
@@ -172,7 +172,7 @@ class Surface(OneLine):
         process whichever model predicts: a quadratic that happens to fit is too sure between its
         samples, and would only ask for them again.
         """
-        fit, _ = self._fitted(response)
+        fit, _ = self._model_of(response)
         assert fit.process is not None  # noqa: S101  # there is one with any model
         _, sd = fit.process.predictions(points)
         less: Floats = sd - sd * fit.error / np.hypot(sd, fit.error)
@@ -186,7 +186,7 @@ class Surface(OneLine):
         response: str | None = None,
     ) -> Floats:
         """Draw logarithms of the answers at points together; a row for each draw."""
-        fit, model = self._fitted(response)
+        fit, model = self._model_of(response)
         return fit.draws(model.joint(points), count, rng)
 
     def best(self, response: str | None = None) -> Best:
@@ -204,7 +204,7 @@ class Surface(OneLine):
         behind = np.max(drawn, axis=1) - drawn[:, chosen]
         losses = -np.expm1(-behind) if sign > 0.0 else np.expm1(behind)
         high = float(np.quantile(losses, self._confidence))
-        regret = self._drawn(response, min(float(np.mean(losses)), high), 0.0, high)
+        regret = self._estimate_of_draws(response, min(float(np.mean(losses)), high), 0.0, high)
         point = points[chosen]
         return Best(point=point, estimate=self.predict(point, response), regret=regret)
 
@@ -227,7 +227,7 @@ class Surface(OneLine):
         which the lowest is by prediction; of a category any two might be (Bonferroni). The interval
         holds 1 where the factor may not matter.
         """
-        fit, model = self._fitted(response)
+        fit, model = self._model_of(response)
         ratios = {}
         for factor in self._space.factors:
             others = self._grid_without(factor)
@@ -261,7 +261,7 @@ class Surface(OneLine):
         refuse(self._space.wrong_point(point_a), self._space.wrong_point(point_b))
         if self._space.key(point_a) == self._space.key(point_b):
             raise InvalidInput(f"both points are {short(dict(point_a))}, expected different ones")
-        fit, model = self._fitted(response)
+        fit, model = self._model_of(response)
         found: list[Crossover] = []
         for factor in self._space.factors:
             if factor.is_category or point_a[factor.name] != point_b[factor.name]:
@@ -279,7 +279,7 @@ class Surface(OneLine):
                 found.append(
                     Crossover(
                         factor=factor.name,
-                        at=self._drawn(response, value, low, high),
+                        at=self._estimate_of_draws(response, value, low, high),
                         below=below,
                         above=above,
                         probability=probability,
@@ -330,19 +330,21 @@ class Surface(OneLine):
             raise InvalidInput(f"response is {short(response)}, expected {known}")
         return self._fits[str(response)]
 
-    def _fitted(self, response: str | None) -> tuple[ResponseFit, Quadratic | GaussianProcess]:
+    def _model_of(self, response: str | None) -> tuple[ResponseFit, Quadratic | GaussianProcess]:
         fit = self._fit(response)
         if fit.model is None:
             raise NotEstimable(fit.notices[0])
         return fit, fit.model
 
     def _estimate(self, response: str | None, mean: float, sd: float) -> Estimate:
-        fit, model = self._fitted(response)
+        fit, model = self._model_of(response)
         n = len(fit.points)
         return of_logarithm(mean, StandardError(sd, fit.freedom), self._confidence, n, model.name)
 
-    def _drawn(self, response: str | None, value: float, low: float, high: float) -> Estimate:
-        fit, model = self._fitted(response)
+    def _estimate_of_draws(
+        self, response: str | None, value: float, low: float, high: float
+    ) -> Estimate:
+        fit, model = self._model_of(response)
         return Estimate(
             value=value,
             low=low,
@@ -444,7 +446,9 @@ def fit_surface(
         for name in names
     }
     if len(names) > 1:
-        fits = {name: replace(fit, notices=_named(name, fit.notices)) for name, fit in fits.items()}
+        fits = {
+            name: replace(fit, notices=_add_name(name, fit.notices)) for name, fit in fits.items()
+        }
     first = next(iter(fits.values()), ResponseFit(points=(), estimates=()))
     notices = [*without_number(samples), *(one for fit in fits.values() for one in fit.notices)]
     if not fits:
@@ -461,7 +465,7 @@ def fit_surface(
     )
 
 
-def _named(response: str, notices: Sequence[Notice]) -> tuple[Notice, ...]:
+def _add_name(response: str, notices: Sequence[Notice]) -> tuple[Notice, ...]:
     """Return what is to be known of one of several responses, with its name."""
     return tuple(
         replace(
