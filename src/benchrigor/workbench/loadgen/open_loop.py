@@ -1,4 +1,4 @@
-"""The load generator: offers a rate to a server, whatever becomes of earlier requests."""
+"""The load generator: offers a rate to a server, independent of earlier requests."""
 
 from __future__ import annotations
 
@@ -20,40 +20,39 @@ from benchrigor.workbench.loadgen.sending import Requests, Send, send_requests
 
 _MOST_REQUESTS = 2e7  # of a trial
 _TIMEOUT_S, _LIMITS = 10.0, 3.0  # of requests: seconds, or times the greatest limit
-_HOPELESS = 20.0  # times the limit: a trial whose requests wait so long need not go on
-_RECOVERY_S, _LOOK_S = 30.0, 0.2  # until a server answers again, and from look to look
+_HOPELESS = 20.0  # times the limit: a trial with such waiting times ends early
+_RECOVERY_S, _LOOK_S = 30.0, 0.2  # until a server answers again, and between two checks
 
 
 class OpenLoop:
-    """Offers requests at a rate, as users do who know nothing of each other.
+    """Offers requests at a rate, like independent users.
 
-    Their times are drawn beforehand; response times count from there. Where one process is not
-    enough further ones join in, as many as there are processors.
+    Their times are drawn beforehand; response times count from there. If one process is not enough
+    further ones join in, up to the number of processors.
 
     Parameters
     ----------
     requests
-        What is sent: `HttpRequests`, or a coroutine function without arguments that sends one
-        request and raises where it fails; it may return an `Answer`. Several processes need one of
-        a module.
+        `HttpRequests`, or a coroutine function without arguments that sends one request and raises
+        if it fails; it may return an `Answer`. For several processes it must belong to a module.
     limits
-        What the server must keep: they tell which quantiles are needed, and of how many requests.
+        The limits of the server; they determine the quantiles to measure.
     arrivals
         "poisson" or "constant".
     timeout_s
-        Seconds after which a request has failed, more than each limit; None for 10, or three times
+        Seconds after which a request has failed, more than all limits; None for 10, or three times
         the greatest limit.
     processes
-        How many at least; None begins with one.
+        The minimum number; None begins with one.
     seed
         Of the times.
     senders
-        What sends them instead of ``processes`` of this machine: see `HostSenders`.
+        Senders in place of ``processes`` of this machine: see `HostSenders`.
 
     Raises
     ------
     InvalidInput
-        When one of these is out of range.
+        When an argument is out of range.
     """
 
     def __init__(
@@ -104,8 +103,8 @@ class OpenLoop:
         """Offer the load of a trial.
 
         Then wait until the server has recovered: until a single request is answered within the
-        limit, or for half a minute. A server that refuses that has broken down. WorkloadFailed for
-        more requests than fit into memory.
+        limit, or for half a minute. A server without an answer by then has broken down.
+        WorkloadFailed for more requests than fit into memory.
         """
         duration_s, requests = trial.duration_s, trial.load * trial.duration_s
         if requests > _MOST_REQUESTS:
@@ -143,11 +142,11 @@ class OpenLoop:
         )
 
     def close(self) -> None:
-        """Let go of what sends."""
+        """Release the senders."""
         self._senders.close()
 
     def _probe(self) -> tuple[float, str | None]:
-        """Send one request; return its response time, and what it failed of, or None."""
+        """Send one request; return its response time, and its failure or None."""
         found = send_requests(
             self._requests,
             np.zeros(1),
@@ -156,10 +155,10 @@ class OpenLoop:
         )
         failure, response_s = next(iter(found.failures), None), float(found.response_s[0])
         limited = {of for limit in self._limits for of in limit.conditions}
-        untold = [of for of in sorted(limited) if np.isnan(found.times[of][0])]
-        if untold:
+        missing = [of for of in sorted(limited) if np.isnan(found.times[of][0])]
+        if missing:
             raise WorkloadFailed(
-                f"{' and '.join(untold)} is limited, and {short(self._requests)} does not tell it: "
+                f"{' and '.join(missing)} is limited, and {short(self._requests)} does not tell it: "
                 "expected requests that return a benchrigor.workbench.loadgen.Answer"
             )
         if failure is None:
@@ -167,7 +166,7 @@ class OpenLoop:
         return response_s, failure
 
     def _await_recovery(self) -> bool:
-        """Wait until a request is answered within the limit; return whether any is answered."""
+        """Wait for an answer within the limit; return whether there was any answer."""
         until_s = time.monotonic() + _RECOVERY_S
         while True:
             response_s, failure = self._probe()

@@ -8,12 +8,12 @@ from typing import Any
 
 from benchrigor.workbench.surfaces.factors import Point
 
-# {{name}} is the text {name}, and ${name} is of a shell.
+# {{name}} is the text {name}, and ${name} belongs to a shell.
 _PLACE = re.compile(r"\{\{(?P<text>[^\W\d]\w*)\}\}|(?<!\$)\{(?P<name>[^\W\d]\w*)\}")
 
 
 def places_in(item: Any) -> Iterator[str]:
-    """Yield the names that have a place in a text, or in the texts of plain data.
+    """Yield the names of places in a text, or in the texts of plain data.
 
     Examples
     --------
@@ -30,8 +30,8 @@ def places_in(item: Any) -> Iterator[str]:
 def fill_places(item: Any, point: Point, *, again: bool = False) -> Any:
     """Return texts with the levels of a point in their places; other places stay as they are.
 
-    Each argument of a command is filled by itself, so a level with a space is still one argument.
-    Texts that are filled ``again`` later keep their ``{{name}}``.
+    Arguments of a command are filled one by one, so a level with a space is still one argument.
+    Texts to be filled ``again`` later keep their ``{{name}}``.
 
     Examples
     --------
