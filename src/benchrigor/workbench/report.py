@@ -1,4 +1,4 @@
-"""A search for a peak in text: what it found, and how its number came about."""
+"""A search for a peak in text: its result, and how the number came about."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def explain_peak(peak: PeakRate, name: str) -> str:
 
 
 def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
-    """Return the peak and what binds it; as a whole with its trials, notes and codes."""
+    """Return the peak and the binding limit; if ``whole``, also its trials, notes and codes."""
     lines: list[Part] = [f"  {peak}"]
     kept = ", ".join(map(_show_limit, peak.limits))
     lines += row("limits", [kept, f"{show_metric(peak.binding)} binds" if peak.binding else ""])
@@ -66,18 +66,18 @@ def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
 
 
 def _clocks(peak: PeakRate) -> list[str]:
-    """Say by how much the clocks of hosts that sent are ahead, and which of them were lost."""
+    """Show the offsets of the clocks of sending hosts, and mark lost hosts."""
     clocks = {host: trial.result for trial in peak.trials for host in trial.result.clock_offset_s}
-    told = []
+    shown = []
     for host, result in clocks.items():
         offset_s, error_s = result.clock_offset_s[host], result.clock_error_s[host]
         ahead = "ahead" if offset_s >= 0.0 else "behind"
         lost = "" if host in peak.trials[-1].result.clock_offset_s else ", left out: it was lost"
-        told.append(
+        shown.append(
             f"{escaped(host)} {show_duration(abs(offset_s))} {ahead} "
             f"± {show_duration(error_s)}{lost}"
         )
-    return told
+    return shown
 
 
 def _cells(trial: Trial) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def show_ratio(ratio: float) -> str:
 
 
 def show_metric(metric: str) -> str:
-    """Show what is limited, of conditions that these are some."""
+    """Show the name of a limited metric; conditions are "slo"."""
     return "slo" if conditions_of(metric) else metric
 
 
@@ -117,7 +117,7 @@ def _show_limit(limit: Limit) -> str:
 
 
 def run_length_page(plan: RunLengthPlan) -> Page:
-    """Return a row for each run length."""
+    """Return a row per run length."""
     rows = [("seconds", "variation", "trials", "cost", "")]
     for length in plan.lengths:
         trials = "-" if length.trials is None else str(length.trials)

@@ -155,10 +155,10 @@ class OpenLoop:
         )
         failure, response_s = next(iter(found.failures), None), float(found.response_s[0])
         limited = {of for limit in self._limits for of in limit.conditions}
-        missing = [of for of in sorted(limited) if np.isnan(found.times[of][0])]
-        if missing:
+        absent = [of for of in sorted(limited) if np.isnan(found.times[of][0])]
+        if absent:
             raise WorkloadFailed(
-                f"{' and '.join(missing)} is limited, and {short(self._requests)} does not tell it: "
+                f"{' and '.join(absent)} is limited, and {short(self._requests)} does not tell it: "
                 "expected requests that return a benchrigor.workbench.loadgen.Answer"
             )
         if failure is None:
