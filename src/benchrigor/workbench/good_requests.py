@@ -1,7 +1,7 @@
 """Good requests: those that keep all conditions, such as response<200ms and first-byte<50ms.
 
-A limit on their share is a `Limit` whose metric is these conditions: its value is the share of the
-requests that keep not all of them, and it may be what is missing to 100 %.
+The metric of a `Limit` on their share consists of these conditions. Its value is the share of
+requests that violate a condition: 100 % less the share of good requests.
 """
 
 from __future__ import annotations

@@ -226,8 +226,6 @@ def _flat(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the fields of a result, items of mappings as field.key, without notices."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
-            yield from (
-                (f"{name}.{key}", inner) for key, inner in value.items() if key != "notices"
-            )
+            yield from ((f"{name}.{key}", item) for key, item in value.items() if key != "notices")
         else:
             yield name, value

@@ -340,9 +340,7 @@ def _check_unused(words: Sequence[str], mix: Path | None) -> None:
         raise InvalidInput("--processes is given, expected none with hosts: each sends from one")
     if words and not _is_target(words):
         unused += ("arrivals", "timeout_s", "processes", "slos")
-    options = [
-        param for param in click.get_current_context().command.params if param.name in unused
-    ]
+    options = [flag for flag in click.get_current_context().command.params if flag.name in unused]
     refuse(
         f"{option.opts[0]} is given, expected none with "
         + (

@@ -408,9 +408,8 @@ def generator_of(
         if described["kind"] == "target":
             requests = imported(described["words"][0], described["cwd"])
         else:
-            requests = HttpRequests(
-                kinds=[HttpRequest(**request) for request in described["requests"]]
-            )
+            kinds = [HttpRequest(**request) for request in described["requests"]]
+            requests = HttpRequests(kinds=kinds)
         made = OpenLoop(
             requests,
             limits,

@@ -321,7 +321,7 @@ def _zoom(grid: Floats, p: Floats) -> tuple[Floats, bool]:
 
 
 def _describe(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
-    """Return the distribution of the peak, and what is most likely beside it."""
+    """Return the distribution of the peak, and the most likely other parameters."""
     curves = trials.curves
     before, after = (
         curves.log_response(np.array(1.0 + step), *np.ix_(_BASES, curves.powers))

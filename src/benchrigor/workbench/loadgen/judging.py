@@ -28,8 +28,7 @@ def judge(
 ) -> LoadResult:
     """Return the result of a trial: mean, limited values, counts and lag.
 
-    A limit of the share of good requests also adds the quantiles, at that share, of the times in
-    its conditions.
+    A limit of the share of good requests adds the quantiles of its times at that share.
     """
     in_time = sent.at_s + sent.lag_s <= duration_s * _LATE
     failed = int(sent.failed[in_time].sum())

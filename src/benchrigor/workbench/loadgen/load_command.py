@@ -37,8 +37,7 @@ class LoadCommand:
     limits
         The limits of the server: a generator that does not report their metrics is refused.
     is_rate
-        Whether the load is a rate. Generators that wait for answers cannot offer a rate, and are
-        refused.
+        Whether the load is a rate. Generators that wait for answers cannot offer one: refused.
     cwd
         The folder in which it runs; None for the current one.
 

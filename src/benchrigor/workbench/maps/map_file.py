@@ -243,8 +243,7 @@ def map_of(document: Mapping[str, Any]) -> MapFile:
     """Make a map of the document of its file; `docs/maps.md` and `docs/pool.md` show the format.
 
     Texts have places for levels, ``{threads}``; ``{{threads}}`` stands for ``{threads}`` itself.
-    Places in the words of a command are filled word by word. Durations have units, and shares are
-    "5%" or 0.05.
+    Words of a command are filled one by one. Durations have units, and shares are "5%" or 0.05.
 
     Raises
     ------

@@ -116,7 +116,7 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
         return Step(goal.within(seed_load), shortest, "first probe", is_rough=True)
     bad = tried.contradicted
     counted = tried.only(~bad)
-    load = _step_to_bracket(counted, tried, goal, _ahead(1 + len(pending)))
+    load = _bracket(counted, tried, goal, _ahead(1 + len(pending)))
     if isinstance(load, Ending):
         return load
     if load is not None:
@@ -207,9 +207,7 @@ def _ahead(n: int) -> float:
     return float(n) if n <= _MOST_AHEAD else _MOST_AHEAD * (n * _SPREAD % 1.0)
 
 
-def _step_to_bracket(
-    counted: _Tried, tried: _Tried, goal: Goal, steps: float
-) -> float | Ending | None:
+def _bracket(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float | Ending | None:
     """Return the next load while all trials are on one side of the peak; else None.
 
     ``steps`` are taken at once; the number depends on the trials under way.

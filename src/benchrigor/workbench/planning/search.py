@@ -27,7 +27,7 @@ from benchrigor.workbench.data import (
 from benchrigor.workbench.good_requests import CHUNK_GAP
 from benchrigor.workbench.planning import adaptive_search
 from benchrigor.workbench.planning.pickers import PICKERS
-from benchrigor.workbench.planning.published_search import published_policy
+from benchrigor.workbench.planning.published_search import find_policy
 from benchrigor.workbench.planning.steps import (
     Ending,
     Goal,
@@ -158,7 +158,7 @@ class PeakSearch:
         # The number of requests of users and connections is unknown.
         self._least_requests = 0 if whole or not self._is_adaptive else least_requests(self.limits)
         self._policy: Policy = (
-            adaptive_search.adaptive if self._is_adaptive else published_policy(policy)
+            adaptive_search.adaptive if self._is_adaptive else find_policy(policy)
         )
         self._trials: list[Trial] = []
         self._pending: dict[int, LoadTrial] = {}
@@ -174,11 +174,7 @@ class PeakSearch:
             affordable = self._affordable(step) if isinstance(step, Step) else None
             if affordable is not None:
                 return self._plan(affordable)
-            self._ending = (
-                self._note_generator_limit(step)
-                if isinstance(step, Ending)
-                else self._out_of_budget()
-            )
+            self._ending = self._finish(step) if isinstance(step, Ending) else self._out_of_budget()
         return None
 
     def tell(self, trial: LoadTrial, result: LoadResult) -> None:
@@ -242,9 +238,8 @@ class PeakSearch:
         kept, saturated = highest_kept(trials), lowest_saturated(trials)
         if load is not None:  # trials on the wrong side of it were chance
             kept = highest_kept([trial for trial in trials if trial.asked.load <= load.value])
-            saturated = lowest_saturated(
-                [trial for trial in trials if trial.asked.load > load.value]
-            )
+            above = [trial for trial in trials if trial.asked.load > load.value]
+            saturated = lowest_saturated(above)
         status = None if ending is None else ending.status
         if status is PeakStatus.SATURATED_AT_LOWEST:  # trials that kept the limits were chance
             kept, saturated = None, min(trial.asked.load for trial in trials)
@@ -330,7 +325,7 @@ class PeakSearch:
         is_enough &= self._is_adaptive and goal.trial_s is None
         return replace(step, duration_s=left_s) if is_enough else None
 
-    def _note_generator_limit(self, ending: Ending) -> Ending:
+    def _finish(self, ending: Ending) -> Ending:
         """Report the limit of the generator if it kept the search from saturating the server."""
         if ending.status is not PeakStatus.NOT_SATURATED or not self._limited:
             return ending

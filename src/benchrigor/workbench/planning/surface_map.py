@@ -59,10 +59,9 @@ class SurfaceMap:
     factors
         The factors to vary.
     design
-        "adaptive": after a first design, the next sample is always the one that reduces the
-        uncertainty of predictions most per expected second; a point may be sampled again.
-        "d-optimal": the samples that determine a quadratic model best. "full": every combination of
-        levels.
+        "adaptive": after a first design, the next sample always reduces the uncertainty most per
+        expected second; a point may be sampled again. "d-optimal": the samples that determine a
+        quadratic model best. "full": every combination of levels.
     samples
         The maximum number; required for "d-optimal". None for no maximum.
     target
@@ -395,9 +394,7 @@ class SurfaceMap:
 
     def _known_responses(self) -> list[str]:
         """Return the names of the responses: the given ones, or else those of the first result."""
-        first = next(
-            ([*measured.estimates] for measured in self._measured if measured.estimates), []
-        )
+        first = next(([*found.estimates] for found in self._measured if found.estimates), [])
         return [*(self._responses or first)]
 
     def _steering(self) -> str:

@@ -40,7 +40,7 @@ class Executor(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether each host is a machine of its own."""
+        """Whether hosts are different machines."""
 
     def submit(self, host: str, job: Job) -> Future[Outcome]:
         """Begin a job."""
@@ -84,12 +84,12 @@ class LocalExecutor:
         return run_job([*prefix, self._python, *MODULE], job, began=self._running.add)
 
     def stop(self) -> None:
-        """End what is under way."""
+        """End all running jobs."""
         for process in [*self._running]:
             end(process)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         self.stop()
         self._threads.shutdown(wait=True, cancel_futures=True)
 

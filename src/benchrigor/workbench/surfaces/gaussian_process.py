@@ -15,9 +15,8 @@ from benchrigor.workbench.surfaces.factors import Point, Space
 
 GAUSSIAN_PROCESS = "gaussian-process"
 
-# Mean and standard deviation of the normal priors of the logarithms of the variance, relative to
-# the variance of the samples, and of the length scales, in coded units: eight samples alone do not
-# determine them.
+# Normal priors of the logarithms of the variance, relative to the samples, and of the length
+# scales, in coded units: mean and standard deviation. Eight samples alone do not determine them.
 _VARIANCE, _LENGTH = (0.7, 0.5), (np.log(1.7), 0.6)
 _BOUNDS = (1e-3, 1e2)
 _STARTS = (0.5, 1.7, 5.0)  # length scales
@@ -37,8 +36,7 @@ class GaussianProcess:
     left_out_sd
         Standard deviations of these.
     level, spread
-        Of the logarithms; the process is fitted to their differences from the level over the
-        spread.
+        Of the logarithms; the process is fitted to (logarithm - level) / spread.
     density
         Logarithm of the posterior density of variance and length scales, without a constant.
     host_sd, hosts
@@ -131,9 +129,8 @@ def fit_gaussian_process(
     Leave-one-out predictions follow their equation 5.12, with these fixed. If there are more than
     100 points, a random 100 choose variance and length scales, and then all count.
 
-    ``hosts`` has one entry per point. Several hosts have random effects: slopes of the plane in
-    coordinates of their own. Their standard deviation is the candidate with the greatest posterior
-    density.
+    ``hosts`` has one entry per point. Several hosts have random effects, slopes of the plane in
+    coordinates of their own, with the candidate deviation of the greatest posterior density.
     """
     names = sorted({*hosts})
     if len(names) < 2:

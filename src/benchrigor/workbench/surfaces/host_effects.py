@@ -1,4 +1,4 @@
-"""Hosts as a block: how many times the answer of their mean each host gives."""
+"""Hosts as a block: the ratios of their answers to their mean."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchrigor.model import Estimate
 
 
 def show_hosts(hosts: Mapping[str, Estimate]) -> str:
-    """Show how many times their mean each host gives, the most first.
+    """Show the ratios of hosts to their mean, the greatest first.
 
     Examples
     --------

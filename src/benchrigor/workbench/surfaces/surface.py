@@ -168,9 +168,8 @@ class Surface(OneLine):
     def gains(self, points: Sequence[Point], response: str | None = None) -> Floats:
         """Return the gain in certainty from another sample at points.
 
-        That is the reduction of the standard deviation of the prediction there, always by the
-        Gaussian process: a quadratic that fits by chance is too sure between its samples, and would
-        only ask for them again.
+        That is the reduction of the standard deviation there, always by the Gaussian process: a
+        quadratic that fits by chance is too sure between its samples, and only asks for them again.
         """
         fit, _ = self._model_of(response)
         assert fit.process is not None  # noqa: S101  # every model comes with one
@@ -204,7 +203,7 @@ class Surface(OneLine):
         behind = np.max(drawn, axis=1) - drawn[:, chosen]
         losses = -np.expm1(-behind) if sign > 0.0 else np.expm1(behind)
         high = float(np.quantile(losses, self._confidence))
-        regret = self._estimate_of_draws(response, min(float(np.mean(losses)), high), 0.0, high)
+        regret = self._from_draws(response, min(float(np.mean(losses)), high), 0.0, high)
         point = points[chosen]
         return Best(point=point, estimate=self.predict(point, response), regret=regret)
 
@@ -251,8 +250,7 @@ class Surface(OneLine):
 
         Every numeric factor with the same level in both points is varied through its range, with
         the others fixed. A crossover is a change of sign of the predicted difference. Its interval
-        is from joint draws: a draw gives the nearest change in the same direction, or the end of
-        the range if the change lies beyond.
+        comes from the nearest changes in the same direction in joint draws, within the range.
 
         Raises
         ------
@@ -280,7 +278,7 @@ class Surface(OneLine):
                 found.append(
                     Crossover(
                         factor=factor.name,
-                        at=self._estimate_of_draws(response, value, low, high),
+                        at=self._from_draws(response, value, low, high),
                         below=below,
                         above=above,
                         probability=probability,
@@ -302,7 +300,7 @@ class Surface(OneLine):
         return rank(results, confidence=self._confidence, direction=str(direction))
 
     def _likely(self, response: str | None) -> tuple[list[Point], Floats]:
-        """Return points of the grid, up to a maximum, and logarithms, where higher is better.
+        """Return points of the grid, up to a maximum, and their logarithms; higher is better.
 
         Points that failed, or at which no load keeps the limits, are excluded.
         """
@@ -342,9 +340,7 @@ class Surface(OneLine):
         n = len(fit.points)
         return of_logarithm(mean, StandardError(sd, fit.freedom), self._confidence, n, model.name)
 
-    def _estimate_of_draws(
-        self, response: str | None, value: float, low: float, high: float
-    ) -> Estimate:
+    def _from_draws(self, response: str | None, value: float, low: float, high: float) -> Estimate:
         fit, model = self._model_of(response)
         return Estimate(
             value=value,
