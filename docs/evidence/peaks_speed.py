@@ -10,7 +10,7 @@ from coverage_tables import Setting
 
 import benchrigor as br
 from benchrigor.workbench import PeakSearch
-from benchrigor.workbench.loadgen.judging import judged
+from benchrigor.workbench.loadgen.judging import judge
 from benchrigor.workbench.loadgen.sending import Sent
 
 __all__ = ["speed"]
@@ -43,7 +43,7 @@ def speed(setting: Setting) -> None:
     for name, load in (("half busy", 0.5), ("at its peak", 0.875), ("saturated", 1.05)):
         sent = _queue(rng, load)
         begun = time.process_time()
-        judged(sent, duration_s=sent.elapsed_s, limits=limits, spent_s={"run": sent.elapsed_s})
+        judge(sent, duration_s=sent.elapsed_s, limits=limits, spent_s={"run": sent.elapsed_s})
         took = time.process_time() - begun
         verdict = setting.verdict(f"responses, {name}", took <= slower * JUDGED_S)
         print(f"{RESPONSES:,} responses, {name}: {took:.2f} s, at most {JUDGED_S:g}: {verdict}")

@@ -17,7 +17,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.storage import Journal
 from benchrigor.workbench import PeakSearch
 from benchrigor.workbench.data import LoadResult
-from benchrigor.workbench.searches import planned_lengths
+from benchrigor.workbench.searches import plan_lengths
 from benchrigor.workloads.processes import time_limits
 
 SERVER = Path(__file__).parents[1] / "simulations" / "queue_server.py"
@@ -244,7 +244,7 @@ class LateAtFirst:
 
 def test_a_pilot_that_was_not_offered_on_time_is_left_out(capsys):
     search = PeakSearch(threshold_s=0.04, accuracy=0.1, trial_s=1.0)
-    planned_lengths(search, LateAtFirst(), budget_s=None, as_json=False)
+    plan_lengths(search, LateAtFirst(), budget_s=None, as_json=False)
     printed = capsys.readouterr()
     assert "1 of them left out: requests were sent 20 ms late" in printed.err
     assert printed.out.split()[:4] == ["seconds", "variation", "trials", "cost"]
@@ -253,7 +253,7 @@ def test_a_pilot_that_was_not_offered_on_time_is_left_out(capsys):
 def test_pilots_that_are_all_late_are_one_problem():
     search = PeakSearch(threshold_s=0.04, accuracy=0.1, trial_s=1.0)
     with pytest.raises(InvalidInput, match=r"sent 20 ms late.*\(and 14 more alike\)") as raised:
-        planned_lengths(search, LateAtFirst(late=15), budget_s=None, as_json=False)
+        plan_lengths(search, LateAtFirst(late=15), budget_s=None, as_json=False)
     assert len(raised.value.problems) == 1
 
 

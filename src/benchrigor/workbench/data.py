@@ -30,12 +30,12 @@ from benchrigor.stats.estimators.proportion import WILSON
 from benchrigor.workbench.good_requests import conditions_of
 
 MEAN, P95, FAILED = "mean", "p95", "failed"
-# Requests of a trial at most: times those that are expected, and further ones by chance.
+# Maximum requests of a trial: times the expected number, and further ones by chance.
 _MOST_SENT, _SPREAD, _FEW = 1.2, 4.0, 5
 
 
 class PeakStatus(enum.StrEnum):
-    """How a search ended; ``docs/codes.md`` explains each of them."""
+    """How a search ended; ``docs/codes.md`` explains the members."""
 
     FOUND = "found"
     NOT_SATURATED = "not-saturated"
@@ -47,17 +47,17 @@ class PeakStatus(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit(OneLine):
-    """What a server must keep: a metric of a trial, and the most that it may be.
+    """A limit of a server: a metric of a trial, and its greatest allowed value.
 
     Parameters
     ----------
     metric
         "mean" or "p95" response, or another quantile ("p99"), in seconds; "failed", the share of
-        the requests sent that failed; conditions of a good request, such as "response<200ms and
+        sent requests that failed; conditions of a good request, such as "response<200ms and
         first-byte<50ms" (or chunk-gap), for the share of requests that are not good; or any metric
-        that a result names.
+        in a result.
     at_most
-        The greatest value that is allowed, more than 0; of shares below 1.
+        The greatest allowed value, more than 0; for shares below 1.
 
     Raises
     ------
@@ -86,7 +86,7 @@ class Limit(OneLine):
 
     @property
     def quantile(self) -> float | None:
-        """The share of responses below it: .99 of "p99"; None where it is no quantile."""
+        """The share of responses below it: .99 for "p99"; None if it is not a quantile."""
         try:
             return quantile_named(self.metric)
         except InvalidInput:
@@ -94,17 +94,17 @@ class Limit(OneLine):
 
     @property
     def is_of_time(self) -> bool:
-        """Whether it is of response times, in seconds."""
+        """Whether it limits response times, in seconds."""
         return self.metric == MEAN or self.quantile is not None
 
     @property
     def conditions(self) -> Mapping[str, float]:
-        """What a good request keeps: names of times, and seconds; none of other limits."""
+        """Conditions of a good request: names of times, and seconds; empty for other limits."""
         return conditions_of(self.metric)
 
     @property
     def times(self) -> Mapping[str, float]:
-        """Metrics of times that are at most so many seconds wherever the limit is kept."""
+        """Metrics of times, and the seconds that they do not exceed while the limit is kept."""
         if self.is_of_time:
             return {self.metric: self.at_most}
         share = f"p{100.0 * (1.0 - self.at_most):.10g}"
@@ -112,16 +112,16 @@ class Limit(OneLine):
 
     @property
     def nearness(self) -> str:
-        """Metric that says how near good requests are to what is limited: 1 at the limit."""
+        """The metric of the nearness of good requests to the limit: 1 at the limit."""
         return f"{self.metric}: nearness"
 
     def ratio_of(self, result: LoadResult) -> float | None:
-        """Return the value of a trial over the limit; None where the trial has no such value.
+        """Return the ratio of a trial's value to the limit; None if the trial lacks the value.
 
-        Of a share of good requests it may tell more, by the name `nearness`.
+        For a share of good requests the metric `nearness` takes precedence, if present.
         """
-        if self.conditions and (told := result.value(self.nearness)) is not None:
-            return told
+        if self.conditions and (ratio := result.value(self.nearness)) is not None:
+            return ratio
         value = result.value(self.metric)
         return None if value is None else value / self.at_most
 
@@ -135,16 +135,16 @@ class LoadTrial(OneLine):
     id
         The trial's identity, counted from 0.
     load
-        Offered load: requests per second, or any number that grows with the work asked for.
+        Offered load: requests per second, or any number that grows with the requested work.
     duration_s
-        Seconds during which it is offered, without set-up.
+        Duration of the load in seconds, without set-up.
     reason
-        What the search wants to learn from it.
+        The purpose of the trial in the search.
 
     Raises
     ------
     InvalidInput
-        When load or duration is not more than 0, or the id no whole number.
+        When load or duration is not more than 0, or the id is not a whole number.
     """
 
     id: int
@@ -160,9 +160,9 @@ class LoadTrial(OneLine):
         )
 
     def too_many(self, requests: int, seconds: float = 0.0) -> str:
-        """Say that more requests are counted than such a rate can be; empty if they can.
+        """Return the problem if more requests are counted than this rate can yield; else "".
 
-        ``seconds`` is how long the load was offered, if that is longer than the trial.
+        ``seconds`` is the duration of the load, if that is longer than the trial.
         """
         seconds = max(self.duration_s, seconds)
         expected = self.load * seconds
@@ -175,48 +175,47 @@ class LoadTrial(OneLine):
         )
 
     def least(self, seconds: float = math.inf) -> float:
-        """Return how many requests are scheduled at least at such a rate, short of bad luck."""
+        """Return the least number of scheduled requests at this rate, except for bad luck."""
         expected = self.load * min(self.duration_s, seconds)
         return max(expected - _SPREAD * math.sqrt(expected), 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult(OneLine):
-    """What a trial found.
+    """The result of a trial.
 
     Parameters
     ----------
     mean_response_s, p95_response_s
-        Mean and 95th percentile of the response times in seconds, from the moment that each
-        request was scheduled for; failed requests count at their timeout. None where not known.
+        Mean and 95th percentile of the response times in seconds, from the scheduled time of a
+        request; failed requests count at their timeout. None if unknown.
     scheduled, sent, completed, failed
-        Requests that were to be sent, were, and were answered; those that failed. None (of the last
-        0) where not known; ``completed`` is ``sent`` less ``failed`` unless told.
+        Numbers of scheduled, sent, answered and failed requests. None (0 for the last) if unknown;
+        ``completed`` is ``sent`` less ``failed`` by default.
     lag_p99_s
-        99th percentile of how late requests were sent.
+        99th percentile of the lateness of sent requests.
     crashed
-        Whether the server broke down: the load is above the peak, and no response counts.
+        Whether the server broke down: the load is above the peak, and responses do not count.
     growing
-        Whether responses grew all along, as where a backlog does: no mean describes them.
+        Whether responses kept growing, as with a backlog: a mean does not describe them.
     metrics
         Further values by name, such as "p99" (in seconds).
     response
-        The mean, quantile or share of requests that are not good that is nearest to its limit, with
-        its interval within this trial.
+        The mean, quantile, or share of requests that are not good, whichever is nearest to its
+        limit, with its interval within this trial.
     within_limits
-        Answers that came within the greatest limit of a quantile, if there is one, and are good.
+        Good answers that came within the greatest limit of a quantile, if there is one.
     cpu_share
         Share of one processor that the generator used.
     failures
-        How many requests failed, by what they failed of; secrets in that are hidden.
+        Numbers of failed requests by kind of failure, with secrets hidden.
     spent_s
-        Seconds that the trial took by what they were spent on, such as "decision" (where to go
-        next), "set-up", "warm-up", "run" and "teardown"; none for the set-up and the duration that
-        the search reckons with.
+        Seconds of the trial by use, such as "decision" (on the next load), "set-up", "warm-up",
+        "run" and "teardown"; empty for the set-up and duration that the search assumes.
     invalid
-        Why it says nothing of the server, where the generator knows that itself; else empty.
+        Why the trial did not measure the server, if the generator knows it; else empty.
     clock_offset_s, clock_error_s
-        By how much the clock of each host that sent is ahead, and by how much that may be wrong.
+        The leads of the clocks of sending hosts, and the maximum errors of these.
 
     Raises
     ------
@@ -247,19 +246,19 @@ class LoadResult(OneLine):
         names = ("metrics", "failures", "spent_s", "clock_offset_s", "clock_error_s")
         by_name = {name: getattr(self, name) for name in names}
         refuse(
-            f"{name} is {short(each)}, expected values by name"
-            for name, each in by_name.items()
-            if not isinstance(each, Mapping)
+            f"{name} is {short(value)}, expected values by name"
+            for name, value in by_name.items()
+            if not isinstance(value, Mapping)
         )
         numbers = {
             name: getattr(self, name)
             for name in ("mean_response_s", "p95_response_s", "lag_p99_s", "cpu_share")
         }
         for name, values in by_name.items():
-            signed = name == "clock_offset_s"  # a clock may be behind
+            signed = name == "clock_offset_s"  # a clock may be late
             numbers |= {
-                f"{name}[{key!r}]": abs(each) if signed and is_number(each) else each
-                for key, each in values.items()
+                f"{name}[{key!r}]": abs(value) if signed and is_number(value) else value
+                for key, value in values.items()
             }
         counts = {
             name: getattr(self, name)
@@ -267,14 +266,14 @@ class LoadResult(OneLine):
         }
         refuse(
             *(
-                wrong_number(name, each, zero=True)
-                for name, each in numbers.items()
-                if each is not None
+                wrong_number(name, value, zero=True)
+                for name, value in numbers.items()
+                if value is not None
             ),
             *(
-                wrong_whole(name, each, least=0)
-                for name, each in (*counts.items(), ("failed", self.failed))
-                if each is not None
+                wrong_whole(name, count, least=0)
+                for name, count in (*counts.items(), ("failed", self.failed))
+                if count is not None
             ),
         )
         refuse(_wrong_counts(self))
@@ -288,12 +287,12 @@ class LoadResult(OneLine):
 
     @property
     def run_s(self) -> float | None:
-        """Seconds for which the load was offered; None where not known."""
+        """Duration of the load in seconds; None if unknown."""
         spent_s = self.spent_s
         return spent_s.get("warm-up", 0.0) + spent_s["run"] if "run" in spent_s else None
 
     def value(self, metric: str) -> float | None:
-        """Return the value of a metric, by the name that a `Limit` has; None where not known."""
+        """Return the value of a metric, by its name in a `Limit`; None if unknown."""
         if metric == MEAN:
             return self.mean_response_s
         if metric == P95 and self.p95_response_s is not None:
@@ -304,7 +303,7 @@ class LoadResult(OneLine):
 
 
 def _wrong_counts(result: LoadResult) -> Iterator[str]:
-    """Say which counts of requests contradict each other."""
+    """Yield the contradictions between counts of requests."""
     scheduled, sent, completed = result.scheduled, result.sent, result.completed
     if scheduled is not None and sent is not None and sent > scheduled:
         yield f"sent is {sent}, expected at most the {scheduled} scheduled"
@@ -325,24 +324,24 @@ def _wrong_counts(result: LoadResult) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial(OneLine):
-    """A trial that was carried out, and how it is counted.
+    """A finished trial, and how it counts.
 
     Parameters
     ----------
     asked, result
-        What was asked for, and found.
+        The requested trial, and its result.
     ratio
-        The greatest of its values over their limits: above 1 the server was saturated. Infinite for
-        a crash; None where the trial says nothing.
+        The greatest ratio of its values to their limits: above 1 the server was saturated. Infinite
+        for a crash; None without a value.
     binding
         The metric of that limit.
     cost_s
-        What it cost, with set-up.
+        Its cost in seconds, with set-up.
     invalid
-        Why it does not count; empty where it does.
+        Why it does not count; empty if it counts.
     tail
-        Requests that the ratio rests on: those in the tail of a quantile, those that would fail at
-        the limit, or independent ones that would be not good; infinite where they are not known.
+        The number of requests behind the ratio: those in the tail of a quantile, those that would
+        fail at the limit, or independent ones that would not be good; infinite if unknown.
     """
 
     asked: LoadTrial
@@ -355,20 +354,20 @@ class Trial(OneLine):
 
     @property
     def counts(self) -> bool:
-        """Whether it says anything about the server."""
+        """Whether it measured the server."""
         return self.ratio is not None and not self.invalid
 
     @property
     def ran_s(self) -> float:
-        """Seconds for which the load was offered; more than asked for where requests were few."""
+        """Duration of the load in seconds; longer than requested if requests were few."""
         run_s = self.result.run_s
         return self.asked.duration_s if run_s is None else run_s
 
     @property
     def error(self) -> float:
-        """Relative standard error of its response, by its own readings; 0 if not known.
+        """Relative standard error of its response, by its own readings; 0 if unknown.
 
-        That of a share is by the requests that were not good, and half a one: see `half_request`.
+        For a share it comes from the requests that were not good, plus a half: see `half_request`.
         """
         found = self.result.response
         if found is None or not found.standard_error or self.result.growing:
@@ -379,10 +378,10 @@ class Trial(OneLine):
 
     @property
     def half_request(self) -> float:
-        """Half an independent request, over those that may be not good; 0 unless they are counted.
+        """Half an independent request, over the allowed bad requests; 0 unless they are counted.
 
-        Half a one added takes most of the bias from the logarithm of a count, which of none would
-        be no number (Haldane 1956; Anscombe 1956).
+        An added half removes most of the bias of the logarithm of a count, and makes it finite for
+        a count of 0 (Haldane 1956; Anscombe 1956).
         """
         found = self.result.response
         is_count = found is None or found.method.startswith(WILSON)
@@ -398,24 +397,24 @@ class PeakRate(OneLine):
     status
         How the search ended; None while it runs.
     load
-        The peak with its interval; None where the trials do not tell it.
+        The peak with its interval; None if the trials do not determine it.
     at_least, at_most
-        Loads between which the peak lies; None where no trial says so.
+        Loads between which the peak lies; None without such a trial.
     limits
-        What the server must keep.
+        The limits of the server.
     binding
-        The metric whose limit is met first, near the peak.
+        The metric that reaches its limit first, near the peak.
     trials
-        All trials in the order in which they were told.
+        All trials in the order of their results.
     cost_s
-        Seconds that they took, with set-up.
+        Their cost in seconds, with set-up.
     goodput
-        Answers per second within the limits, at the greatest load that kept them; None where
-        requests were not counted.
+        Answers per second within the limits, at the greatest load that kept them; None if requests
+        were not counted.
     unit
-        Of the load, as it is shown.
+        Of the load.
     notices
-        What the reader must know.
+        Warnings and notes for the reader.
     """
 
     status: PeakStatus | None
@@ -434,20 +433,20 @@ class PeakRate(OneLine):
         n = len(self.trials)
         spent = f"{n} trial{'s' if n != 1 else ''}, {show_duration(self.cost_s)}"
         how = "under way" if self.status is None else str(self.status)
-        return escaped(f"{self._shown()} · {how} · {spent}")
+        return escaped(f"{self._show_peak()} · {how} · {spent}")
 
-    def _shown(self) -> str:
+    def _show_peak(self) -> str:
         if self.load is not None:
             return f"peak {show_estimate(self.load, self.unit)}"
         ends = [
-            f"{word} {each:.4g} {self.unit}"
-            for word, each in (("at least", self.at_least), ("at most", self.at_most))
-            if each is not None
+            f"{word} {bound:.4g} {self.unit}"
+            for word, bound in (("at least", self.at_least), ("at most", self.at_most))
+            if bound is not None
         ]
         return f"peak not known{': ' * bool(ends)}{', '.join(ends)}"
 
 
 def check_load(name: str, value: object) -> list[str]:
-    """Return what is wrong with a load."""
+    """Return the problems of a load."""
     fits = is_number(value) and 0.0 < float(value) < math.inf
     return wrong_values([(name, value, fits, "a load above 0")])

@@ -1,4 +1,4 @@
-"""A server of which the peak is known, without any request; hosts that are threads."""
+"""Fakes: a server with a known peak that needs no requests; hosts that are threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from benchrigor.workbench.data import LoadResult, LoadTrial
 from benchrigor.workbench.pool.on_host import FREE, HOLD, Job, Outcome, call_function
 
-_CAPPED = 0.5  # of the duration: behind the capacity a queue grows for as long as a trial lasts
+_CAPPED = 0.5  # of the duration: above the capacity a queue grows during the whole trial
 
 
 class SimulatedServer:
@@ -21,11 +21,11 @@ class SimulatedServer:
     Parameters
     ----------
     capacity
-        Requests that it serves per second. At a load the mean response is 1 / (capacity - load), so
-        that it keeps a limit up to the load of capacity - 1 / limit.
+        Requests that it serves per second. The mean response is 1 / (capacity - load), so that it
+        keeps a limit up to a load of capacity - 1 / limit.
     noise
-        Relative standard deviation of the mean response of a trial of a minute; it goes with one
-        over the root of the duration.
+        Relative standard deviation of the mean response of a trial of a minute; it is proportional
+        to 1 / sqrt(duration).
     seed
         Of the noise.
 
@@ -41,7 +41,7 @@ class SimulatedServer:
         self._rng = np.random.default_rng(seed)
 
     def peak(self, limit_s: float) -> float:
-        """Return the load up to which the mean response keeps a limit."""
+        """Return the greatest load at which the mean response keeps a limit."""
         return self.capacity - 1.0 / limit_s
 
     def offer(self, trial: LoadTrial) -> LoadResult:
@@ -59,20 +59,20 @@ class SimulatedServer:
 
 
 class FakeExecutor:
-    """Runs jobs in threads, each of which stands for a host; an `Executor`.
+    """Runs jobs in threads as fake hosts; an `Executor`.
 
     Parameters
     ----------
     hosts
         Their names.
     instead
-        Called with each job; the outcome that it returns is taken, and the function is not called.
-        None, also from it, calls the function.
+        Called with a job; its outcome replaces a call of the function. The function is called if
+        this is None or returns None.
 
     Attributes
     ----------
     log
-        Host, job, beginning and end of each job, in seconds of a monotonic clock.
+        Host, job, beginning and end of all jobs, in seconds of a monotonic clock.
 
     Examples
     --------
@@ -106,15 +106,15 @@ class FakeExecutor:
         return outcome
 
     def stop(self) -> None:
-        """Wait for what is under way."""
+        """Do nothing: running jobs end by themselves."""
 
     def close(self) -> None:
-        """Let go of everything, when what is under way has ended."""
+        """Release all resources when running jobs have ended."""
         self._threads.shutdown(cancel_futures=True)
 
 
 def sleep(seconds: float) -> tuple[float, float]:
-    """Sleep, as a job of a pool; return since when and until when, by the monotonic clock."""
+    """Sleep, as a job of a pool; return the beginning and end, by the monotonic clock."""
     begun_s = time.monotonic()
     time.sleep(seconds)
     return begun_s, time.monotonic()

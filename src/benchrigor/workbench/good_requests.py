@@ -1,7 +1,7 @@
 """Good requests: those that keep all conditions, such as response<200ms and first-byte<50ms.
 
-A limit on their share is a `Limit` whose metric is these conditions: its value is the share of the
-requests that keep not all of them, and it may be what is missing to 100 %.
+The metric of a `Limit` on their share consists of these conditions. Its value is the share of
+requests that violate a condition: 100 % less the share of good requests.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ RESPONSE, FIRST_BYTE, CHUNK_GAP = "response", "first-byte", "chunk-gap"
 _OF = (RESPONSE, FIRST_BYTE, CHUNK_GAP)
 _AND, _BELOW = re.compile(r"\s+and\s+"), re.compile(r"\s*([^\s<]+)\s*<\s*([^\s<=].*?)\s*")
 _ARE_CONDITIONS = re.compile(rf"\s*({'|'.join(_OF)})\s*<")
-_DIGITS = 12  # of what is missing to 100 %
+_DIGITS = 12  # of the difference to 100 %
 
 
 def conditions_of(metric: str) -> Mapping[str, float]:
-    """Return the seconds below which each time of a good request is; none of other metrics.
+    """Return the upper limits of times of a good request in seconds; empty for other metrics.
 
     Raises
     ------
     InvalidInput
-        When a text that begins as conditions do is not one, with all that is wrong.
+        When a text begins like conditions and is not valid, with all problems.
 
     Examples
     --------
@@ -42,15 +42,14 @@ def conditions_of(metric: str) -> Mapping[str, float]:
 
 
 def read_slo(text: str) -> tuple[str, float]:
-    """Return metric and greatest value of a limit, of a text such as response<200ms: 99%.
+    """Return metric and greatest value of a limit from a text such as response<200ms: 99%.
 
-    A quantile is of many requests: p99<200ms means the response of each, where the share is 99 %,
-    for then both say the same.
+    With a share of 99 %, p99<200ms means response<200ms: both are equivalent.
 
     Raises
     ------
     InvalidInput
-        With all that is wrong.
+        With all problems.
 
     Examples
     --------
@@ -74,14 +73,14 @@ def read_slo(text: str) -> tuple[str, float]:
     try:
         found = _read(conditions, share)
     except InvalidInput as error:
-        problems += [f"--slo {text!r}: {each}" for each in error.problems]
+        problems += [f"--slo {text!r}: {problem}" for problem in error.problems]
     refuse(problems)
     missing = round(1.0 - (share or 0.0), _DIGITS)
     return " and ".join(f"{of}<{time}" for of, time in found.items()), missing
 
 
 def _read(conditions: str, share: float | None) -> dict[str, str]:
-    """Return the time of each condition as it is written."""
+    """Return the times of conditions as they are written."""
     found: dict[str, str] = {}
     problems: list[str] = []
     for condition in _AND.split(conditions):
@@ -101,7 +100,7 @@ def _read(conditions: str, share: float | None) -> dict[str, str]:
 
 
 def _is_quantile(of: str, share: float | None) -> bool:
-    """Return whether a word is the quantile that a share of requests below a time means."""
+    """Return whether a word is the quantile that is equivalent to a share of requests."""
     try:
         q = quantile_named(of)
     except InvalidInput:

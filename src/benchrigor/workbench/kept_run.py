@@ -1,4 +1,4 @@
-"""A run that is carried out: its rounds so far, kept in a store where there is one."""
+"""A run in progress, with its rounds so far, which are written into a store if there is one."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from benchrigor.protocols import Store
 
 
 class KeptRun:
-    """A run that has rounds one by one.
+    """A run that gets its rounds one by one.
 
     Parameters
     ----------
     kind
-        Of its subject, by which it is known again.
+        Of its subject; it identifies such runs.
     subject
-        What a later process needs to go on, by name.
+        The facts that a later process needs to continue, by name.
     store
-        Where rounds are kept; None for nowhere.
+        The store of rounds; None without one.
     fields
-        Further ones of its record: name, metrics, options, provenance.
+        Further fields of its record: name, metrics, options, provenance.
 
     Examples
     --------
@@ -44,13 +44,13 @@ class KeptRun:
     def __init__(
         self, kind: str, subject: Mapping[str, Any] | None, store: Store | None, **fields: Any
     ) -> None:
-        told = {"kind": kind, **(subject or {})}
-        self._header = RunRecord(seed=0, rounds=(), analyses=(), subject=told, **fields)
+        facts = {"kind": kind, **(subject or {})}
+        self._header = RunRecord(seed=0, rounds=(), analyses=(), subject=facts, **fields)
         self._store, self.rounds = store, list[Round]()
         self.run_id: str | None = None
 
     def take_up(self, record: RunRecord) -> None:
-        """Go on with a stored run."""
+        """Continue a stored run."""
         self._header = replace(self._header, subject=record.subject, provenance=record.provenance)
         self.rounds, self.run_id = list(record.rounds), record.run_id
 
@@ -61,18 +61,18 @@ class KeptRun:
         return self.run_id
 
     def add(self, finished: Round) -> None:
-        """Keep a round."""
+        """Add and store a round."""
         self.rounds.append(finished)
         if self._store is not None and self.run_id is not None:
             self._store.append(self.run_id, finished)
 
     def finish(self, record: RunRecord) -> None:
-        """Close the run in the store; ``record`` is all of it."""
+        """Close the run in the store; ``record`` is the whole run."""
         if self._store is not None and self.run_id is not None:
             self._store.finish(self.run_id, record)
 
     def record(self, *analyses: Analysis, reason: StopReason | None = None) -> RunRecord:
-        """Return the run so far, with what its rounds say, and why it is over where it is."""
+        """Return the run so far, with analyses of its rounds, and the reason if it is over."""
         return replace(
             self._header,
             rounds=tuple(self.rounds),
@@ -84,7 +84,7 @@ class KeptRun:
 
 @contextmanager
 def keep_record(record: Callable[[], RunRecord]) -> Iterator[None]:
-    """Give errors and Ctrl-C what is finished by then, as their ``record``."""
+    """Attach the run so far to errors and Ctrl-C, as their ``record``."""
     try:
         yield
     except (BenchrigorError, KeyboardInterrupt) as error:

@@ -1,4 +1,4 @@
-"""The extension point of the workbench: what offers a load to a server."""
+"""The extension point of the workbench: a generator of load for a server."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from benchrigor.workbench.data import LoadResult, LoadTrial
 class LoadGenerator(Protocol):
     """Offers a load to a server.
 
-    Laws: the mean rate is that of the trial; response times count from when a request was to be
-    sent; failed requests are counted.
+    Laws: the mean rate is the load of the trial; response times count from the scheduled time of a
+    request; failed requests are counted.
     """
 
     def offer(self, trial: LoadTrial) -> LoadResult:

@@ -1,4 +1,4 @@
-"""A search for a peak that is carried out: ask, offer the load, tell, and keep each trial."""
+"""Carries out a search for a peak: asks for trials, offers the loads, and stores the results."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ _REASONS: dict[PeakStatus | None, StopReason] = {
 
 
 class PeakRun:
-    """Carries out a search, and keeps it as a run of which each trial is a round.
+    """Carries out a search, and stores it as a run with trials as rounds.
 
     Parameters
     ----------
     search
-        What asks for trials.
+        The search, which asks for trials.
     name
         Of the server, for people.
-    options
-        Of `PeakSearch`, by name, as `search_of` needs them; ``generator`` describes what offered
-        the load.
+    options, generator
+        The options of `PeakSearch` by name, as `search_of` needs them; and a description of the
+        load generator.
     subject
-        What else tells what is measured, for programs.
+        Further facts on the measured subject, for programs.
     store
-        Where trials are kept; None for nowhere.
+        The store of trials; None without one.
     now_ns
-        A clock, for the time between trials: that, too, is of the budget.
+        A clock, for the time between trials, which also counts for the budget.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class PeakRun:
 
     @classmethod
     def resumed(cls, search: PeakSearch, record: RunRecord, store: Store) -> PeakRun:
-        """Take up a stored search; ``search`` was told its trials already."""
+        """Take up a stored search; ``search`` already has its trials."""
         found = cls(search, name=record.name, store=store)
         found.kept.take_up(record)
         return found
@@ -115,14 +115,14 @@ class PeakRun:
         after: Callable[[Trial, PeakRate], object] = lambda *_: None,
         prepared_s: float = 0.0,
     ) -> PeakRate:
-        """Run trials until the search is over, and tell of each once it is clear what follows.
+        """Run trials until the search is over; pass results to ``after`` once the next is known.
 
-        A trial that goes on two seconds after the budget is spent is ended, and so is the search.
+        A trial that lasts two seconds longer than the budget is ended, and so is the search.
         ``prepared_s`` of the budget were spent before the first one, to prepare it.
 
-        What a generator does beside what it tells of, such as starting processes, is set-up.
+        Time that a generator does not account for, such as starting processes, counts as set-up.
 
-        When an error ends it, what is finished is kept: the error has it as ``record``.
+        If an error ends the search, the error has the finished trials as ``record``.
         """
         self.kept.begin()
         begun_ns = self._now_ns()
@@ -136,13 +136,13 @@ class PeakRun:
                 except CallOverran:
                     self._search.cut(trial, self._say_cut(trial, self._now_ns() - decided_ns))
                     break
-                prepared_s = 0.0  # it is part of what the trial tells
+                prepared_s = 0.0  # the result of the trial includes it
                 ended_ns = self._now_ns()
                 if result.spent_s:
                     spent_s = {"decision": (decided_ns - begun_ns) / 1e9, **result.spent_s}
-                    untold_s = (ended_ns - decided_ns) / 1e9 - sum(result.spent_s.values())
-                    if untold_s > 0.0:
-                        spent_s["set-up"] = spent_s.get("set-up", 0.0) + untold_s
+                    other_s = (ended_ns - decided_ns) / 1e9 - sum(result.spent_s.values())
+                    if other_s > 0.0:
+                        spent_s["set-up"] = spent_s.get("set-up", 0.0) + other_s
                     result = replace(result, spent_s=spent_s)
                 begun_ns = ended_ns
                 self._search.tell(trial, result)
@@ -154,12 +154,12 @@ class PeakRun:
         return self._search.result()
 
     def left_s(self) -> float:
-        """Return the seconds that are left of the budget."""
+        """Return the rest of the budget in seconds."""
         budget_s = self._search.goal.budget_s
         return math.inf if budget_s is None else budget_s - self._search.result().cost_s
 
     def _say_cut(self, trial: LoadTrial, elapsed_ns: int) -> str:
-        """Say which trial was ended, since the budget was spent."""
+        """Return the sentence on a trial that was ended at the end of the budget."""
         load = show_value(trial.load, self._search.unit)
         return (
             f"The trial at {load} was ended after {show_duration(elapsed_ns / 1e9)}, because the "
@@ -173,7 +173,7 @@ class PeakRun:
             metric=self._metric,
             kind=Kind.READINGS,
             n=len(found.trials),
-            n_kept=sum(each.counts for each in found.trials),
+            n_kept=sum(trial.counts for trial in found.trials),
             estimate=found.load,
             notices=found.notices,
         )
@@ -183,9 +183,9 @@ class PeakRun:
 
 
 def search_of(record: RunRecord, **changed: Any) -> PeakSearch:
-    """Return the search of a stored run, told all its trials; ``changed`` are given anew."""
+    """Return the search of a stored run with all its trials; ``changed`` replaces options."""
     options = {**record.subject["search"], **changed}
-    options["limits"] = [codec.decode(Limit, each) for each in options["limits"]]
+    options["limits"] = [codec.decode(Limit, limit) for limit in options["limits"]]
     search = PeakSearch(**options)
     for finished in record.rounds:
         search.recall(*_trial_of(finished))
@@ -199,7 +199,7 @@ def round_of(trial: Trial) -> Round:
     return Round(
         plan=RoundPlan(index=asked.id, work=asked.load, seconds=asked.duration_s),
         elapsed_ns=round(trial.cost_s * 1e9),
-        readings={name: each for name, each in values.items() if each is not None},
+        readings={name: value for name, value in values.items() if value is not None},
         facts={"reason": asked.reason, **dict(_flat(codec.encode(result)))},
     )
 
@@ -223,9 +223,9 @@ def _trial_of(finished: Round) -> tuple[LoadTrial, LoadResult]:
 
 
 def _flat(fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a result, those of its mappings as field.key; Notices are not kept."""
+    """Yield the fields of a result, items of mappings as field.key, without notices."""
     for name, value in fields.items():
         if isinstance(value, Mapping):
-            yield from ((f"{name}.{key}", each) for key, each in value.items() if key != "notices")
+            yield from ((f"{name}.{key}", item) for key, item in value.items() if key != "notices")
         else:
             yield name, value

@@ -36,10 +36,10 @@ from benchrigor.workbench.searches import (
     BUDGET_S,
     LOADS,
     PUBLISHED_ACCURACY,
-    announced,
+    announce,
     carry_out,
     generator_of,
-    planned_lengths,
+    plan_lengths,
 )
 from benchrigor.workloads import Pick
 
@@ -48,7 +48,7 @@ _OFFERED = ("arrivals", "timeout_s", "processes", "prepare", "recover", "read")
 
 
 def _limit_option(flag: str, name: str, text: str) -> shared.Decorator:
-    """Add a limit of responses, which needs its unit: 100 is more often meant as 100ms."""
+    """Add a limit of responses, which needs its unit: a bare 100 usually means 100ms."""
     return click.option(flag, name, type=shared.Duration(bare_s=None), help=text)
 
 
@@ -218,8 +218,8 @@ def peak(
         --url http://server:8000/ --p95 200ms
     """  # noqa: D301  # click wants the backspace itself
     limits = _limits(mean_s, p95_s, failed, others, given["read"]) + _shares(slos)
-    limits = _checked(words, limits)
-    accuracy_given = shared.is_given("accuracy")  # else to miss it is nobody's loss
+    limits = _check_limits(words, limits)
+    accuracy_given = shared.is_given("accuracy")  # else it may be missed
     if (plan_only or given["policy"] != ADAPTIVE) and not accuracy_given:
         given["accuracy"] = PUBLISHED_ACCURACY  # of the response, as it was published
     search = {
@@ -235,10 +235,10 @@ def peak(
     planned = PeakSearch(**search)
     offering = generator_of(generator, planned.limits)
     if dry_run:
-        announced(planned, search, as_json=as_json)
+        announce(planned, search, as_json=as_json)
         return
     if plan_only:
-        planned_lengths(planned, offering, budget_s=given["budget_s"], as_json=as_json)
+        plan_lengths(planned, offering, budget_s=given["budget_s"], as_json=as_json)
         return
     run = PeakRun(
         planned,
@@ -254,7 +254,7 @@ def peak(
 
 
 def _budget(given_s: float | None, policy: str) -> float | None:
-    """Return seconds for all trials; None for no limit, as published policies need."""
+    """Return the limit of the total cost; None without one, as for published policies."""
     if given_s is None:
         return BUDGET_S if policy == ADAPTIVE else None
     return None if math.isinf(given_s) else given_s
@@ -267,19 +267,19 @@ def _limits(
     others: Sequence[str],
     read: Sequence[str],
 ) -> list[Limit]:
-    """Return the limits that are given, checked by the search."""
-    units = {each.metric: each.unit for each in map(Pick.parse, read)}
+    """Return the given limits, which the search checks."""
+    units = {pick.metric: pick.unit for pick in map(Pick.parse, read)}
     found = [
         Limit(metric=name, at_most=value)
         for name, value in (("mean", mean_s), ("p95", p95_s))
         if value is not None
     ]
     texts = [*([f"failed={failed}"] if failed is not None else []), *others]
-    return found + [_limit(each, units) for each in texts]
+    return found + [_limit(text, units) for text in texts]
 
 
-def _checked(words: Sequence[str], limits: list[Limit]) -> list[Limit]:
-    """Return the limits; InvalidInput without any, and for options that stand too far behind."""
+def _check_limits(words: Sequence[str], limits: list[Limit]) -> list[Limit]:
+    """Return the limits; InvalidInput without any, and for options after the target."""
     if words and names_function(words[0]) and not is_there(Path(words[0])):
         refuse(trailing_words(words, several=False))
     if not limits:
@@ -292,15 +292,15 @@ def _checked(words: Sequence[str], limits: list[Limit]) -> list[Limit]:
 
 
 def _shares(slos: Sequence[str]) -> list[Limit]:
-    """Return the limits of shares of good requests; InvalidInput with all that is wrong."""
+    """Return the limits of shares of good requests; InvalidInput with all problems."""
     problems: list[str] = []
-    read = [attempt(problems, read_slo, each) for each in slos]
+    read = [attempt(problems, read_slo, slo) for slo in slos]
     refuse(problems)
-    return [Limit(metric=each[0], at_most=each[1]) for each in read if each is not None]
+    return [Limit(metric=slo[0], at_most=slo[1]) for slo in read if slo is not None]
 
 
 def _limit(text: str, units: Mapping[str, str]) -> Limit:
-    """Read a limit; a bare number is in the unit in which its metric is read."""
+    """Read a limit; a bare number has the unit of its metric."""
     metric, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"--limit is {text!r}, expected METRIC=VALUE, such as p99=500ms")
@@ -311,7 +311,7 @@ def _limit(text: str, units: Mapping[str, str]) -> Limit:
 
 
 def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is offered load, as `generator_of` needs it."""
+    """Return the target of the load, as `generator_of` needs it."""
     url, mix = given["url"], given["mix"]
     if sum(map(bool, (url, mix, words))) != 1:
         raise InvalidInput(
@@ -324,14 +324,14 @@ def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
     kinds = _kinds(mix) if mix else [_kind(given)]
     return {
         "kind": "http",
-        "requests": [asdict(each) for each in kinds],
+        "requests": [asdict(request) for request in kinds],
         "name": url or click.format_filename(mix, shorten=True),
         **_hosts(given),
     }
 
 
 def _check_unused(words: Sequence[str], mix: Path | None) -> None:
-    """Refuse options that belong to another way of offering load."""
+    """Refuse options of other kinds of targets."""
     unused: tuple[str, ...] = ("method", "header", "body", "status") if words or mix else ()
     hosts = ("hosts", "prefix", "host_python", "scheduler")
     if words:
@@ -340,58 +340,58 @@ def _check_unused(words: Sequence[str], mix: Path | None) -> None:
         raise InvalidInput("--processes is given, expected none with hosts: each sends from one")
     if words and not _is_target(words):
         unused += ("arrivals", "timeout_s", "processes", "slos")
-    options = [each for each in click.get_current_context().command.params if each.name in unused]
+    options = [flag for flag in click.get_current_context().command.params if flag.name in unused]
     refuse(
-        f"{each.opts[0]} is given, expected none with "
+        f"{option.opts[0]} is given, expected none with "
         + (
             "--requests"
             if not words
             else "MODULE:COROUTINE: hosts send HTTP requests alone"
-            if _is_target(words) and each.name in hosts
+            if _is_target(words) and option.name in hosts
             else "COMMAND"
         )
-        for each in options
-        if shared.is_given(str(each.name))
+        for option in options
+        if shared.is_given(str(option.name))
     )
 
 
 def _hosts(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hosts that send, and who holds them, as `generator_of` needs it; else nothing."""
+    """Return the sending hosts and their owner, as `generator_of` needs it; empty without any."""
     prefix = None
     try:
         prefix = None if given["prefix"] is None else shlex.split(given["prefix"])
     except ValueError as error:
         raise InvalidInput(f"--prefix {given['prefix']!r}: {error}") from None
-    told = {
+    hosts = {
         "names": list(given["hosts"]),
         "prefix": prefix,
         "python": given["host_python"],
         "scheduler": given["scheduler"],
     }
-    told = {name: value for name, value in told.items() if value not in (None, [])}
-    if not told:
+    hosts = {name: value for name, value in hosts.items() if value not in (None, [])}
+    if not hosts:
         return {}
-    if not {*told} & {"names", "scheduler"}:
+    if not {*hosts} & {"names", "scheduler"}:
         raise InvalidInput(
-            f"{' '.join(told)} of hosts is given, expected --host or --scheduler, too"
+            f"{' '.join(hosts)} of hosts is given, expected --host or --scheduler, too"
         )
     problems = [problem.replace("names", "--host", 1) for problem in wrong_names(given["hosts"])]
-    refuse(problems, (f"--{problem}" for _, problem in wrong_ways(told)))
+    refuse(problems, (f"--{problem}" for _, problem in wrong_ways(hosts)))
     return {
-        "hosts": codec.encode(HostTable(**told)),
+        "hosts": codec.encode(HostTable(**hosts)),
         "owner": f"{uuid.uuid4().hex[:8]}, a search for a peak by {platform.node()}",
     }
 
 
 def _is_target(words: Sequence[str]) -> bool:
-    """Return whether words name a coroutine function, and no command."""
+    """Return whether words name a coroutine function, not a command."""
     return len(words) == 1 and names_function(words[0])
 
 
 def _kind(given: Mapping[str, Any]) -> HttpRequest:
     headers = {}
-    for each in given["header"]:
-        name, colon, value = each.partition(":")
+    for header in given["header"]:
+        name, colon, value = header.partition(":")
         if not colon:
             raise InvalidInput("--header has no colon, expected NAME:VALUE")  # it may be a secret
         headers[name.strip()] = value.strip()
@@ -411,15 +411,15 @@ def _kind(given: Mapping[str, Any]) -> HttpRequest:
 
 
 def _kinds(path: Path) -> list[HttpRequest]:
-    """Read the kinds of requests of a file."""
+    """Read the kinds of requests in a file."""
     try:
         document = tomllib.loads(readable(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(f"{path}: {error}") from error
     tables = document.get("request")
-    if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InvalidInput(f"{path} has no [[request]], expected one for each kind of request")
     try:
-        return [HttpRequest(**each) for each in tables]
+        return [HttpRequest(**table) for table in tables]
     except TypeError as error:
         raise InvalidInput(f"{path}: {error}") from None

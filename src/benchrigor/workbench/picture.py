@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
     from benchrigor.workbench.data import PeakRate
 
-_LEAST, _MOST = 0.01, 10.0  # of the limit: what is beyond stands at the edge
-_NARROW, _WIDER = 4.0, 1.5  # a range of loads is widened where it is below so many times
+_LEAST, _MOST = 0.01, 10.0  # of the limit: values beyond stand at the edge
+_NARROW, _WIDER = 4.0, 1.5  # the axis of loads is widened if its ratio is below this
 
 
 def plot_peak(peak: PeakRate, *, title: str = "", axes: Axes | None = None) -> Axes:
     """Draw the trials of a search, and the interval of the peak.
 
-    A dot is a trial: how much of the limit its response was. Those above the line were saturated;
-    what is beyond the axes, and a server that broke down, is marked at the edge.
+    A dot is a trial: the ratio of its response to the limit. Dots above the line were saturated;
+    trials beyond the axes, and crashes of the server, are marked at the edge.
 
     Parameters
     ----------
     peak
-        What `benchrigor.workbench.PeakSearch` found.
+        The result of a `benchrigor.workbench.PeakSearch`.
     title
         Name of the server.
     axes
@@ -59,7 +59,7 @@ def plot_peak(peak: PeakRate, *, title: str = "", axes: Axes | None = None) -> A
     axes.set_yscale("log")
     axes.set_ylim(_LEAST, _MOST)
     axes.axhline(1.0, color=INK, linewidth=0.8, zorder=1.0, label="limit")
-    counted = [(each.asked.load, each.ratio or _LEAST) for each in peak.trials if each.counts]
+    counted = [(trial.asked.load, trial.ratio or _LEAST) for trial in peak.trials if trial.counts]
     shown = [pair for pair in counted if pair[1] <= _MOST]
     for word, color, is_saturated in (("kept", NUMBER, False), ("saturated", CHANGE, True)):
         dots = [(load, max(r, _LEAST)) for load, r in shown if (r >= 1.0) is is_saturated]
@@ -78,7 +78,7 @@ def plot_peak(peak: PeakRate, *, title: str = "", axes: Axes | None = None) -> A
     axes.xaxis.set_major_formatter(lambda load, _: show_value(load, ""))
     axes.xaxis.set_minor_formatter(lambda load, _: _at_round(load))
     left, right = axes.get_xlim()
-    if right < left * _NARROW:  # else no round number may be in sight
+    if right < left * _NARROW:  # else there may be no round number on the axis
         axes.set_xlim(left / _WIDER, right * _WIDER)
     axes.tick_params(which="both", labelsize=SMALL)
     entitle(axes, title)

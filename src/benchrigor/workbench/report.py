@@ -1,4 +1,4 @@
-"""A search for a peak in text: what it found, and how its number came about."""
+"""A search for a peak in text: its result, and how the number came about."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from benchrigor.workbench.data import FAILED, Limit, PeakRate, Trial
 from benchrigor.workbench.good_requests import conditions_of
 
 _MOST_SHOWN = 100.0  # times the limit
-_FORMULAS = {each.method: each.formula for each in (OPEN_LOOP, CLOSED_LOOP)}
+_FORMULAS = {curves.method: curves.formula for curves in (OPEN_LOOP, CLOSED_LOOP)}
 
 
 def explain_peak(peak: PeakRate, name: str) -> str:
     """Explain step by step how a peak was found, or why not."""
-    counted = [each for each in peak.trials if each.counts]
-    saturated = sum((each.ratio or 0.0) >= 1.0 for each in counted)
+    counted = [trial for trial in peak.trials if trial.counts]
+    saturated = sum((trial.ratio or 0.0) >= 1.0 for trial in counted)
     steps = [
         "A trial's response is the greatest of its values over their limits; it was saturated "
         "where that is 100% or more. Of the "
@@ -38,11 +38,11 @@ def explain_peak(peak: PeakRate, name: str) -> str:
             f"{peak.load.confidence:.0%} of it.",
         ]
     spent: dict[str, float] = {}
-    for each in peak.trials:
-        for what, seconds in each.result.spent_s.items():
+    for trial in peak.trials:
+        for what, seconds in trial.result.spent_s.items():
             spent[what] = spent.get(what, 0.0) + seconds
     if spent:
-        parts = ", ".join(f"{what} {show_duration(each)}" for what, each in spent.items())
+        parts = ", ".join(f"{what} {show_duration(seconds)}" for what, seconds in spent.items())
         steps.append(f"The search took {show_duration(peak.cost_s)}: {parts}.")
     lines: list[Part] = [f"How {name} came about", ""]
     for number, step in enumerate(steps, 1):
@@ -51,7 +51,7 @@ def explain_peak(peak: PeakRate, name: str) -> str:
 
 
 def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
-    """Return the peak and what binds it; as a whole with its trials, notes and codes."""
+    """Return the peak and the binding limit; if ``whole``, also its trials, notes and codes."""
     lines: list[Part] = [f"  {peak}"]
     kept = ", ".join(map(_show_limit, peak.limits))
     lines += row("limits", [kept, f"{show_metric(peak.binding)} binds" if peak.binding else ""])
@@ -66,18 +66,18 @@ def peak_lines(peak: PeakRate, *, whole: bool = True) -> list[Part]:
 
 
 def _clocks(peak: PeakRate) -> list[str]:
-    """Say by how much the clocks of hosts that sent are ahead, and which of them were lost."""
-    clocks = {host: each.result for each in peak.trials for host in each.result.clock_offset_s}
-    told = []
+    """Show the offsets of the clocks of sending hosts, and mark lost hosts."""
+    clocks = {host: trial.result for trial in peak.trials for host in trial.result.clock_offset_s}
+    shown = []
     for host, result in clocks.items():
         offset_s, error_s = result.clock_offset_s[host], result.clock_error_s[host]
         ahead = "ahead" if offset_s >= 0.0 else "behind"
         lost = "" if host in peak.trials[-1].result.clock_offset_s else ", left out: it was lost"
-        told.append(
+        shown.append(
             f"{escaped(host)} {show_duration(abs(offset_s))} {ahead} "
             f"± {show_duration(error_s)}{lost}"
         )
-    return told
+    return shown
 
 
 def _cells(trial: Trial) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def show_ratio(ratio: float) -> str:
 
 
 def show_metric(metric: str) -> str:
-    """Show what is limited, of conditions that these are some."""
+    """Show the name of a limited metric; conditions are "slo"."""
     return "slo" if conditions_of(metric) else metric
 
 
@@ -117,11 +117,11 @@ def _show_limit(limit: Limit) -> str:
 
 
 def run_length_page(plan: RunLengthPlan) -> Page:
-    """Return a row for each run length."""
+    """Return a row per run length."""
     rows = [("seconds", "variation", "trials", "cost", "")]
-    for each in plan.lengths:
-        trials = "-" if each.trials is None else str(each.trials)
-        cost = "-" if each.cost_s is None else show_duration(each.cost_s)
-        mark = "cheapest" if each is plan.best else ""
-        rows.append((f"{each.duration_s:g}", f"{each.variation:.1%}", trials, cost, mark))
+    for length in plan.lengths:
+        trials = "-" if length.trials is None else str(length.trials)
+        cost = "-" if length.cost_s is None else show_duration(length.cost_s)
+        mark = "cheapest" if length is plan.best else ""
+        rows.append((f"{length.duration_s:g}", f"{length.variation:.1%}", trials, cost, mark))
     return page(table(rows, ">>>><"))

@@ -1,4 +1,4 @@
-"""Searches for a peak from the command line: what offers the load, and what people see."""
+"""Searches for a peak from the command line: the load generator, and the output."""
 
 from __future__ import annotations
 
@@ -60,39 +60,39 @@ if TYPE_CHECKING:
 
 NOUN = "a search for a peak"
 LOADS = {"rate": "req/s", "users": "users", "connections": "connections"}
-"""Units of loads, by what they are."""
+"""Units of loads, by kind."""
 BUDGET_S = 240.0  # of the policy "adaptive"
 PUBLISHED_ACCURACY = 0.10  # of the other ones
 _FAILURES_SHOWN = 3
-_PILOTS, _LENGTHS = 5, (0.5, 1.0, 2.0)  # trials of each length; lengths over that of the search
-_FEWEST_PILOTS = 2  # of a length whose responses vary
+_PILOTS, _LENGTHS = 5, (0.5, 1.0, 2.0)  # trials per length; lengths over the search's own length
+_FEWEST_PILOTS = 2  # of one length
 
 
 def peak_of(record: RunRecord) -> PeakRate:
-    """Return what a stored search found; of one that was cut off, by then."""
+    """Return the result of a stored search, finished or not."""
     search = search_of(record)
-    trial = search.ask() if record.decision is not None else None  # or it says that it is over
+    trial = search.ask() if record.decision is not None else None  # None if it ended by itself
     if trial is not None:
-        cuts = [each for each in record.notices if each.code is Code.CUT_ROUND]
+        cuts = [notice for notice in record.notices if notice.code is Code.CUT_ROUND]
         search.cut(trial, cuts[-1].sentence if cuts else "The search ended before its last trial.")
     return search.result()
 
 
-def announced(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print what a search would take."""
+def announce(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the expected cost of a search."""
     expected = expected_costs(options)
     first = search.ask()
     assert first is not None  # noqa: S101  # it has not begun
-    trials, seconds = [len(each.trials) for each in expected], [each.cost_s for each in expected]
-    statuses = [each.status for each in expected]
+    trials, seconds = [len(peak.trials) for peak in expected], [peak.cost_s for peak in expected]
+    statuses = [peak.status for peak in expected]
 
     def text() -> str:
         unit, cut = search.unit, statuses.count(None)
         begun = f"{show_value(first.load, unit)} for {first.duration_s:.3g} s"
-        n = _span([str(each) for each in sorted(trials)], cut)
-        took = _span([show_duration(each) for each in sorted(seconds)], cut)
+        n = _span([str(count) for count in sorted(trials)], cut)
+        took = _span([show_duration(spent_s) for spent_s in sorted(seconds)], cut)
         peaks = f"peaks of 2 to 100 times {show_value(search.goal.seed_load, unit)}"
-        others = Counter(each for each in statuses if each not in (None, PeakStatus.FOUND))
+        others = Counter(status for status in statuses if status not in (None, PeakStatus.FOUND))
         ended = [f"{n} of {len(statuses)} end {status}" for status, n in others.items()]
         lines = row("first", [f"{begun}, then on to where the limits are no longer kept"])
         lines += row("expected", [f"{n} trials, {took}: simulated with {peaks}", *ended])
@@ -103,13 +103,13 @@ def announced(search: PeakSearch, options: Mapping[str, Any], *, as_json: bool) 
     )
 
 
-def planned_lengths(
+def plan_lengths(
     search: PeakSearch, generator: Prepared, *, budget_s: float | None, as_json: bool
 ) -> None:
-    """Run pilot trials of several lengths at the first load, and print what each length takes."""
+    """Run pilot trials of several lengths at the first load, and print the costs by length."""
     first = search.ask()
     assert first is not None  # noqa: S101  # it has not begun
-    lengths = [first.duration_s * each for each in _LENGTHS] * _PILOTS
+    lengths = [first.duration_s * times for times in _LENGTHS] * _PILOTS
     load = show_value(first.load, search.unit)
     planned = f"{len(lengths)} trials at {load}, {show_duration(sum(lengths))} in all"
     if budget_s is not None and sum(lengths) > budget_s:
@@ -124,21 +124,21 @@ def planned_lengths(
         generator.close()
     trials = search.result().trials
     why = _why_left_out(trials)
-    valid = [each for each in trials if each.counts and not each.result.crashed]
+    valid = [trial for trial in trials if trial.counts and not trial.result.crashed]
     pilots = {
-        seconds: [each.ratio or 0.0 for each in valid if each.asked.duration_s == seconds]
+        seconds: [trial.ratio or 0.0 for trial in valid if trial.asked.duration_s == seconds]
         for seconds in lengths
     }
     if min(map(len, pilots.values())) < _FEWEST_PILOTS:
-        raise InvalidInput(f"too few trials at {load} tell anything: {each}" for each in why)
+        raise InvalidInput(f"too few trials at {load} tell anything: {reason}" for reason in why)
     if why:
         say(f"{len(trials) - len(valid)} of them left out: {'; '.join(why)}", err=True)
-    if not any(each.ratio for each in valid):
+    if not any(trial.ratio for trial in valid):
         raise InvalidInput(
             f"nothing that is limited differs from 0 at {load}, expected responses that vary: give "
             "--mean or --p95, or a greater --seed-load"
         )
-    setup_s = max(0.0, sum(each.cost_s for each in trials) - sum(lengths)) / len(trials)
+    setup_s = max(0.0, sum(trial.cost_s for trial in trials) - sum(lengths)) / len(trials)
     wanted = {"accuracy": search.goal.accuracy, "confidence": search.goal.confidence}
     plan = plan_runlength(pilots, **wanted, setup_s=setup_s)
     accuracy, confidence = map(percent, wanted.values())
@@ -151,18 +151,18 @@ def planned_lengths(
 
 
 def _why_left_out(trials: Sequence[Trial]) -> list[str]:
-    """Say why trials tell nothing, once for all that the same would cure."""
-    said = [each.invalid or "the server broke down" * each.result.crashed for each in trials]
-    first = {each.partition(": ")[2]: each for each in reversed(said) if each}
-    alike = Counter(each.partition(": ")[2] for each in said if each)
+    """Return why trials do not count, once per remedy."""
+    said = [trial.invalid or "the server broke down" * trial.result.crashed for trial in trials]
+    first = {why.partition(": ")[2]: why for why in reversed(said) if why}
+    alike = Counter(why.partition(": ")[2] for why in said if why)
     return [
-        f"{each} (and {alike[cure] - 1} more alike)" if alike[cure] > 1 else each
-        for cure, each in sorted(first.items())
+        f"{why} (and {alike[cure] - 1} more alike)" if alike[cure] > 1 else why
+        for cure, why in sorted(first.items())
     ]
 
 
 def _span(ascending: Sequence[str], cut: int) -> str:
-    """Show the least and the greatest; of searches that were cut off, that they take more."""
+    """Show the range; if searches were cut off, as more than the greatest."""
     least, most = ascending[0], ascending[-1]
     if cut:
         return f"{f'{least} to ' if cut < len(ascending) else ''}more than {most}"
@@ -178,11 +178,11 @@ def carry_out(
     as_json: bool,
     picture: Path | None = None,
 ) -> NoReturn:
-    """Carry out a search, with a line for each trial on stderr, and end with its exit code."""
+    """Carry out a search, with a line per trial on stderr, and end with its exit code."""
     try:
         found = find_peak(run, generator, after=partial(say_trial, budget_s=search.goal.budget_s))
     except (BenchrigorError, KeyboardInterrupt):
-        if search.result().trials:  # what is known until then
+        if search.result().trials:  # print the result so far
             print_peak(search.result(), run_id=run.kept.run_id, as_json=as_json)
         raise
     print_peak(found, run_id=run.kept.run_id, as_json=as_json)
@@ -194,7 +194,7 @@ def carry_out(
 def find_peak(
     run: PeakRun, generator: Prepared, *, after: Callable[[Trial, PeakRate], object]
 ) -> PeakRate:
-    """Carry out a search whose first trial is prepared within its budget, too."""
+    """Carry out a search; the preparation of its first trial counts for the budget, too."""
     begun_s = time.monotonic()
     try:
         with ended_with_budget(run.left_s()):
@@ -221,7 +221,7 @@ def draw(record: RunRecord) -> Axes:
 
 
 def explain(record: RunRecord, *, as_json: bool) -> None:
-    """Print how a stored search came to what it found."""
+    """Print how a stored search reached its result."""
     found = peak_of(record)
     print_result(
         lambda: explain_peak(found, record.name),
@@ -233,7 +233,7 @@ def explain(record: RunRecord, *, as_json: bool) -> None:
 
 
 def refuse_other_limits(record: RunRecord, limits: Mapping[str, Any], noun: str) -> None:
-    """Refuse limits of a run that has a budget alone."""
+    """Refuse limits other than the budget."""
     refuse(
         f"{name} is given, and {record.run_id} is {noun}: expected --budget"
         for name, limit in limits.items()
@@ -244,7 +244,7 @@ def refuse_other_limits(record: RunRecord, limits: Mapping[str, Any], noun: str)
 def resume(
     record: RunRecord, store: Journal, limits: Mapping[str, Any], *, as_json: bool
 ) -> NoReturn:
-    """Take up a stored search, with a new budget for all of it where one is given."""
+    """Resume a stored search, with a new budget for all of it if one is given."""
     refuse_other_limits(record, limits, NOUN)
     budget_s = limits["budget_s"]
     changed = {} if budget_s is None else {"budget_s": None if budget_s == math.inf else budget_s}
@@ -285,9 +285,9 @@ def _code(found: PeakRate, *, accuracy_given: bool) -> ExitCode:
 def say_trial(
     trial: Trial, peak: PeakRate, *, budget_s: float | None = None, indent: int = 0
 ) -> None:
-    """Say on stderr what a trial found, and what is known by now."""
+    """Print the result of a trial, and the peak so far, on stderr."""
     if trial.invalid:
-        why, _, _cure = trial.invalid.partition(": ")  # what to do stands below the result
+        why, _, _cure = trial.invalid.partition(": ")  # the remedy is printed below the result
         verdict = f"invalid: {why}"
     elif trial.result.crashed:
         verdict = "broke down"
@@ -295,7 +295,7 @@ def say_trial(
         ratio = trial.ratio or 0.0
         verdict = f"{show_metric(trial.binding)} {show_ratio(ratio)} of its limit: "
         verdict += "saturated" if ratio >= 1.0 else "kept"
-        most = sorted(trial.result.failures.items(), key=lambda each: -each[1])[:_FAILURES_SHOWN]
+        most = sorted(trial.result.failures.items(), key=lambda pair: -pair[1])[:_FAILURES_SHOWN]
         failures = ", ".join(f"{n} {what}" for what, n in most)
         verdict += f" ({failures})" if failures else ""
     parts = [f"{show_value(trial.asked.load, peak.unit)}", verdict]
@@ -308,7 +308,7 @@ def say_trial(
 
 
 class Prepared:
-    """A load generator with what is run before each trial, and when the server broke down."""
+    """A load generator with commands before a trial, and after a crash of the server."""
 
     def __init__(
         self,
@@ -318,11 +318,11 @@ class Prepared:
         recover: Callable[[], object],
     ) -> None:
         self._generator, self._prepare, self._recover = generator, prepare, recover
-        self._broken: BenchrigorError | None = None  # why the server is not there any more
-        self._checked_s: float | None = None  # what the check took, which prepared the first trial
+        self._broken: BenchrigorError | None = None  # why the server did not recover
+        self._checked_s: float | None = None  # duration of the check, which prepares a first trial
 
     def check(self) -> None:
-        """Prepare the first trial, and see whether the server answers at all."""
+        """Prepare the first trial, and check that the server answers."""
         begun_s = time.monotonic()
         self._prepare()
         self._generator.check()
@@ -331,7 +331,7 @@ class Prepared:
     def offer(self, trial: LoadTrial) -> LoadResult:
         """Prepare, carry out the trial, and recover.
 
-        Where the server does not recover the next trial fails: this one has told where it broke.
+        If the server does not recover, the next trial fails: this one shows the breaking load.
         """
         if self._broken is not None:
             raise self._broken
@@ -357,12 +357,12 @@ class Prepared:
         return replace(result, spent_s=spent_s)
 
     def close(self) -> None:
-        """Let go of what the generator holds."""
+        """Release the generator."""
         self._generator.close()
 
 
 def _pool(described: Mapping[str, Any]) -> Pool:
-    """Return the hosts that send, held for the search: one that goes on holds them at once."""
+    """Return the sending hosts, held for the search; a resumed one can take them at once."""
     executor = executor_for(HostTable(**described["hosts"]))
     return Pool(executor, owner=described["owner"], timed=True)
 
@@ -388,15 +388,15 @@ def generator_of(
     recover: Callable[[], object] | None = None,
     senders: Senders | None = None,
 ) -> Prepared:
-    """Return what offers the load, as `peak` describes it; ``recover`` instead of its command.
+    """Return the load generator that `peak` describes; ``recover`` replaces its command.
 
-    Commands run in ``cwd``, or in the folder of that description; ``senders`` send, if there are.
+    Commands run in ``cwd``, or in the folder of the description; ``senders`` replace its own.
     """
     cwd = cwd or described.get("cwd")
     is_rate = described["load"] == "rate"
     made: OpenLoop | LoadCommand
     if described["kind"] == "command":
-        picks = [Pick.parse(each) for each in described["read"]]
+        picks = [Pick.parse(pick) for pick in described["read"]]
         made = LoadCommand(described["words"], picks, limits=limits, is_rate=is_rate, cwd=cwd)
     else:
         if not is_rate:
@@ -408,7 +408,8 @@ def generator_of(
         if described["kind"] == "target":
             requests = imported(described["words"][0], described["cwd"])
         else:
-            requests = HttpRequests(kinds=[HttpRequest(**each) for each in described["requests"]])
+            kinds = [HttpRequest(**request) for request in described["requests"]]
+            requests = HttpRequests(kinds=kinds)
         made = OpenLoop(
             requests,
             limits,

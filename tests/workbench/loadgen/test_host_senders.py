@@ -101,9 +101,9 @@ def test_all_hosts_start_at_the_same_moment_whatever_their_clocks_say():
 
 def test_a_clock_that_was_set_is_believed_anew():
     clock = ClockOffset(low_s=-0.1, high_s=0.5)
-    assert clock.narrowed(ClockOffset(low_s=0.0, high_s=0.9)) == ClockOffset(low_s=0.0, high_s=0.5)
+    assert clock.narrow(ClockOffset(low_s=0.0, high_s=0.9)) == ClockOffset(low_s=0.0, high_s=0.5)
     moved = ClockOffset(low_s=7.0, high_s=8.0)
-    assert clock.narrowed(moved) == moved
+    assert clock.narrow(moved) == moved
 
 
 def test_a_lost_host_spoils_one_trial_and_is_left_out_of_later_ones():
@@ -128,7 +128,7 @@ def test_a_trial_of_a_lost_host_is_repeated_and_never_saturation(monkeypatch):
     hosts = Hosts({"elm": 0.0, "oak": 0.0})
     search = PeakSearch(threshold_s=0.5)
     generator = OpenLoop(REQUESTS, search.limits, senders=hosts.senders)
-    monkeypatch.setattr(generator, "_recovered", lambda: True)
+    monkeypatch.setattr(generator, "_await_recovery", lambda: True)
     hosts.senders.check(REQUESTS)
     hosts.instead = lambda job: Outcome(kind=LOST, failure="no") if job.host == "oak" else None
     first = search.ask()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchrigor.workbench.data import Limit, LoadResult
-from benchrigor.workbench.loadgen.judging import judged
+from benchrigor.workbench.loadgen.judging import judge
 from benchrigor.workbench.loadgen.sending import Sent
 
 LIMITS = [Limit(metric="mean", at_most=1.0), Limit(metric="p99", at_most=1.0)]
@@ -40,7 +40,7 @@ def sent_of(
 
 def test_mean_and_quantiles_are_those_of_the_responses():
     response_s = np.random.default_rng(1).exponential(0.02, 5000)
-    found = judged(
+    found = judge(
         sent_of(response_s, failed=50), duration_s=10.0, limits=LIMITS, spent_s={"run": 10.0}
     )
     assert found.mean_response_s == pytest.approx(response_s.mean())
@@ -58,7 +58,7 @@ def test_warm_up_is_left_out():
     rng = np.random.default_rng(1)
     response_s = rng.gamma(20.0, 0.001, 4000)
     response_s[:400] += 0.5
-    found = judged(sent_of(response_s), duration_s=10.0, limits=LIMITS, spent_s={"run": 10.0})
+    found = judge(sent_of(response_s), duration_s=10.0, limits=LIMITS, spent_s={"run": 10.0})
     assert found.mean_response_s == pytest.approx(0.02, rel=0.02)
     assert found.spent_s["warm-up"] == pytest.approx(1.0, rel=0.1)
     assert sum(found.spent_s.values()) == pytest.approx(10.0)
@@ -67,21 +67,21 @@ def test_warm_up_is_left_out():
 def test_the_response_is_that_nearest_to_its_limit():
     response_s = np.random.default_rng(1).exponential(0.02, 5000)
     loose = [Limit(metric="mean", at_most=0.03), Limit(metric="p95", at_most=0.5)]
-    found = judged(sent_of(response_s), duration_s=10.0, limits=loose, spent_s={"run": 10.0})
+    found = judge(sent_of(response_s), duration_s=10.0, limits=loose, spent_s={"run": 10.0})
     assert found.response is not None
     assert found.response.low < 0.02 < found.response.high
 
 
 def test_a_quantile_of_few_requests_is_known_no_better_than_the_mean():
     response_s = np.random.default_rng(1).exponential(0.02, 40)
-    found = judged(sent_of(response_s), duration_s=10.0, limits=LIMITS[1:], spent_s={"run": 10.0})
+    found = judge(sent_of(response_s), duration_s=10.0, limits=LIMITS[1:], spent_s={"run": 10.0})
     assert found.response is not None
     assert found.response.standard_error > 0.0
 
 
 def test_answers_within_the_limit_are_counted():
     response_s = np.repeat([0.1, 2.0], [900, 100])
-    found = judged(
+    found = judge(
         sent_of(response_s, failed=50), duration_s=10.0, limits=LIMITS, spent_s={"run": 10.0}
     )
     assert found.within_limits == 850
@@ -92,9 +92,7 @@ def test_a_backlog_that_grows_all_along_is_no_mean():
     between = rng.exponential(1 / 240.0, 4000) - rng.exponential(1 / 200.0, 4000)
     response_s = np.maximum(-np.cumsum(between), 0.0) + rng.exponential(1 / 240.0, 4000)
     assert response_s[-500:].mean() > 2.0 * response_s[:500].mean()
-    assert judged(
-        sent_of(response_s), duration_s=10.0, limits=LIMITS, spent_s={"run": 10.0}
-    ).growing
+    assert judge(sent_of(response_s), duration_s=10.0, limits=LIMITS, spent_s={"run": 10.0}).growing
 
 
 @pytest.mark.slow
@@ -107,14 +105,14 @@ def test_a_queue_that_is_slow_at_times_does_not_grow(load: float):
         service = rng.exponential(1.0 / 200.0, 4000)
         steps = np.append(0.0, np.cumsum(service[:-1] - rng.exponential(1 / 200.0 / load, 3999)))
         response_s = steps - np.minimum.accumulate(steps) + service
-        found = judged(sent_of(response_s), duration_s=20.0, limits=LIMITS, spent_s={"run": 10.0})
+        found = judge(sent_of(response_s), duration_s=20.0, limits=LIMITS, spent_s={"run": 10.0})
         growing += found.growing
     assert growing <= 1
 
 
 def test_what_is_sent_after_the_end_was_not_sent_in_time():
     response_s = np.full(1000, 0.5)
-    found = judged(
+    found = judge(
         sent_of(response_s, late_s=1.0), duration_s=10.0, limits=LIMITS, spent_s={"run": 10.0}
     )
     assert found.scheduled == 1000
@@ -126,7 +124,7 @@ SHARE = Limit(metric="response<100ms and first-byte<50ms and chunk-gap<20ms", at
 
 
 def judged_share(found: Sent) -> LoadResult:
-    return judged(found, duration_s=10.0, limits=[SHARE], spent_s={"run": 10.0})
+    return judge(found, duration_s=10.0, limits=[SHARE], spent_s={"run": 10.0})
 
 
 def test_a_good_request_keeps_all_conditions():

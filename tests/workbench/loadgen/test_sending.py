@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 import pytest
 
-from benchrigor.workbench.loadgen.sending import Answer, Sent, merged, sent
+from benchrigor.workbench.loadgen.sending import Answer, Sent, merge, send_requests
 
 
 def at_times(
@@ -17,7 +17,7 @@ def at_times(
 ) -> Sent:
     given = {"timeout_s": 5.0, "most_waiting": 1000, **options}
     start_s = time.monotonic() + 0.01
-    return sent(request, np.array(times), start_s=start_s, **given)  # type: ignore[arg-type]
+    return send_requests(request, np.array(times), start_s=start_s, **given)  # type: ignore[arg-type]
 
 
 def test_responses_count_from_when_requests_were_to_be_sent():
@@ -103,7 +103,7 @@ def test_parts_of_several_processes_are_merged_by_time():
         return
 
     one, two = at_times(request, [0.0, 0.02]), at_times(request, [0.01, 0.03])
-    both = merged([one, two])
+    both = merge([one, two])
     assert both.at_s.tolist() == [0.0, 0.01, 0.02, 0.03]
     assert both.response_s[1] == two.response_s[0]
     assert both.cpu_s == one.cpu_s + two.cpu_s

@@ -77,7 +77,7 @@ def test_a_choice_that_was_cut_off_repeats_no_turn(store: Journal, cut: int) -> 
     run = a_run(a_choice(), store)
     with pytest.raises(KeyboardInterrupt):
         run.carry_out(take, hosts=1)
-    again = ChoiceRun.resumed(a_choice(), store.load(str(run.kept.run_id)), store)
+    again = ChoiceRun.resume(a_choice(), store.load(str(run.kept.run_id)), store)
     assert again.carry_out(take, hosts=1) == whole
     told = [number for number in calls if number >= 0]
     assert told == [*range(len(told))]
@@ -152,7 +152,7 @@ def test_no_further_turn_is_asked_of_a_lost_host(store: Journal) -> None:
     assert asked.count("elm") == 1
     assert found.point == {"threads": 16}
     record = store.load(str(run.kept.run_id))
-    again = ChoiceRun.resumed(a_choice(), record, store)
+    again = ChoiceRun.resume(a_choice(), record, store)
     assert again.record().analyses[0].estimate == found.prediction
 
 

@@ -61,7 +61,7 @@ def test_a_map_that_was_cut_off_repeats_no_sample(store):
     with pytest.raises(KeyboardInterrupt) as error:
         run.carry_out(interrupted)
     assert len(error.value.record.rounds) == 2
-    again = MapRun.resumed(full_map(), store.load(run.kept.run_id), store)
+    again = MapRun.resume(full_map(), store.load(run.kept.run_id), store)
     again.carry_out(interrupted)
     assert calls == [1, 2, 4, 4, 8]
     assert len(store.load(run.kept.run_id).rounds) == 4
@@ -78,7 +78,7 @@ def test_a_sample_that_was_under_way_is_measured_first(store):
         seen.append(sample)
         return measure(sample)
 
-    again = MapRun.resumed(full_map(), store.load(run.kept.run_id), store, begun=[asked[2]])
+    again = MapRun.resume(full_map(), store.load(run.kept.run_id), store, begun=[asked[2]])
     again.carry_out(seeing)
     assert seen[0] == asked[2]
     assert sorted(each.point["size"] for each in seen) == [1, 2, 4, 8]
@@ -108,5 +108,5 @@ def test_samples_of_earlier_maps_are_kept_with_the_map(store):
     record = store.load(run.kept.run_id)
     assert reused_in(record) == list(known[:3])
     assert [each.sample.point["size"] for each in samples_of(record)] == [8]
-    again = MapRun.resumed(full_map(), record, store)
+    again = MapRun.resume(full_map(), record, store)
     assert len(again.carry_out(measure).samples) == 4

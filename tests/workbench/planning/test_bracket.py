@@ -10,7 +10,7 @@ import pytest
 
 import benchrigor as br
 from benchrigor.model import Code
-from benchrigor.workbench.planning.bracket import bracketed
+from benchrigor.workbench.planning.bracket import halve_bracket
 from benchrigor.workbench.planning.steps import Ending, Goal
 
 GOAL = Goal(
@@ -38,7 +38,7 @@ def test_the_bracket_closes_around_any_step(peak: float):
 
     trials = [trial_of(load, ratio(load)) for load in (50.0, 800.0)]
     for _ in range(40):
-        step = bracketed(trials, GOAL, 10.0)
+        step = halve_bracket(trials, GOAL, 10.0)
         if isinstance(step, Ending):
             break
         assert step.duration_s == 20.0
@@ -56,14 +56,14 @@ def test_an_end_that_was_bad_luck_is_given_up():
     trials = [
         trial_of(x, r) for x, r in ((50, 0.2), (100, 9.0), (100, 0.3), (100, 0.3), (400, 5.0))
     ]
-    step = bracketed(trials, GOAL, 10.0)
+    step = halve_bracket(trials, GOAL, 10.0)
     assert not isinstance(step, Ending)
     assert step.load == 400.0
 
 
 def test_of_whole_loads_the_peak_is_a_whole_number():
     trials = [trial_of(x, 0.9 if x < 6 else 1.2) for x in (5, 5, 6, 6)]
-    step = bracketed(trials, replace(GOAL, whole=True), 10.0)
+    step = halve_bracket(trials, replace(GOAL, whole=True), 10.0)
     assert isinstance(step, Ending)
     assert step.load is not None
     assert (step.load.low, step.load.value, step.load.high) == (5.0, 5.0, 6.0)

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 import benchrigor as br
 from benchrigor.workbench import PeakSearch
-from benchrigor.workbench.loadgen.judging import judged
+from benchrigor.workbench.loadgen.judging import judge
 from benchrigor.workbench.loadgen.sending import Sent
 
 RATE, RESPONSE_S, FIRST_S = 500.0, 0.05, 0.045
@@ -64,7 +64,7 @@ class Queue:
             gave_up=gave_up,
         )
         spent_s = {"run": trial.duration_s}
-        return judged(found, duration_s=trial.duration_s, limits=[JOINT], spent_s=spent_s)
+        return judge(found, duration_s=trial.duration_s, limits=[JOINT], spent_s=spent_s)
 
 
 class Shedding(Queue):

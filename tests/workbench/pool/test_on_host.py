@@ -80,19 +80,19 @@ def test_a_host_is_held_or_the_job_is_refused(
     tmp_path: Path, owner: str, number: int, kind: str
 ) -> None:
     HostLock("elm", Token(owner=owner, number=number), folder=tmp_path).take()
-    outcome = on_host.carried_out(job_of("builtins:dict", tmp_path, x=1), lambda: None)
+    outcome = on_host.carry_out_job(job_of("builtins:dict", tmp_path, x=1), lambda: None)
     assert (outcome.kind, outcome.value) == (kind, {"x": 1} if kind == DONE else None)
 
 
 def test_who_was_taken_over_is_told(tmp_path: Path) -> None:
     HostLock("elm", Token(owner="b", number=1), folder=tmp_path, boot="before").take()
-    outcome = on_host.carried_out(job_of("builtins:dict", tmp_path), lambda: None)
+    outcome = on_host.carry_out_job(job_of("builtins:dict", tmp_path), lambda: None)
     assert (outcome.kind, outcome.taken_over_from) == (DONE, "b")
 
 
 def test_a_folder_of_locks_that_cannot_be_written_fails_the_attempt(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    outcome = on_host.carried_out(job_of("builtins:dict", tmp_path / "file"), lambda: None)
+    outcome = on_host.carry_out_job(job_of("builtins:dict", tmp_path / "file"), lambda: None)
     assert outcome.kind == REFUSED
     assert "cannot be written" in outcome.failure
 

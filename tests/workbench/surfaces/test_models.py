@@ -9,7 +9,7 @@ from benchrigor.model import Floats
 from benchrigor.workbench.surfaces.factors import Factor, Space
 from benchrigor.workbench.surfaces.gaussian_process import fit_gaussian_process
 from benchrigor.workbench.surfaces.quadratic import fit_quadratic
-from benchrigor.workbench.surfaces.response_fit import _chosen
+from benchrigor.workbench.surfaces.response_fit import _choose
 
 SPACE = Space([Factor("x", levels=range(6)), Factor("y", levels=range(4))])
 GRID = SPACE.grid()
@@ -85,7 +85,7 @@ def test_leave_one_out_errors_choose_the_model() -> None:
             fit_gaussian_process(SPACE, GRID, logs, errors),
             fit_quadratic(SPACE, GRID, logs, errors),
         )
-        chosen = _chosen(*models)
+        chosen = _choose(*models)
         assert chosen.name == name or bend is None  # of a true quadratic both are right
         assert np.mean(np.abs(chosen.predictions(GRID)[0] - logs)) < 0.03
 

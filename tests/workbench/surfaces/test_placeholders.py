@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchrigor.workbench.surfaces.placeholders import filled, places_in
+from benchrigor.workbench.surfaces.placeholders import fill_places, places_in
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ from benchrigor.workbench.surfaces.placeholders import filled, places_in
 def test_places_are_words_in_braces(text, names, expected):
     point = {"a": 2.0, "b": "x y", "c": 0.1, "d": 1e20, "größe": 9}
     assert [*places_in({"one": [text]})] == names
-    assert filled((text, 1, None), point) == (expected.replace("1e+20", str(10**20)), 1, None)
+    assert fill_places((text, 1, None), point) == (expected.replace("1e+20", str(10**20)), 1, None)
 
 
 def test_a_level_with_braces_is_not_filled_again():
-    assert filled("{a}", {"a": "{b}", "b": "no"}) == "{b}"
+    assert fill_places("{a}", {"a": "{b}", "b": "no"}) == "{b}"

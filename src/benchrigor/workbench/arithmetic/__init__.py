@@ -1,1 +1,1 @@
-"""What trials tell of a peak, and how long and how many they should be."""
+"""Estimates of a peak from trials, and the required number and length of trials."""

@@ -1,4 +1,4 @@
-"""Up to which load limits are kept: the distribution of the peak, given a few noisy trials."""
+"""The distribution of the peak, the greatest load within limits, from a few noisy trials."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from benchrigor.model import Estimate, Floats
 
 Numbers = npt.NDArray[np.floating]
 
-NOISE_OF_S = 60.0  # seconds of the trials whose noise is named; that of others goes with 1/sqrt
-# Logarithms of response over limit beyond which a trial says no more than that it is far away.
+NOISE_OF_S = 60.0  # seconds of the trials whose noise is given; noise falls as 1/sqrt(seconds)
+# Logarithms of response over limit beyond which a trial only shows that it is far away.
 FAR_ABOVE, FAR_BELOW = 2.0, -3.5
 
-# The grid of what else is not known: response of an idle server over the limit, relative sd of a
-# trial of 60 s, and how far a true curve is from one of its family (see `Curves` for the bend).
+# The grid of further unknowns: response of an idle server over the limit, relative sd of a trial of
+# 60 s, and distance of the true curve from one of its family (see `Curves` for the bend).
 _BASES = np.array([0.01, 0.03, 0.09, 0.2, 0.4, 0.7])
 _NOISES = np.array([0.04, 0.08, 0.16, 0.32, 0.64])
 _MISFITS = np.array([0.03, 0.12, 0.4])
 _NOISE, _NOISE_SD = 0.12, 0.5  # of a lognormal prior
-_TRUSTED = 0.75  # power of the likelihood: no curve is quite of this family, nor noise of this kind
+_TRUSTED = 0.75  # power of the likelihood, as curves and noise only resemble the model
 _FREEDOM = 4.0  # of Student's t: a machine that stalls for a moment spoils one trial in ten or so
-_NEAR = 1.0  # log of response over limit of the trials whose own noise is that at the peak
+_NEAR = 1.0  # log of response over limit of trials with the same own noise as at the peak
 _LOUDER = 1.5  # noise grows as the response does, up to this logarithm over the limit
 _BEHIND_POLES = 100.0  # times the peak: farther away all curves are saturated
-_ABOVE_ALL = 6.0  # log of the part that grows with the load, likewise
+_ABOVE_ALL = 6.0  # maximum log of the part that grows with the load
 _STEP = 1e-4  # of the load, for the slope at the peak
-_LOAD_OFF = 0.02  # by so much may a trial be at another load: near a pole that is a lot
+_LOAD_OFF = 0.02  # possible error of a trial's load, which matters near a pole
 
-# The grid of peaks: points evenly, and at either side of the likeliest; how often it is chosen; of
-# how many the probability is reckoned at once.
+# The grid of peaks: even points, and points at either side of the likeliest; the number of its
+# refinements; the number of peaks to evaluate at once.
 _EVENLY, _CLOSER, _CLOSEST, _LOOKS = 40, 10, 0.001, 3
 _AT_ONCE = 4
 _LIKELY = 1e-6  # of the density of the most likely
@@ -42,24 +42,24 @@ _WIDER = 1.0  # of the range, at either side: other noises reach further
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PeakPosterior:
-    """What trials say of the peak.
+    """The distribution of the peak, given trials.
 
     Parameters
     ----------
     log_loads, weights
         Logarithms of possible peaks, ascending, and their probabilities, shape (m,).
     slope
-        By how many per cent the response grows with 1 % more load, at the peak.
+        Growth of the response in per cent with 1 % more load, at the peak.
     noise
         Relative standard deviation of the response of a trial of 60 s.
     own
-        That which its own readings show, near the peak; 0 where it is not known.
+        The same by the trial's own readings, near the peak; 0 if unknown.
     expected, residuals
-        Of each trial: log of response over limit where the most likely curve has it, and how many
-        standard deviations it was found above all that the curve has within 2 % of the load (or
-        below, negative), shape (n,).
+        By trial, shape (n,): log of response over limit of the most likely curve; and the distance
+        of the trial, in standard deviations, above the range of the curve within 2 % of the load
+        (negative if below).
     method
-        That of the family of curves.
+        The method of the family of curves.
     """
 
     log_loads: Floats
@@ -102,13 +102,13 @@ class Curves:
     Parameters
     ----------
     method
-        What an estimate by them is called.
+        The method of estimates by these curves.
     formula
         For people.
     log_response
-        Returns log r at loads u, of an idle server's r = b and a bend k.
+        Returns log r at loads u, given an idle server's r = b and a bend k.
     powers, power_sd
-        Bends, and the standard deviation of their logarithm, which is around 0.
+        Bends, and the standard deviation of their logarithm around 0.
     """
 
     method: str
@@ -137,10 +137,10 @@ OPEN_LOOP = Curves(
     powers=np.array([0.5, 1.0, 2.0, 5.0, 15.0]),
     power_sd=1.0,
 )
-"""Requests that come whatever becomes of those before: behind a pole the queue grows for ever.
+"""Requests that are independent of earlier ones: beyond a pole the queue grows for ever.
 
 With k = 1 it is 1/R = A - B load, the form of the model-guided policy (seed 002, Algorithm 4),
-which an M/M/1 server has.
+which describes an M/M/1 server.
 """
 
 CLOSED_LOOP = Curves(
@@ -150,9 +150,9 @@ CLOSED_LOOP = Curves(
     powers=np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0]),
     power_sd=1.5,
 )
-"""Users who wait for an answer: there is no pole, for the queue is never longer than they are many.
+"""Users who wait for an answer: there is no pole, as their number limits the queue.
 
-Their response goes on as load over capacity less their pause, which is steep where that is long.
+Beyond the capacity the response is load over capacity less their pause, steep if that is long.
 """
 
 
@@ -166,29 +166,29 @@ def peak_posterior(
     error: Floats | None = None,
     curves: Curves = OPEN_LOOP,
 ) -> PeakPosterior:
-    """Return what trials say of the peak, whatever base, power, noise and misfit are.
+    """Return the distribution of the peak, over all base, power, noise and misfit.
 
-    The log of a trial's response over the limit is that of the curve, with Student's t of 4 degrees
-    of freedom around it. Its variance is that of noise, which goes with 1 / duration and grows with
-    the response, and the square of a share of the curve's own log: the family is trusted near the
-    limit, and hardly far from it. No trial is less noisy than its own readings have it: a queue
-    that is nearly full changes so slowly that a few seconds hold hardly one independent reading.
-    All of this is summed over a grid.
+    The log of a trial's response over the limit follows Student's t with 4 degrees of freedom
+    around the curve. Its variance has two parts: noise, proportional to 1 / duration and growing
+    with the response; and the square of a share of the curve's own log, so that the family is
+    trusted near the limit, and hardly far from it. The trial's own readings give a lower limit of
+    the noise: a nearly full queue changes so slowly that a few seconds hold hardly one independent
+    reading. The posterior is summed over a grid.
 
     Parameters
     ----------
     load
-        Offered loads, shape (n,), each more than 0.
+        Offered loads, shape (n,), more than 0.
     ratio
-        Response over the limit of each, 0 or more; infinite where the server broke down, which
-        tells no more than that the peak is below.
+        Their responses over the limit, 0 or more; infinite if the server broke down, which only
+        shows that the peak is below.
     duration_s
-        Seconds that each lasted.
+        Their durations in seconds.
     low, high
-        Loads between which the peak may lie, each as likely on a logarithmic scale.
+        Bounds of the peak, which is uniform between them on a logarithmic scale.
     error
-        Relative standard error of the response of each, from its own readings, shape (n,); 0 (and
-        None for all) where it is not known.
+        Relative standard errors of the responses, from their own readings, shape (n,); 0, or None
+        for all, if unknown.
     curves
         The family of responses.
 
@@ -219,22 +219,22 @@ def peak_posterior(
     grid = _points(nearest, *ends)
     for _ in range(_LOOKS):  # one noise and one misfit show roughly where the peak is
         p = trials.posterior(grid, _NOISES[2:3], _MISFITS[1:2])
-        grid, _ = _zoomed(grid, p)
+        grid, _ = _zoom(grid, p)
     reach = (grid[-1] - grid[0]) * _WIDER
     mode = grid[_of_peaks(trials.posterior(grid, _NOISES[2:3], _MISFITS[1:2])).argmax()]
     grid = _points(mode, max(grid[0] - reach, ends[0]), min(grid[-1] + reach, ends[1]))
     p = trials.posterior(grid, _NOISES, _MISFITS)
     for _ in range(_LOOKS - 1):
-        zoomed, is_fine = _zoomed(grid, p)
+        zoomed, is_fine = _zoom(grid, p)
         if is_fine:
             break
         grid, p = zoomed, trials.posterior(zoomed, _NOISES, _MISFITS)
-    return _described(grid, p, trials)
+    return _describe(grid, p, trials)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Trials:
-    """Loads, logs of response over limit, and the noise of each: over that of 60 s, and its own."""
+    """Loads, logs of response over limit, variance of noise relative to 60 s, and own noise."""
 
     load: Floats
     log_ratio: Numbers
@@ -252,9 +252,9 @@ class _Trials:
 
     def posterior(self, grid: Floats, noises: Floats, misfits: Floats) -> Floats:
         """Return probabilities, shape (peaks, bases, powers, noises, misfits)."""
-        # In parts that fit into a processor's cache: three times as fast.
+        # Parts that fit into a processor's cache are three times as fast.
         parts = np.array_split(np.exp(grid), math.ceil(grid.size / _AT_ONCE))
-        log_p = np.concatenate([self._log_likelihood(each, noises, misfits) for each in parts])
+        log_p = np.concatenate([self._log_likelihood(part, noises, misfits) for part in parts])
         log_p *= _TRUSTED
         powers = self.curves.powers
         _, _, power, noise, _ = np.ix_(grid, _BASES, powers, noises, misfits)
@@ -265,18 +265,18 @@ class _Trials:
         return p
 
     def _log_likelihood(self, peaks: Floats, noises: Floats, misfits: Floats) -> Floats:
-        """Return logs, but for a constant."""
+        """Return logs, without a constant."""
         # Single precision is enough for terms of a sum, and takes a third of the time.
         peak, base, power, noise, misfit = (
-            each[..., np.newaxis].astype(np.float32)
-            for each in np.ix_(peaks, _BASES, self.curves.powers, noises, misfits)
+            axis[..., np.newaxis].astype(np.float32)
+            for axis in np.ix_(peaks, _BASES, self.curves.powers, noises, misfits)
         )
         expected = self.curves.log_response(self.load.astype(np.float32) / peak, base, power)
         variance = self.variance(expected, noise, misfit)
         far = (self.log_ratio - expected) ** 2 / _FREEDOM
         far *= ~self.broke_down | (expected <= 0.0)
-        # Sums are products with vectors, and log1p is not needed where only the sum counts: either
-        # takes a third of the time that way.
+        # Sums are products with vectors, and log1p is not needed as only the sum counts: both take
+        # a third of the time that way.
         whole = np.full(self.load.size, _FREEDOM + 1.0, dtype=np.float32)
         terms = np.log(1.0 + far / variance) @ whole
         terms += np.log(variance) @ (~self.broke_down).astype(np.float32)
@@ -285,7 +285,7 @@ class _Trials:
 
 
 def _square(value: Floats, typical: float, sd: float) -> Floats:
-    """Return what a lognormal prior takes from the log of the probability."""
+    """Return minus the log density of a lognormal prior, without a constant."""
     return 0.5 * (np.log(value) / sd - math.log(typical) / sd) ** 2
 
 
@@ -299,10 +299,10 @@ def _of_peaks(p: Floats) -> Floats:
 
 
 def _points(center: float, low: float, high: float) -> Floats:
-    """Return logs of possible peaks: evenly, and the closer to each other the nearer to the center.
+    """Return logs of possible peaks: evenly, and more densely near the center.
 
-    Where the curve is steep a few trials tell the peak to a thousandth, and points as far from each
-    other as the whole range allows would all miss it.
+    On a steep curve a few trials determine the peak to a thousandth, and even points over the whole
+    range would all miss it.
     """
     steps = np.geomspace(min(_CLOSEST, (high - low) / _EVENLY), high - low, _CLOSER)
     near = np.concatenate([center - steps, [center], center + steps])
@@ -310,8 +310,8 @@ def _points(center: float, low: float, high: float) -> Floats:
     return np.unique(np.concatenate([evenly, near[(near > low) & (near < high)]]))
 
 
-def _zoomed(grid: Floats, p: Floats) -> tuple[Floats, bool]:
-    """Return a grid of the likely peaks, and whether this one was as fine already."""
+def _zoom(grid: Floats, p: Floats) -> tuple[Floats, bool]:
+    """Return a grid of the likely peaks, and whether this one was fine enough already."""
     weights = _of_peaks(p)
     density = weights / np.gradient(grid)
     likely = np.flatnonzero(density > _LIKELY * density.max())
@@ -320,12 +320,12 @@ def _zoomed(grid: Floats, p: Floats) -> tuple[Floats, bool]:
     return _points(float(grid[density.argmax()]), float(grid[first]), float(grid[last])), is_fine
 
 
-def _described(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
-    """Return the distribution of the peak, and what is most likely beside it."""
+def _describe(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
+    """Return the distribution of the peak, and the most likely other parameters."""
     curves = trials.curves
     before, after = (
-        curves.log_response(np.array(1.0 + each), *np.ix_(_BASES, curves.powers))
-        for each in (-_STEP, _STEP)
+        curves.log_response(np.array(1.0 + step), *np.ix_(_BASES, curves.powers))
+        for step in (-_STEP, _STEP)
     )
     slope = np.log((after - before) / (2.0 * _STEP))
     noise = math.exp(float(p.sum(axis=(0, 1, 2, 4)) @ np.log(_NOISES)))
@@ -333,8 +333,8 @@ def _described(grid: Floats, p: Floats, trials: _Trials) -> PeakPosterior:
     best = np.unravel_index(p.argmax(), p.shape)
     share = trials.load / math.exp(grid[best[0]])
     below, expected, above = (
-        curves.log_response(share * each, _BASES[best[1]], curves.powers[best[2]])
-        for each in (1.0 - _LOAD_OFF, 1.0, 1.0 + _LOAD_OFF)
+        curves.log_response(share * off, _BASES[best[1]], curves.powers[best[2]])
+        for off in (1.0 - _LOAD_OFF, 1.0, 1.0 + _LOAD_OFF)
     )
     variance = trials.variance(expected, np.array(noise), np.exp(misfit))
     near = np.abs(trials.log_ratio) < _NEAR

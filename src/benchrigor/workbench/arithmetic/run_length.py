@@ -19,18 +19,18 @@ _MOST_TRIALS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLength(OneLine):
-    """Trials of one length: how many are needed, and what they cost.
+    """Trials of one length: their required number and cost.
 
     Parameters
     ----------
     duration_s
-        Of each trial, in seconds.
+        Of one trial, in seconds.
     variation
         Standard deviation of its mean over the mean.
     trials
-        How many make the interval as narrow as wanted, at least two; None where 10,000 do not.
+        The number that reaches the target accuracy, two or more; None if 10,000 are not enough.
     cost_s
-        Seconds of all of them, with set-up; None likewise.
+        Seconds of all of them, with set-up; None if ``trials`` is.
     """
 
     duration_s: float
@@ -41,14 +41,14 @@ class RunLength(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLengthPlan(Reported):
-    """What each run length takes; ``print(plan)`` shows a row for each.
+    """The costs of run lengths; ``print(plan)`` shows a row per length.
 
     Parameters
     ----------
     lengths
         By duration, ascending.
     best
-        The cheapest of them; None where none reaches the accuracy.
+        The cheapest of them; None if all miss the accuracy.
     """
 
     _page = "benchrigor.workbench.report:run_length_page"
@@ -67,22 +67,22 @@ def plan_runlength(
     *,
     setup_s: float = 0.0,
 ) -> RunLengthPlan:
-    """Return how many trials of each length are needed, and which length is cheapest.
+    """Return the required number of trials by length, and the cheapest length.
 
-    The interval of a mean over t trials is that of Student's t with t - 1 degrees of freedom; the
-    standard deviation between trials is that of the pilots, which a few of them tell roughly: of
-    five it is known within a factor of two or so.
+    The interval of a mean over t trials is Student's t with t - 1 degrees of freedom. The standard
+    deviation between trials is estimated from the pilots, and rough if they are few: with five it
+    is known within a factor of two or so.
 
     Parameters
     ----------
     pilots
-        By duration in seconds, means of trials of that length at one load, two at least.
+        By duration in seconds, two or more means of trials of that length at one load.
     accuracy
-        Relative half-width wanted: .10 where the published accuracy is 90 %.
+        Target relative half-width: .10 for the published accuracy of 90 %.
     confidence
         Of that interval.
     setup_s
-        What each trial costs beside its duration.
+        Seconds that a trial costs in addition to its duration.
 
     Returns
     -------
@@ -114,15 +114,15 @@ def plan_runlength(
         wrong_share("accuracy", accuracy),
         wrong_share("confidence", confidence),
         wrong_number("setup_s", setup_s, zero=True),
-        *(wrong_number("a duration", each) for each, _ in found),
+        *(wrong_number("a duration", seconds) for seconds, _ in found),
         (
-            f"pilots[{each!r}] holds {means.size} trial, expected two at least"
-            for each, means in found
+            f"pilots[{seconds!r}] holds {means.size} trial, expected two at least"
+            for seconds, means in found
             if means.size < 2
         ),
         (
-            f"pilots[{each!r}] has a mean of {means.mean():g}, expected one above 0"
-            for each, means in found
+            f"pilots[{seconds!r}] has a mean of {means.mean():g}, expected one above 0"
+            for seconds, means in found
             if not means.mean() > 0.0
         ),
     )
@@ -134,14 +134,14 @@ def plan_runlength(
         lengths.append(
             RunLength(duration_s=duration_s, variation=variation, trials=trials, cost_s=cost_s)
         )
-    known = [each for each in lengths if each.cost_s is not None]
-    best = min(known, key=lambda each: each.cost_s or 0.0, default=None)
+    known = [length for length in lengths if length.cost_s is not None]
+    best = min(known, key=lambda length: length.cost_s or 0.0, default=None)
     return RunLengthPlan(lengths=tuple(lengths), best=best)
 
 
 def _trials(variation: float, accuracy: float, confidence: float) -> int | None:
-    """Return the least t of which Student's interval of the mean is narrow enough."""
-    # The normal quantile is the least of all: no fewer trials can do.
+    """Return the least t for which Student's interval of the mean is narrow enough."""
+    # The normal quantile is the least of all, so it gives a lower bound of the number.
     least = max(2, math.floor((student_t(math.inf, confidence) * variation / accuracy) ** 2))
     for trials in range(least, _MOST_TRIALS + 1):
         if student_t(trials - 1.0, confidence) * variation <= accuracy * math.sqrt(trials):

@@ -1,4 +1,4 @@
-"""Offers load to a server: requests at given times, whatever becomes of earlier ones."""
+"""Offers load to a server: requests at given times, independent of earlier ones."""
 
 from benchrigor.workbench.loadgen.host_senders import HostSenders as HostSenders
 from benchrigor.workbench.loadgen.http_requests import HttpRequest as HttpRequest

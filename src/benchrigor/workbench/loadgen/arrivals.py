@@ -1,4 +1,4 @@
-"""When requests are to be sent, drawn before the first one is."""
+"""The times of requests, drawn before the first one is sent."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ ARRIVALS = ("poisson", "constant")
 def arrival_times(
     rate: float, duration_s: float, *, arrivals: str = "poisson", rng: np.random.Generator
 ) -> Floats:
-    """Return when requests come within ``duration_s``, in seconds, ascending, shape (n,).
+    """Return the times of requests within ``duration_s``, in seconds, ascending, shape (n,).
 
-    "poisson": as from many users who know nothing of each other; given their number, which has
-    Poisson's distribution, such times are uniform and independent. "constant": evenly.
+    "poisson": as from many independent users; given their number, which has Poisson's distribution,
+    such times are uniform and independent. "constant": evenly.
 
     Examples
     --------

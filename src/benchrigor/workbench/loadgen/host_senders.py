@@ -1,4 +1,4 @@
-"""Hosts that send the requests of a trial together, from one start by clocks that are compared."""
+"""Hosts that send the requests of a trial together, from one start by compared clocks."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.loadgen.http_requests import HttpRequest, HttpRequests
 from benchrigor.workbench.loadgen.senders import ClockOffset, PartLost, most_connections
-from benchrigor.workbench.loadgen.sending import ARRAYS, Requests, Send, Sent, merged, sent
+from benchrigor.workbench.loadgen.sending import ARRAYS, Requests, Send, Sent, merge, send_requests
 from benchrigor.workbench.pool.on_host import LOST
 from benchrigor.workbench.pool.pool import JobDone, Pool
 
-_SPARE_S, _TIMES = 0.3, 1.5  # until the start: the slowest host so far, times this, and a bit
+_SPARE_S, _TIMES = 0.3, 1.5  # lead of the start: the slowest host so far, times this, and a bit
 
 
 class HostSenders:
-    """Sends from hosts of a pool, each of which has every n-th request of one schedule.
+    """Sends from n hosts of a pool; a host sends every n-th request of one schedule.
 
-    Before a trial all hosts are told when it starts, by their own clocks, with a lead that is
-    enough for the slowest. A host that is lost spoils the trial, and later ones go on without it.
-    All hosts are held from the check until the end.
+    Before a trial all hosts receive its start, by their own clocks, with a lead for the slowest. A
+    lost host spoils the trial, and later trials continue without it. All hosts are held from the
+    check until the end.
 
     Parameters
     ----------
     begin
-        Makes the pool, with jobs that are ``timed``; called when it is needed.
+        Makes the pool, with ``timed`` jobs; called when it is needed.
     is_kept
-        Whether that pool is not closed by this.
+        Whether the pool stays open after `close`.
     """
 
     def __init__(self, begin: Callable[[], Pool], *, is_kept: bool = False) -> None:
@@ -53,14 +53,14 @@ class HostSenders:
         return {host: self._measured[host] for host in self._sending}
 
     def check(self, requests: Requests | Send) -> None:
-        """Take all hosts, open there what requests need, and compare clocks.
+        """Take all hosts, open the resources of requests there, and compare clocks.
 
         Raises
         ------
         InvalidInput
-            When requests are none that another host can be told.
+            When requests cannot be passed to another host.
         HostBusy
-            When a host works for somebody else.
+            When a host works for another owner.
         WorkloadFailed
             When a host cannot send.
         """
@@ -78,10 +78,10 @@ class HostSenders:
     def send(
         self, requests: Requests | Send, at_s: Floats, *, timeout_s: float, give_up_s: float
     ) -> Sent:
-        """Send requests at their times, each from one host; PartLost where a host did not."""
+        """Send requests at their times, shared among hosts; PartLost if a host did not send."""
         self.check(requests)
         assert isinstance(requests, HttpRequests)  # noqa: S101  # it was checked
-        assert self._pool is not None  # noqa: S101  # it is there now
+        assert self._pool is not None  # noqa: S101  # it was made
         self._sending = hosts = self._pool.table.hosts
         if not hosts:
             raise WorkloadFailed("no host is left that sends")
@@ -113,17 +113,17 @@ class HostSenders:
         return self._together({host: done.value for host, done in found.items()})
 
     def _together(self, values: Mapping[str, Mapping[str, Any]]) -> Sent:
-        """Return what all hosts sent, and learn how much time they need before a start."""
+        """Return the results of all hosts, and learn the lead that they need before a start."""
         spare_s = {host: value["spare_s"] for host, value in values.items()}
-        host, least_s = min(spare_s.items(), key=lambda each: each[1])
+        host, least_s = min(spare_s.items(), key=lambda pair: pair[1])
         self._lead_s = _lead_for(self._lead_s - least_s)
         if least_s < 0.0:
             raise PartLost(f"{host} was ready {show_duration(-least_s)} after the start")
-        return merged([_unpack(value["sent"]) for value in values.values()])
+        return merge([_unpack(value["sent"]) for value in values.values()])
 
     def _all_done(self, name: str, given: Mapping[str, Mapping[str, Any]]) -> dict[str, JobDone]:
         """Have a function of this module called on hosts at the same time."""
-        assert self._pool is not None  # noqa: S101  # whoever calls has begun it
+        assert self._pool is not None  # noqa: S101  # the caller has begun it
         jobs: dict[str, Future[JobDone]] = {
             host: self._pool.submit(f"{__name__}:{name}", arguments, among=[host])
             for host, arguments in given.items()
@@ -134,11 +134,11 @@ class HostSenders:
             if last.offset_s is not None and last.offset_error_s is not None:
                 low_s, high_s = (last.offset_s + sign * last.offset_error_s for sign in (-1, 1))
                 clock = ClockOffset(low_s=low_s, high_s=high_s)
-                self._measured[host] = self._measured.get(host, clock).narrowed(clock)
+                self._measured[host] = self._measured.get(host, clock).narrow(clock)
         return found
 
     def close(self) -> None:
-        """Let go of the hosts."""
+        """Release the hosts."""
         if self._pool is not None and not self._is_kept:
             self._pool.close()
         self._pool = None
@@ -149,9 +149,9 @@ def _lead_for(needed_s: float) -> float:
 
 
 def get_ready() -> int:
-    """Open what requests need; return how many connections this host may have."""
+    """Open the resources of requests; return the maximum number of connections of this host."""
     nothing = HttpRequests(kinds=[HttpRequest(url="http://127.0.0.1/")])
-    sent(nothing, np.zeros(0), timeout_s=1.0, most_waiting=1)
+    send_requests(nothing, np.zeros(0), timeout_s=1.0, most_waiting=1)
     return most_connections()
 
 
@@ -168,14 +168,14 @@ def send_part(
     Returns
     -------
     dict
-        How many seconds before the start it was ready, and what it sent: nothing if too late.
+        The seconds between readiness and start, and the results of requests unless it was too late.
     """
     kinds = [HttpRequest(**kind) for kind in requests["kinds"]]
     most = get_ready()
     times, spare_s = _floats(at_s), start_s - time.time()
     if spare_s < 0.0:
         return {"spare_s": spare_s}
-    found = sent(
+    found = send_requests(
         HttpRequests(kinds=kinds, seed=requests["seed"]),
         times,
         start_s=time.monotonic() + spare_s,
@@ -198,7 +198,7 @@ def _floats(packed: str) -> Floats:
     return np.frombuffer(base64.b64decode(packed), dtype="<f8").astype(np.float64)
 
 
-def _unpack(told: Mapping[str, Any]) -> Sent:
-    arrays: dict[str, Any] = {name: _floats(told[name]) for name in ARRAYS}
+def _unpack(packed: Mapping[str, Any]) -> Sent:
+    arrays: dict[str, Any] = {name: _floats(packed[name]) for name in ARRAYS}
     arrays["failed"] = arrays["failed"] > 0.0
-    return Sent(**{**told, **arrays, "failures": Counter(told["failures"])})
+    return Sent(**{**packed, **arrays, "failures": Counter(packed["failures"])})

@@ -21,7 +21,7 @@ _PIECE = 2**16
 
 
 def is_url(url: object) -> bool:
-    """Return whether it is a URL of http or https, with a host and no wrong port."""
+    """Return whether it is a URL of http or https, with a host and without a wrong port."""
     try:
         parts = urlsplit(url if isinstance(url, str) else "")
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -36,18 +36,18 @@ class HttpRequest:
     Parameters
     ----------
     url
-        Where it goes, with http:// or https://.
+        Its URL, with http:// or https://.
     method, headers, body
-        What is sent.
+        Further parts of the request.
     status
-        The status that is expected; None for any from 200 to 299. Redirects are not followed.
+        The expected status; None for any from 200 to 299. Redirects are not followed.
     weight
-        How often it is sent, relative to others.
+        Its frequency relative to others.
 
     Raises
     ------
     InvalidInput
-        When the URL is none, the weight is not more than 0, or the status no status.
+        When the URL or the status is not valid, or the weight is not more than 0.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class HttpRequest:
             isinstance(self.status, int) and 100 <= self.status <= 599
         )
         are_headers = isinstance(self.headers, Mapping) and all(
-            isinstance(each, str) for pair in self.headers.items() for each in pair
+            isinstance(text, str) for pair in self.headers.items() for text in pair
         )
         refuse(
             wrong_values(
@@ -91,16 +91,16 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpRequests:
-    """Requests of one or several kinds, over connections that are kept.
+    """Requests of one or several kinds, over persistent connections.
 
-    A request never waits for a connection: where none is free another one is opened.
+    A request never waits for a connection: if all are in use another one is opened.
 
     Parameters
     ----------
     kinds
-        At least one.
+        One or more.
     seed
-        By which they are drawn.
+        Of their random order.
     """
 
     kinds: Sequence[HttpRequest]
@@ -118,9 +118,9 @@ class HttpRequests:
             raise MissingExtra("sending HTTP requests", package="aiohttp", extra="load") from error
         # Processes that send together draw differently.
         rng = random.Random(f"{self.seed} {os.getpid()}")  # noqa: S311  # no secrets
-        weights = [each.weight for each in self.kinds]
+        weights = [request.weight for request in self.kinds]
         connector = aiohttp.TCPConnector(limit=0)
-        timeout = aiohttp.ClientTimeout(total=None)  # whoever sends has one
+        timeout = aiohttp.ClientTimeout(total=None)  # the sender has one
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
 
             async def send() -> Answer:
@@ -140,7 +140,7 @@ async def _send(session: Any, kind: HttpRequest) -> Answer:
         allow_redirects=False,
     ) as answer:
         size, gap_s = 0, 0.0
-        first_s = last_s = time.monotonic()  # of the head, until there is a body
+        first_s = last_s = time.monotonic()  # the head counts until the body begins
         async for piece in answer.content.iter_chunked(_PIECE):
             now_s = time.monotonic()
             if size:

@@ -1,4 +1,4 @@
-"""What a trial's responses come to: warm-up is left out, and a backlog that grows is no mean."""
+"""The result of a trial's responses: it excludes warm-up, and detects a growing backlog."""
 
 from __future__ import annotations
 
@@ -17,34 +17,35 @@ from benchrigor.stats import (
 from benchrigor.workbench.data import Limit, LoadResult
 from benchrigor.workbench.loadgen.sending import Sent
 
-_BLOCKS = 500  # of requests, in whose means phases are looked for
-_LATE = 1.01  # of the duration: what is sent later was not sent in time
+_BLOCKS = 500  # of requests; phases are found in their means
+_LATE = 1.01  # of the duration: requests after that were not sent in time
 _GROWN = 2.0  # the last quarter's mean over the first's
-_LOST = 5.0  # times the limit: no curve leads there from where requests are good
+_LOST = 5.0  # times the limit, which good requests do not approach gradually
 
 
-def judged(
+def judge(
     sent: Sent, *, duration_s: float, limits: Sequence[Limit], spent_s: Mapping[str, float]
 ) -> LoadResult:
-    """Return the result of a trial: mean, the values that are limited, counts and lag.
+    """Return the result of a trial: mean, limited values, counts and lag.
 
-    Beside a share of good requests that is limited stand the quantiles at that share of the times
-    that a good request keeps.
+    A limit of the share of good requests adds the quantiles of its times at that share.
     """
     in_time = sent.at_s + sent.lag_s <= duration_s * _LATE
     failed = int(sent.failed[in_time].sum())
     start, is_growing = _steady(sent.response_s)
     counted = sent.response_s[start:]
-    quantiles = {each.metric: each.quantile for each in limits if each.quantile is not None}
-    shares = {each.metric: _GoodShare(sent, each, start) for each in limits if each.conditions}
+    quantiles = {limit.metric: limit.quantile for limit in limits if limit.quantile is not None}
+    shares = {limit.metric: _GoodShare(sent, limit, start) for limit in limits if limit.conditions}
     metrics = {name: float(np.quantile(counted, q)) for name, q in quantiles.items()}
-    for each in shares.values():
-        metrics |= each.metrics
-    slowest_s = max((each.at_most for each in limits if each.quantile is not None), default=np.inf)
+    for share in shares.values():
+        metrics |= share.metrics
+    slowest_s = max(
+        (limit.at_most for limit in limits if limit.quantile is not None), default=np.inf
+    )
     warm_up_s = float(sent.at_s[start] - sent.at_s[0])
     is_good = in_time & ~sent.failed & (sent.response_s <= slowest_s)
-    for each in shares.values():
-        is_good &= each.worst < 1.0
+    for share in shares.values():
+        is_good &= share.worst < 1.0
     cpu_share = sent.cpu_s / sent.elapsed_s if sent.elapsed_s > 0.0 else None
     return LoadResult(
         mean_response_s=float(counted.mean()),
@@ -64,13 +65,14 @@ def judged(
 
 
 class _GoodShare:
-    """What a trial says of a limit on the share of good requests.
+    """The result of a trial for a limit on the share of good requests.
 
-    A request is not good where the greatest of its times over their limits is 1 or more. Some are
-    lost: they failed, or took five times as long. With f their share, and a that which may be not
-    good, the limit is kept where f < a, and the quantile at 1 - (a - f) / (1 - f) of the others'
-    times is below 1. The greater of f / a and that quantile is as near to 1 as the server is to its
-    limit, whether it is slow or sheds load: of shares alone those of rare requests are few or none.
+    A request is not good if the greatest ratio of its times to their limits is 1 or more. Requests
+    are lost if they failed, or took five times as long. Let f be the share of lost requests, and a
+    the allowed share of requests that are not good. The limit is kept if f < a, and the quantile at
+    1 - (a - f) / (1 - f) of the others' ratios is below 1. The greater of f / a and that quantile
+    shows the nearness to the limit, whether the server is slow or sheds load: the plain share of
+    rare bad requests rests on few or none.
     """
 
     def __init__(self, sent: Sent, limit: Limit, start: int) -> None:
@@ -91,7 +93,7 @@ class _GoodShare:
             self.metrics[name] = float(np.quantile(sent.times[of][start:], 1.0 - allowed))
 
     def estimate(self) -> Estimate:
-        """Return what its nearness rests on, with its interval within the trial."""
+        """Return the share or quantile behind its nearness, with its interval in the trial."""
         if not self._is_slow:
             return estimate_proportion(self._lost)
         return _of_quantile(self._others, self._q)
@@ -100,17 +102,17 @@ class _GoodShare:
 def _binding(
     counted: Floats, shares: Mapping[str, _GoodShare], limits: Sequence[Limit]
 ) -> Estimate | None:
-    """Return the mean, quantile or share that is nearest to its limit, with its interval."""
+    """Return the mean, quantile or share nearest to its limit, with its interval."""
     if counted.size < 2:
         return None
     found = [
-        (float(counted.mean() if q is None else np.quantile(counted, q)) / each.at_most, q)
-        for each in limits
-        if each.is_of_time
-        for q in [each.quantile]
+        (float(counted.mean() if q is None else np.quantile(counted, q)) / limit.at_most, q)
+        for limit in limits
+        if limit.is_of_time
+        for q in [limit.quantile]
     ]
-    ratio, q = max(found, key=lambda each: each[0], default=(0.0, None))
-    share = max(shares.values(), key=lambda each: each.nearness, default=None)
+    ratio, q = max(found, key=lambda pair: pair[0], default=(0.0, None))
+    share = max(shares.values(), key=lambda share: share.nearness, default=None)
     if share is not None and share.nearness >= ratio:
         return share.estimate()
     return estimate_mean(counted) if q is None else _of_quantile(counted, q)
@@ -119,14 +121,14 @@ def _binding(
 def _of_quantile(readings: Floats, q: float) -> Estimate:
     try:
         return estimate_quantile(readings, q)
-    except NotEstimable:  # too few are that slow: the mean is known no worse than the quantile
+    except NotEstimable:  # too few are that slow: use the mean, which is known as well
         return estimate_mean(readings)
 
 
 def _steady(response_s: Floats) -> tuple[int, bool]:
-    """Return where the responses behind the warm-up begin, and whether they grow all along.
+    """Return the index of the first response after the warm-up, and whether responses keep growing.
 
-    No more than half is warm-up. What is slow at times, as a queue near saturation, is neither.
+    The warm-up is limited to half. Slow periods, as of a queue near saturation, are neither.
     """
     size = max(response_s.size // _BLOCKS, 1)
     blocks = response_s[: response_s.size // size * size].reshape(-1, size).mean(axis=1)

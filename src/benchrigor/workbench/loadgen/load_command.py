@@ -1,4 +1,4 @@
-"""Another load generator as ours: a command that offers a load for some seconds, and prints."""
+"""Runs another load generator: a command that offers a load for some seconds, and prints."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from benchrigor.workloads.processes.output_file import FLOODED, OutputFile
 from benchrigor.workloads.processes.picking import Pick, read_picks
 
 _LOAD, _SECONDS = "{load}", "{seconds}"
-_LEAST_ELAPSED, _MOST_ELAPSED = 0.8, 1.5  # times the duration that was asked for
+_LEAST_ELAPSED, _MOST_ELAPSED = 0.8, 1.5  # times the requested duration
 _WAITING_S = 30.0  # for the last answers
 _OVERTIME, _STARTING_S = 3.0, 60.0  # until a command is killed: times its duration, and seconds
 
 
 class LoadCommand:
-    """Runs a load generator for each trial.
+    """Runs a load generator for a trial.
 
     Parameters
     ----------
     argv
         Program and arguments; ``{load}`` and ``{seconds}`` are replaced in them.
     picks
-        Where its output has values: "mean", "p95" and other quantiles (times, in their unit),
-        "failed" (a share), or any metric that is limited. Without any, those of generators that are
-        known: wrk2, vegeta, k6, oha, h2load, fortio.
+        The places of values in its output: "mean", "p95" and other quantiles (times, in their
+        unit), "failed" (a share), or any limited metric. They are built in for wrk2, vegeta, k6,
+        oha, h2load and fortio.
     limits
-        What the server must keep: a generator that tells nothing of one is refused.
+        The limits of the server: a generator that does not report their metrics is refused.
     is_rate
-        Whether the load is a rate. Generators that wait for answers offer none, and are refused.
+        Whether the load is a rate. Generators that wait for answers cannot offer one: refused.
     cwd
-        Where it runs; None for the current folder.
+        The folder in which it runs; None for the current one.
 
     Raises
     ------
     InvalidInput
-        When no argument holds ``{load}``, the generator cannot offer a rate, or is not known and
-        nothing says what to read, or it tells nothing of a limit.
+        When no argument holds ``{load}``, the generator cannot offer a rate, is unknown without
+        ``picks``, or does not report a limited metric.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class LoadCommand:
         self._cwd = cwd
         self._argv, self._picks, self._is_rate = list(argv), list(picks), is_rate
         words = re.findall(r"[\w.-]+", re.sub(r"\S+://\S+", "", " ".join(argv)))
-        closed = next((each for each in words if each in CLOSED_LOOP), None)
+        closed = next((known for known in words if known in CLOSED_LOOP), None)
         if closed == "wrk" and re.search(r"(^| )(-R|--rate)", " ".join(argv)):
             closed, words = None, [*words, "wrk2"]  # its program has the name of its parent
-        self._tool = next((OPEN_LOOP[each] for each in words if each in OPEN_LOOP), None)
+        self._tool = next((OPEN_LOOP[known] for known in words if known in OPEN_LOOP), None)
         if not any(_LOAD in word for word in argv):
             raise InvalidInput(
                 f"no argument of {shown(argv)} holds {_LOAD}: put it where the load belongs"
@@ -79,30 +79,30 @@ class LoadCommand:
                 f"what {shown(argv)} prints is not known: say where its values stand, such as "
                 r"--read 'p95:ms=regex:p95 (\S+)'"
             )
-        told = [each.metric for each in picks] + list(self._tool.metrics if self._tool else ())
-        unknown = ", ".join(each.metric for each in limits if each.metric not in told)
+        known = [pick.metric for pick in picks] + list(self._tool.metrics if self._tool else ())
+        unknown = ", ".join(limit.metric for limit in limits if limit.metric not in known)
         if unknown:
             raise InvalidInput(
                 f"what {shown(argv)} prints has no {unknown}, expected limits of "
-                f"{', '.join(dict.fromkeys(told))}; or --read, to say where it stands"
+                f"{', '.join(dict.fromkeys(known))}; or --read, to say where it stands"
             )
 
     def check(self) -> None:
-        """Nothing is known before the first trial."""
+        """Do nothing: only a trial shows whether the command works."""
 
     def close(self) -> None:
-        """Nothing is left running."""
+        """Do nothing: a trial leaves no process running."""
 
     def offer(self, trial: LoadTrial) -> LoadResult:
         """Run the command for a trial.
 
-        WorkloadFailed when it cannot be started, fails, or prints no value where one is picked.
+        WorkloadFailed when it cannot be started, fails, or does not print a picked value.
         """
         trial = replace(trial, duration_s=float(max(round(trial.duration_s), 1)))
         places = {_LOAD: f"{trial.load:.10g}", _SECONDS: f"{trial.duration_s:.0f}"}
         argv = self._argv
         for place, value in places.items():
-            argv = [each.replace(place, value) for each in argv]
+            argv = [word.replace(place, value) for word in argv]
         line = CommandLine(argv, picks=self._picks, cwd=self._cwd)
         timeout_s = _OVERTIME * trial.duration_s + _STARTING_S
         with OutputFile() as stdout, OutputFile(keeps_end=True) as stderr:
@@ -115,7 +115,7 @@ class LoadCommand:
             failure = (FLOODED if ended.flooded else overran) or line.failure(ended.code)
             if failure:
                 raise WorkloadFailed(*with_stderr(f"{shown(argv)} {failure}", stderr.end(), argv))
-            values = self._picked(stdout.file, argv)
+            values = self._read_picks(stdout.file, argv)
             stdout.file.seek(0)
             text = stdout.file.read().decode(errors="replace")
             fields = {} if self._tool is None else _read(self._tool, text)
@@ -129,14 +129,14 @@ class LoadCommand:
             raise WorkloadFailed(f"{shown(argv)} tells of no request, expected at least one answer")
         elapsed_s = fields.pop("elapsed_s", None)
         lasted_s = ended.elapsed_ns / 1e9
-        wrong = [_wrong_elapsed(elapsed_s, trial)]
+        wrong = [_check_duration(elapsed_s, trial)]
         if not any(wrong) and any(_SECONDS in word for word in self._argv):
-            wrong.append(_ended_early(lasted_s, trial))
+            wrong.append(_check_early_end(lasted_s, trial))
         if self._is_rate:
             wrong.append(trial.too_many(fields.get("sent", fields.get("completed", 0))))
         if any(wrong):
             raise WorkloadFailed(f"{shown(argv)}: {'; '.join(filter(None, wrong))}")
-        if self._is_rate and "sent" in fields:  # what it held back was not sent
+        if self._is_rate and "sent" in fields:  # requests that it held back were not sent
             planned = round(trial.load * trial.duration_s)
             fields["scheduled"] = max(fields.get("scheduled", 0), planned)
         return LoadResult(
@@ -147,15 +147,15 @@ class LoadCommand:
             **fields,
         )
 
-    def _picked(self, stdout: Any, argv: Sequence[str]) -> dict[str, float]:
-        """Return what the user's picks find, times in seconds and shares as such."""
+    def _read_picks(self, stdout: Any, argv: Sequence[str]) -> dict[str, float]:
+        """Return the values of the user's picks, times in seconds and shares as such."""
         stdout.seek(0)
         found = read_picks(stdout, self._picks, name=shown(argv)).found if self._picks else {}
-        return {each.metric: found[each.metric][-1] * scale_of(each.unit) for each in self._picks}
+        return {pick.metric: found[pick.metric][-1] * scale_of(pick.unit) for pick in self._picks}
 
 
 def scale_of(unit: str) -> float:
-    """Return what a unit of time is in seconds, and a per cent as a share; 1 for other units."""
+    """Return a unit of time in seconds, and a per cent as a share; 1 for other units."""
     try:
         return 0.01 if unit == "%" else seconds_of(f"1{unit}")
     except ValueError:
@@ -163,14 +163,14 @@ def scale_of(unit: str) -> float:
 
 
 def _read(tool: Tool, text: str) -> dict[str, Any]:
-    """Return fields of a result from what a known generator printed."""
+    """Return fields of a result from the output of a known generator."""
     times = {
         name: seconds_of(found[1])
         for name, pattern in tool.times.items()
         if (found := re.search(pattern, text))
     }
     counts = {
-        name: sum(float(each) for found in re.findall(pattern, text) for each in _groups(found))
+        name: sum(float(group) for found in re.findall(pattern, text) for group in _groups(found))
         for name, pattern in tool.counts.items()
         if re.search(pattern, text)
     }
@@ -191,8 +191,8 @@ def _read(tool: Tool, text: str) -> dict[str, Any]:
     return fields
 
 
-def _wrong_elapsed(elapsed_s: float | None, trial: LoadTrial) -> str:
-    """Say that a generator did not send for as long as it was to; empty if it did."""
+def _check_duration(elapsed_s: float | None, trial: LoadTrial) -> str:
+    """Return the problem if a generator did not send for the requested duration; else ""."""
     if elapsed_s is None:
         return ""
     asked_s = trial.duration_s
@@ -205,12 +205,12 @@ def _wrong_elapsed(elapsed_s: float | None, trial: LoadTrial) -> str:
 
 
 def _least_s(trial: LoadTrial) -> float:
-    """Return the least seconds that sending may take: the last request may be that early."""
+    """Return the least duration of sending: the last request may come that early."""
     return _LEAST_ELAPSED * (trial.duration_s - 1.0 / trial.load)
 
 
-def _ended_early(lasted_s: float, trial: LoadTrial) -> str:
-    """Say that a generator ended before it can have sent for as long as it was to."""
+def _check_early_end(lasted_s: float, trial: LoadTrial) -> str:
+    """Return the problem if a generator ended too early for the requested duration; else ""."""
     if lasted_s >= _least_s(trial):
         return ""
     return (
@@ -220,4 +220,4 @@ def _ended_early(lasted_s: float, trial: LoadTrial) -> str:
 
 
 def _groups(found: str | tuple[str, ...]) -> list[str]:
-    return [each for each in ([found] if isinstance(found, str) else found) if each]
+    return [group for group in ([found] if isinstance(found, str) else found) if group]

@@ -1,4 +1,4 @@
-"""The load generator: offers a rate to a server, whatever becomes of earlier requests."""
+"""The load generator: offers a rate to a server, independent of earlier requests."""
 
 from __future__ import annotations
 
@@ -14,46 +14,45 @@ from benchrigor.model.checks import is_number, refuse, wrong_choice, wrong_numbe
 from benchrigor.model.series import short
 from benchrigor.workbench.data import FAILED, Limit, LoadResult, LoadTrial
 from benchrigor.workbench.loadgen.arrivals import ARRIVALS, arrival_times
-from benchrigor.workbench.loadgen.judging import judged
+from benchrigor.workbench.loadgen.judging import judge
 from benchrigor.workbench.loadgen.senders import PartLost, ProcessSenders, Senders
-from benchrigor.workbench.loadgen.sending import Requests, Send, sent
+from benchrigor.workbench.loadgen.sending import Requests, Send, send_requests
 
 _MOST_REQUESTS = 2e7  # of a trial
 _TIMEOUT_S, _LIMITS = 10.0, 3.0  # of requests: seconds, or times the greatest limit
-_HOPELESS = 20.0  # times the limit: a trial whose requests wait so long need not go on
-_RECOVERY_S, _LOOK_S = 30.0, 0.2  # until a server answers again, and from look to look
+_HOPELESS = 20.0  # times the limit: a trial with such waiting times ends early
+_RECOVERY_S, _LOOK_S = 30.0, 0.2  # until a server answers again, and between two checks
 
 
 class OpenLoop:
-    """Offers requests at a rate, as users do who know nothing of each other.
+    """Offers requests at a rate, like independent users.
 
-    Their times are drawn beforehand; response times count from there. Where one process is not
-    enough further ones join in, as many as there are processors.
+    Their times are drawn beforehand; response times count from there. If one process is not enough
+    further ones join in, up to the number of processors.
 
     Parameters
     ----------
     requests
-        What is sent: `HttpRequests`, or a coroutine function without arguments that sends one
-        request and raises where it fails; it may return an `Answer`. Several processes need one of
-        a module.
+        `HttpRequests`, or a coroutine function without arguments that sends one request and raises
+        if it fails; it may return an `Answer`. For several processes it must belong to a module.
     limits
-        What the server must keep: they tell which quantiles are needed, and of how many requests.
+        The limits of the server; they determine the quantiles to measure.
     arrivals
         "poisson" or "constant".
     timeout_s
-        Seconds after which a request has failed, more than each limit; None for 10, or three times
+        Seconds after which a request has failed, more than all limits; None for 10, or three times
         the greatest limit.
     processes
-        How many at least; None begins with one.
+        The minimum number; None begins with one.
     seed
         Of the times.
     senders
-        What sends them instead of ``processes`` of this machine: see `HostSenders`.
+        Senders in place of ``processes`` of this machine: see `HostSenders`.
 
     Raises
     ------
     InvalidInput
-        When one of these is out of range.
+        When an argument is out of range.
     """
 
     def __init__(
@@ -67,24 +66,24 @@ class OpenLoop:
         seed: int = 1,
         senders: Senders | None = None,
     ) -> None:
-        seconds = [most for each in limits for most in each.times.values()]
+        seconds = [most for limit in limits for most in limit.times.values()]
         if timeout_s is None:
-            timeout_s = max(_TIMEOUT_S, *(_LIMITS * each for each in seconds), 0.0)
+            timeout_s = max(_TIMEOUT_S, *(_LIMITS * most for most in seconds), 0.0)
         refuse(
             wrong_choice("arrivals", arrivals, ARRIVALS),
             wrong_number("timeout_s", timeout_s),
             (
-                f"timeout_s is {timeout_s!r}, expected more than the limit of {each!r}: requests "
+                f"timeout_s is {timeout_s!r}, expected more than the limit of {most!r}: requests "
                 "that fail count as that long"
-                for each in seconds
-                if is_number(timeout_s) and timeout_s <= each
+                for most in seconds
+                if is_number(timeout_s) and timeout_s <= most
             ),
             [] if processes is None else wrong_whole("processes", processes),
             (
-                f"{each.metric!r} is limited, which requests do not tell: expected 'mean', "
+                f"{limit.metric!r} is limited, which requests do not tell: expected 'mean', "
                 "'failed', quantiles such as 'p99', or conditions such as 'response<200ms'"
-                for each in limits
-                if not each.times and each.metric != FAILED
+                for limit in limits
+                if not limit.times and limit.metric != FAILED
             ),
         )
         self._requests, self._limits = requests, tuple(limits)
@@ -104,8 +103,8 @@ class OpenLoop:
         """Offer the load of a trial.
 
         Then wait until the server has recovered: until a single request is answered within the
-        limit, or for half a minute. A server that refuses that has broken down. WorkloadFailed for
-        more requests than fit into memory.
+        limit, or for half a minute. A server without an answer by then has broken down.
+        WorkloadFailed for more requests than fit into memory.
         """
         duration_s, requests = trial.duration_s, trial.load * trial.duration_s
         if requests > _MOST_REQUESTS:
@@ -126,7 +125,7 @@ class OpenLoop:
         except PartLost as error:
             lost = str(error)
         begun_s = time.monotonic()
-        crashed = not self._recovered()
+        crashed = not self._await_recovery()
         run_s = begun_s - asked_s if found is None else found.elapsed_s
         spent_s = {"run": run_s, "teardown": time.monotonic() - begun_s}
         if found is None:
@@ -134,40 +133,40 @@ class OpenLoop:
         elif crashed:
             result = LoadResult(crashed=True, spent_s=spent_s, failures=dict(found.failures))
         else:
-            result = judged(found, duration_s=duration_s, limits=self._limits, spent_s=spent_s)
+            result = judge(found, duration_s=duration_s, limits=self._limits, spent_s=spent_s)
         clocks = self._senders.clocks
         return replace(
             result,
-            clock_offset_s={host: each.offset_s for host, each in clocks.items()},
-            clock_error_s={host: each.error_s for host, each in clocks.items()},
+            clock_offset_s={host: clock.offset_s for host, clock in clocks.items()},
+            clock_error_s={host: clock.error_s for host, clock in clocks.items()},
         )
 
     def close(self) -> None:
-        """Let go of what sends."""
+        """Release the senders."""
         self._senders.close()
 
     def _probe(self) -> tuple[float, str | None]:
-        """Send one request; return its response time, and what it failed of, or None."""
-        found = sent(
+        """Send one request; return its response time, and its failure or None."""
+        found = send_requests(
             self._requests,
             np.zeros(1),
             timeout_s=self._timeout_s,
             most_waiting=1,
         )
         failure, response_s = next(iter(found.failures), None), float(found.response_s[0])
-        limited = {of for each in self._limits for of in each.conditions}
-        untold = [of for of in sorted(limited) if np.isnan(found.times[of][0])]
-        if untold:
+        limited = {of for limit in self._limits for of in limit.conditions}
+        absent = [of for of in sorted(limited) if np.isnan(found.times[of][0])]
+        if absent:
             raise WorkloadFailed(
-                f"{' and '.join(untold)} is limited, and {short(self._requests)} does not tell it: "
+                f"{' and '.join(absent)} is limited, and {short(self._requests)} does not tell it: "
                 "expected requests that return a benchrigor.workbench.loadgen.Answer"
             )
         if failure is None:
             self._idle_s = min(self._idle_s, response_s)
         return response_s, failure
 
-    def _recovered(self) -> bool:
-        """Wait until a request is answered within the limit; return whether any is answered."""
+    def _await_recovery(self) -> bool:
+        """Wait for an answer within the limit; return whether there was any answer."""
         until_s = time.monotonic() + _RECOVERY_S
         while True:
             response_s, failure = self._probe()

@@ -1,4 +1,4 @@
-"""What sends the requests of a trial: processes of this machine, or others in their place."""
+"""Senders of the requests of a trial: processes of this machine, or others in their place."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model import Floats
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
-from benchrigor.workbench.loadgen.sending import Requests, Send, Sent, merged, sent
+from benchrigor.workbench.loadgen.sending import Requests, Send, Sent, merge, send_requests
 from benchrigor.workloads.processes.kinship import kill_when_closed
 
 _LEAD_S = 0.1  # until the first time, once several processes are ready
-_FILES_LEFT = 64  # descriptors for what is no connection
+_FILES_LEFT = 64  # descriptors for other files than connections
 _MOST_WAITING = 20_000
 _BUSY = 0.8  # of its processors: a generator that uses more takes further processes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockOffset(OneLine):
-    """By how much the clock of a host is ahead of this one.
+    """The lead of a host's clock over this one.
 
-    What goes there and back has waited on either way: the offset is at most that which the way
-    there shows, and at least that of the way back (Cristian 1989). In between the midpoint is taken
-    (Mills 1991).
+    A message takes time on either way: the way there shows an upper bound of the offset, and the
+    way back a lower bound (Cristian 1989). The estimate is the midpoint (Mills 1991).
 
     Parameters
     ----------
     low_s, high_s
-        Seconds between which it is.
+        Its bounds in seconds.
 
     Examples
     --------
@@ -59,44 +58,44 @@ class ClockOffset(OneLine):
 
     @property
     def error_s(self) -> float:
-        """By how much the midpoint may be wrong."""
+        """The maximum error of the midpoint."""
         return (self.high_s - self.low_s) / 2.0
 
     @property
     def corrected_s(self) -> float:
-        """What a time of this clock needs to be one of that host; 0 where both may be alike."""
+        """The correction from a time of this clock to that host's; 0 if both may be equal."""
         return 0.0 if self.low_s <= 0.0 <= self.high_s else self.offset_s
 
-    def narrowed(self, other: ClockOffset) -> ClockOffset:
-        """Return what both say; the other alone where they differ: the clock was set."""
+    def narrow(self, other: ClockOffset) -> ClockOffset:
+        """Return the overlap; without one, the other: then the clock was set in between."""
         low_s, high_s = max(self.low_s, other.low_s), min(self.high_s, other.high_s)
         return ClockOffset(low_s=low_s, high_s=high_s) if low_s <= high_s else other
 
 
 class PartLost(WorkloadFailed):
-    """A part of the requests was not sent: the trial says nothing of the server."""
+    """A part of the requests was not sent: the trial did not measure the server."""
 
 
 class Senders(Protocol):
-    """Sends requests at times that were drawn beforehand: each once, from any of its places."""
+    """Sends requests once, at times that were drawn beforehand, from any of its places."""
 
     @property
     def clocks(self) -> Mapping[str, ClockOffset]:
-        """By how much the clock of each host that sends is ahead; none of this machine."""
+        """The leads of the clocks of other hosts that send."""
 
     def check(self, requests: Requests | Send) -> None:
-        """Begin what sends; WorkloadFailed where it cannot."""
+        """Start the senders; WorkloadFailed if they cannot send."""
 
     def send(
         self, requests: Requests | Send, at_s: Floats, *, timeout_s: float, give_up_s: float
     ) -> Sent:
-        """Send requests at their times, ascending, and wait for what becomes of them.
+        """Send requests at their times, ascending, and wait for their results.
 
-        PartLost where some were not sent through no fault of the server; see also `sent`.
+        PartLost if some were not sent for reasons other than the server; see also `send_requests`.
         """
 
     def close(self) -> None:
-        """Let go of what sends."""
+        """Release the senders."""
 
 
 class ProcessSenders:
@@ -105,14 +104,14 @@ class ProcessSenders:
     Parameters
     ----------
     requests
-        What is sent.
+        The requests to send.
     processes
-        How many at least; None begins with one.
+        The minimum number; None begins with one.
 
     Raises
     ------
     InvalidInput
-        For several processes where requests cannot be sent to others.
+        For several processes if requests cannot be passed to them.
     """
 
     def __init__(self, requests: Requests | Send, processes: int | None = None) -> None:
@@ -138,7 +137,7 @@ class ProcessSenders:
         """Send requests at their times; if processes were busy, later from twice as many."""
         n = self._processes
         send = partial(
-            sent,
+            send_requests,
             requests,
             timeout_s=timeout_s,
             most_waiting=max(most_connections() // n, 1),
@@ -166,10 +165,10 @@ class ProcessSenders:
                     self._workers = set(active_children()) - before
             start_s = time.monotonic() + _LEAD_S
             parts = [self._pool.submit(send, at_s[i::n], start_s=start_s) for i in range(n)]
-            return merged([each.result() for each in parts])
-        except BaseException as error:  # nothing waits for what they are sending
-            for each in self._workers:
-                each.kill()
+            return merge([part.result() for part in parts])
+        except BaseException as error:  # their results are no longer wanted
+            for worker in self._workers:
+                worker.kill()
             self.close()
             if isinstance(error, BrokenExecutor):
                 raise WorkloadFailed("a process of the load generator was killed") from error
@@ -201,13 +200,13 @@ def _end_with_parent() -> None:
 
 
 def _ready(requests: Requests | Send, _index: int) -> None:
-    """Import and open what requests need, in a process that has just begun."""
-    sent(requests, np.zeros(0), timeout_s=1.0, most_waiting=1)
-    time.sleep(_LEAD_S)  # so that each process gets one
+    """Import and open the resources of requests, in a process that has just begun."""
+    send_requests(requests, np.zeros(0), timeout_s=1.0, most_waiting=1)
+    time.sleep(_LEAD_S)  # so that every process gets one
 
 
 def most_connections() -> int:
-    """Return how many connections may be open, after asking for as many as are allowed."""
+    """Return the maximum number of open connections, after raising it to the allowed limit."""
     try:
         import resource  # noqa: PLC0415  # of POSIX
     except ImportError:

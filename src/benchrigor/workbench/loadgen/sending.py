@@ -1,7 +1,7 @@
-"""Sends requests at given times, whatever becomes of earlier ones, and tells what became of each.
+"""Sends requests at given times, independent of earlier ones, and records their results.
 
-Response times count from the moment that a request was scheduled for: what a request waited because
-the sender was late, or held it back, is part of it (no "coordinated omission").
+Response times count from the scheduled moment of a request: they include the time that the sender
+was late or held it back (no "coordinated omission").
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from benchrigor.workbench.good_requests import CHUNK_GAP, FIRST_BYTE, RESPONSE
 from benchrigor.workloads.processes.own_signals import measuring
 from benchrigor.workloads.processes.time_limits import CallOverran
 
-# An event loop wakes at the next whole millisecond: it is woken earlier, and looks on from there.
+# An event loop wakes at the next whole millisecond: wake it earlier, and then poll the clock.
 _EARLY_S = 0.0005
 _LEAD_S = 0.01  # until the first time
-_MOST_KINDS, _OTHERS = 10, "failed otherwise"  # of failures that are told apart
-_LEAST_GIVEN_UP = 50  # requests waiting, however low the load is
+_MOST_KINDS, _OTHERS = 10, "failed otherwise"  # of failures with a count of their own
+_LEAST_GIVEN_UP = 50  # requests waiting, also at a low load
 
 Send = Callable[[], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """When the parts of an answer came: a request may return it, so that this can be limited.
+    """The times of the parts of an answer; a request returns it to make them available to limits.
 
     Parameters
     ----------
     first_byte_at_s
-        When the first byte of the body came (of an empty one, its head), by `time.monotonic`.
+        When the first byte of the body came (or the head, without a body), by `time.monotonic`.
     chunk_gap_s
-        Longest time between two successive parts, in seconds; 0 of a single one.
+        Longest time between two successive parts, in seconds; 0 for a single one.
 
     Examples
     --------
@@ -54,44 +54,43 @@ class Answer:
 
 
 class Requests(Protocol):
-    """What is sent, such as `HttpRequests`; a coroutine function alone will do as well."""
+    """Requests to send, such as `HttpRequests`; a coroutine function is enough, too."""
 
     def opened(self) -> AbstractAsyncContextManager[Send]:
-        """Open what requests share, such as a pool of connections."""
+        """Open the shared resources of requests, such as a pool of connections."""
 
 
 class RequestFailed(Exception):
-    """A request was answered, but not as expected; its text says how, alike for like failures."""
+    """A request had an unexpected answer; equal failures have equal texts."""
 
 
 class _LoopLeft(SystemExit):
-    """Ends the event loop at once: other exceptions of a request would only end that."""
+    """Ends the event loop at once: other exceptions would only end their own request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sent:
-    """What became of requests, each array in the order of their times, shape (n,).
+    """The results of requests, as arrays in the order of their times, shape (n,).
 
     Parameters
     ----------
     at_s
-        When each was to be sent, in seconds from the start.
+        Their scheduled times, in seconds from the start.
     lag_s
-        How much later it was sent.
+        How much later they were sent.
     response_s
-        Seconds from when it was to be sent to the answer; of those that failed, what they waited
-        before they were sent and the timeout.
+        Seconds from the scheduled time to the answer; for failed requests, the lag and the timeout.
     first_byte_s, chunk_gap_s
-        Seconds from when it was to be sent to the first byte, and the longest between two parts of
-        the answer; as ``response_s`` of those that failed, NaN where requests return no `Answer`.
+        Seconds from the scheduled time to the first byte, and the longest between two parts of the
+        answer; equal to ``response_s`` for failed requests, NaN if requests return no `Answer`.
     failed
-        Whether each failed.
+        Which requests failed.
     failures
-        How often, by what it was.
+        The number of failures by kind.
     cpu_s, elapsed_s
-        Processor time and wall time that sending took.
+        Processor time and wall time of sending.
     gave_up
-        Whether sending ended early, since too many were waiting: those count until then.
+        Whether sending ended early, as too many were waiting: their times count until then.
     """
 
     at_s: Floats
@@ -107,7 +106,7 @@ class Sent:
 
     @property
     def times(self) -> Mapping[str, Floats]:
-        """The times of each request, by the names that conditions have."""
+        """The times of requests, under the names in conditions."""
         return {
             RESPONSE: self.response_s,
             FIRST_BYTE: self.first_byte_s,
@@ -118,20 +117,20 @@ class Sent:
 ARRAYS = ("at_s", "lag_s", "response_s", "first_byte_s", "chunk_gap_s", "failed")
 
 
-def merged(parts: Sequence[Sent]) -> Sent:
-    """Return what several processes sent as if it was one, in the order of times."""
-    together = {name: np.concatenate([getattr(each, name) for each in parts]) for name in ARRAYS}
+def merge(parts: Sequence[Sent]) -> Sent:
+    """Merge the results of several processes, in the order of times."""
+    together = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS}
     order = np.argsort(together["at_s"], kind="stable")
     return Sent(
-        **{name: each[order] for name, each in together.items()},
-        failures=sum((each.failures for each in parts), Counter()),
-        cpu_s=sum(each.cpu_s for each in parts),
-        elapsed_s=max(each.elapsed_s for each in parts),
-        gave_up=any(each.gave_up for each in parts),
+        **{name: column[order] for name, column in together.items()},
+        failures=sum((part.failures for part in parts), Counter()),
+        cpu_s=sum(part.cpu_s for part in parts),
+        elapsed_s=max(part.elapsed_s for part in parts),
+        gave_up=any(part.gave_up for part in parts),
     )
 
 
-def sent(
+def send_requests(
     requests: Requests | Send,
     at_s: Floats,
     *,
@@ -142,10 +141,10 @@ def sent(
 ) -> Sent:
     """Send requests at their times, in an event loop of its own, and wait for the answers.
 
-    ``start_s`` is when the times begin, by `time.monotonic`, which all processes share; None for
-    as soon as what requests share is open. No more
-    than ``most_waiting`` are under way; what that holds back is late. When more are waiting than
-    come within ``give_up_s`` they would take as long on average (Little's law): sending ends.
+    The times begin at ``start_s`` by `time.monotonic`, which all processes share; None for as soon
+    as the shared resources are open. Up to ``most_waiting`` requests are under way; others are held
+    back, and late. Sending ends when more requests wait than arrive within ``give_up_s``: by
+    Little's law they would take that long on average.
     """
     sender = _Sender(at_s, timeout_s, most_waiting, give_up_s)
     try:
@@ -156,7 +155,7 @@ def sent(
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return what makes event loops: uvloop, a faster one, where there is one."""
+    """Return the faster factory of event loops, of uvloop, if installed; else None."""
     try:
         found: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
     except ImportError:
@@ -187,8 +186,8 @@ class _Sender:
             start_s = begun_s + _LEAD_S if start_s is None else start_s
             gave_up = not await self._send_all(send, start_s)
             if gave_up:
-                for each in self._waiting:
-                    each.cancel()
+                for waiting in self._waiting:
+                    waiting.cancel()
             await asyncio.gather(*self._waiting, return_exceptions=True)
         n = int(np.isfinite(self._response_s).sum())  # all, or those before it gave up
         return Sent(
@@ -205,13 +204,13 @@ class _Sender:
         )
 
     async def _send_all(self, send: Send, start_s: float) -> bool:
-        """Send each at its time; return whether that went on to the end."""
+        """Send requests at their times; return whether all were sent."""
         for index, after_s in enumerate(self._at_s.tolist()):
             at_s = start_s + after_s
             left_s = at_s - time.monotonic()
             if left_s > 2.0 * _EARLY_S:
                 await asyncio.sleep(left_s - _EARLY_S)
-            await asyncio.sleep(0)  # answers are taken in between, however dense the requests are
+            await asyncio.sleep(0)  # take answers in between, also if requests are dense
             while time.monotonic() < at_s:
                 await asyncio.sleep(0)
             if len(self._waiting) >= self._give_up_at:
@@ -225,7 +224,7 @@ class _Sender:
     def _end(self, task: asyncio.Task[None]) -> None:
         self._waiting.discard(task)
         if not task.cancelled():
-            task.exception()  # else asyncio logs that nothing asked for it
+            task.exception()  # else asyncio logs an exception that was never retrieved
 
     async def _request(self, send: Send, index: int, at_s: float) -> None:
         begun_s = time.monotonic()
@@ -240,11 +239,11 @@ class _Sender:
             raise
         except CallOverran as error:  # raised in a request that blocks the loop
             raise _LoopLeft from error
-        except BaseException as error:  # whatever a request raises, it has failed
+        except BaseException as error:  # any exception of a request is its failure
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 self._leave(index, time.monotonic() - at_s)
                 raise
-            failure = _described(error)
+            failure = _describe(error)
         finally:
             self._slots.release()
         if failure:
@@ -260,19 +259,19 @@ class _Sender:
                 self._chunk_gap_s[index] = answer.chunk_gap_s
 
     def _leave(self, index: int, after_s: float) -> None:
-        """Count a request without an answer at the time that it was waited for."""
+        """Count a request without an answer with its waiting time."""
         for times in (self._response_s, self._first_byte_s, self._chunk_gap_s):
             times[index] = after_s
 
 
 def _is_cancelled() -> bool:
-    """Return whether somebody cancelled this task, and not only what it awaits."""
+    """Return whether this task itself was cancelled, and not only the one that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
-def _described(error: BaseException) -> str:
-    """Say what a request failed of, without what differs from one to the next."""
+def _describe(error: BaseException) -> str:
+    """Return the kind of a failure, without details of a single request."""
     if isinstance(error, RequestFailed):
         return str(error)
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""What load generators print, and which of them offer a rate: data, no code."""
+"""The output of load generators, and which of them offer a rate: data, no code."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class Tool:
     Parameters
     ----------
     example
-        How it is called.
+        An example of its command.
     times
         Patterns by metric; the group is a duration.
     counts
-        Patterns by count: "sent", or "completed" where those that wait at the end are not counted;
-        "dropped" (not sent, since too many were waiting), "failed"; those of several matches are
-        added up. "begun" are those that the rate is of, if one sends several requests. "success" is
-        a percentage of what was sent, "rate" that per second.
+        Patterns by count: "sent", or "completed" if requests waiting at the end are not counted;
+        "dropped" (not sent, since too many were waiting), "failed"; several matches are added up.
+        "begun" counts iterations if one sends several requests: the rate is theirs. "success" is a
+        percentage of the requests sent, "rate" their number per second.
     elapsed
-        Pattern of how long it sent; empty if it only tells its rate.
+        Pattern of the duration of sending; empty if it only prints its rate.
     """
 
     example: str
@@ -34,7 +34,7 @@ class Tool:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that it tells."""
+        """The metrics in its output."""
         return *self.times, FAILED
 
 

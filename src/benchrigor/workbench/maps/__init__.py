@@ -1,1 +1,1 @@
-"""Maps that are carried out: their file, the server meanwhile, samples as they are kept."""
+"""Carries out maps: their file, the life cycle of the server, and stored samples."""

@@ -1,4 +1,4 @@
-"""A choice that is carried out: turns of hosts, each of which is kept."""
+"""Carries out a choice, and stores its turns on hosts."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _TURN = "turn"  # the fact of a round that holds it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnDone(OneLine):
-    """The findings of a turn.
+    """The result of a turn.
 
     Parameters
     ----------
     estimates, better_than
-        By its points: the estimate, or None; and the bound of a point that is only known to be
-        better than it.
+        In the order of its points: the estimate or None; and the bound, if a point is only known to
+        be better than a bound.
     lost
-        Why there is nothing: its host was lost; empty for a turn that counts.
+        Why the turn has no result, such as the loss of its host; empty if it counts.
     attempts
         Why it was measured again, by attempt.
     """
@@ -60,18 +60,18 @@ Take = Callable[[Turn], Future[TurnDone]]
 
 
 class ChoiceRun:
-    """Carries out a choice, and keeps it as a run whose rounds are the turns.
+    """Carries out a choice, and stores it as a run with turns as rounds.
 
     Parameters
     ----------
     choice
         The planner, which asks for turns.
     metric
-        The one that counts.
+        The metric of the response to choose by.
     subject
-        The facts that a later process needs to go on.
+        The facts that a later process needs to continue.
     store
-        Where turns are kept; None for nowhere.
+        The store of turns; None without one.
     now_ns
         A clock for the deadline.
     """
@@ -100,8 +100,8 @@ class ChoiceRun:
         )
 
     @classmethod
-    def resumed(cls, choice: BestChoice, record: RunRecord, store: Store) -> ChoiceRun:
-        """Take up a stored choice; ``choice`` is told its turns."""
+    def resume(cls, choice: BestChoice, record: RunRecord, store: Store) -> ChoiceRun:
+        """Take up a stored choice, and pass its turns to ``choice``."""
         run = cls(choice, name=record.name, metric=record.metrics[0], store=store)
         run.kept.take_up(record)
         recall_turns(choice, record)
@@ -115,11 +115,11 @@ class ChoiceRun:
         deadline_s: float = math.inf,
         after: Callable[[TurnDone], object] = lambda _: None,
     ) -> Choice:
-        """Have turns measured until one is chosen, or the budget is spent.
+        """Have turns measured until a point is chosen, or the budget is spent.
 
-        A host has one turn at a time; a further one of it waits, and costs nothing meanwhile.
-        ``take`` begins a turn on its host, up to ``hosts`` at once and none after ``deadline_s``;
-        ``after`` is called with each finished turn. Errors have the finished rounds as ``record``.
+        A host measures one turn at a time; waiting turns of this host do not count for the budget.
+        ``take`` begins a turn on its host, up to ``hosts`` at once, until ``deadline_s``; ``after``
+        is called with every finished turn. Errors have the finished rounds as ``record``.
         """
         self.kept.begin()
         busy: set[str] = set()
@@ -146,7 +146,7 @@ class ChoiceRun:
         return found
 
     def _next(self, waiting: list[Turn], busy: Collection[str]) -> Turn | None:
-        """Return a turn of a host that is free; those of others are added to ``waiting``."""
+        """Return a turn of a free host; add turns of busy hosts to ``waiting``."""
         for turn in waiting:
             if turn.host not in busy:
                 waiting.remove(turn)
@@ -156,7 +156,7 @@ class ChoiceRun:
         return asked
 
     def _withdraw(self, waiting: list[Turn], host: str) -> None:
-        """Forget the turns that wait for a host which was lost."""
+        """Withdraw the turns that wait for a lost host."""
         for turn in [turn for turn in waiting if turn.host == host]:
             waiting.remove(turn)
             self.choice.withdraw(turn)
@@ -173,7 +173,7 @@ class ChoiceRun:
         )
 
     def record(self) -> RunRecord:
-        """Return the run so far; its estimate is the choice over the best other one."""
+        """Return the run so far; its estimate is the ratio of the choice to the next best point."""
         found = self.choice.result()
         analysis = Analysis(
             metric=self._metric,
@@ -191,13 +191,13 @@ def turns_of(record: RunRecord) -> Sequence[TurnDone]:
 
 
 def recall_turns(choice: BestChoice, record: RunRecord) -> None:
-    """Tell a choice of the turns of a stored one."""
+    """Pass the turns of a stored choice to another one."""
     for done in turns_of(record):
         tell_turn(choice, choice.recall, done)
 
 
 def tell_turn(choice: BestChoice, tell: Callable[..., None], done: TurnDone) -> None:
-    """Tell a choice of a turn: one that it has asked for, or that of an earlier process."""
+    """Pass a turn to a choice; ``tell`` takes turns of this or of an earlier process."""
     if done.lost:
         choice.withdraw(done.turn)
     else:

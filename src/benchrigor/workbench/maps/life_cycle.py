@@ -1,4 +1,4 @@
-"""The life cycle of a server by commands: from its configuration to where nothing is left."""
+"""The life cycle of a server by commands, from its configuration to its clean-up."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from benchrigor.model.series import short
 from benchrigor.model.text import show_duration
 from benchrigor.workbench.loadgen.http_requests import is_url
 from benchrigor.workbench.surfaces.factors import Point, Space
-from benchrigor.workbench.surfaces.placeholders import filled, places_in
+from benchrigor.workbench.surfaces.placeholders import fill_places, places_in
 from benchrigor.workloads.processes.command_line import CommandLine, last_lines, shown
 from benchrigor.workloads.processes.output_file import OutputFile
 from benchrigor.workloads.processes.process_group import ProcessGroup
 
 COMMANDS = ("configure", "start", "ready_command", "warm_up", "ramp", "stop", "clean")
-# Of a step. A build takes long; "ready" counts from the start, "stop" from each way of asking.
+# Limits by step: "ready" counts from the start; "stop" from the command, and again from SIGTERM.
 TIMEOUTS_S = {"configure": 3600.0, "ready": 60.0, "warm_up": 600.0, "ramp": 600.0}
 TIMEOUTS_S |= {"stop": 10.0, "clean": 60.0}
-_LOOK_S = 0.05  # from one look to the next at whether it is ready
+_LOOK_S = 0.05  # between two checks whether it is ready
 _ANSWER_S = 5.0  # for one answer: a server that starts may take a connection and forget it
 _SERVER_ERROR = 500
 
@@ -46,26 +46,26 @@ class LifeCycle(OneLine):
     Parameters
     ----------
     configure
-        Program and arguments, as all commands: no shell reads them, unless they are ``sh -c``.
+        Program and arguments. As with all commands, no shell reads them unless they are ``sh -c``.
     start
-        The server. It is best not a daemon: then its whole process group is ended, with force if
-        needed. A daemon's command ends with code 0, and ``stop`` must end the daemon.
+        The server. Prefer one that is not a daemon: its whole process group is then ended, with
+        force if needed. A daemon's command ends with code 0, and ``stop`` must end the daemon.
     ready, port, ready_command
-        When the server is ready: it answers a request to this URL (with a status below 500), takes
-        a connection at this port of this machine, or this command exits with 0.
+        The server is ready when it answers a request to this URL with a status below 500, accepts
+        a connection at this port of this machine, or when this command exits with 0.
     warm_up, ramp
-        Run when it is ready, and again when only factors of the workload have changed.
+        Run when the server is ready, and again when only factors of the workload have changed.
     stop
         Asks the server to end; without it SIGTERM does.
     clean
-        Run last, whatever happened before.
+        Always runs last, also after a failure.
     timeouts
         Seconds of the steps that differ from `TIMEOUTS_S`.
 
     Raises
     ------
     InvalidInput
-        With all that is wrong, such as a start without a way to tell when the server is ready.
+        With all problems, such as a start without a check that the server is ready.
     """
 
     configure: Sequence[str] | None = None
@@ -105,12 +105,12 @@ class LifeCycle(OneLine):
             object.__setattr__(self, name, tuple(words))
 
     def at(self, point: Point) -> LifeCycle:
-        """Return it with the levels of a point in their places."""
+        """Return the life cycle with the levels of a point in their places."""
         texts = {name: getattr(self, name) for name in (*COMMANDS, "ready", "port")}
-        return replace(self, **filled(texts, point))
+        return replace(self, **fill_places(texts, point))
 
     def limit_s(self, step: str) -> float:
-        """Return how many seconds a step may take."""
+        """Return the time limit of a step in seconds."""
         return {**TIMEOUTS_S, **self.timeouts}[step]
 
 
@@ -124,7 +124,7 @@ def _is_command(words: object) -> bool:
 
 
 def same_configuration(space: Space, one: Point, other: Point) -> bool:
-    """Return whether points differ in factors of the workload alone: the server may go on."""
+    """Return whether points differ only in factors of the workload: the server may keep running."""
     names = [factor.name for factor in space.factors if not factor.workload]
     return all(one[name] == other[name] for name in names)
 
@@ -138,11 +138,11 @@ class StepDone(OneLine):
     name
         Of the command, or "ready".
     how
-        How it ended; "" for code 0, or as it should.
+        How it ended; "" for code 0, or if it ended as it should.
     code
-        Its exit code, or minus the signal that killed it; None without a command.
+        Its exit code, or the negative number of the signal that killed it; None without a command.
     seconds
-        Its duration; of "start" until the server had ended.
+        Its duration; "start" lasts until the server has ended.
     end
         Last lines of its stdout and stderr, without secrets.
     """
@@ -159,26 +159,26 @@ class StepDone(OneLine):
 
     @property
     def went_wrong(self) -> bool:
-        """Whether it ended otherwise than it should; a server may be ended by SIGTERM."""
+        """Whether it did not end as it should; SIGTERM is a normal end of a server."""
         return bool(self.how) and (self.name, self.code) != ("start", -signal.SIGTERM)
 
-    def failed(self, argv: Sequence[str] = ()) -> WorkloadFailed:
-        """Return the error that says so, of this command."""
+    def to_error(self, argv: Sequence[str] = ()) -> WorkloadFailed:
+        """Return the failure as an error that names the command."""
         said = f"{self.name} {shown(argv)}" if argv else self.name
         ends = "; its output ends:" if self.end else ""
         return WorkloadFailed(f"{said} {self.how}{ends}", *(f"  | {line}" for line in self.end))
 
 
 class Server:
-    """A server that ``with`` configures, starts and waits for, and always stops and cleans up.
+    """A server; ``with`` configures, starts and awaits it, and always stops and cleans up.
 
-    A signal or an error inside is raised after that. ``steps`` is a list that gets each step when
-    it ends, also those that fail while stopping.
+    A signal or an error inside the block is raised after the clean-up. Every step that ends is
+    appended to ``steps``, including steps that fail while stopping.
 
     Raises
     ------
     WorkloadFailed
-        When a step fails or takes too long, or something else answers where the server should.
+        When a step fails or takes too long, or something else answers at the server's address.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class Server:
         self._cwd, self._clock = cwd, WallClock()
         self._running: tuple[ProcessGroup, OutputFile] | None = None
         self._begun_ns = 0
-        self._is_begun = False  # and is to be stopped, also where nothing of ours is running
+        self._is_begun = False  # then it must be stopped, also if no process of ours runs
 
     def __enter__(self) -> Self:
         try:
@@ -222,7 +222,7 @@ class Server:
         self._run("ramp")
 
     def restart(self) -> None:
-        """Start it anew where it broke down."""
+        """Start the server again after a crash."""
         with suppress(WorkloadFailed):  # there may be nothing to stop
             self._stop()
         self._start()
@@ -235,7 +235,7 @@ class Server:
                     "nothing there: end what runs, or have configure do so"
                 )
             output, self._begun_ns = OutputFile(keeps_end=True), self._clock.now_ns()
-            self._running = self._started("start", self._now.start, output), output
+            self._running = self._start_process("start", self._now.start, output), output
         self._is_begun = True
         if self._awaited:
             self._await_ready()
@@ -251,7 +251,7 @@ class Server:
                 how = f"took longer than {show_duration(limit_s)}: {self._awaited}: {why}"
                 late = replace(self._server_done(None), name="ready", how=how, seconds=limit_s)
                 self.steps.append(late)
-                raise late.failed()
+                raise late.to_error()
             why = self._unready(min(left_s, _ANSWER_S))
             self._check_alive()  # also if it is ready: something else may have answered
             time.sleep(_LOOK_S if why else 0.0)
@@ -263,14 +263,14 @@ class Server:
         if code is not None and (code != 0 or self._now.stop is None):
             done = self._server_done(code)
             how = done.how or "ended at once; a daemon needs a command stop"
-            raise replace(done, how=how).failed(self._now.start or ())
+            raise replace(done, how=how).to_error(self._now.start or ())
 
     def _code(self) -> int | None:
         """Return the exit code of the command that started the server; None if it runs."""
         return None if self._running is None else self._running[0].process.poll()
 
     def _stop(self) -> None:
-        """Ask the server to end, and kill what is left."""
+        """Ask the server to end, and kill its remaining processes."""
         is_begun, self._is_begun = self._is_begun, False
         grace_s = self._now.limit_s("stop")
         try:
@@ -315,7 +315,7 @@ class Server:
         """Return why the server is not ready; empty if it is."""
         now = self._now
         if now.ready_command is not None:
-            return self._carried_out("ready", now.ready_command, limit_s).how
+            return self._run_command("ready", now.ready_command, limit_s).how
         try:
             if now.ready is not None:
                 return _request(now.ready, limit_s)
@@ -328,13 +328,13 @@ class Server:
         """Run the command of a step, if there is one; WorkloadFailed if it fails."""
         argv = getattr(self._now, name)
         if argv is not None:
-            self.steps.append(self._carried_out(name, argv, self._now.limit_s(name)))
+            self.steps.append(self._run_command(name, argv, self._now.limit_s(name)))
             if self.steps[-1].how:
-                raise self.steps[-1].failed(argv)
+                raise self.steps[-1].to_error(argv)
 
-    def _carried_out(self, name: str, argv: Sequence[str], limit_s: float) -> StepDone:
+    def _run_command(self, name: str, argv: Sequence[str], limit_s: float) -> StepDone:
         with OutputFile(keeps_end=True) as output:
-            ended = self._started(name, argv, output, timeout_s=limit_s).wait(None)
+            ended = self._start_process(name, argv, output, timeout_s=limit_s).wait(None)
             how = f"took longer than {show_duration(limit_s)} and was killed"
             return StepDone(
                 name=name,
@@ -344,7 +344,7 @@ class Server:
                 end=tuple(last_lines(output.end(), argv)),
             )
 
-    def _started(
+    def _start_process(
         self, name: str, argv: Sequence[str], output: OutputFile, **limits: float
     ) -> ProcessGroup:
         line = CommandLine(argv, cwd=self._cwd)
@@ -357,7 +357,7 @@ class Server:
 
 
 def _request(url: str, limit_s: float) -> str:
-    """Ask a URL as load would: by no proxy, and following no redirect."""
+    """Request a URL as the load does: without a proxy or redirects; return a server error."""
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     with closing(kind(parts.hostname or "", parts.port, timeout=limit_s)) as connection:

@@ -1,4 +1,4 @@
-"""The file of a map: what it varies, what it measures, and how a server is run meanwhile."""
+"""The file of a map: its factors, its responses, and the life cycle of its server."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from benchrigor.workbench.planning.surface_map import ADAPTIVE, D_OPTIMAL, DESIG
 from benchrigor.workbench.pool.host_table import HostTable, read_hosts
 from benchrigor.workbench.surfaces.designs import wrong_samples
 from benchrigor.workbench.surfaces.factors import Factor, Point, Space
-from benchrigor.workbench.surfaces.placeholders import filled, places_in
+from benchrigor.workbench.surfaces.placeholders import fill_places, places_in
 from benchrigor.workloads.processes.picking import Pick
 
 _SECONDS = {"change": "change_s", "budget": "budget_s", "trial_time": "trial_s"}  # renamed
 _SECONDS |= {"timeout": "timeout_s"}
-_OFFERED = ("load", "seconds")  # places of a load generator's command, beside those of factors
-_FIXED = {*COMMANDS, "ready", "port"} - {"warm_up", "ramp"}  # of a server that is started once
+_OFFERED = ("load", "seconds")  # further places of a load generator's command
+_FIXED = {*COMMANDS, "ready", "port"} - {"warm_up", "ramp"}  # cannot change in a running server
 _PARTS = ("factors", "design", "server", "response", "hosts", "best")
 _PEAK = ("response", "peak")
-VALUE = "value"  # the name of a response that has none of its own
-HOST = "host"  # the place for the name of the host on which a sample is measured
+VALUE = "value"  # the name of a response without a name of its own
+HOST = "host"  # the place for the name of the host that measures a sample
 
 
 def _is_limit(value: Any) -> bool:
-    """Whether it is a text; or a table of a factor, in which each of its levels has one."""
+    """Whether it is a text; or a table with a factor, and a text for every level."""
     if not isinstance(value, dict):
         return isinstance(value, str)
     (levels,) = value.values() if len(value) == 1 else [None]
@@ -115,20 +115,20 @@ _RESPONSES: dict[str, Mapping[str, Reader]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeakResponse(OneLine):
-    """The peak of a server, whose texts have places for factors.
+    """The peak of a server; its texts have places for factors.
 
     Parameters
     ----------
     requests
-        What is sent: fields of `HttpRequest`; or else
+        Requests to send, as fields of `HttpRequest`; or else
     command, read
-        Program and arguments of a load generator, and where its output has values.
+        Program and arguments of a load generator, and the places of values in its output.
     limits
-        The most of each metric: a text, or texts by the levels of a factor.
+        The upper limits by metric: a text, or texts by the levels of a factor.
     slos
         Limits of the share of good requests, as `peak --slo` takes them.
     search, generator
-        Further options of `PeakSearch`, and of what offers the load.
+        Further options of `PeakSearch` and of the load generator.
     """
 
     requests: Sequence[Mapping[str, Any]] = ()
@@ -140,12 +140,12 @@ class PeakResponse(OneLine):
     generator: Mapping[str, Any] = field(default_factory=dict)
 
     def limits_at(self, point: Point) -> list[Limit]:
-        """Return what the server must keep at a point."""
+        """Return the limits that the server must keep at a point."""
         found = [
             limit_of(metric, _text_at(given, point), self.unit(metric))
             for metric, given in self.limits.items()
         ]
-        return found + [share_of_good(slo) for slo in filled([*self.slos], point)]
+        return found + [share_of_good(slo) for slo in fill_places([*self.slos], point)]
 
     def unit(self, metric: str) -> str:
         """Return the unit in which a metric is read."""
@@ -153,10 +153,10 @@ class PeakResponse(OneLine):
         return units.get(metric, "")
 
     def generator_at(self, point: Point) -> dict[str, Any]:
-        """Return what offers the load at a point, as searches for a peak describe it."""
+        """Return the load generator at a point, as searches for a peak describe it."""
         kind = "command" if self.command else "http"
-        told = {**_GENERATOR, **self.generator, "words": self.command, "requests": self.requests}
-        found: dict[str, Any] = filled(told, point)
+        texts = {**_GENERATOR, **self.generator, "words": self.command, "requests": self.requests}
+        found: dict[str, Any] = fill_places(texts, point)
         lines = {name: shlex.join(found[name]) if name in found else None for name in _AROUND}
         return {**found, **lines, "kind": kind, "read": [*self.read]}
 
@@ -170,13 +170,13 @@ class MetricResponse(OneLine):
     command
         Program and arguments, with places for factors.
     reads
-        Where its output has each metric; empty for its wall time.
+        The places of metrics in its output; empty for its wall time.
     function
         "module:function", called with the factors by name; empty for a command.
     directions
-        Which way each response is better, by its name; of a function "value" where it has one.
+        The better direction by response. A function with one response calls it "value".
     options
-        What each sample takes: accuracy, budget_s, timeout_s.
+        Options of a sample: accuracy, budget_s, timeout_s.
     """
 
     command: Sequence[str] = ()
@@ -188,24 +188,24 @@ class MetricResponse(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapFile(OneLine):
-    """What a file of a map says, checked.
+    """The checked contents of the file of a map.
 
     Parameters
     ----------
     factors, design
-        What is varied, and options of the design: kind, samples, target, confidence, seed.
+        The factors, and options of the design: kind, samples, target, confidence, seed.
     response
-        What is measured in each sample.
+        The measurement of a sample.
     life_cycle
         Of the server; None without one.
     budget_s
-        Seconds that the whole map may take, added up over hosts; None for no limit.
+        The limit of the whole map in seconds, summed over hosts; None without a limit.
     hosts
-        On which samples are measured at the same time; without names or a scheduler this machine.
+        They measure samples at the same time; without names or a scheduler, this machine does.
     best
-        Options of the choice among those that lead: margin.
+        Options of the choice among the leading configurations: margin.
     document
-        All that the file holds, of which `map_of` makes this again.
+        The whole file as plain data; `map_of` reads it again.
     """
 
     factors: tuple[Factor, ...]
@@ -224,31 +224,31 @@ class MapFile(OneLine):
 
     @property
     def deadline_s(self) -> float:
-        """Seconds after which nothing is begun."""
+        """Seconds after which no sample begins."""
         return math.inf if self.hosts.deadline_s is None else self.hosts.deadline_s
 
 
 def read_map(path: str | Path) -> MapFile:
-    """Read the file of a map; the format is that of `map_of`.
+    """Read the file of a map, in the format that `map_of` takes.
 
     Raises
     ------
     InvalidInput
-        With all that is wrong, each with its line.
+        With all problems and their lines.
     """
     return _map_of(TomlTables.of_file(path))
 
 
 def map_of(document: Mapping[str, Any]) -> MapFile:
-    """Make a map of the document of its file, whose format `docs/maps.md` and `docs/pool.md` show.
+    """Make a map of the document of its file; `docs/maps.md` and `docs/pool.md` show the format.
 
-    Texts have places for levels, ``{threads}``; ``{{threads}}`` is that text itself. Each word of a
-    command is filled by itself. Durations have their unit, and shares are "5%" or 0.05.
+    Texts have places for levels, ``{threads}``; ``{{threads}}`` stands for ``{threads}`` itself.
+    Words of a command are filled one by one. Durations have units, and shares are "5%" or 0.05.
 
     Raises
     ------
     InvalidInput
-        With all that is wrong.
+        With all problems.
     """
     return _map_of(TomlTables(document, name="map"))
 
@@ -305,7 +305,7 @@ def _factor(tables: TomlTables, name: str) -> Factor | None:
 
 
 def _seconds(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options as they are called within; limits of "none" are None."""
+    """Return options under their names in the code; limits of "none" are None."""
     own = {_SECONDS.get(name, name): option for name, option in given.items()}
     return {name: None if option == math.inf else option for name, option in own.items()}
 
@@ -327,15 +327,15 @@ def _life_cycle(tables: TomlTables, space: Space | None) -> LifeCycle | None:
 def _try(
     tables: TomlTables, keys: Keys, space: Space | None, make: Callable[[Any], object], item: Any
 ) -> None:
-    """Make something of texts with each combination of the levels that they have places for."""
+    """Fill texts with every combination of the levels in their places, and try to use them."""
     names = {*places_in(item)}
     varied = [factor for factor in space.factors if factor.name in names] if space else []
     for point in Space(varied).grid() if varied else [{}]:
-        tables.attempt(keys, make, filled(item, point))
+        tables.attempt(keys, make, fill_places(item, point))
 
 
 def _one_of(tables: TomlTables, keys: Keys, choices: Iterable[str]) -> str:
-    """Return which of some keys a table has; empty, and noted, unless it is one."""
+    """Return the one key of ``choices`` in a table; note a problem and return "" otherwise."""
     found = [choice for choice in choices if tables.at(*keys, choice) is not None]
     if len(found) == 1:
         return found[0]
@@ -361,7 +361,7 @@ def _response(tables: TomlTables, space: Space | None) -> PeakResponse | MetricR
 def _directions_of(
     tables: TomlTables, reads: Sequence[Pick], given: Any, kind: str
 ) -> dict[str, Direction]:
-    """Return which way each response is better, by its name, the steering one first."""
+    """Return the better direction by response, the steering one first."""
     names = [pick.metric for pick in reads]
     if len({*names}) < len(names):
         tables.note(("response", "read"), f"read has {', '.join(names)}, expected different names")
@@ -418,7 +418,7 @@ def _peak(tables: TomlTables, space: Space | None) -> PeakResponse | None:
 
 
 def _check_limits(tables: TomlTables, response: PeakResponse, space: Space) -> None:
-    """Note what is wrong with limits at any point."""
+    """Note all problems of limits, at any point."""
     levels = {factor.name: {*map(str, factor.levels)} for factor in space.factors}
     for metric, given in response.limits.items():
         keys = (*_PEAK, metric) if metric in _LIMITS else (*_PEAK, "limits", metric)
@@ -435,7 +435,7 @@ def _check_limits(tables: TomlTables, response: PeakResponse, space: Space) -> N
 
 
 def _check_places(tables: TomlTables) -> None:
-    """Note places of what is no factor, factors without a place, and those in a wrong place."""
+    """Note places without a factor, factors without a place, and factors in a wrong place."""
     factors = tables.at("factors")
     factors = factors if isinstance(factors, Mapping) else {}
     known = {*factors}
@@ -463,7 +463,7 @@ def _check_places(tables: TomlTables) -> None:
 
 
 def _places(item: Any, *keys: str) -> Iterator[tuple[Keys, str]]:
-    """Yield names of places in texts, and those of factors by whose levels limits are given."""
+    """Yield names of places in texts, and factors with limits by level."""
     if isinstance(item, str) and "read" not in keys:
         yield from ((keys, name) for name in places_in(item))
     is_limit = keys[:-1] == (*_PEAK, "limits") or keys in {(*_PEAK, name) for name in _LIMITS}
@@ -484,4 +484,4 @@ def _text_at(given: Any, point: Point) -> str:
     if isinstance(given, Mapping):
         ((name, by_level),) = given.items()
         given = by_level[str(point[name])]
-    return str(filled(given, point))
+    return str(fill_places(given, point))

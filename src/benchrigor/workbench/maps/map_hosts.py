@@ -1,4 +1,4 @@
-"""How samples of a map are measured on the hosts of a pool."""
+"""Measures the samples of a map on the hosts of a pool."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from benchrigor.workbench.pool.host_table import executor_for
 from benchrigor.workbench.pool.on_host import Refused
 from benchrigor.workbench.pool.pool import JobDone, Pool
 from benchrigor.workbench.surfaces.factors import show_point
-from benchrigor.workbench.surfaces.placeholders import filled
+from benchrigor.workbench.surfaces.placeholders import fill_places
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 
-_MOST_S = 86_400.0  # for a job, where a file says nothing
+_MOST_S = 86_400.0  # the limit of a job, unless the file has one
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -44,11 +44,11 @@ def carry_out_on_hosts(
     earlier: Mapping[int, RunRecord],
     after: Callable[[Measured], object],
 ) -> None:
-    """Carry out a map on a pool of hosts, each of which measures one sample at a time.
+    """Carry out a map on a pool of hosts; a host measures one sample at a time.
 
-    Hosts that are this machine keep the runs of samples in the store themselves, so that a sample
-    that was cut off goes on: ``earlier`` has such runs, by sample. The runs of other hosts are kept
-    when they come back.
+    Hosts on this machine write the runs of samples into the store themselves, so that an
+    interrupted sample can be resumed: ``earlier`` has such runs, by sample. The runs of other hosts
+    are stored when they arrive.
     """
     shared = job_arguments(file, cwd=cwd, map_id=run.kept.begin(), store=store)
     n_hosts = 1 + file.hosts.generators
@@ -63,14 +63,14 @@ def carry_out_on_hosts(
 
         run.carry_out_on_hosts(
             submit,
-            hosts=max(1, len(pool.table.hosts) // n_hosts),  # of too few the first one tells
+            hosts=max(1, len(pool.table.hosts) // n_hosts),  # the first sample fails on too few
             deadline_s=file.deadline_s,
             after=after,
         )
 
 
 def job_arguments(file: MapFile, *, cwd: str, map_id: str | None, store: Journal) -> dict[str, Any]:
-    """Return what every job of a map is given; the pool adds the hosts and number of its lease."""
+    """Return the arguments of all jobs of a map; the pool fills in the hosts and lease."""
     return {
         "document": dict(file.document),
         "cwd": file.hosts.cwd or cwd,
@@ -82,7 +82,7 @@ def job_arguments(file: MapFile, *, cwd: str, map_id: str | None, store: Journal
 
 
 def pool_for(file: MapFile, run_id: str | None) -> Pool:
-    """Return the hosts of a map, held for a run; a job has no more time than all of them."""
+    """Return the hosts of a map, held for a run; a job may take as long as the whole map."""
     limit_s = file.hosts.limit_s or file.budget_s or _MOST_S
     return Pool(executor_for(file.hosts), owner=str(run_id), limit_s=limit_s, began=_say_begun)
 
@@ -94,7 +94,7 @@ def _say_begun(host: str, given: Mapping[str, Any]) -> None:
 
 
 def keep_found(job: JobDone, store: Store) -> Found:
-    """Return the findings of a host for a sample, and keep its run."""
+    """Return the result of a sample on a host, and store its run."""
     tries = job.remarks()
     spent_s = sum(attempt.elapsed_s for attempt in job.attempts)
     if job.failure:
@@ -116,13 +116,13 @@ def _keep(record: RunRecord, store: Store) -> str:
 
 
 def change_result(future: Future[T], change: Callable[[T], U]) -> Future[U]:
-    """Return a future of what another one will give, changed."""
+    """Return a future with the changed result of another one."""
     after: Future[U] = Future()
 
     def finish(done: Future[T]) -> None:
         try:
             after.set_result(change(done.result()))
-        except BaseException as error:  # noqa: BLE001  # whoever waits is told
+        except BaseException as error:  # noqa: BLE001  # it is raised to the waiting thread
             after.set_exception(error)
 
     future.add_done_callback(finish)
@@ -132,13 +132,13 @@ def change_result(future: Future[T], change: Callable[[T], U]) -> Future[U]:
 def measure_sample(
     *, sample: Mapping[str, Any], earlier: str | None = None, store: str | None, **shared: Any
 ) -> dict[str, Any]:
-    """Measure a sample on this host; return what was found, and its run if no store here has it."""
+    """Measure a sample on this host; return its result, and its run if no store here has it."""
     asked = codec.decode(Sample, sample)
     begun = {asked.id: earlier} if earlier else {}
     with _samples_here(store=store, earlier=begun, **shared) as (samples, journal):
         found = samples.measure(asked)
         runs = [journal.load(found.run_id)] if found.run_id and not store else []
-    found = replace(found, steps=(*found.steps, *samples.ended()))
+    found = replace(found, steps=(*found.steps, *samples.pop_steps()))
     return {"found": codec.encode(found), "runs": codec.encode(runs)}
 
 
@@ -167,7 +167,7 @@ def _samples_here(
 ) -> Iterator[tuple[Samples, Journal]]:
     """Give `Samples` of this host, the first of a lease, and their journal.
 
-    A journal without a ``store`` is deleted in the end.
+    A journal without a ``store`` is temporary.
     """
     if not Path(cwd).is_dir():
         raise Refused(f"there is no folder {cwd} on this host, expected that of the map")
@@ -190,14 +190,14 @@ def _samples_here(
 def _file_on(host: str, document: Mapping[str, Any]) -> MapFile:
     """Return a file with the name of a host in its places."""
     rest = {name: table for name, table in document.items() if name != "hosts"}
-    return map_of(filled(rest, {"host": host}, again=True))
+    return map_of(fill_places(rest, {"host": host}, again=True))
 
 
 @contextmanager
 def _senders(
     document: Mapping[str, Any], hosts: Sequence[str], owner: str | None, lease: int
 ) -> Iterator[Senders | None]:
-    """Give senders on the other hosts of a lease, of which this is the first; None if alone."""
+    """Give senders on the hosts of a lease after this first one; None if there are no others."""
     table = map_of(document).hosts
     if len(hosts) == 1:
         yield None

@@ -1,4 +1,4 @@
-"""The picture of a map: predictions with intervals, samples, and how well others predict each."""
+"""The picture of a map: predictions with intervals, samples, and the errors of predictions."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 4.4, 3.6  # of a panel, in inches
 _STEPS = 49  # of a number, from its lowest to its highest level
-_WIDE = 5.0  # a range of answers is logarithmic from so many times on
-_ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)  # steps of contours, where it is
+_WIDE = 5.0  # the scale of answers is logarithmic from this ratio on
+_ROUND = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)  # steps of contours on a logarithmic scale
 _MARGIN = 1.1
-_IN_AN_INCH, _IN_A_COLUMN = 13, 22  # characters of the heading, and of what marks stand for
-_LONGEST, _MOST, _TICKS = 12, 8, 5  # characters of a level, levels, and answers beside an axis
+_IN_AN_INCH, _IN_A_COLUMN = 13, 22  # characters of the heading, and of the legend
+_LONGEST, _MOST, _TICKS = 12, 8, 5  # characters of a level, levels, and answers along an axis
 _MEASURED = "measured"
 _MARKS = {"peak not reached": ("^", CHANGE), "limits not kept": ("v", CHANGE)}
 _MARKS["failed"] = ("X", CHANGE)
@@ -56,7 +56,7 @@ _STAR |= {"markeredgecolor": INK, "markeredgewidth": 0.8, "alpha": 1.0, "zorder"
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """A response of a surface, to be drawn."""
+    """A response of a surface, to draw."""
 
     surface: Surface
     response: str
@@ -79,10 +79,10 @@ def plot_map(
 ) -> Axes:
     """Draw the predictions of a surface and its samples.
 
-    Two numbers make contours of the prediction, and of the half-width of its interval. Otherwise
-    each factor has a panel, in which the others are as at the best point: the prediction with its
-    interval, the samples there, and paler those elsewhere. The last panel has the measured answers
-    over the predictions of the other samples.
+    Two numeric factors give contours of the prediction and of the half-width of its interval.
+    Otherwise every factor has a panel, with the other factors at the best point: it shows the
+    prediction with its interval, the samples there, and other samples in a paler color. The last
+    panel compares the measured answers with their predictions from the other samples.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def plot_map(
     unit
         Of the response.
     title
-        Name of what was measured.
+        Name of the measured subject.
     figure
         To draw into; None for a new one.
 
@@ -125,7 +125,7 @@ def plot_map(
 
 
 def _panels(count: int, figure: Figure | None) -> list[Axes]:
-    """Return so many axes, up to three in a row."""
+    """Return ``count`` axes, up to three in a row."""
     columns = 2 if count == 4 else min(count, 3)  # two rows of two
     rows = math.ceil(count / columns)
     if figure is None:
@@ -139,7 +139,7 @@ def _panels(count: int, figure: Figure | None) -> list[Axes]:
 
 
 def _entitle(panels: Sequence[Axes], lines: Iterable[str]) -> None:
-    """Write the heading above all panels, and below them what marks stand for."""
+    """Write the heading above all panels, and the legend below them."""
     figure = cast("Figure", panels[0].figure)
     width = int(_IN_AN_INCH * figure.get_figure(root=True).get_figwidth())
     cuts = [cut for line in lines for cut in textwrap.wrap(page([line]), width)]
@@ -180,7 +180,7 @@ def _draw_contours(drawing: _Drawing, panels: Sequence[Axes]) -> None:
 
 
 def _fill(axes: Axes, heights: tuple[Any, Any, Floats], colors: str, name: str) -> None:
-    """Fill the areas between contours, with a scale beside the axes."""
+    """Fill the areas between contours, and add a color scale."""
     from matplotlib.colors import LogNorm  # noqa: PLC0415  # matplotlib is loaded by now
     from matplotlib.ticker import LogLocator, MaxNLocator  # noqa: PLC0415
 
@@ -197,7 +197,7 @@ def _fill(axes: Axes, heights: tuple[Any, Any, Floats], colors: str, name: str) 
 
 
 def _draw_profiles(drawing: _Drawing, panels: Sequence[Axes]) -> None:
-    """Draw the predictions along each factor, the others as at the best point."""
+    """Draw the predictions along every factor, with the others at the best point."""
     surface, best, kinds = drawing.surface, drawing.best.point, _by_kind(drawing)
     values = [found.estimates[drawing.response].value for found in kinds.get(_MEASURED, ())]
     ends = [*values]
@@ -228,11 +228,11 @@ def _draw_profiles(drawing: _Drawing, panels: Sequence[Axes]) -> None:
 def _draw_samples(
     axes: Axes, drawing: _Drawing, factor: Factor, kind: str, samples: Sequence[Measured]
 ) -> None:
-    """Draw samples at their levels of a factor; at the lower edge those without a number."""
+    """Draw samples at their levels of a factor; those without a number at the lower edge."""
     at = [_place(factor, found.sample.point[factor.name]) for found in samples]
     if kind != _MEASURED:
         edge = {"transform": axes.get_xaxis_transform(), "clip_on": False}
-        height = 0.03 + 0.05 * [*_MARKS].index(kind)  # so that none hides another
+        height = 0.03 + 0.05 * [*_MARKS].index(kind)  # kinds do not cover one another
         _dots(axes, [(place, height) for place in at], kind, **edge)
         return
     best = {**drawing.best.point, factor.name: None}
@@ -245,7 +245,7 @@ def _draw_samples(
 
 
 def _draw_check(drawing: _Drawing, axes: Axes) -> None:
-    """Draw the measured answers over the predictions of the other samples."""
+    """Draw the measured answers against the predictions from the other samples."""
     pairs = drawing.surface.left_out(drawing.response)
     measured, predicted = [pair.measured for pair in pairs], [pair.predicted for pair in pairs]
     places = [(pair.predicted.value, pair.measured.value) for pair in pairs]
@@ -280,7 +280,7 @@ def _by_kind(drawing: _Drawing) -> dict[str, list[Measured]]:
 
 
 def _dots(axes: Axes, places: Sequence[Sequence[Any]], label: str, **style: Any) -> None:
-    """Draw marks, of samples without a number as their kind has it."""
+    """Draw marks; samples without a number have the mark of their kind."""
     marker, color = _MARKS.get(label, ("o", INK))
     own = {**DOTS, "markersize": 5.5, "alpha": 0.9, "marker": marker, "color": color, "zorder": 3.0}
     if places:
@@ -288,7 +288,7 @@ def _dots(axes: Axes, places: Sequence[Sequence[Any]], label: str, **style: Any)
 
 
 def _ends(estimates: Sequence[Estimate]) -> list[list[float]]:
-    """Return how far the ends of intervals are."""
+    """Return the distances from values to the ends of their intervals."""
     low = [estimate.value - estimate.low for estimate in estimates]
     return [low, [estimate.high - estimate.value for estimate in estimates]]
 
@@ -298,7 +298,7 @@ def _place(factor: Factor, level: Level) -> float:
 
 
 def _scale_to(axes: Axes, which: _Which, factor: Factor) -> None:
-    """Scale an axis as a factor is, and label its levels."""
+    """Give an axis the scale of a factor, and label its levels."""
     axis: Axis = getattr(axes, f"{which}axis")
     if factor.scale == "linear":
         is_whole = all(float(level).is_integer() for level in factor.levels)
@@ -326,11 +326,11 @@ def _scale_to(axes: Axes, which: _Which, factor: Factor) -> None:
 def _scale_answers(
     axes: Axes, which: _Which, scale: Scale, values: Sequence[float], ends: Sequence[float]
 ) -> None:
-    """Let an axis hold answers, and their intervals if these are no wider than twice the answers.
+    """Fit an axis to answers, and to their intervals up to half and twice the answers.
 
-    It is logarithmic where answers differ by much.
+    The axis is logarithmic if answers differ by much.
     """
-    from matplotlib.ticker import LogLocator, NullLocator  # noqa: PLC0415  # likewise
+    from matplotlib.ticker import LogLocator, NullLocator  # noqa: PLC0415  # it is loaded by now
 
     axis: Axis = getattr(axes, f"{which}axis")
     low, high = max(min(ends), min(values) / 2.0), min(max(ends), 2.0 * max(values))

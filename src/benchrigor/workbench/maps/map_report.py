@@ -1,4 +1,4 @@
-"""A map in text: which configuration is best, what matters, and what each sample found."""
+"""A map in text: the best configuration, the effects of factors, and the results of samples."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from benchrigor.workbench.surfaces.host_effects import show_hosts
 from benchrigor.workbench.surfaces.samples import Measured, Sample
 from benchrigor.workbench.surfaces.surface import Surface
 
-_FEW = 3  # that a page without details names
+_FEW = 3  # items in a row of a page without details
 _MOST_PLANNED = 20  # samples that a plan lists
 _SURE = 0.95
 _MODELS = {"quadratic": "a quadratic", "gaussian-process": "a Gaussian process"}
-_TOLD = Code.SAMPLES_WITHOUT_NUMBER  # rows of a page tell it in detail
+_IN_ROWS = Code.SAMPLES_WITHOUT_NUMBER  # rows of a page show its details
 
 
 def surface_page(
     surface: Surface, name: str, units: Mapping[str, str], *, whole: bool = False
 ) -> Page:
-    """Return the report of a map, whose responses have these units.
+    """Return the report of a map with these units of its responses.
 
-    It has at most eight rows about the first response, and one about each further response. If it
-    is ``whole``, it has all rows of all responses, and all samples, notes and codes.
+    It has up to eight rows about the first response, and one row per further response. A ``whole``
+    report has all rows of all responses, and all samples, notes and codes.
     """
     spent_s = sum(found.cost_s for found in surface.samples)
     took = f" in {show_duration(spent_s)}" if spent_s else ""
@@ -59,12 +59,12 @@ def surface_page(
         for response in known:
             lines += _ranking(surface, response, units[response])
         lines += _samples(surface, units)
-    told = {str(notice): notice for notice in surface.notices if whole or notice.code is not _TOLD}
-    return page([*lines, *marked_all(told.values(), whole=whole)])
+    notices = {str(it): it for it in surface.notices if whole or it.code is not _IN_ROWS}
+    return page([*lines, *marked_all(notices.values(), whole=whole)])
 
 
 def _response_rows(surface: Surface, response: str, unit: str, *, whole: bool) -> Iterator[Part]:
-    """Yield what is known of a response, the best configuration first."""
+    """Yield the rows of a response, the best configuration first."""
     ranked = surface.ranking(response)
     missed = surface.missed(response)
     if missed is not None:
@@ -92,13 +92,13 @@ def _response_rows(surface: Surface, response: str, unit: str, *, whole: bool) -
 
 
 def _few(shown: Sequence[str], most: int) -> str:
-    """List the first few, which may hold commas, and say how many more there are."""
+    """List the first few items, which may hold commas, and the number of further ones."""
     more = len(shown) - most
     return "; ".join([*shown[:most], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _show_regret(surface: Surface, regret: Estimate) -> Iterator[str]:
-    """Say how much better another configuration may be, also one whose peak was not reached."""
+    """Show how much better another configuration may be, also if its peak was not reached."""
     sure = percent(regret.confidence, digits=10)
     if regret.high <= 0.0:
         yield f"no other configuration is likely to be better, at {sure}"
@@ -110,13 +110,13 @@ def _show_regret(surface: Surface, regret: Estimate) -> Iterator[str]:
 
 
 def _show_effect(factor: str, effect: Estimate) -> str:
-    """Show how many times its worst level the best level of a factor gives."""
+    """Show the ratio of the response at the best level of a factor to the worst level."""
     times = f"{factor} {effect.value:.3g} times [{effect.low:.3g}, {effect.high:.3g}]"
     return f"{times}{' (perhaps not)' if effect.low <= 1.0 else ''}"
 
 
 def _swaps(surface: Surface, best: Point, response: str) -> Iterator[str]:
-    """Yield where the best level of a category changes places with another, the surest first."""
+    """Yield the points where another level of a category becomes the best, the surest first."""
     swaps = [
         (swap, factor.name)
         for factor in surface.factors
@@ -134,7 +134,7 @@ def _swaps(surface: Surface, best: Point, response: str) -> Iterator[str]:
 
 
 def _show_outside(surface: Surface, most: int) -> str:
-    """Say at which levels, and which further points, no load keeps the limits."""
+    """Show the levels, and further points, at which no load keeps the limits."""
     outside = {found.sample.id: show_point(found.sample.point) for found in surface.outside()}
     if not outside:
         return ""
@@ -145,25 +145,25 @@ def _show_outside(surface: Surface, most: int) -> str:
         for name, level in found.sample.point.items():
             levels.setdefault(show_point({name: level}), set()).add(found.sample.id)
     lost = {level: ids for level, ids in levels.items() if len(ids) > 1 and ids <= {*outside}}
-    told = {number for ids in lost.values() for number in ids}
+    listed = {number for ids in lost.values() for number in ids}
     shown = [f"{level} (all {len(ids)} samples)" for level, ids in lost.items()]
-    shown += [point for number, point in outside.items() if number not in told]
+    shown += [point for number, point in outside.items() if number not in listed]
     return f"no load keeps them at {_few(shown, most)}"
 
 
 def _show_lacking(surface: Surface, response: str, unit: str, most: int) -> str:
-    """Show the other samples that have no estimate of the first response, and why."""
-    told = {found.sample.id for found in surface.outside()}
+    """Show the other samples without an estimate of the first response, and the reasons."""
+    outside = {found.sample.id for found in surface.outside()}
     shown = [
         f"{show_point(found.sample.point)}: {_show_lack(found, unit)}"
         for found in surface.samples
-        if response not in found.estimates and found.sample.id not in told
+        if response not in found.estimates and found.sample.id not in outside
     ]
     return _few(shown, most)
 
 
 def _show_lack(measured: Measured, unit: str) -> str:
-    """Show what is known of a sample that has no estimate."""
+    """Show the bounds or the failure of a sample without an estimate."""
     limits = (("at least", measured.at_least), ("at most", measured.at_most))
     known = [f"{words} {show_value(limit, unit)}" for words, limit in limits if limit is not None]
     if not known:
@@ -172,7 +172,7 @@ def _show_lack(measured: Measured, unit: str) -> str:
 
 
 def _ranking(surface: Surface, response: str, unit: str) -> list[Part]:
-    """Return a row for each point that was measured, the best first."""
+    """Return a row per measured point, the best first."""
     rows = [
         (entry.name, str(entry.place), show_interval(entry.estimate, unit))
         for entry in surface.ranking(response)
@@ -181,7 +181,7 @@ def _ranking(surface: Surface, response: str, unit: str) -> list[Part]:
 
 
 def _samples(surface: Surface, units: Mapping[str, str]) -> list[Part]:
-    """Return a row for each sample, in the order in which they were measured."""
+    """Return a row per sample, in the order of measurement."""
     names = [factor.name for factor in surface.factors]
     rows = [("sample", *names, *units, "took", "why no number")]
     for measured in surface.samples:
@@ -204,10 +204,10 @@ def _samples(surface: Surface, units: Mapping[str, str]) -> list[Part]:
 def progress_line(
     measured: Measured, done: int, planned: int | None, left_s: float | None, unit: str
 ) -> Page:
-    """Return a line that says what a sample found, and what is left to measure.
+    """Return a line with the result of a sample, and the samples left to measure.
 
-    ``done`` samples are finished. How many there will be, and how many seconds are left, may depend
-    on answers: ``planned`` and ``left_s`` are None then.
+    ``done`` samples are finished. The ``planned`` number and the seconds left are None if they
+    depend on further answers.
     """
     estimate = next(iter(measured.estimates.values()), None)
     found = _show_lack(measured, unit) if estimate is None else show_short(estimate, unit)
@@ -223,9 +223,9 @@ def progress_line(
 def plan_page(
     search: SurfaceMap, samples: Sequence[Sample], expected_s: float | None, *, hosts: int = 1
 ) -> Page:
-    """Return the order of the samples that are known beforehand, their duration and that of all.
+    """Return the samples that are known beforehand in order, their duration and the total.
 
-    A sample is expected to take ``expected_s``, without changes of factors; None if unknown.
+    A sample takes ``expected_s``, without changes of factors; None if unknown.
     """
     points, grid = [sample.point for sample in samples], search.space.grid()
     lines: list[Part] = [
@@ -274,7 +274,7 @@ def plan_seconds(
 
 
 def _ends(space: Space, points: Sequence[Point], sample_s: float | None) -> list[float]:
-    """Return when the sample at each point ends, changes of factors included."""
+    """Return when the samples at points end, including changes of factors."""
     if sample_s is None:
         return []
     changes = [

@@ -1,4 +1,4 @@
-"""A map that is carried out: it asks for samples, has them measured, and keeps them."""
+"""Carries out a map: asks for samples, has them measured, and stores them."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ T = TypeVar("T")
 
 KIND = "map"  # of the subject of such a run
 _SAMPLE = "sample"  # the fact of a round that holds it
-STEPS = "steps"  # likewise: those of the life of its server
-ATTEMPTS = "attempts"  # likewise: where it was tried in vain
+STEPS = "steps"  # the fact with the steps of its server
+ATTEMPTS = "attempts"  # the fact with its attempts that failed
 _REUSED = "reused"  # in the subject: samples of earlier maps
 _MOST_FAILED = 3  # samples, if none before them had an answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was found for a sample: its numbers as `SurfaceMap.tell` takes them, and how.
+    """The result of a sample: its numbers as `SurfaceMap.tell` takes them, and how it arose.
 
     Parameters
     ----------
     steps
-        Those of its server that ended meanwhile.
+        Steps of its server that ended meanwhile.
     run_id
         The stored run that measured it; None without one.
     before_s, spent_s
-        How long an earlier process measured it, and how long hosts did; None for hosts if it was
-        measured at once.
+        Seconds that an earlier process measured it, and that hosts did; None for hosts if this
+        process measured it.
     host, attempts
         The host of a pool that measured it, and why it was measured again.
     """
@@ -83,10 +83,10 @@ def finish_each(
     late_ns: float,
     now_ns: Callable[[], int],
 ) -> Iterator[tuple[A, T, int]]:
-    """Submit what is asked for, up to ``hosts`` at once; yield it, its result and nanoseconds.
+    """Submit items, up to ``hosts`` at once; yield them with their results and nanoseconds.
 
-    Nothing is begun from ``late_ns`` on, or while ``ask`` returns None. Among those that end
-    together, those that raise come last, so that the results of the others are kept.
+    No item begins after ``late_ns``, or while ``ask`` returns None. Of items that end together,
+    those that raise come last, after the results of the others.
     """
     running: dict[Future[T], tuple[A, int]] = {}
     while True:
@@ -102,7 +102,7 @@ def finish_each(
 
 
 def at_once(measure: Callable[[A], T]) -> Callable[[A], Future[T]]:
-    """Return a function that measures what it is given, and returns a future that has ended."""
+    """Return a function that measures its argument, and returns a finished future."""
 
     def submit(asked: A) -> Future[T]:
         future: Future[T] = Future()
@@ -113,20 +113,20 @@ def at_once(measure: Callable[[A], T]) -> Callable[[A], Future[T]]:
 
 
 class MapRun:
-    """Carries out a map, and keeps it as a run whose rounds are the samples.
+    """Carries out a map, and stores it as a run with samples as rounds.
 
     Parameters
     ----------
     search
         The planner, which asks for samples.
     subject
-        The facts that a later process needs to go on.
+        The facts that a later process needs to continue.
     metrics
-        Those of the responses, the steering one first.
+        The metrics of the responses, the steering one first.
     reused
         Samples of earlier maps.
     store
-        Where samples are kept; None for nowhere.
+        The store of samples; None without one.
     now_ns
         A clock for the costs of samples.
     """
@@ -158,10 +158,10 @@ class MapRun:
         self._begun: list[Sample] = []  # by an earlier process
 
     @classmethod
-    def resumed(
+    def resume(
         cls, search: SurfaceMap, record: RunRecord, store: Store, *, begun: Iterable[Sample] = ()
     ) -> MapRun:
-        """Take up a stored map; ``search`` is told its samples, and which were under way."""
+        """Take up a stored map; pass its samples, also those under way, to ``search``."""
         reused = reused_in(record)
         run = cls(search, name=record.name, metrics=record.metrics, reused=reused, store=store)
         run.kept.take_up(record)
@@ -177,7 +177,7 @@ class MapRun:
         *,
         after: Callable[[Measured], object] = lambda _: None,
     ) -> Surface:
-        """Measure samples one after the other until the map is known well enough.
+        """Measure samples one after the other until the map is accurate enough.
 
         See `carry_out_on_hosts`.
         """
@@ -191,11 +191,11 @@ class MapRun:
         deadline_s: float = math.inf,
         after: Callable[[Measured], object] = lambda _: None,
     ) -> Surface:
-        """Have samples measured until the map is known well enough.
+        """Have samples measured until the map is accurate enough.
 
-        A sample that failed is kept with its reason, and the map goes on, unless the first three
-        all failed. ``submit`` begins a sample, up to ``hosts`` at once and none after
-        ``deadline_s``; ``after`` is called with each finished sample.
+        A sample that failed is stored with its reason, and the map continues, unless the first
+        three all failed. ``submit`` begins a sample, up to ``hosts`` at once, until ``deadline_s``;
+        ``after`` is called with every finished sample.
 
         Raises
         ------
@@ -232,7 +232,7 @@ class MapRun:
         return self._begun.pop(0) if self._begun else self.search.ask()
 
     def _refuse_failing(self) -> None:
-        """Raise what failed if there is nothing else so far: further samples would fail, too."""
+        """Raise an error if the first samples all failed: further samples would fail, too."""
         if len(self.kept.rounds) == _MOST_FAILED:
             samples = [*map(sample_in, self.kept.rounds)]
             if all(sample.lacks(self._metrics[0].name) for sample in samples):
@@ -240,7 +240,7 @@ class MapRun:
                 raise WorkloadFailed(f"the first {_MOST_FAILED} samples failed, the last: {why}")
 
     def record(self) -> RunRecord:
-        """Return the run so far; its estimate is what the best point is predicted to be."""
+        """Return the run so far; its estimate is the prediction at the best point."""
         surface, n = self.search.result(), len(self.kept.rounds)
         analyses = (
             Analysis(
@@ -274,7 +274,7 @@ def round_of(measured: Measured, found: Found) -> Round:
 
 
 def sample_in(finished: Round) -> Measured:
-    """Return the sample that a round of a stored map is."""
+    """Return the sample in a round of a stored map."""
     return codec.decode(Measured, json.loads(str(finished.facts[_SAMPLE])))
 
 
@@ -289,12 +289,12 @@ def samples_of(record: RunRecord) -> list[Measured]:
 
 
 def reused_in(record: RunRecord) -> list[Measured]:
-    """Return the samples of earlier maps that a stored map took in."""
+    """Return the samples of earlier maps that a stored map reused."""
     return [codec.decode(Measured, sample) for sample in record.subject.get(_REUSED, ())]
 
 
 def facts_of(record: RunRecord, name: str) -> Iterator[tuple[Sample, Any]]:
-    """Yield the items of a fact of the samples of a stored map, each with its sample."""
+    """Yield the items of a fact of a stored map, with their samples."""
     for finished in record.rounds:
         for item in json.loads(str(finished.facts.get(name, "[]"))):
             yield sample_in(finished).sample, item

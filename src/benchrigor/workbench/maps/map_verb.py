@@ -1,4 +1,4 @@
-"""``benchrigor map``: how an answer depends on the configuration."""
+"""``benchrigor map``: how a response depends on the configuration."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def map_(
     store: Path | None,
     as_json: bool,
 ) -> None:
-    """Find how a peak, a metric of a command or a function depends on factors.
+    """Measure how a peak, a metric of a command or a function depends on factors.
 
-    FILE says which factors have which levels, what is measured, and how a server is started and
-    stopped meanwhile. Only some of all configurations are measured; a model predicts the others,
-    each with its interval. Each next sample is where it tells the most per second.
+    FILE defines the factors and their levels, the measurement, and the commands that start and stop
+    a server. The map measures only some of the configurations; a model predicts the others with
+    intervals. The next sample is always the one that reduces the uncertainty most per second.
 
-    Each sample is kept, and so is each trial of a search for a peak: `benchrigor resume` goes on
-    after an interruption, `show` and `explain` tell of it. The exit code is 3 where FILE has a
-    target that was not reached, 4 where no sample has an answer.
+    Samples and trials of a search for a peak are stored: after an interruption, `benchrigor resume`
+    continues, `show` and `explain` report them. The exit code is 3 if the map misses the target of
+    FILE, and 4 if no sample has a result.
 
     \b
     Examples:
@@ -108,7 +108,7 @@ def map_(
 
 
 def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
-    """Print the samples of a map in their order, and their expected durations."""
+    """Print the samples of a map in order, and their expected durations."""
     samples = search.planned()
     expected_s = _expected_s(file, samples[0]) if samples else None
     seconds: dict[str, Any] = plan_seconds(search, samples, expected_s)

@@ -39,14 +39,14 @@ from benchrigor.workbench.searches import (
     peak_of,
 )
 from benchrigor.workbench.surfaces.factors import Point, Space, show_point
-from benchrigor.workbench.surfaces.placeholders import filled
+from benchrigor.workbench.surfaces.placeholders import fill_places
 from benchrigor.workbench.surfaces.samples import Sample, read_answer
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.own_signals import measuring
 
 PEAK = "peak"  # the name of such a response
-_ENDS = r"; its \w+ ends:$"  # of a sentence that lines of output follow
-_CUT_SHORT = {StopReason.INTERRUPTED, StopReason.STOP_REQUESTED}  # such a run goes on
+_ENDS = r"; its \w+ ends:$"  # the end of a sentence before lines of output
+_CUT_SHORT = {StopReason.INTERRUPTED, StopReason.STOP_REQUESTED}  # such a run can be resumed
 _CONFIDENCE = 0.95  # of the low and high that a function returns
 _SAMPLE = "sample"  # in the subject of a run that measures one
 
@@ -60,12 +60,12 @@ def name_of(response: PeakResponse | MetricResponse) -> str:
 
 
 def metric_of(response: PeakResponse | MetricResponse) -> Metric:
-    """Return the metric that steers."""
+    """Return the steering metric."""
     return metrics_of(response)[0]
 
 
 def metrics_of(response: PeakResponse | MetricResponse) -> tuple[Metric, ...]:
-    """Return the metrics of all responses, of which the first steers."""
+    """Return the metrics of all responses; the first one steers."""
     if isinstance(response, PeakResponse):
         unit = LOADS[response.generator.get("load", "rate")]
         return (describe_metric(PEAK, f"{unit},higher"),)
@@ -94,7 +94,7 @@ def search_options(response: PeakResponse, sample: Sample) -> dict[str, Any]:
 
 
 class Samples:
-    """Measures samples of a map, one after the other; ``with`` ends the server that serves them.
+    """Measures samples of a map, one after the other; leaving ``with`` ends their server.
 
     Parameters
     ----------
@@ -103,11 +103,11 @@ class Samples:
     cwd
         The folder in which commands run, and from which a function is imported.
     store
-        The store of the runs of samples; None for none.
+        The store of the runs of samples; None without one.
     after
-        A function that is called with each trial of a search for a peak, and the result so far.
+        Called with every trial of a search for a peak, and the result so far.
     earlier
-        Runs of earlier processes that had begun samples, by sample.
+        The runs of samples that earlier processes began, by sample.
     map_id
         The run of the whole map.
     senders
@@ -138,17 +138,17 @@ class Samples:
     def __exit__(self, *_: object) -> None:
         self._end_server()
 
-    def ended(self) -> list[StepDone]:
-        """Return the steps of the life of the server that ended since the last call."""
+    def pop_steps(self) -> list[StepDone]:
+        """Return the steps of the server that ended since the last call."""
         steps = self._steps.copy()
         self._steps.clear()
         return steps
 
     def measure(self, sample: Sample) -> Found:
-        """Measure a sample; a failure becomes the reason why there is no answer.
+        """Measure a sample; a failure becomes the reason of a missing answer.
 
-        A server that was kept from the sample before may still work off its load. If it fails,
-        another one is started.
+        The server of the previous sample may still be working off its load. If it fails, another
+        one is started, and the sample is measured again.
         """
         earlier = self._earlier.pop(sample.id, None)
         is_kept = self._serves(sample.point)
@@ -160,13 +160,13 @@ class Samples:
         except WorkloadFailed as error:
             why, *output = map(str, error.args)
             why = re.sub(_ENDS, "", why)
-            if output and not any(step.end for step in self._steps):  # of no step of the server
+            if output and not any(step.end for step in self._steps):  # output of the measurement
                 self._steps.append(StepDone(name="measure", how=why, end=tuple(output)))
             found = Found(reason=why)
-            self._end_server()  # the next one begins anew
+            self._end_server()  # the next sample gets a new one
             if is_kept:
                 return self.measure(sample)
-        return replace(found, steps=tuple(self.ended()))
+        return replace(found, steps=tuple(self.pop_steps()))
 
     def _serves(self, point: Point) -> bool:
         """Whether there is a server in the configuration of a point."""
@@ -185,7 +185,7 @@ class Samples:
         self._at = point
 
     def _end_server(self) -> None:
-        """End the server; its steps tell what fails meanwhile, which spoils no sample."""
+        """End the server; its steps record failures, which do not affect the sample."""
         server, self._server = self._server, None
         if server is not None:
             with suppress(WorkloadFailed):
@@ -200,12 +200,12 @@ class Samples:
             return Found(estimates=values_of(response.function, sample.point, self._cwd, names))
         return self._metric(response, sample, earlier)
 
-    def _told(self, sample: Sample) -> dict[str, Any]:
+    def _subject_of(self, sample: Sample) -> dict[str, Any]:
         """Return the part of the subject of a run that names its map and sample."""
         return {PART_OF: self._map_id, _SAMPLE: codec.encode(sample)}
 
     def _name(self, sample: Sample) -> str:
-        name = filled(name_of(self._file.response), sample.point)
+        name = fill_places(name_of(self._file.response), sample.point)
         of = f" (of map {self._map_id})" if self._map_id else ""
         return f"{name}, {show_point(sample.point)}{of}"
 
@@ -224,7 +224,7 @@ class Samples:
                 name=self._name(sample),
                 options={**options, "limits": codec.encode(options["limits"])},
                 generator={**described, "cwd": self._cwd},
-                subject=self._told(sample),
+                subject=self._subject_of(sample),
                 provenance=machine.provenance(full=True),
                 store=self._store,
             )
@@ -236,7 +236,7 @@ class Samples:
     def _metric(self, response: MetricResponse, sample: Sample, earlier: RunRecord | None) -> Found:
         metrics, record = metrics_of(response), earlier
         if record is None or record.decision is None or record.decision.reason in _CUT_SHORT:
-            record = self._measured(response, sample, earlier)
+            record = self._measure_metric(response, sample, earlier)
         found = {
             metric.name: record.headline(metric.name) or record.estimate(metric.name)
             for metric in metrics
@@ -247,12 +247,12 @@ class Samples:
             reason = " ".join(notice.sentence for notice in record.notices) or "no number"
         return Found(estimates=estimates, reason=reason, run_id=record.run_id)
 
-    def _measured(
+    def _measure_metric(
         self, response: MetricResponse, sample: Sample, earlier: RunRecord | None
     ) -> RunRecord:
         given, clock = response.options, WallClock()
         workload = CommandWorkload(
-            filled(list(response.command), sample.point),
+            fill_places(list(response.command), sample.point),
             picks=response.reads,
             timeout_s=given.get("timeout_s"),
             cwd=self._cwd,
@@ -271,7 +271,7 @@ class Samples:
             options,
             (steering, *(replace(metric, must_satisfy=False) for metric in others)),
             name=self._name(sample),
-            subject={**workload.describe(), "name": self._name(sample), **self._told(sample)},
+            subject={**workload.describe(), "name": self._name(sample), **self._subject_of(sample)},
             store=self._store,
         )
         return session.run(workload)
@@ -282,11 +282,13 @@ def values_of(
 ) -> dict[str, Estimate]:
     """Call a function with the levels of a point; return its answers by response.
 
+    A number counts as exact.
+
     Raises
     ------
     WorkloadFailed
-        When it raises, or returns anything but an Estimate; value, low and high; a number, which
-        is taken for exact; or a mapping of these, by several names.
+        When the function raises, or returns something else than an Estimate; value, low and high;
+        a number; or, for several responses, a mapping of these by name.
     """
     function = imported(target, cwd)
     try:
@@ -312,7 +314,7 @@ def _value_of(target: str, name: str, answer: object) -> Estimate:
 
 
 def without_wrong_numbers(found: Found) -> Found:
-    """Remove numbers that no surface takes."""
+    """Remove numbers that a surface would refuse."""
     wrong: list[str] = []
     read = {
         name: attempt(wrong, read_answer, name, estimate, _CONFIDENCE)
@@ -325,10 +327,10 @@ def without_wrong_numbers(found: Found) -> Found:
 
 
 def answer_of_peak(peak: PeakRate, run_id: str | None) -> Found:
-    """Return the result of a search for a peak; a peak that is only bounded is not a value."""
+    """Return the result of a search for a peak; a bound of the peak is not a value."""
     if peak.load is not None:
         return Found(estimates={PEAK: peak.load}, run_id=run_id)
-    # The run of the search has the details of each sentence, after its colon.
+    # The details, after the colon of a sentence, are in the run of the search.
     short_reasons = [notice.sentence.partition(": ")[0].rstrip(".") for notice in peak.notices]
     return Found(
         at_least=peak.at_least if peak.status is PeakStatus.NOT_SATURATED else None,
@@ -339,8 +341,8 @@ def answer_of_peak(peak: PeakRate, run_id: str | None) -> Found:
 
 
 def unfinished_samples(store: Store, record: RunRecord) -> dict[int, tuple[Sample, RunRecord]]:
-    """Return the samples of a stored map that were under way when it ended, each with its run."""
-    told = {measured.sample.id for measured in samples_of(record)}
+    """Return the samples, with their runs, that were under way when a stored map ended."""
+    finished = {measured.sample.id for measured in samples_of(record)}
     known = {record.run_id, *(sample.facts.get("run") for sample in record.rounds)}
     found: dict[int, tuple[Sample, RunRecord]] = {}
     for listed in store.runs(str(record.run_id)):  # the newest first
@@ -349,6 +351,6 @@ def unfinished_samples(store: Store, record: RunRecord) -> dict[int, tuple[Sampl
         run = store.load(listed["run_id"])
         if run.subject.get(PART_OF) == record.run_id:
             sample = codec.decode(Sample, run.subject[_SAMPLE])
-            if sample.id not in told:
+            if sample.id not in finished:
                 found.setdefault(sample.id, (sample, run))
     return found

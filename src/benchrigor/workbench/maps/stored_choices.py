@@ -1,4 +1,4 @@
-"""Choices from the command line: carried out after a map, shown, explained, gone on with."""
+"""Choices from the command line: carry them out after a map, show, explain and resume them."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from benchrigor.workbench.surfaces.factors import show_point
 from benchrigor.workbench.surfaces.samples import Sample
 
 NOUN = "a choice"
-MAP = "map"  # in the subject of such a run: that of its map
-_MOST = 5  # configurations that it begins with
-_ACCURACY = 0.05  # of each answer
+MAP = "map"  # the run of its map, in the subject of a choice
+_MOST = 5  # configurations at the beginning
+_ACCURACY = 0.05  # of answers
 _CALL = "benchrigor.workbench.maps.map_hosts:measure_points"
 
 
 def choose(record: RunRecord, file: MapFile, store: Journal, *, as_json: bool) -> ExitCode:
-    """Choose among those that lead a map, with what is left of its budget; return how it ends."""
+    """Choose among the leading points of a map, within the rest of its budget; return the code."""
     metric, surface = record.metrics[0], surface_of(record)
     if surface.model is None:
         raise InvalidInput("--best needs a model of the map, for which there are too few samples")
@@ -78,7 +78,7 @@ def choose(record: RunRecord, file: MapFile, store: Journal, *, as_json: bool) -
 
 
 def is_begun(record: RunRecord, store: Journal) -> bool:
-    """Return whether there is a choice of a map already."""
+    """Return whether a choice of a map has begun."""
     listed = store.runs(f"best of {record.name}")
     return any(store.load(run["run_id"]).subject.get(MAP) == record.run_id for run in listed)
 
@@ -124,7 +124,7 @@ def _carry_out(
 def _taking(
     run: ChoiceRun, file: MapFile, subject: Mapping[str, Any], store: Journal
 ) -> Iterator[Take]:
-    """Give what measures turns, on the hosts of a file or on this machine."""
+    """Give a function that measures turns, on the hosts of a file or on this machine."""
     shared = job_arguments(file, cwd=subject["cwd"], map_id=run.kept.begin(), store=store)
     shared["response"] = metric_of(file.response).name
     accuracy = file.design.get("target", _ACCURACY)
@@ -164,16 +164,16 @@ def _done(turn: Turn, job: JobDone) -> TurnDone:
     return replace(found, cost_s=spent_s, attempts=job.remarks())
 
 
-def _turn_done(turn: Turn, told: Mapping[str, Sequence[Any]]) -> TurnDone:
-    """Return what a turn found; lost where nothing has a number, which says nothing of them."""
-    found = codec.decode(TurnDone, {"turn": codec.encode(turn), **told})
+def _turn_done(turn: Turn, answers: Mapping[str, Sequence[Any]]) -> TurnDone:
+    """Return the result of a turn; a turn without any number does not count, so it is lost."""
+    found = codec.decode(TurnDone, {"turn": codec.encode(turn), **answers})
     lost = "" if any(found.estimates) else "no configuration has a number on this host"
     return replace(found, lost=lost)
 
 
 def _say_turn(done: TurnDone) -> None:
     found = [
-        f"{show_point(point)}: {_shown(answer, bound)}"
+        f"{show_point(point)}: {_show_answer(answer, bound)}"
         for point, answer, bound in zip(
             done.turn.points, done.estimates, done.better_than, strict=False
         )
@@ -182,7 +182,7 @@ def _say_turn(done: TurnDone) -> None:
     say(page(wrapped(f"turn {done.turn.id + 1} · {done.turn.host} · {said}", hanging=2)), err=True)
 
 
-def _shown(answer: Estimate | None, bound: float | None) -> str:
+def _show_answer(answer: Estimate | None, bound: float | None) -> str:
     if answer is not None:
         return show_short(answer, "")
     return "failed" if bound is None else f"better than {bound:.4g}"
@@ -227,7 +227,7 @@ def _print(record: RunRecord, choice: Choice, *, as_json: bool, whole: bool = Fa
 def _choice_in(record: RunRecord) -> Choice:
     choice = _choice_of(record.subject, map_of(record.subject["file"]))
     recall_turns(choice, record)
-    choice.ask()  # which looks at what was told last
+    choice.ask()  # to evaluate the last turn
     return choice.result()
 
 
@@ -249,7 +249,7 @@ def explain(record: RunRecord, *, as_json: bool) -> None:
 def resume(
     record: RunRecord, store: Journal, limits: Mapping[str, Any], *, as_json: bool
 ) -> NoReturn:
-    """Take up a stored choice, with a new budget for all of its turns where one is given."""
+    """Resume a stored choice, with a new budget for all of its turns if one is given."""
     refuse_other_limits(record, limits, NOUN)
     budget_s = limits["budget_s"]
     if budget_s is None and record.decision is not None:
@@ -260,7 +260,7 @@ def resume(
     if budget_s is not None:
         subject["budget_s"] = None if budget_s == math.inf else budget_s
     file = map_of(subject["file"])
-    run = ChoiceRun.resumed(_choice_of(subject, file), record, store)
+    run = ChoiceRun.resume(_choice_of(subject, file), record, store)
     leave(_carry_out(run, file, subject, store, as_json=as_json))
 
 

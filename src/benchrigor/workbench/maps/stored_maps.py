@@ -1,4 +1,4 @@
-"""Stored maps from the command line: shown, drawn, explained, gone on with."""
+"""Stored maps from the command line: show, draw, explain and resume them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NOUN = "a map"
-_MOST_PREDICTED = 1_000  # points whose predictions are told as JSON
+_MOST_PREDICTED = 1_000  # points with predictions in JSON
 
 
 def show(record: RunRecord) -> None:
@@ -65,11 +65,11 @@ def explain(record: RunRecord, *, as_json: bool) -> None:
 def resume(
     record: RunRecord, store: Journal, limits: Mapping[str, Any], *, as_json: bool
 ) -> NoReturn:
-    """Take up a stored map, with a new budget for all of it where one is given."""
+    """Resume a stored map, with a new budget for all of it if one is given."""
     refuse_other_limits(record, limits, NOUN)
     file, budget_s = map_of(record.subject["file"]), limits["budget_s"]
     is_best = record.subject.get("best", False)
-    if budget_s is None and record.decision is not None:  # it is over: only a choice is measured
+    if budget_s is None and record.decision is not None:  # only a choice is left to measure
         is_best = is_best and not is_begun(record, store)
         if not (is_best and as_json):
             print_map(record, as_json=as_json)
@@ -79,7 +79,7 @@ def resume(
     refuse_hidden(record)
     begun = unfinished_samples(store, record)
     samples = [sample for sample, _ in begun.values()]
-    run = MapRun.resumed(search_for(file), record, store, begun=samples)
+    run = MapRun.resume(search_for(file), record, store, begun=samples)
     earlier = {number: run_of_it for number, (_, run_of_it) in begun.items()}
     given: dict[str, Any] = {"earlier": earlier, "best": is_best, "as_json": as_json}
     leave(carry_out(run, file, record.subject["cwd"], store, **given))
@@ -96,9 +96,9 @@ def carry_out(
     as_json: bool,
     picture: Path | None = None,
 ) -> ExitCode:
-    """Carry out a map, and then a choice of the ``best``; return how they end.
+    """Carry out a map, and then a choice of the ``best``; return the exit code.
 
-    Each sample has a line on stderr. JSON is that of the choice alone.
+    Samples have a line on stderr. With a choice, JSON is printed for the choice alone.
     """
     metric = metric_of(file.response)
 
@@ -119,11 +119,11 @@ def carry_out(
             after = partial(say_trial, indent=2)
             with Samples(file, **shared, after=after, map_id=run.kept.begin()) as samples:
                 run.carry_out(samples.measure, after=say_sample)
-            for step in samples.ended():
+            for step in samples.pop_steps():
                 if step.went_wrong:
                     remark(f"after the last sample: {step}")
     except (BenchrigorError, KeyboardInterrupt):
-        if run.record().rounds:  # what is known until then
+        if run.record().rounds:  # print the results so far
             print_map(run.record(), as_json=as_json)
         raise
     record = run.record()
@@ -143,16 +143,16 @@ def print_map(record: RunRecord, *, as_json: bool, whole: bool = False) -> None:
         steps = _steps(record) if whole else ()
         return page([surface_page(surface, record.name, units, whole=whole), *steps])
 
-    told: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
+    fields: dict[str, Any] = {"run_id": record.run_id, "name": record.name}
     if as_json:
         grid = Space(map_of(record.subject["file"]).factors).grid()
-        told |= _fields(surface, [*units], grid[:_MOST_PREDICTED])
+        fields |= _fields(surface, [*units], grid[:_MOST_PREDICTED])
     verb = "resume" if record.decision is None else "explain"
-    print_result(text, as_json=as_json, next_verb=verb, **told)
+    print_result(text, as_json=as_json, next_verb=verb, **fields)
 
 
 def _steps(record: RunRecord) -> Iterator[Part]:
-    """Yield failures on hosts, and of servers with their last output."""
+    """Yield failures of hosts, and failures of servers with their last output."""
     for sample, attempt in facts_of(record, ATTEMPTS):
         yield from wrapped(f"sample {sample.id}: {attempt}", "  ", hanging=4)
     for sample, plain in facts_of(record, STEPS):
@@ -184,7 +184,7 @@ def _fields(surface: Surface, responses: Sequence[str], grid: Sequence[Point]) -
 def _end(
     record: RunRecord, file: MapFile, store: Journal, *, best: bool, as_json: bool
 ) -> ExitCode:
-    """Return how a map ends that is over, or a choice of the ``best`` after it."""
+    """Return the exit code of a finished map, or of a choice of the ``best`` after it."""
     code = _code(record, file)
     if best and code is not ExitCode.NOTHING_MEASURED:
         return choose(record, file, store, as_json=as_json)
@@ -192,7 +192,7 @@ def _end(
 
 
 def _code(record: RunRecord, file: MapFile) -> ExitCode:
-    """Return how a map ends that is over."""
+    """Return the exit code of a finished map."""
     steering = record.metrics[0].name
     samples = [*reused_in(record), *samples_of(record)]
     if not any(steering in found.estimates for found in samples):

@@ -12,7 +12,7 @@ from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 
 
 def surface_of(record: RunRecord) -> Surface:
-    """Return the surface of a stored map; of one that was cut off, by then."""
+    """Return the surface of a stored map, finished or not."""
     file = map_of(record.subject["file"])
     samples = [*reused_in(record), *samples_of(record)]
     known = {name for measured in samples for name in measured.estimates}
@@ -28,7 +28,7 @@ def surface_of(record: RunRecord) -> Surface:
 
 
 def search_for(file: MapFile) -> SurfaceMap:
-    """Return what asks for the samples of a map."""
+    """Return the planner of the samples of a map."""
     options = dict(file.design)
     metrics = metrics_of(file.response)
     return SurfaceMap(

@@ -1,1 +1,1 @@
-"""What to try next on the way to a peak, and when to stop: policies without I/O."""
+"""Policies without I/O: they choose the next trial or sample, and when to stop."""

@@ -1,4 +1,4 @@
-"""The default policy: go where the peak may be, as briefly as it takes, until it is known."""
+"""The default policy: short trials at likely peaks, until the peak is known."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchrigor.workbench.arithmetic.peaks import (
     peak_posterior,
 )
 from benchrigor.workbench.data import PeakStatus, Trial
-from benchrigor.workbench.planning.bracket import bracketed
+from benchrigor.workbench.planning.bracket import halve_bracket
 from benchrigor.workbench.planning.steps import Ending, Goal, Step
 
 _STRIDE = 4.0  # from load to load, until one saturates
@@ -33,28 +33,28 @@ _ROUGHLY = 0.3  # half-width of the log of the peak, above which trials are shor
 _PLACES = (0.5, 0.3, 0.7)  # quantiles of the peak, in turn: also a little below and above
 _FEWEST = 5  # trials
 _WITHOUT_END = 1e12  # a load beyond which nothing saturates
-_LEAST_RANGE = 1.001  # of possible peaks, where the least load is the greatest too
+_LEAST_RANGE = 1.001  # of possible peaks, if the least load is also the greatest
 
-# Where a load well above kept the limits, a saturated trial is no word on the peak: a stall, a
-# server that is slow when it has little to do, or one that is good at one time and bad at another.
+# If a load well above kept the limits, a saturated trial does not count for the peak: it was a
+# stall, a server that is slow when nearly idle, or a server with good and bad times.
 _WELL_ABOVE, _CLEARLY = 1.1, 0.2
-_CLEARLY_FAR = 1.6  # log of response over limit that no hump of an idle server reaches
-_BEHIND = (2.0, 4.0)  # times the least saturated load, to be tried where none was far above yet
-_BAD_SHARE, _FEW_BAD = 0.15, 2  # of the trials near the peak, and at least more than so many
+_CLEARLY_FAR = 1.6  # log of response over limit, more than in any hump of an idle server
+_BEHIND = (2.0, 4.0)  # times the least saturated load, to try if none was far above yet
+_BAD_SHARE, _FEW_BAD = 0.15, 2  # of the trials near the peak, and more than this number
 _NEAR = 0.7  # of the log of the load
-_SETTLED = 0.25  # relative standard error of a trial, by its own readings, that is long enough
+_SETTLED = 0.25  # relative standard error, by its own readings, of a trial of sufficient length
 _AT_LIMIT, _CONFIRMED = 0.7, 3  # of the log of response over limit; trials above an abrupt peak
 _CONFIRM = "whether it is saturated just above, too"
 _SURPRISING, _DRIFTING = 4.0, 3.5  # standard deviations of a trial; standard errors of a drift
 
 
-# Standard deviations from the limit: of the trials of one load, which show on which side of it a
-# server is; of those next to a bound; which suggest it. Fewest, many and most trials at a bound.
+# Standard deviations from the limit that show the side of a server: of trials at one load, of those
+# next to a bound; then those that only suggest it. Fewest, many and most trials at a bound.
 _SHOWN, _SHOWN_THERE, _SHOWN_AT_LAST, _SUGGESTED, _HINTED = 3.0, 2.5, 1.5, 1.0, 0.5
 _FEWEST_THERE, _MANY_THERE, _MOST_THERE = 2, 5, 10
 _HALF = 0.5
 _FAR_AWAY = 1.2  # log of response over limit at which one trial is enough
-_TRUST = 2.0  # in the noise that is expected, in trials
+_TRUST = 2.0  # in the expected noise, in trials
 _CLIPPED = 3.5  # log of response over limit, of one trial
 
 Flags = npt.NDArray[np.bool_]
@@ -62,7 +62,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tried:
-    """The trials that count, as arrays, in the order told."""
+    """The trials that count, as arrays, in the order of their results."""
 
     load: Floats
     ratio: Floats
@@ -73,14 +73,14 @@ class _Tried:
 
     @classmethod
     def of(cls, trials: Sequence[Trial]) -> _Tried:
-        ratio = np.array([each.ratio for each in trials], dtype=np.float64)
-        half = np.array([each.half_request for each in trials])
+        ratio = np.array([trial.ratio for trial in trials], dtype=np.float64)
+        half = np.array([trial.half_request for trial in trials])
         return cls(
-            np.array([each.asked.load for each in trials]),
+            np.array([trial.asked.load for trial in trials]),
             (ratio + half) / (1.0 + half),
-            np.array([each.asked.duration_s for each in trials]),
-            np.array([each.error for each in trials]),
-            np.array([each.tail for each in trials]),
+            np.array([trial.asked.duration_s for trial in trials]),
+            np.array([trial.error for trial in trials]),
+            np.array([trial.tail for trial in trials]),
             half,
         )
 
@@ -90,24 +90,24 @@ class _Tried:
 
     @property
     def contradicted(self) -> Flags:
-        """Whether each trial was saturated although a load well above it kept the limits."""
+        """Which trials were saturated although a load well above them kept the limits."""
         kept = self.load[self.log_ratio < -_CLEARLY]
         top = float(kept.max(initial=0.0))
         found: Flags = (self.log_ratio > _CLEARLY) & (self.load * _WELL_ABOVE < top)
         return found
 
     def only(self, those: Flags) -> _Tried:
-        return _Tried(*(each[those] for each in astuple(self)))
+        return _Tried(*(column[those] for column in astuple(self)))
 
 
 def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> Step | Ending:
-    """Bracket the peak by short trials, then go where it is likely, for as long as it takes.
+    """Bracket the peak by short trials, then run trials near its likely place.
 
-    The distribution of the peak (`workbench.arithmetic.peaks`) tells both: the next load is its
-    median, or a little to either side; the trial is as long as one that would settle the question,
-    within ten times the shortest. The search ends when the interval is narrow, a trial far above
-    the peak has shown that nothing lies behind it, and the trials agree with each other. Where they
-    agree with each other, but not with the curve, the peak is bracketed without one.
+    The distribution of the peak (`workbench.arithmetic.peaks`) determines both: the next load is
+    its median, or a little to either side; the duration is enough to reach the target width,
+    limited to ten times the shortest. The search ends when the interval is narrow, a trial far
+    above the peak was saturated too, and the trials agree with each other. If they agree with each
+    other but not with the curve, the peak is bracketed without a curve.
     """
     tried = _Tried.of(trials)
     shortest = shortest_s(goal)
@@ -116,7 +116,7 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
         return Step(goal.within(seed_load), shortest, "first probe", is_rough=True)
     bad = tried.contradicted
     counted = tried.only(~bad)
-    load = _unbracketed(counted, tried, goal, _ahead(1 + len(pending)))
+    load = _bracket(counted, tried, goal, _ahead(1 + len(pending)))
     if isinstance(load, Ending):
         return load
     if load is not None:
@@ -131,39 +131,39 @@ def adaptive(trials: Sequence[Trial], pending: Sequence[Step], goal: Goal) -> St
     is_narrow = half <= math.log1p(goal.accuracy) or estimate.half_width == 0.0
     is_narrow &= len(trials) + len(pending) >= _FEWEST
     if notices and bad.sum() <= _FEW_BAD:
-        # No trial contradicts another, they only do not follow the curve: it is left aside.
-        fitting = [each for each, is_bad in zip(trials, bad, strict=True) if not is_bad]
-        return bracketed(fitting, goal, shortest)
+        # Trials do not contradict each other, but deviate from the curve: do not use it.
+        fitting = [trial for trial, is_bad in zip(trials, bad, strict=True) if not is_bad]
+        return halve_bracket(fitting, goal, shortest)
     if notices:
         return Ending(PeakStatus.UNSTABLE, None, notices)
     if is_narrow:
-        load = _unconfirmed(found, trials, pending)
+        load = _load_to_confirm(found, trials, pending)
         if load is None:
-            return _ended(estimate, tried, bad)
+            return _finish(estimate, tried, bad)
         return Step(goal.within(load), shortest, _CONFIRM)
     load = found.quantile(_PLACES[(len(trials) + len(pending)) % len(_PLACES)])
     is_rough = half > _ROUGHLY
     if is_rough:
         reason, wanted, most = "to find the peak roughly", _seconds_to_settle(found), _LONGEST_ROUGH
     else:
-        reason, wanted, most = "to narrow the interval", _seconds_wanted(found, goal), _LONGEST
+        reason, wanted, most = "to narrow the interval", _seconds_to_narrow(found, goal), _LONGEST
     duration_s = min(max(wanted, shortest), most * shortest)
     return Step(goal.within(load), duration_s, reason, is_rough=is_rough)
 
 
 def so_far(trials: Sequence[Trial], goal: Goal) -> Estimate | None:
-    """Return what trials tell of the peak, once some kept the limits and some did not."""
+    """Return the estimate of the peak, once some trials kept the limits and some did not."""
     tried = _Tried.of(trials)
     counted = tried.only(~tried.contradicted)
     if not ((counted.ratio < 1.0).any() and (counted.ratio >= 1.0).any()):
         return None
     found = _posterior(counted, goal)
-    is_open = _undecided(tried, found.noise, goal) is not None
+    is_open = _load_to_recheck(tried, found.noise, goal) is not None
     return None if is_open else _estimate(found, goal)
 
 
 def shortest_s(goal: Goal) -> float:
-    """Return how long the shortest trial lasts: not much less than its set-up, or the budget."""
+    """Return the shortest duration of a trial, in proportion to its set-up and the budget."""
     shortest = max(_SHORTEST_S, _SETUPS * goal.setup_s)
     if goal.budget_s is not None:
         shortest = min(shortest, goal.budget_s / IN_BUDGET - goal.setup_s)
@@ -171,11 +171,11 @@ def shortest_s(goal: Goal) -> float:
 
 
 def _estimate(found: PeakPosterior, goal: Goal) -> Estimate:
-    """Return the peak: of whole loads the greatest that is kept."""
+    """Return the peak; with whole loads, the greatest one that keeps the limits."""
     estimate = found.estimate(goal.confidence)
     value, low, high = (
-        goal.within(math.floor(each) if goal.whole else each)
-        for each in (estimate.value, estimate.low, estimate.high)
+        goal.within(math.floor(load) if goal.whole else load)
+        for load in (estimate.value, estimate.low, estimate.high)
     )
     return replace(estimate, value=value, low=low, high=high)
 
@@ -199,18 +199,18 @@ def _posterior(counted: _Tried, goal: Goal) -> PeakPosterior:
 
 
 def _ahead(n: int) -> float:
-    """Return how many steps to take at once: one more for each trial under way, while few are.
+    """Return the number of steps to take at once: one more per trial under way, up to a maximum.
 
-    Of loads that many steps lead to nothing is known, and no server may serve them: further trials
-    are spread over the loads between.
+    Loads many steps ahead may be far beyond any server. So further trials are spread over the loads
+    between.
     """
     return float(n) if n <= _MOST_AHEAD else _MOST_AHEAD * (n * _SPREAD % 1.0)
 
 
-def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float | Ending | None:
-    """Return the next load while all trials are on one side of the peak; None when both are.
+def _bracket(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> float | Ending | None:
+    """Return the next load while all trials are on one side of the peak; else None.
 
-    So many steps are taken at once, by how many trials are under way.
+    ``steps`` are taken at once; the number depends on the trials under way.
     """
     saturated = counted.ratio >= 1.0
     if not saturated.any():
@@ -223,7 +223,7 @@ def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> fl
         return None
     load = tried.load
     top, first, lowest = float(load.max()), float(load[0]), float(load.min())
-    # A server that is overloaded is far above its limits soon; one that is slow is not.
+    # An overloaded server is soon far above its limits; a slow one is not.
     is_overloaded = tried.log_ratio[load.argmax()] > _CLEARLY_FAR
     strides = _PROBES_UP if is_overloaded else _MOST_PROBES_UP
     is_far = bool(np.isinf(tried.ratio).any()) or top >= first * _STRIDE_UP**strides
@@ -237,9 +237,9 @@ def _unbracketed(counted: _Tried, tried: _Tried, goal: Goal, steps: float) -> fl
 
 
 def _outside(tried: _Tried, counted: _Tried, noise: float, goal: Goal) -> Step | Ending | None:
-    """Return a trial that is to show whether the peak lies where nothing else says that it does."""
+    """Return a trial to confirm the side of loads that other trials left open; else None."""
     shortest = shortest_s(goal)
-    load = _undecided(tried, noise, goal)
+    load = _load_to_recheck(tried, noise, goal)
     if isinstance(load, Ending):
         return load
     if load is not None:
@@ -251,14 +251,14 @@ def _outside(tried: _Tried, counted: _Tried, noise: float, goal: Goal) -> Step |
     return None
 
 
-def _undecided(tried: _Tried, noise: float, goal: Goal) -> float | Ending | None:
-    """Return a load to try again, where noise may be all that keeps a limit, or exceeds it.
+def _load_to_recheck(tried: _Tried, noise: float, goal: Goal) -> float | Ending | None:
+    """Return a load to try again if noise alone may explain the side of the limit.
 
     A server that is always a little over its limits keeps them in some trials, by luck. So some
-    load has to be shown to keep them, else the server is saturated at the least load. The same
-    holds for the greatest load, the other way round. None where both are shown.
+    load must be shown to keep them; otherwise the server is saturated at the least load. The same
+    holds for the greatest load, the other way round. Return None if both are shown.
     """
-    # At its limit a share varies as requests in its tail do, of which the noise of its trials is.
+    # At its limit a share varies with the requests in its tail, which includes its trials' noise.
     is_share, of_tail = tried.half > 0.0, 1.0 / tried.tail
     sd = np.maximum(noise * np.sqrt(NOISE_OF_S / tried.duration_s), tried.error * ~is_share)
     weights = 1.0 / np.where(is_share, np.maximum(sd**2, of_tail), sd**2 + of_tail)
@@ -274,11 +274,11 @@ def _at_bound(
 ) -> float | Ending | None:
     """Return a load to try again, or the ending if no load is on the other side of the limit.
 
-    What is to be shown is that ``sign`` times the log of response over limit is negative. The
-    trials of one load show it if they are far enough from the limit, those of the bound and of the
-    loads next to it if they are not so far. A load that looks as if it showed it is tried again.
+    The trials must show that ``sign`` times the log of response over limit is negative. The trials
+    of one load show it if they are far enough from the limit; those of the bound and of the loads
+    next to it together need less distance. A load that suggests it is tried again.
     """
-    # Half a request, so that none of a few that failed is not far below.
+    # Half a request, so that 0 failures of few requests are not far below the limit.
     half = np.where(tried.half > 0.0, 0.0, _HALF / tried.tail)  # shares have it already
     log_ratio = np.log((np.clip(tried.ratio, 1e-9, math.exp(_CLIPPED)) + half) / (1.0 + half))
     log_ratio = sign * np.maximum(log_ratio, -_CLIPPED)
@@ -291,7 +291,7 @@ def _at_bound(
     means = np.repeat(sums[:, 0] / sums[:, 1], n)
     by_load = np.concatenate([np.flatnonzero(those) for those in at])
     within = float(weights[by_load] @ (log_ratio[by_load] - means) ** 2)
-    # Noise that is greater than expected shows in trials of one load.
+    # Trials of one load show if the noise is greater than expected.
     sums /= max((within + _TRUST) / (log_ratio.size - len(loads) + _TRUST), 1.0)
     alone = sums[:, 0] / np.sqrt(sums[:, 1])  # in standard deviations
     best = int(alone.argmin())
@@ -317,8 +317,8 @@ def _at_bound(
     return Ending(status, notices=(Notice.warning(Code.NOT_CONVERGED, sentence),))
 
 
-def _seconds_wanted(found: PeakPosterior, goal: Goal) -> float:
-    """Return how long a trial has to be to make the interval as narrow as wanted."""
+def _seconds_to_narrow(found: PeakPosterior, goal: Goal) -> float:
+    """Return the duration of a trial that narrows the interval to the target."""
     z = student_t(math.inf, goal.confidence)
     missing = (z / math.log1p(goal.accuracy)) ** 2 - found.sd**-2
     wanted = max(missing, 0.0) * NOISE_OF_S * (found.noise / found.slope) ** 2
@@ -326,39 +326,39 @@ def _seconds_wanted(found: PeakPosterior, goal: Goal) -> float:
 
 
 def _seconds_to_settle(found: PeakPosterior) -> float:
-    """Return how long a queue near saturation needs to show its mean: it fills slowly."""
+    """Return the duration that a queue near saturation needs to show its mean: it fills slowly."""
     return NOISE_OF_S * (found.own / _SETTLED) ** 2
 
 
 def _behind(counted: _Tried, goal: Goal) -> float | None:
-    """Return a load above all so far that has to be tried: limits may be kept there again."""
+    """Return a load above all so far, to check that limits are not kept there again; else None."""
     if counted.log_ratio[counted.load.argmax()] >= _CLEARLY_FAR:
         return None
     top, lowest = float(counted.load.max()), float(counted.load[counted.ratio >= 1.0].min())
-    farther = (lowest * each for each in _BEHIND if top < lowest * each)
+    farther = (lowest * times for times in _BEHIND if top < lowest * times)
     load = goal.within(next(farther, top))
     return load if load > top else None
 
 
-def _unconfirmed(
+def _load_to_confirm(
     found: PeakPosterior, trials: Sequence[Trial], pending: Sequence[Step]
 ) -> float | None:
-    """Return a load just above a peak that no trial was at: above it there may be bad luck alone.
+    """Return a load just above an abrupt peak, to exclude bad luck there; None if confirmed.
 
-    Where trials are either far below their limits or far above, a server that is bad at one time
-    and good at another looks as one does that breaks down at a load.
+    If trials are either far below or far above their limits, a server with good and bad times looks
+    like one that breaks down at a load.
     """
     peak = found.quantile(0.5)
-    near = (each for each in trials if abs(math.log(each.asked.load / peak)) < _NEAR)
-    if any(abs(math.log(each.ratio or 1e-9)) < _AT_LIMIT for each in near):
+    near = (trial for trial in trials if abs(math.log(trial.asked.load / peak)) < _NEAR)
+    if any(abs(math.log(trial.ratio or 1e-9)) < _AT_LIMIT for trial in near):
         return None
-    done = [each.asked for each in trials] + list(pending)
-    times = sum(each.reason == _CONFIRM and each.load > peak for each in done)
+    done = [trial.asked for trial in trials] + list(pending)
+    times = sum(step.reason == _CONFIRM and step.load > peak for step in done)
     return peak * _WELL_ABOVE if times < _CONFIRMED else None
 
 
-def _ended(estimate: Estimate, tried: _Tried, bad: Flags) -> Ending:
-    """Return the peak, and say which trials are no word on it."""
+def _finish(estimate: Estimate, tried: _Tried, bad: Flags) -> Ending:
+    """Return the peak, and report the trials that do not count for it."""
     notices: tuple[Notice, ...] = ()
     if bad.any():
         loads = tried.load[bad]
@@ -372,7 +372,7 @@ def _ended(estimate: Estimate, tried: _Tried, bad: Flags) -> Ending:
 
 
 def _disagreements(found: PeakPosterior, tried: _Tried, bad: Flags) -> Iterator[Notice]:
-    """Say where trials near the peak do not agree with each other, or change with time."""
+    """Report if trials near the peak disagree with each other, or change with time."""
     peak = found.quantile(0.5)
     near = np.abs(np.log(tried.load / peak)) < _NEAR
     of_counted = near[~bad]
@@ -402,7 +402,7 @@ def _disagreements(found: PeakPosterior, tried: _Tried, bad: Flags) -> Iterator[
 
 
 def _is_later(tried: _Tried, bad: Flags) -> bool:
-    """Return whether each trial that greater loads contradict came after all of these."""
+    """Return whether all contradicted trials came after the greater loads that kept the limits."""
     if not bad.any():
         return False
     kept = (tried.log_ratio < -_CLEARLY) & (tried.load > tried.load[bad].min() * _WELL_ABOVE)
@@ -410,9 +410,9 @@ def _is_later(tried: _Tried, bad: Flags) -> bool:
 
 
 def _drift(found: PeakPosterior, near: Flags, load: Floats) -> float | None:
-    """Return by which share responses of trials near the peak changed with time, if they did.
+    """Return the relative change of responses near the peak with time, if significant.
 
-    What a curve of another shape explains, a trend of residuals with the load, is none with time.
+    A trend of residuals with the load is not a trend with time: another curve would explain it.
     """
     residual = found.residuals[near]
     if residual.size < _FEWEST:

@@ -1,4 +1,4 @@
-"""The configuration that is best on several hosts: asked for a turn, told what it found."""
+"""The best configuration on several hosts: a choice asks for turns, and takes their results."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from benchrigor.workbench.surfaces.samples import Answer, read_answer, relative_
 
 BEST, EQUIVALENT, UNDECIDED = "best", "equivalent", "undecided"
 ANY_HOST, THESE_HOSTS = "hosts like these", "these hosts only"
-_FEWEST = 4  # hosts from which on they stand for others
-_LATEST = 16  # turns of the first look at most
-_MOST_TURNS = 4  # of a host, where no budget ends it
+_FEWEST = 4  # hosts that represent others
+_LATEST = 16  # turns before the first look
+_MOST_TURNS = 4  # of a host without a budget
 _ROUNDING = 1e-12
-_LARGEST_LOG = 700.0  # whose exponential is a double
+_LARGEST_LOG = 700.0  # its exponential is still a double
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +46,9 @@ class Turn(OneLine):
     id
         Counted from 0.
     host
-        Which one.
+        Its name.
     points
-        The configurations, in the order in which to measure them.
+        The configurations, in the order of measurement.
     """
 
     id: int
@@ -58,21 +58,21 @@ class Turn(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice(OneLine):
-    """The configuration to take.
+    """The recommended configuration.
 
     Parameters
     ----------
     point
-        It; of an undecided choice the one that leads. None where none was measured.
+        The configuration; the leading one if undecided. None if none was measured.
     verdict
-        "best"; "equivalent", where no other one is better by more than the margin; or "undecided".
+        "best"; "equivalent", if no other one is better by more than the margin; or "undecided".
     scope
-        "hosts like these", or "these hosts only" where fewer than four were measured.
+        "hosts like these", or "these hosts only" if fewer than four were measured.
     prediction
-        Its answer over that of the best other one on a host that was not measured. None where no
-        two hosts can be compared.
+        The ratio of its answer to the best other one on a new host. None if no two hosts can be
+        compared.
     notices
-        What a reader must know of it.
+        Warnings and notes for the reader.
     rivals
         The others that may still be better.
     """
@@ -86,25 +86,25 @@ class Choice(OneLine):
 
 
 class BestChoice:
-    """Find which of some configurations is best on the mean over hosts.
+    """Find the best of some configurations on the mean over hosts.
 
-    It does nothing itself: it is asked for turns and told what they found. In each turn one host
-    measures all configurations that are still in the race. Turns may be asked for before others
-    are told, as many as the next look at the results needs.
+    It measures nothing itself: the caller asks for turns, measures them and passes the results
+    back. In a turn one host measures all configurations that are still in the race. All turns
+    before the next look at the results may be under way at the same time.
 
     Parameters
     ----------
     points
-        The configurations, at least two, such as those that lead a map.
+        The configurations, two or more, such as the leading ones of a map.
     hosts
         Their names.
     margin
         Relative difference that does not matter.
     confidence
-        Chance that no configuration leaves the race, or loses to the choice, that is the best.
+        Probability that the best configuration neither leaves the race nor loses to the choice.
     budget_s
-        What all turns may cost; None for four turns of each host at most, which also holds as long
-        as no turn has a cost.
+        The limit of the total cost of turns; None for up to four turns per host, which also holds
+        while turns have no cost.
     direction
         "higher" or "lower": which answers are better.
     seed
@@ -117,16 +117,16 @@ class BestChoice:
 
     Notes
     -----
-    What counts is d = ln(one / other) of two configurations in the same turn, in which the pace of
-    the host cancels. Its lower bound is `mean_over_hosts` less t standard errors. One that beats
-    another (bound above 0) ends its race (Maron & Moore 1994); one that beats all is "best"; one
-    whose bounds all are above -margin is "equivalent". The first look is when each host had a turn
-    (at least 4 and at most 16 turns; of fewer than four hosts two of each), then whenever the turns
-    have doubled, and at the end. Look k spends (1 - confidence) / 2^k, in all less than 1 -
+    The statistic is d = ln(one / other) of two configurations in the same turn, in which the pace
+    of the host cancels. Its lower bound is `mean_over_hosts` less t standard errors. A bound above
+    0 ends the race of the other (Maron & Moore 1994). A configuration that beats all others is
+    "best"; if all its bounds are above -margin it is "equivalent". The first look is after one turn
+    per host (from 4 to 16 turns; two per host with fewer than four hosts), then whenever the turns
+    have doubled, and at the end. Look k spends (1 - confidence) / 2^k, in total less than 1 -
     confidence (Lan & DeMets 1983, with the share 1 - 2^-k spent up to look k), divided by the
     number of configurations (Bonferroni): any of the others might seem to beat the best one.
 
-    Where hosts differ, more turns of them make little more certain; more hosts do.
+    If hosts differ, more turns on them add little certainty; more hosts do.
 
     Examples
     --------
@@ -164,27 +164,27 @@ class BestChoice:
             wrong_choice("direction", direction, ("higher", "lower")),
             wrong_whole("seed", seed, least=0),
         )
-        self._points = [dict(each) for each in configurations or []]
+        self._points = [dict(point) for point in configurations or []]
         self._hosts: list[str] = names or []
         self._margin, self._confidence, self._budget_s = margin, confidence, budget_s
         self._sign, self._seed = 1.0 if direction == "higher" else -1.0, seed
         self._race = list(range(len(self._points)))
         self._failed: set[int] = set()
-        self._bounded: set[int] = set()  # better than a number in a turn that does not tell by what
+        self._bounded: set[int] = set()  # only known to be better than a bound, in some turn
         self._pending: dict[int, Turn] = {}
         self._asked = 0
         self._unfinished: set[int] = set()  # turns that an earlier process had asked for
-        self._where: list[str] = []  # the host of each turn that was told
-        self._logs: list[Floats] = []  # by configuration, the greater the better; NaN where none
+        self._where: list[str] = []  # the hosts of finished turns
+        self._logs: list[Floats] = []  # by configuration, the greater the better; NaN without one
         self._errors: list[Floats] = []
         self._spent_s = 0.0
-        self._looks, self._seen = 0, 0  # how many, and the turns told by the last one
+        self._looks, self._seen = 0, 0  # their number, and the turns finished by the last one
         several = len(self._hosts) * (2 if len(self._hosts) < _FEWEST else 1)
         self._next = min(max(several, _FEWEST), _LATEST)  # turns at the next look
         self._verdict, self._chosen = UNDECIDED, -1
 
     def ask(self) -> Turn | None:
-        """Return the next turn; None when nothing more is to be asked, as far as is known."""
+        """Return the next turn; None if the results so far call for no further one."""
         if self._verdict != UNDECIDED or (
             self._pending and self._asked - len(self._unfinished) >= self._next
         ):
@@ -212,28 +212,28 @@ class BestChoice:
         better_than: Sequence[float | None] = (),
         cost_s: float = 0.0,
     ) -> None:
-        """Add what a turn found.
+        """Add the result of a turn.
 
         Parameters
         ----------
         turn
             As `ask` returned it.
         estimates
-            For each of its points, in their order, an Estimate, or value, low and high. None for
-            one that does not work on this host; it leaves the race.
+            In the order of its points: an Estimate, or value, low and high. None for a point that
+            does not work on this host; it leaves the race.
         better_than
-            Likewise, of points without an estimate that are only known to be better than this. A
-            bound is no value: such a point stays in the race, which it can no longer lose.
+            In the same order: bounds of points without an estimate that are only known to be
+            better. A bound is not a value: such a point stays in the race, but cannot lose it.
         cost_s
-            Seconds that it took.
+            Its cost in seconds.
 
         Raises
         ------
         PlanMismatch
-            When the turn was not asked for, or has been told already.
+            When the turn was not asked for, or already has a result.
         InvalidInput
-            For another number of estimates, or those that are not above 0 or not in their interval;
-            for a bound of a point that has an estimate.
+            For a wrong number of estimates, or those that are not above 0 or not in their interval;
+            for a bound of a point with an estimate.
         """
         if not isinstance(turn, Turn) or self._pending.get(turn.id) != turn:
             raise PlanMismatch(
@@ -275,33 +275,33 @@ class BestChoice:
             self._look()
 
     def recall(self, turn: Turn, estimates: Sequence[Answer | None], **rest: Any) -> None:
-        """Take in a turn that an earlier process was told; in the order in which it was.
+        """Add a finished turn of an earlier process; call it in the original order.
 
-        Those with smaller numbers that it was not told are asked again.
+        Unfinished turns with smaller numbers are asked again.
         """
         self._count(turn)
         self._pending[turn.id] = turn
         self.tell(turn, estimates, **rest)
 
     def withdraw(self, turn: Turn) -> None:
-        """Forget a turn whose host was lost; no further one is asked of that host."""
+        """Forget a turn with a lost host, and ask for no further turn on that host."""
         self._count(turn)
         self._pending.pop(turn.id, None)
         self._hosts = [host for host in self._hosts if host != turn.host]
 
     def _count(self, turn: Turn) -> None:
-        """Ask for this turn no more, but for all others up to it that were not asked for."""
+        """Mark this turn as asked for, and the turns skipped before it as unfinished."""
         self._unfinished |= {*range(self._asked, turn.id)}
         self._unfinished.discard(turn.id)
         self._asked = max(self._asked, turn.id + 1)
 
     @property
     def spent_s(self) -> float:
-        """What all turns have cost."""
+        """The total cost of turns."""
         return self._spent_s
 
     def result(self) -> Choice:
-        """Return the choice, also while turns are still to come."""
+        """Return the choice, also before the last turn."""
         hosts = sorted(set(self._where))
         chosen = self._chosen if self._verdict != UNDECIDED else self._leader()
         few = len(hosts) < _FEWEST
@@ -323,7 +323,7 @@ class BestChoice:
             notices.append(Notice.refusal(Code.NO_DATA, sentence, turns=len(self._where)))
         else:
             notices += self._disagreements(chosen)
-            prediction = self._predicted(chosen)
+            prediction = self._predict(chosen)
         return Choice(
             point=None if chosen is None else dict(self._points[chosen]),
             verdict=self._verdict,
@@ -343,13 +343,13 @@ class BestChoice:
         return bool(self._spent_s + more * each_s <= self._budget_s)
 
     def _is_stuck(self) -> bool:
-        """Whether nothing can be decided: one that cannot lose cannot win, or there are several."""
+        """Whether bounds prevent a decision: a point without values, or several with bounds."""
         bounded = self._bounded & {*self._race}
         without = [index for index in bounded if np.isnan(np.array(self._logs)[:, index]).all()]
         return len(bounded) > 1 or (self._looks > 0 and bool(without))
 
     def _look(self) -> None:
-        """Find whether one is chosen, and who leaves the race."""
+        """Decide on the choice, and on the configurations that leave the race."""
         self._looks += 1
         self._seen = len(self._where)
         tail = (1.0 - self._confidence) / 2.0**self._looks / len(self._points)
@@ -369,7 +369,7 @@ class BestChoice:
             self._verdict = EQUIVALENT
 
     def _bound(self, one: int, other: int, tail: float) -> float:
-        """Return what the mean over hosts of ln(one / other) exceeds, but for a chance ``tail``."""
+        """Return the lower bound of the mean over hosts of ln(one / other), at chance ``tail``."""
         differences = self._differences(one, other)
         if other in self._bounded or not differences:
             return -math.inf
@@ -379,14 +379,14 @@ class BestChoice:
         return mean - student_t(error.degrees_of_freedom, 1.0 - 2.0 * tail) * error.value
 
     def _differences(self, one: int, other: int) -> dict[str, Floats]:
-        """Return ln(one / other) in each turn that has both, by host."""
+        """Return ln(one / other) in the turns that have both, by host."""
         logs = np.array(self._logs)
         found: Floats = logs[:, one] - logs[:, other]
         where, known = np.array(self._where), np.isfinite(found)
         return {host: found[known & (where == host)] for host in sorted({*where[known].tolist()})}
 
     def _leader(self) -> int | None:
-        """Return which one in the race is ahead on the mean over hosts."""
+        """Return the leader of the race on the mean over hosts."""
         if not self._race or not self._logs:
             return None
         first = max(self._race, key=lambda one: np.isfinite(self._logs)[:, one].sum())
@@ -397,11 +397,11 @@ class BestChoice:
         }
         return max(means, key=means.__getitem__, default=None)
 
-    def _predicted(self, chosen: int) -> Estimate | None:
+    def _predict(self, chosen: int) -> Estimate | None:
         """Predict the ratio of the choice to the best other one on a new host."""
         others = {*range(len(self._points))} - {chosen} - self._failed
         differences = [self._differences(chosen, other) for other in sorted(others)]
-        known = [[float(np.mean(each)) for each in own.values()] for own in differences if own]
+        known = [[float(np.mean(logs)) for logs in own.values()] for own in differences if own]
         if not known:
             return None
         return predict_ratio(min(known, key=np.mean), self._confidence, inverted=self._sign < 0.0)
@@ -409,13 +409,13 @@ class BestChoice:
     def _disagreements(self, chosen: int) -> Iterable[Notice]:
         """Name the configurations that are better than the choice on some hosts, worse on others.
 
-        The chance to name any that is not so is at most 1 - confidence (Bonferroni).
+        The probability of a wrong name is limited to 1 - confidence (Bonferroni).
         """
         level = (1.0 - self._confidence) / (len(self._points) - 1)
         swapped = []
         for other in range(len(self._points)):
             differences = {} if other == chosen else self._differences(other, chosen)
-            means = {host: float(np.mean(each)) for host, each in differences.items()}
+            means = {host: float(np.mean(logs)) for host, logs in differences.items()}
             errors = [self._error(host, other, chosen) for host in means]
             if len(means) > 1 and swap_chance([*means.values()], errors) <= level:
                 better = ", ".join(host for host, mean in means.items() if mean > 0.0)
@@ -428,32 +428,32 @@ class BestChoice:
             yield Notice.warning(Code.HOSTS_DISAGREE, sentence, configurations=len(swapped))
 
     def _error(self, host: str, one: int, other: int) -> float:
-        """Return the error of a host's mean difference: as told, or as its turns differ."""
+        """Return the error of a host's mean difference: by its estimates, or between its turns."""
         own = np.array(self._where) == host
-        told = np.hypot(*np.array(self._errors)[own][:, [one, other]].T)
-        told = told[np.isfinite(told)]
+        errors = np.hypot(*np.array(self._errors)[own][:, [one, other]].T)
+        errors = errors[np.isfinite(errors)]
         seen = self._differences(one, other)[host]
         apart = float(np.std(seen, ddof=1)) if len(seen) > 1 else 0.0
-        return max(math.hypot(*told) / len(told), apart / math.sqrt(len(seen)))
+        return max(math.hypot(*errors) / len(errors), apart / math.sqrt(len(seen)))
 
 
 def mean_over_hosts(differences: Iterable[Floats]) -> tuple[float, StandardError | None]:
-    """Return the mean over hosts of differences, and its standard error where turns show one.
+    """Return the mean over hosts of differences, and its standard error if turns show one.
 
     Parameters
     ----------
     differences
-        Of the turns of each host.
+        The differences in turns, by host.
 
     Returns
     -------
     tuple
-        From four hosts on these are a sample of all hosts: the error is that of the means of H
-        hosts, s / sqrt(H) with H - 1 degrees of freedom (Student 1908). It counts the noise of
-        turns, the fewer the more; unequal numbers of turns make it conservative (Benjamini 1983).
-        Fewer hosts are all that there are: the error is that of the mean of strata, sqrt(sum of s^2
-        / T_h) / H (Cochran 1977, section 5.4) where s^2 is pooled over the T_h turns of each host,
-        with sum of T_h - H degrees of freedom.
+        Four or more hosts are a sample of all hosts: the error comes from the means of H hosts,
+        s / sqrt(H) with H - 1 degrees of freedom (Student 1908). It includes the noise of turns,
+        which falls with their number; unequal numbers make it conservative (Benjamini 1983).
+        Fewer hosts are the whole population, and strata of the mean: the error is sqrt(sum of s^2 /
+        T_h) / H (Cochran 1977, section 5.4), with s^2 pooled over the T_h turns of hosts, and
+        sum of T_h - H degrees of freedom.
 
     Examples
     --------
@@ -463,15 +463,15 @@ def mean_over_hosts(differences: Iterable[Floats]) -> tuple[float, StandardError
     (0.03, 0.0091, 3.0)
     """
     turns = list(differences)
-    means = np.array([np.mean(each) for each in turns])
+    means = np.array([np.mean(logs) for logs in turns])
     mean, hosts = float(np.mean(means)), len(turns)
     if hosts >= _FEWEST:
         return mean, StandardError(float(np.std(means, ddof=1)) / math.sqrt(hosts), hosts - 1.0)
-    freedom = float(sum(len(each) - 1 for each in turns))
+    freedom = float(sum(len(logs) - 1 for logs in turns))
     if freedom == 0.0:
         return mean, None
-    variance = sum(float(np.var(each)) * len(each) for each in turns) / freedom
-    error = math.sqrt(variance * sum(1.0 / len(each) for each in turns)) / hosts
+    variance = sum(float(np.var(logs)) * len(logs) for logs in turns) / freedom
+    error = math.sqrt(variance * sum(1.0 / len(logs) for logs in turns)) / hosts
     return mean, StandardError(error, freedom)
 
 
@@ -480,7 +480,7 @@ def predict_ratio(
 ) -> Estimate | None:
     """Predict a ratio on one more host from its logarithms on others; None from a single one.
 
-    The interval is that of a future value of a normal distribution, mean ± t s sqrt(1 + 1/H) with
+    The interval is for a future value of a normal distribution, mean ± t s sqrt(1 + 1/H) with
     H - 1 degrees of freedom (Whitmore 1986).
 
     Examples
@@ -506,7 +506,7 @@ def predict_ratio(
 
 
 def swap_chance(differences: Sequence[float], errors: Sequence[float]) -> float:
-    """Return the p-value that no host's true difference has another sign than those of the others.
+    """Return the p-value of the hypothesis that true differences on all hosts have the same sign.
 
     The likelihood ratio test for qualitative interactions of Gail & Simon (1985): the smaller sum
     of squares (d / error)^2 of one sign, against a mixture of chi-squared distributions with 1 to
@@ -530,16 +530,16 @@ def swap_chance(differences: Sequence[float], errors: Sequence[float]) -> float:
 def _wrong_points(points: Sequence[object]) -> Iterable[str]:
     if len(points) == 1:
         yield "points are a single one, expected at least two"
-    for index, each in enumerate(points):
-        if not isinstance(each, Mapping) or not each:
-            yield f"points[{index}] is {short(each)}, expected a level of each factor"
-        elif each in points[:index]:
-            yield f"points[{index}] is {short(each)} again, expected different ones"
+    for index, point in enumerate(points):
+        if not isinstance(point, Mapping) or not point:
+            yield f"points[{index}] is {short(point)}, expected a level of each factor"
+        elif point in points[:index]:
+            yield f"points[{index}] is {short(point)} again, expected different ones"
 
 
 def _wrong_hosts(hosts: Sequence[object]) -> Iterable[str]:
-    for index, each in enumerate(hosts):
-        if not isinstance(each, str) or not each:
-            yield f"hosts[{index}] is {short(each)}, expected a name"
-        elif each in hosts[:index]:
-            yield f"hosts[{index}] is {each!r} again, expected each host once"
+    for index, host in enumerate(hosts):
+        if not isinstance(host, str) or not host:
+            yield f"hosts[{index}] is {short(host)}, expected a name"
+        elif host in hosts[:index]:
+            yield f"hosts[{index}] is {host!r} again, expected each host once"

@@ -1,4 +1,4 @@
-"""Where no curve describes a server: between which loads, confirmed twice each, the peak lies."""
+"""Brackets a peak without a curve, between two loads that are confirmed by two trials."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from benchrigor.workbench.planning.steps import Ending, Goal, Step
 
 _ALIKE = 1.01  # loads that differ by less are one
 _CONFIRMED = 2  # trials at either end
-_LONGER = 2.0  # than the shortest trial: no curve makes up for their noise
+_LONGER = 2.0  # times the shortest trial, as no curve averages their noise
 
 
-def bracketed(trials: Sequence[Trial], goal: Goal, shortest_s: float) -> Step | Ending:
-    """Halve the bracket of the peak until it is as narrow as wanted, and both ends are confirmed.
+def halve_bracket(trials: Sequence[Trial], goal: Goal, shortest_s: float) -> Step | Ending:
+    """Halve the bracket of the peak until it reaches the target, and both ends are confirmed.
 
-    A load is saturated where the median response of its trials is over the limit. The lower end is
-    the greatest load below all that are.
+    A load is saturated if the median response of its trials is over the limit. The lower end is the
+    greatest load below all saturated ones.
     """
     duration_s = _LONGER * shortest_s
     by_load: dict[float, list[float]] = {}
-    for each in sorted(trials, key=lambda trial: trial.asked.load):
-        load = next((x for x in by_load if each.asked.load < x * _ALIKE), each.asked.load)
-        by_load.setdefault(load, []).append(each.ratio or 0.0)
+    for trial in sorted(trials, key=lambda trial: trial.asked.load):
+        load = next((x for x in by_load if trial.asked.load < x * _ALIKE), trial.asked.load)
+        by_load.setdefault(load, []).append(trial.ratio or 0.0)
     saturated = [load for load, ratios in by_load.items() if float(np.median(ratios)) >= 1.0]
     high = goal.within(min(saturated, default=max(by_load) * 2.0))
     low = goal.within(max((load for load in by_load if load < high), default=high / 2.0))
     for end in (low, high):
         if len(by_load.get(end, ())) < _CONFIRMED:
             return Step(goal.within(end), duration_s, "to confirm an end of the bracket")
-    if low == high:  # a bound, on the wrong side of which the peak is
+    if low == high:  # a bound; the peak is beyond it
         is_saturated = high in saturated
         return Ending(PeakStatus.SATURATED_AT_LOWEST if is_saturated else PeakStatus.NOT_SATURATED)
     middle = math.sqrt(low * high)

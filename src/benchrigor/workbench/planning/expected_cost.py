@@ -1,4 +1,4 @@
-"""What a search is going to cost: simulated with servers of which the peak is known."""
+"""The expected cost of a search, from simulated servers with known peaks."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from benchrigor.workbench.data import MEAN, Limit, PeakRate
 from benchrigor.workbench.fakes import SimulatedServer
 from benchrigor.workbench.planning.search import ADAPTIVE, PeakSearch
 
-_MOST_TRIALS = 100  # of the default policy, whose decisions take ever longer
-_TIMES = (2.0, 10.0, 100.0)  # of the first load, at which the peaks are
-_SPARE, _NOISE = 0.2, 0.12  # share of the capacity that is left at the peak; of a trial
+_MOST_TRIALS = 100  # of the default policy, as its decisions take ever longer
+_TIMES = (2.0, 10.0, 100.0)  # peaks over the first load
+_SPARE, _NOISE = 0.2, 0.12  # share of spare capacity at the peak; noise of a trial
 
 
 def expected_costs(options: Mapping[str, Any]) -> list[PeakRate]:
-    """Return what searches with such options find, for several peaks.
+    """Return the results of searches with these options, for several peaks.
 
     The servers serve one request after the other; the mean of a trial of a minute varies by 12 %.
-    A search of the default policy that takes more than a hundred trials is left under way.
+    A search of the default policy stops unfinished after a hundred trials.
     """
     most = _MOST_TRIALS if options.get("policy", ADAPTIVE) == ADAPTIVE else math.inf
     found = []
@@ -27,8 +27,8 @@ def expected_costs(options: Mapping[str, Any]) -> list[PeakRate]:
         peak = times * PeakSearch(**options).goal.seed_load
         server = SimulatedServer(peak / (1.0 - _SPARE), noise=_NOISE)
         mean = Limit(metric=MEAN, at_most=1.0 / (server.capacity - peak))
-        limits = [mean, *(_met_with(mean, each) for each in options["limits"])]
-        by_metric = {each.metric: each for each in limits}
+        limits = [mean, *(_met_with(mean, given) for given in options["limits"])]
+        by_metric = {limit.metric: limit for limit in limits}
         search = PeakSearch(**{**options, "limits": [*by_metric.values()], "max_load": None})
         while len(search.result().trials) < most and (trial := search.ask()) is not None:
             search.tell(trial, server.offer(trial))
@@ -37,7 +37,7 @@ def expected_costs(options: Mapping[str, Any]) -> list[PeakRate]:
 
 
 def _met_with(mean: Limit, limit: Limit) -> Limit:
-    """Return a limit of the same metric that such servers keep as long as that of the mean."""
+    """Return a limit of the same metric that such servers keep up to the same load as ``mean``."""
     if limit.metric == MEAN:
         return mean
     q = 1.0 - limit.at_most if limit.conditions else limit.quantile  # responses are exponential

@@ -1,4 +1,4 @@
-"""The published policies: how each picks the next load, given whether the last was saturated.
+"""The published policies pick the next load, depending on the saturation of the last one.
 
 Shivam, Marupadi, Chase, Subramaniam and Babu, "Cutting Corners: Workbench Automation for Server
 Benchmarking" (USENIX ATC 2008), section 4.2.
@@ -14,7 +14,7 @@ import numpy as np
 from benchrigor.workbench.planning.steps import Goal
 
 INCREMENT = 20.0  # "small, fixed" in the paper, which does not give it
-_COLLAPSED = 0.004  # of a load: a bracket so narrow holds no peak, one of its ends was misjudged
+_COLLAPSED = 0.004  # of a load: such a narrow bracket has a wrong end, and no peak inside
 _REOPENED = 0.1
 _LEAST_RATIO, _REAL = 1e-9, 1e-9
 
@@ -31,7 +31,7 @@ class Picker(ABC):
         """Return a greater load, while none was saturated."""
 
     def next(self, load: float, ratio: float) -> float | None:
-        """Return the next load; None where there is none between the least and the greatest."""
+        """Return the next load; None if none is left between the least and the greatest."""
         goal = self._goal
         if ratio < 1.0:
             if load == goal.max_load:
@@ -41,12 +41,12 @@ class Picker(ABC):
             if load <= goal.min_load:
                 return None
             self._high = min(self._high, load)
-        return goal.within(self._chosen(load, ratio))
+        return goal.within(self._choose(load, ratio))
 
-    def _chosen(self, load: float, ratio: float) -> float:
+    def _choose(self, load: float, ratio: float) -> float:
         if math.isinf(self._high):
             return self._further(load)
-        if self._high - self._low < _COLLAPSED * self._high:  # what was found last is believed
+        if self._high - self._low < _COLLAPSED * self._high:  # trust the last result
             if ratio < 1.0:
                 self._high = load * (1.0 + _REOPENED)
             else:
@@ -69,11 +69,11 @@ class Linear(Picker):
 
 
 class ModelGuided(Binsearch):
-    """Fit 1/R = A - B load through two loads, and go where it meets the limit (Algorithm 4).
+    """Fit 1/R = A - B load through two loads, and pick the load at the limit (Algorithm 4).
 
-    The two are the last one and, of the others, that with the response nearest to the limit. Where
-    the model has no answer, or one below half the least or above twice the greatest load tried, the
-    load is that of `Binsearch`.
+    The two are the last load, and the other load with the response nearest to the limit. If the
+    model has no solution, or one below half the least or above twice the greatest load so far,
+    `Binsearch` picks the load.
     """
 
     points = 2
@@ -82,20 +82,20 @@ class ModelGuided(Binsearch):
         super().__init__(goal)
         self._tried: dict[float, float] = {}
 
-    def _chosen(self, load: float, ratio: float) -> float:
+    def _choose(self, load: float, ratio: float) -> float:
         self._tried[load] = max(ratio, _LEAST_RATIO)
-        others = sorted(self._tried.keys() - {load}, key=lambda each: abs(self._tried[each] - 1.0))
+        others = sorted(self._tried.keys() - {load}, key=lambda load: abs(self._tried[load] - 1.0))
         near = [load, *others[: self.points - 1]]
         least, greatest = min(self._tried) / 2.0, max(self._tried) * 2.0
         if len(near) == self.points and math.isfinite(ratio):
-            predicted = self._predicted(near, [self._tried[each] for each in near])
+            predicted = self._predict(near, [self._tried[load] for load in near])
             if predicted is not None and least <= predicted <= greatest:
                 return predicted
-        return super()._chosen(load, ratio)
+        return super()._choose(load, ratio)
 
-    def _predicted(self, loads: list[float], ratios: list[float]) -> float | None:
-        """Return where the model has the limit."""
-        (one, two), (inverse, other_inverse) = loads, [1.0 / each for each in ratios]
+    def _predict(self, loads: list[float], ratios: list[float]) -> float | None:
+        """Return the load at which the model reaches the limit."""
+        (one, two), (inverse, other_inverse) = loads, [1.0 / ratio for ratio in ratios]
         slope = (other_inverse - inverse) / (one - two)
         return one + (inverse - 1.0) / slope if slope > 0.0 else None
 
@@ -105,18 +105,18 @@ class Quadratic(ModelGuided):
 
     points = 3
 
-    def _predicted(self, loads: list[float], ratios: list[float]) -> float | None:
+    def _predict(self, loads: list[float], ratios: list[float]) -> float | None:
         if not all(map(math.isfinite, ratios)):
             return None
-        last = loads[0]  # from which loads are counted: three that lie close together stay apart
-        parabola = np.poly1d(np.polyfit([each - last for each in loads], ratios, 2))
+        last = loads[0]  # the origin, so that three close loads stay distinct
+        parabola = np.poly1d(np.polyfit([load - last for load in loads], ratios, 2))
         roots = (parabola - 1.0).roots
-        real = [float(each.real) for each in roots if abs(each.imag) < _REAL * abs(last + each)]
+        real = [float(root.real) for root in roots if abs(root.imag) < _REAL * abs(last + root)]
         return last + min(real, key=abs) if real else None
 
 
 PICKERS: dict[str, type[Picker]] = {
-    "strawman": Linear,  # and its search ends where a load saturates
+    "strawman": Linear,  # its search ends when a load saturates
     "linear": Linear,
     "binsearch": Binsearch,
     "model": ModelGuided,

@@ -1,4 +1,4 @@
-"""The published search: trials at a load until it is known to be the peak, or known not to be."""
+"""The published search: repeat trials at a load until they accept or reject it as the peak."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from benchrigor.workbench.planning.pickers import PICKERS, Picker
 from benchrigor.workbench.planning.steps import Ending, Goal, Policy, Step
 
 _RUN_S, _STRAWMAN_S, _STRAWMAN_TRIALS = 180.0, 300.0, 10
-_MANY = 30  # from so many trials on a mean is normal whatever trials are
-_SEARCH_CONFIDENCE = 0.95  # at which a load is rejected, whatever confidence is wanted of the peak
+_MANY = 30  # trials whose mean counts as normal, whatever their distribution
+_SEARCH_CONFIDENCE = 0.95  # for the rejection of a load, independent of the peak's confidence
 _NOT_NORMAL = 0.01  # level of Shapiro and Wilk's test
 
 
-def published(policy: str) -> Policy:
+def find_policy(policy: str) -> Policy:
     """Return one of the published policies by its name."""
-    return partial(_strawman if policy == "strawman" else _searched, PICKERS[policy])
+    return partial(_strawman if policy == "strawman" else _search, PICKERS[policy])
 
 
-def _searched(
+def _search(
     picker: type[Picker], trials: Sequence[Trial], _pending: Sequence[Step], goal: Goal
 ) -> Step | Ending:
     """Follow Algorithm 2 through the trials so far, to the next one or the end.
 
-    A load is left when the interval of its mean response lies outside of the region around the
-    limit; it is the peak when the two overlap and the interval is narrow. Trials at the same load
-    are pooled, whenever they were run.
+    A load is rejected if the interval of its mean response lies outside of the region around the
+    limit; it is the peak if the two overlap and the interval is narrow. All trials at the same load
+    are pooled.
     """
     told, seen = _by_load(trials), defaultdict[float, list[float]](list)
     picks, load = picker(goal), goal.within(goal.seed_load)
@@ -47,7 +47,7 @@ def _searched(
             if low <= 1.0 + goal.width and high >= 1.0 - goal.width:
                 low, high = _interval(ratios, goal.confidence)
                 if (high - low) / (high + low) <= goal.accuracy:
-                    return _found(load, trials, goal)
+                    return _report_peak(load, trials, goal)
                 continue
         chosen = picks.next(load, float(np.mean(ratios)))
         if chosen is None:
@@ -65,7 +65,7 @@ def _strawman(
     while len(told[load]) >= _STRAWMAN_TRIALS:
         ratio = float(np.mean(told[load]))
         if ratio >= 1.0 and before is not None:
-            return _found(before, trials, goal)
+            return _report_peak(before, trials, goal)
         chosen = picks.next(load, ratio) if ratio < 1.0 else None
         if chosen is None:
             return _out_of_range([ratio])
@@ -75,16 +75,16 @@ def _strawman(
 
 def _by_load(trials: Sequence[Trial]) -> defaultdict[float, deque[float]]:
     told = defaultdict[float, deque[float]](deque)
-    for each in trials:
-        if each.ratio is not None:
-            told[each.asked.load].append(each.ratio)
+    for trial in trials:
+        if trial.ratio is not None:
+            told[trial.asked.load].append(trial.ratio)
     return told
 
 
-@lru_cache(maxsize=4096)  # a search looks at the same trials again and again
+@lru_cache(maxsize=4096)  # a search evaluates the same trials many times
 def _interval(ratios: tuple[float, ...], confidence: float) -> tuple[float, float]:
     """Return the interval of the mean of trials that ended: normal for many, else Student's t."""
-    finite = np.array([each for each in ratios if math.isfinite(each)])
+    finite = np.array([ratio for ratio in ratios if math.isfinite(ratio)])
     freedom = finite.size - 1.0 if finite.size <= _MANY else math.inf
     reach = student_t(freedom, confidence) * float(finite.std(ddof=1)) / math.sqrt(finite.size)
     return float(finite.mean()) - reach, float(finite.mean()) + reach
@@ -92,8 +92,8 @@ def _interval(ratios: tuple[float, ...], confidence: float) -> tuple[float, floa
 
 @lru_cache(maxsize=4096)
 def _looks_normal(ratios: tuple[float, ...]) -> bool:
-    """Return whether so few trials may be taken for normal."""
-    finite = [each for each in ratios if math.isfinite(each)]
+    """Return whether the trials, if few, may count as normal."""
+    finite = [ratio for ratio in ratios if math.isfinite(ratio)]
     if not 3 <= len(finite) <= _MANY or max(finite) == min(finite):
         return len(finite) >= 2
     from scipy.stats import shapiro  # noqa: PLC0415  # takes long to load
@@ -101,16 +101,16 @@ def _looks_normal(ratios: tuple[float, ...]) -> bool:
     return bool(shapiro(finite).pvalue >= _NOT_NORMAL)
 
 
-def _found(load: float, trials: Sequence[Trial], goal: Goal) -> Ending:
-    """Return the peak; the policies know loads on either side of it, and no interval.
+def _report_peak(load: float, trials: Sequence[Trial], goal: Goal) -> Ending:
+    """Return the peak within the nearest loads on either side; the policies have no interval.
 
-    By which side of the limit trials at these loads were is no matter: near the peak that is luck.
+    The results of trials at these loads do not matter: near the peak they are luck.
     """
-    tried = {each.asked.load for each in trials}
+    tried = {trial.asked.load for trial in trials}
     estimate = Estimate(
         value=load,
-        low=max((each for each in tried if each < load), default=load),
-        high=min((each for each in tried if each > load), default=load),
+        low=max((other for other in tried if other < load), default=load),
+        high=min((other for other in tried if other > load), default=load),
         confidence=goal.confidence,
         n=len(trials),
         n_effective=float(len(trials)),

@@ -1,4 +1,4 @@
-"""The search for a peak: asked for the next trial, told what it found."""
+"""The search for a peak: it asks for trials, and takes their results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from benchrigor.workbench.data import (
 from benchrigor.workbench.good_requests import CHUNK_GAP
 from benchrigor.workbench.planning import adaptive_search
 from benchrigor.workbench.planning.pickers import PICKERS
-from benchrigor.workbench.planning.published_search import published
+from benchrigor.workbench.planning.published_search import find_policy
 from benchrigor.workbench.planning.steps import (
     Ending,
     Goal,
@@ -40,11 +40,11 @@ from benchrigor.workbench.planning.steps import (
 ADAPTIVE = "adaptive"
 RATE = "req/s"  # unit of loads by which counts of requests are checked
 POLICIES = (ADAPTIVE, *PICKERS)
-_LAGS = 3.0  # of the p99, that late requests and their burst add to a response at most
-_MOST_LAG = 0.1  # of the limit in seconds that is least: more, and the generator is measured
+_LAGS = 3.0  # times the p99 of the lag: the most that late requests add to a response
+_MOST_LAG = 0.1  # of the least limit in seconds: a greater lag measures the generator
 _GROWING = 10.0  # the least response over the limit of a trial in which a backlog grew
-_LEAST_SENT = 0.98  # of what was scheduled
-_LEAST_ANSWERED = 0.9  # of what has the time to be answered
+_LEAST_SENT = 0.98  # of the scheduled requests
+_LEAST_ANSWERED = 0.9  # of the requests with enough time for an answer
 _MOST_TRIALS, _MOST_PUBLISHED = 1_000, 10_000  # a strawman takes 1,200 to 2,500/s
 _MOST_FAILED = 5
 _STRIDE_DOWN = 4.0  # while no load could be offered
@@ -57,8 +57,8 @@ _FAR, _IN_FAR_TAIL = 0.005, 30.0  # of tails that one busy period of a queue may
 class PeakSearch:
     """Find the greatest load at which a server keeps its limits.
 
-    It does nothing itself: it is asked for a trial and told what the trial found, by whatever runs
-    it. Several trials may be asked for before one is told.
+    It runs nothing itself: the caller asks for a trial, runs it and passes the result back. Several
+    trials may be under way at the same time.
 
     Parameters
     ----------
@@ -68,26 +68,26 @@ class PeakSearch:
         Further limits; at least one in all. The response of a trial is its greatest value over its
         limit.
     setup_s
-        Seconds that a trial costs beside its duration.
+        Seconds that a trial costs in addition to its duration.
     width
         The published policies take a response within this share of the limit for the peak.
     accuracy
-        Relative half-width wanted of the peak; for the published policies, of the response there.
+        Target relative half-width of the peak; for the published policies, of the response there.
     confidence
         Of that interval.
     policy
         "adaptive", or one of the published ones: "strawman", "linear", "binsearch", "model",
         "quadratic".
     seed_load, min_load, max_load
-        The first load, and those between which all are; None for no greatest one.
+        The first, least and greatest load; None for no greatest one.
     budget_s
-        What all trials may cost, set-up included; None for no limit.
+        The limit of the total cost, including set-up; None without a limit.
     trial_s
-        Seconds of each trial (the runlength r of the paper); None for as long as the policy takes:
-        180 s, 300 s of "strawman", and what the interval needs of "adaptive".
+        Seconds of a trial (the runlength r of the paper); None for the policy's choice: 180 s,
+        300 s for "strawman", and as long as the interval needs for "adaptive".
     whole
-        Whether loads are whole numbers: of users or connections that each wait for an answer, so
-        that "adaptive" takes other curves.
+        Whether loads are whole numbers, of users or connections that wait for answers: then
+        "adaptive" fits other curves.
     unit
         Of the load. Counts of requests are checked against loads in "req/s".
 
@@ -98,8 +98,8 @@ class PeakSearch:
 
     Notes
     -----
-    The policies are those of Shivam et al. (USENIX ATC 2008), Algorithms 2 to 4; "adaptive" is this
-    library's own, see `workbench.arithmetic.peaks`.
+    The published policies are from Shivam et al. (USENIX ATC 2008), Algorithms 2 to 4; "adaptive"
+    is this library's own, see `workbench.arithmetic.peaks`.
 
     Examples
     --------
@@ -155,57 +155,57 @@ class PeakSearch:
             whole=whole,
         )
         self._is_adaptive = policy == ADAPTIVE
-        # Of users and connections it is not known how many requests they send.
+        # The number of requests of users and connections is unknown.
         self._least_requests = 0 if whole or not self._is_adaptive else least_requests(self.limits)
-        self._policy: Policy = adaptive_search.adaptive if self._is_adaptive else published(policy)
+        self._policy: Policy = (
+            adaptive_search.adaptive if self._is_adaptive else find_policy(policy)
+        )
         self._trials: list[Trial] = []
         self._pending: dict[int, LoadTrial] = {}
         self._asked = 0
-        self._again: list[Step] = []  # invalid trials that are to be repeated
-        self._limited = ""  # why no greater load could be offered
+        self._again: list[Step] = []  # invalid trials to repeat
+        self._limited = ""  # why a greater load could not be offered
         self._ending: Ending | None = None
 
     def ask(self) -> LoadTrial | None:
-        """Return a trial to run, another one each time; None when the search is over."""
+        """Return the next trial to run; None when the search is over."""
         if self._ending is None:
             step = self._again.pop() if self._again else self._next_step()
             affordable = self._affordable(step) if isinstance(step, Step) else None
             if affordable is not None:
-                return self._planned(affordable)
-            self._ending = self._ended(step) if isinstance(step, Ending) else self._out_of_budget()
+                return self._plan(affordable)
+            self._ending = self._finish(step) if isinstance(step, Ending) else self._out_of_budget()
         return None
 
     def tell(self, trial: LoadTrial, result: LoadResult) -> None:
-        """Add what a trial found.
+        """Add the result of a trial.
 
-        A trial that the generator could not offer as planned is repeated once; when that is invalid
-        too, no greater load can be offered.
+        A trial that the generator could not offer as planned is repeated once; if the second one is
+        invalid too, the search takes its load as the limit of the generator.
 
         Raises
         ------
         PlanMismatch
-            When the trial was not asked for, or has been told already.
+            When the trial was not asked for, or already has a result.
         InvalidInput
-            When the result has none of the values that are limited, or its counts of requests are
-            impossible at such a rate.
+            When the result lacks all limited values, or its counts of requests are impossible at
+            such a rate.
         """
         if not isinstance(trial, LoadTrial) or self._pending.get(trial.id) != trial:
-            known = isinstance(trial, LoadTrial) and any(
-                each.asked == trial for each in self._trials
-            )
+            known = isinstance(trial, LoadTrial) and any(one.asked == trial for one in self._trials)
             what = "has been told already" if known else "was never asked for"
             raise PlanMismatch(f"{short(trial)} {what}; tell each trial that ask() returned, once")
         self._refuse_wrong_counts(trial, result)
-        told = self._counted(trial, result)
+        counted = self._count(trial, result)
         del self._pending[trial.id]
-        self._take(told)
+        self._take(counted)
 
     def _refuse_wrong_counts(self, trial: LoadTrial, result: LoadResult) -> None:
-        """Refuse more requests than a rate can be, and some in no time."""
+        """Refuse more requests than a rate can yield, and requests in 0 s."""
         if not self._is_rate:
             return
         counts = (result.scheduled, result.sent, result.completed)
-        requests, run_s = max(each or 0 for each in counts), result.run_s
+        requests, run_s = max(count or 0 for count in counts), result.run_s
         wrong = trial.too_many(requests, run_s or 0.0)
         refuse(
             [f"{wrong}; of a load that is no rate, give PeakSearch the unit"] if wrong else [],
@@ -214,35 +214,36 @@ class PeakSearch:
         )
 
     def recall(self, trial: LoadTrial, result: LoadResult) -> None:
-        """Add a trial of an earlier search with the same limits, which this one goes on with."""
-        self._take(self._counted(trial, result))
+        """Add a trial of an earlier search with the same limits, to continue that search."""
+        self._take(self._count(trial, result))
         self._asked = max(self._asked, trial.id + 1)
-        self._again = [each for each in self._again if each.load != trial.load]
+        self._again = [step for step in self._again if step.load != trial.load]
 
     def cut(self, trial: LoadTrial, sentence: str) -> None:
-        """End the search, whose budget was spent while a trial ran: nothing of that counts."""
+        """End the search, as the budget was spent during a trial, which does not count."""
         del self._pending[trial.id]
         ending = self._out_of_budget()
         notice = Notice.warning(Code.CUT_ROUND, sentence)
         self._ending = replace(ending, notices=(*ending.notices, notice))
 
-    def _take(self, told: Trial) -> None:
-        self._trials.append(told)
-        if told.invalid and self._ending is None:
-            self._repeat_or_limit(told)
+    def _take(self, trial: Trial) -> None:
+        self._trials.append(trial)
+        if trial.invalid and self._ending is None:
+            self._repeat_or_limit(trial)
 
     def result(self) -> PeakRate:
-        """Return what is known of the peak, also while the search runs."""
+        """Return the present knowledge of the peak, also while the search runs."""
         trials, ending = self._valid(), self._ending
         load = ending.load if ending is not None else self._so_far()
         kept, saturated = highest_kept(trials), lowest_saturated(trials)
-        if load is not None:  # beyond it trials kept the limits, or did not, by chance
-            kept = highest_kept([each for each in trials if each.asked.load <= load.value])
-            saturated = lowest_saturated([each for each in trials if each.asked.load > load.value])
+        if load is not None:  # trials on the wrong side of it were chance
+            kept = highest_kept([trial for trial in trials if trial.asked.load <= load.value])
+            above = [trial for trial in trials if trial.asked.load > load.value]
+            saturated = lowest_saturated(above)
         status = None if ending is None else ending.status
-        if status is PeakStatus.SATURATED_AT_LOWEST:  # what kept the limits did so by chance
-            kept, saturated = None, min(each.asked.load for each in trials)
-        notices = () if ending is None else (*ending.notices, *self._unchecked(trials))
+        if status is PeakStatus.SATURATED_AT_LOWEST:  # trials that kept the limits were chance
+            kept, saturated = None, min(trial.asked.load for trial in trials)
+        notices = () if ending is None else (*ending.notices, *self._note_unread_limits(trials))
         return PeakRate(
             status=status,
             load=load,
@@ -251,31 +252,33 @@ class PeakSearch:
             limits=self.limits,
             binding=_binding(trials, load),
             trials=tuple(self._trials),
-            cost_s=sum(each.cost_s for each in self._trials),
+            cost_s=sum(trial.cost_s for trial in self._trials),
             goodput=_goodput(trials, kept),
             unit=self.unit,
             notices=notices,
         )
 
-    def _unchecked(self, trials: Sequence[Trial]) -> Iterator[Notice]:
-        """Say which limits no trial told anything of."""
+    def _note_unread_limits(self, trials: Sequence[Trial]) -> Iterator[Notice]:
+        """Report limits without a value in any trial."""
         names = [
-            repr(each.metric)
-            for each in self.limits
-            if all(trial.result.value(each.metric) is None for trial in trials)
+            repr(limit.metric)
+            for limit in self.limits
+            if all(trial.result.value(limit.metric) is None for trial in trials)
         ]
         if trials and names:
             sentence = f"No trial told its {' or '.join(names)}: that limit was not checked."
             yield Notice.warning(Code.LIMIT_NOT_CHECKED, sentence)
 
     def _valid(self) -> list[Trial]:
-        return [each for each in self._trials if each.counts]
+        return [trial for trial in self._trials if trial.counts]
 
     def _next_step(self) -> Step | Ending:
         most = _MOST_TRIALS if self._is_adaptive else _MOST_PUBLISHED
         if len(self._trials) + len(self._pending) >= most:
             return self._out_of_budget()
-        pending = [Step(each.load, each.duration_s, each.reason) for each in self._pending.values()]
+        pending = [
+            Step(trial.load, trial.duration_s, trial.reason) for trial in self._pending.values()
+        ]
         step = self._policy(self._valid(), pending, self._goal_by_now())
         if isinstance(step, Step):
             wanted = max(step.duration_s, self._least_s(step))
@@ -283,10 +286,10 @@ class PeakSearch:
         return step
 
     def _least_s(self, step: Step) -> float:
-        """Return how long a trial is for as many requests as the limits need.
+        """Return the duration of a trial with enough requests for the limits.
 
-        At the first loads that may be most of the budget. A rough trial takes its part of it: at
-        the loads that it leads to, requests are plenty.
+        At the first, low loads that may be most of the budget. So a rough trial is limited to its
+        share of the budget: it leads to greater loads, which have plenty of requests.
         """
         least_s = self._least_requests / step.load
         if not step.is_rough or self.goal.budget_s is None:
@@ -294,13 +297,13 @@ class PeakSearch:
         return min(least_s, self.goal.budget_s / adaptive_search.IN_BUDGET)
 
     def _goal_by_now(self) -> Goal:
-        """Return the goal with the cost of set-up as it was so far, where none was given."""
-        spent = [each.result.spent_s.get("set-up", 0.0) for each in self._trials]
+        """Return the goal; if it has no cost of set-up, with the mean cost so far."""
+        spent = [trial.result.spent_s.get("set-up", 0.0) for trial in self._trials]
         if self.goal.setup_s or not spent:
             return self.goal
         return replace(self.goal, setup_s=sum(spent) / len(spent))
 
-    def _planned(self, step: Step) -> LoadTrial:
+    def _plan(self, step: Step) -> LoadTrial:
         trial = LoadTrial(
             id=self._asked, load=step.load, duration_s=step.duration_s, reason=step.reason
         )
@@ -309,12 +312,12 @@ class PeakSearch:
         return trial
 
     def _affordable(self, step: Step) -> Step | None:
-        """Return a step that fits into the budget, if need be a shorter one; None for none."""
+        """Return the step, shortened if necessary, if it fits into the budget; else None."""
         goal = self._goal_by_now()
         if goal.budget_s is None:
             return step
-        spent = sum(each.cost_s for each in self._trials)
-        spent += sum(each.duration_s + goal.setup_s for each in self._pending.values())
+        spent = sum(trial.cost_s for trial in self._trials)
+        spent += sum(trial.duration_s + goal.setup_s for trial in self._pending.values())
         left_s = goal.budget_s - spent - goal.setup_s
         if left_s >= step.duration_s:
             return step
@@ -322,8 +325,8 @@ class PeakSearch:
         is_enough &= self._is_adaptive and goal.trial_s is None
         return replace(step, duration_s=left_s) if is_enough else None
 
-    def _ended(self, ending: Ending) -> Ending:
-        """Add what the generator could not offer, where that is why nothing saturated."""
+    def _finish(self, ending: Ending) -> Ending:
+        """Report the limit of the generator if it kept the search from saturating the server."""
         if ending.status is not PeakStatus.NOT_SATURATED or not self._limited:
             return ending
         sentence = f"No greater load was offered: {self._limited}."
@@ -333,7 +336,7 @@ class PeakSearch:
         return adaptive_search.so_far(self._valid(), self.goal) if self._is_adaptive else None
 
     def _out_of_budget(self) -> Ending:
-        if ending := self._nothing_offered(PeakStatus.BUDGET_SPENT):
+        if ending := self._refuse_all_invalid(PeakStatus.BUDGET_SPENT):
             return ending
         sentence = "The search ended before the interval was as narrow as wanted: allow more."
         load = self._so_far()
@@ -341,13 +344,13 @@ class PeakSearch:
         notice = Notice.warning(Code.NOT_CONVERGED, sentence, wanted=wanted)
         return Ending(PeakStatus.BUDGET_SPENT, load, (notice,))
 
-    def _counted(self, trial: LoadTrial, result: LoadResult) -> Trial:
-        """Return a trial with its greatest value over its limit."""
-        ratios = {each.metric: each.ratio_of(result) for each in self.limits}
+    def _count(self, trial: LoadTrial, result: LoadResult) -> Trial:
+        """Return a trial with the greatest ratio of a value to its limit."""
+        ratios = {limit.metric: limit.ratio_of(result) for limit in self.limits}
         known = {metric: ratio for metric, ratio in ratios.items() if ratio is not None}
         invalid = self._why_invalid(trial, result)
         if not (known or result.crashed or invalid):
-            names = " or ".join(repr(each) for each in ratios)
+            names = " or ".join(repr(ratio) for ratio in ratios)
             raise InvalidInput(
                 f"the result has no value of {names}, expected those that have limits"
             )
@@ -370,14 +373,14 @@ class PeakSearch:
         )
 
     def _tail(self, trial: LoadTrial, result: LoadResult, binding: str) -> float:
-        """Return how many requests the value over its limit rests on; infinite if not known."""
-        limit = next((each for each in self.limits if each.metric == binding), None)
+        """Return the number of requests behind the binding value; infinite if unknown."""
+        limit = next((limit for limit in self.limits if limit.metric == binding), None)
         if limit is None or self.goal.whole or not self._is_adaptive:
             return math.inf
         requests = trial.load * trial.duration_s if result.sent is None else result.sent
-        told = result.response
-        if limit.conditions and told is not None and told.method.startswith(WILSON):
-            requests = told.n_effective  # what is lost comes in bursts
+        found = result.response
+        if limit.conditions and found is not None and found.method.startswith(WILSON):
+            requests = found.n_effective  # lost requests come in bursts
         if limit.metric == FAILED or limit.conditions:
             return max(requests * limit.at_most, _NO_REQUEST)
         q = limit.quantile
@@ -385,18 +388,18 @@ class PeakSearch:
         return max(requests * share, _NO_REQUEST) if limit.is_of_time else math.inf
 
     def _why_invalid(self, trial: LoadTrial, result: LoadResult) -> str:
-        """Say why a trial tells of the generator, not of the server; empty where it does not.
+        """Return why a trial measured the generator, not the server; empty if it is valid.
 
-        A server that is overloaded makes the generator late, too, when it opens connections by the
-        hundred: where a response is above its limit whatever the lag adds, it is saturated.
+        An overloaded server also makes the generator late, which then opens connections by the
+        hundred. If a response exceeds its limit even without the lag, the server is saturated.
         """
         if result.crashed or result.invalid:
             return result.invalid
         seconds = {
             metric: most
-            for each in self.limits
-            for metric, most in each.times.items()
-            if not metric.startswith(CHUNK_GAP)  # it does not count from when a request was due
+            for limit in self.limits
+            for metric, most in limit.times.items()
+            if not metric.startswith(CHUNK_GAP)  # a gap does not include the lag
         }
         least_s = min(seconds.values(), default=math.inf)
         lag_s = result.lag_p99_s or 0.0
@@ -409,7 +412,7 @@ class PeakSearch:
                 f"a tenth of the limit: {_OWN_PROCESSOR}, send from more processes "
                 "(--processes), or let requests wait instead of compute"
             )
-        sent, scheduled = self._offered(trial, result)
+        sent, scheduled = self._count_sent(trial, result)
         if sent < _LEAST_SENT * scheduled:
             return (
                 f"only {sent} of {scheduled:.0f} requests were sent: allow more "
@@ -418,13 +421,13 @@ class PeakSearch:
         return self._too_few_answers(trial, result)
 
     def _too_few_answers(self, trial: LoadTrial, result: LoadResult) -> str:
-        """Say that a generator which tells only of answers sent less than its load; else empty.
+        """Return why a generator that counts only answers sent less than its load; else "".
 
-        Where the limits are kept, no more requests wait at the end than come within one of them.
+        If the limits are kept, the requests that wait at the end came within one limit.
         """
-        seconds = [most for each in self.limits for most in each.times.values()]
+        seconds = [most for limit in self.limits for most in limit.times.values()]
         slowest_s = max(seconds, default=math.inf)
-        is_kept = all((each.ratio_of(result) or 0.0) < 1.0 for each in self.limits)
+        is_kept = all((limit.ratio_of(result) or 0.0) < 1.0 for limit in self.limits)
         if not self._is_rate or result.sent is not None or result.completed is None or not is_kept:
             return ""
         answered = result.completed + result.failed
@@ -437,8 +440,8 @@ class PeakSearch:
             "generator obey its rate"
         )
 
-    def _offered(self, trial: LoadTrial, result: LoadResult) -> tuple[int, float]:
-        """Return how many requests were sent, and of how many; 0 of 0 where that is not known."""
+    def _count_sent(self, trial: LoadTrial, result: LoadResult) -> tuple[int, float]:
+        """Return the numbers of sent and scheduled requests; 0 and 0 if unknown."""
         if result.sent is None:
             return 0, 0.0
         scheduled = float(result.scheduled or 0)
@@ -446,33 +449,33 @@ class PeakSearch:
             scheduled = max(scheduled, trial.least(result.run_s or math.inf))
         return result.sent, scheduled
 
-    def _repeat_or_limit(self, told: Trial) -> None:
-        """Repeat an invalid trial once; then search below it, or end where nothing is left.
+    def _repeat_or_limit(self, invalid: Trial) -> None:
+        """Repeat an invalid trial once; then search below it, or end if that is impossible.
 
-        A load below one that was offered is repeated more often: a neighbour of the generator was
-        busy for a while.
+        A load below a valid one is repeated more often: then other processes probably disturbed
+        the generator for a while.
         """
-        load = told.asked.load
-        failed = sum(bool(each.invalid) and each.asked.load == load for each in self._trials)
-        is_below = any(each.asked.load > load for each in self._valid())  # it can offer that
+        load = invalid.asked.load
+        failed = sum(bool(trial.invalid) and trial.asked.load == load for trial in self._trials)
+        is_below = any(trial.asked.load > load for trial in self._valid())  # it can offer that
         if failed < (_MOST_FAILED if is_below else 2):
             reason = "again: the last one was invalid"
-            self._again.append(Step(load, told.asked.duration_s, reason))
+            self._again.append(Step(load, invalid.asked.duration_s, reason))
             return
-        self._limited = told.invalid
+        self._limited = invalid.invalid
         below = self._offered_below(load) if self._is_adaptive else None
         if below is not None:
             self.goal = replace(self.goal, max_load=self.goal.within(below))
             return
         what = f"A load of {load:.4g} was not" if is_below else "No greater load was"
-        notice = Notice.warning(Code.GENERATOR_LIMIT, f"{what} offered: {told.invalid}.")
+        notice = Notice.warning(Code.GENERATOR_LIMIT, f"{what} offered: {invalid.invalid}.")
         ending = Ending(PeakStatus.NOT_SATURATED, notices=(notice,))
         if is_below:
             ending = Ending(PeakStatus.FAILED, self._so_far(), (notice,))
-        self._ending = self._nothing_offered(PeakStatus.FAILED) or ending
+        self._ending = self._refuse_all_invalid(PeakStatus.FAILED) or ending
 
-    def _nothing_offered(self, status: PeakStatus) -> Ending | None:
-        """Return an ending that says so if trials were run, and all were invalid."""
+    def _refuse_all_invalid(self, status: PeakStatus) -> Ending | None:
+        """Return an ending if trials were run, and all were invalid; else None."""
         if not self._trials or self._valid():
             return None
         n, why = len(self._trials), self._trials[-1].invalid
@@ -481,8 +484,8 @@ class PeakSearch:
         return Ending(status, notices=(Notice.warning(Code.GENERATOR_LIMIT, sentence),))
 
     def _offered_below(self, load: float) -> float | None:
-        """Return the greatest load to go on with, where one was not offered; None for none."""
-        ratios = {each.asked.load: each.ratio or 0.0 for each in self._valid()}
+        """Return the greatest load to continue with below an impossible one; None without one."""
+        ratios = {trial.asked.load: trial.ratio or 0.0 for trial in self._valid()}
         top = max(ratios, default=0.0)
         if load <= top:
             return None
@@ -494,17 +497,17 @@ class PeakSearch:
 
 
 def least_requests(limits: Sequence[Limit]) -> int:
-    """Return how many requests a trial needs for its values to mean something.
+    """Return the number of requests that a trial needs.
 
-    Ten are to be in the tail; 30 beyond p99.5, where slow responses come together.
+    The tail needs ten; beyond p99.5 it needs 30, as slow responses come together.
     """
-    shares = [1.0 - each.quantile for each in limits if each.quantile is not None]
-    shares += [each.at_most for each in limits if each.conditions]
+    shares = [1.0 - limit.quantile for limit in limits if limit.quantile is not None]
+    shares += [limit.at_most for limit in limits if limit.conditions]
     needed = [
-        (_IN_FAR_TAIL if each < _FAR else _IN_TAIL) / min(each, 1.0 - each) for each in shares
+        (_IN_FAR_TAIL if share < _FAR else _IN_TAIL) / min(share, 1.0 - share) for share in shares
     ]
-    failed = (each.at_most for each in limits if each.metric == FAILED)
-    needed += [_IN_TAIL / min(each, 1.0 - each) for each in failed]
+    failed = (limit.at_most for limit in limits if limit.metric == FAILED)
+    needed += [_IN_TAIL / min(share, 1.0 - share) for share in failed]
     return max(_LEAST_REQUESTS, *map(round, needed), 0)
 
 
@@ -512,12 +515,12 @@ def _all_limits(
     threshold_s: float | None, p95_threshold_s: float | None, limits: Sequence[Limit]
 ) -> tuple[Limit, ...]:
     """Return all limits, at least one, and one of each metric."""
-    wrong = [each for each in limits if not isinstance(each, Limit)]
-    refuse(f"limits hold {short(each)}, expected a Limit" for each in wrong)
+    wrong = [limit for limit in limits if not isinstance(limit, Limit)]
+    refuse(f"limits hold {short(limit)}, expected a Limit" for limit in wrong)
     named = ((MEAN, threshold_s), (P95, p95_threshold_s))
     found = [Limit(metric=metric, at_most=most) for metric, most in named if most is not None]
     found += limits
-    times = Counter(each.metric for each in found)
+    times = Counter(limit.metric for limit in found)
     refuse(
         [] if found else ["no limit is given, expected threshold_s, p95_threshold_s or limits"],
         (f"{metric!r} has {n} limits, expected one" for metric, n in times.items() if n > 1),
@@ -529,16 +532,16 @@ def _binding(trials: Sequence[Trial], load: Estimate | None) -> str:
     """Return the metric that is nearest to its limit at the load nearest to the peak."""
     if load is None or not trials:
         return ""
-    nearest = min(trials, key=lambda each: abs(math.log(each.asked.load / load.value)))
+    nearest = min(trials, key=lambda trial: abs(math.log(trial.asked.load / load.value)))
     return nearest.binding
 
 
 def _goodput(trials: Sequence[Trial], kept: float | None) -> float | None:
     """Return the answers within the limits per second, at the greatest load that kept them."""
     rates = []
-    for each in trials:
-        answers = each.result.within_limits
-        answers = each.result.completed if answers is None else answers
-        if each.asked.load == kept and answers is not None:
-            rates.append(answers / max(each.ran_s, each.asked.duration_s))
+    for trial in trials:
+        answers = trial.result.within_limits
+        answers = trial.result.completed if answers is None else answers
+        if trial.asked.load == kept and answers is not None:
+            rates.append(answers / max(trial.ran_s, trial.asked.duration_s))
     return sum(rates) / len(rates) if rates else None

@@ -1,4 +1,4 @@
-"""What a policy is told, and what it answers: the next trial, or how the search ended."""
+"""The input and output of policies: goals and trials; the next step, or the end of a search."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from benchrigor.workbench.data import PeakStatus, Trial, check_load
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What a search is to find, and within which bounds.
+    """The target of a search, and its bounds.
 
     Parameters
     ----------
     width
         Half-width of the region around the limit in which a response counts as at the peak.
     accuracy
-        Relative half-width wanted of the peak; for the published policies of the response there.
+        Target relative half-width of the peak; for the published policies, of the response there.
     confidence
         Of that interval.
     seed_load, min_load, max_load
-        The first load, and those between which all are; None for no greatest one.
+        The first, least and greatest load; None for no greatest one.
     setup_s
-        What a trial costs beside its duration.
+        Seconds that a trial costs in addition to its duration.
     budget_s
-        What all trials may cost; None for no limit.
+        The limit of the total cost of trials; None without a limit.
     whole
         Whether loads are whole numbers.
     trial_s
-        Seconds of each trial; None for as long as the policy wants.
+        Seconds of a trial; None for the policy's choice.
     """
 
     width: float
@@ -73,14 +73,14 @@ class Goal:
         )
 
     def within(self, load: float) -> float:
-        """Return the load, or the nearest that is allowed."""
+        """Return the load, or the nearest allowed one."""
         load = float(max(round(load), 1)) if self.whole else load
         return min(max(load, self.min_load), math.inf if self.max_load is None else self.max_load)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The trial that a policy wants next; a rough one is only to show about where the peak is."""
+    """The next trial of a policy; a rough one only locates the peak approximately."""
 
     load: float
     duration_s: float
@@ -98,17 +98,17 @@ class Ending:
 
 
 Policy = Callable[[Sequence[Trial], Sequence[Step], Goal], Step | Ending]
-"""From the trials that count, in the order told, and those under way, to the next step."""
+"""Maps the trials that count, in the order of results, and those under way to the next step."""
 
 
 def highest_kept(trials: Sequence[Trial]) -> float | None:
     """Return the greatest load that kept the limits."""
-    kept = (each.asked.load for each in trials if each.ratio is not None and each.ratio < 1.0)
+    kept = (trial.asked.load for trial in trials if trial.ratio is not None and trial.ratio < 1.0)
     return max(kept, default=None)
 
 
 def lowest_saturated(trials: Sequence[Trial]) -> float | None:
     """Return the least load above which no trial kept the limits."""
     top = highest_kept(trials) or 0.0
-    above = (each.asked.load for each in trials if each.ratio is not None and each.ratio >= 1.0)
-    return min((each for each in above if each > top), default=None)
+    above = (trial.asked.load for trial in trials if trial.ratio is not None and trial.ratio >= 1.0)
+    return min((load for load in above if load > top), default=None)

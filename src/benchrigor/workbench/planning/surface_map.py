@@ -1,4 +1,4 @@
-"""A map of an answer over configurations: asked for the next sample, told what it found."""
+"""A map of a response over configurations: it asks for samples, and takes their results."""
 
 from __future__ import annotations
 
@@ -35,50 +35,50 @@ from benchrigor.workbench.surfaces.surface import Surface, fit_surface
 
 ADAPTIVE, D_OPTIMAL, FULL = "adaptive", "d-optimal", "full"
 DESIGNS = (ADAPTIVE, D_OPTIMAL, FULL)
-RESPONSE = "response"  # the name of an answer that has none
-_MOST_ASKED = 3  # times that the same point is asked, to narrow it
+RESPONSE = "response"  # the name of an answer without one
+_MOST_ASKED = 3  # samples of one point
 _FEWEST = 4  # samples of a first design
 
 
 def _wrong_responses(responses: object) -> list[str]:
     is_list = isinstance(responses, Sequence) and not isinstance(responses, str)
     names = list(responses) if is_list else []  # type: ignore[call-overload]
-    fits = bool(names) and all(isinstance(each, str) for each in names)
+    fits = bool(names) and all(isinstance(name, str) for name in names)
     is_right = fits and len({*names}) == len(names)
     return wrong_values([("responses", responses, is_right, "different names")])
 
 
 class SurfaceMap:
-    """Find how an answer depends on factors, with as few samples as it takes.
+    """Find how a response depends on factors, with few samples.
 
-    It does nothing itself: it is asked for a sample and told what that found. Several samples may
-    be asked for before one is told.
+    It measures nothing itself: the caller asks for a sample, measures it and passes the result
+    back. Several samples may be under way at the same time.
 
     Parameters
     ----------
     factors
-        What is varied.
+        The factors to vary.
     design
-        "adaptive": after a first design, each next sample is where it makes predictions the most
-        certain per expected second; a point may be asked again. "d-optimal": that many samples
-        which determine a quadratic model best. "full": every combination of levels.
+        "adaptive": after a first design, the next sample always reduces the uncertainty most per
+        expected second; a point may be sampled again. "d-optimal": the samples that determine a
+        quadratic model best. "full": every combination of levels.
     samples
-        How many at most; needed of "d-optimal". None for as many as it takes.
+        The maximum number; required for "d-optimal". None for no maximum.
     target
         Relative half-width of predictions at which "adaptive" stops.
     confidence
         Of intervals.
     budget_s
-        What all samples may cost; None for no limit.
+        The limit of the total cost of samples; None without a limit.
     direction
         "higher" or "lower": which answers are better; or one of these by response.
     responses
-        Names of several answers, the first of which steers; None for those that are told first.
+        Names of several responses; the first one steers. None for the names in the first results.
     seed
         Of designs and draws.
     interchangeable
-        Whether it does not matter which host a sample is told from. Else several hosts have effects
-        of their own, and what is predicted is the mean over them.
+        Whether hosts may be exchanged freely. Otherwise several hosts have effects of their own,
+        and predictions are for the mean over these hosts.
 
     Raises
     ------
@@ -134,15 +134,15 @@ class SurfaceMap:
         self._queue = list(self._first)
         self._pending: dict[int, Sample] = {}
         self._measured: list[Measured] = []
-        self._own: list[Measured] = []  # without those of earlier maps
+        self._own: list[Measured] = []  # without samples of earlier maps
         self._asked = 0
         self._known: tuple[int, Surface] | None = None
 
     def _first_design(self) -> list[Point]:
-        """Return the points to begin with.
+        """Return the points of the first design.
 
-        Of "adaptive" they lie far apart, and are as many as a quadratic model has terms, but at
-        most three quarters of all samples, so that some are left to be chosen by what these say.
+        For "adaptive" they lie far apart. Their number is the number of terms of a quadratic model,
+        limited to three quarters of all samples: the others are chosen by the results.
         """
         if self.design == FULL:
             return self._grid
@@ -153,7 +153,7 @@ class SurfaceMap:
         return far_apart(self.space, max(_FEWEST, min(terms, most)), seed=self._seed)
 
     def ask(self) -> Sample | None:
-        """Return the next sample; None when nothing more is to be asked, as far as is known."""
+        """Return the next sample; None if the results so far call for no further one."""
         point = None if self._is_full() else self._next_point()
         if point is None:
             return None
@@ -168,7 +168,7 @@ class SurfaceMap:
         return sample
 
     def take_up(self, sample: Sample) -> None:
-        """Go on with a sample that an earlier process had asked for, and did not tell."""
+        """Take up a sample that an earlier process asked for and did not finish."""
         refuse(self.space.wrong_point(sample.point))
         self._leave_out([sample])
         self._pending[sample.id] = sample
@@ -184,37 +184,37 @@ class SurfaceMap:
         cost_s: float = 0.0,
         reason: str | None = None,
     ) -> None:
-        """Add what a sample found.
+        """Add the result of a sample.
 
         Parameters
         ----------
         sample
             As `ask` returned it.
         estimate
-            An Estimate, or value, low and high; several by the names of their responses, of which
-            some may lack; None for a sample that failed, or whose answer is only known to be
-            beyond ``at_least`` or ``at_most``.
+            An Estimate, or value, low and high; or several of these by response, where some may
+            lack. None for a sample that failed, or if its answer is only known to lie beyond
+            ``at_least`` or ``at_most``.
         host
-            Where it was measured.
+            The host that measured it.
         cost_s
-            Seconds that it took.
+            Its cost in seconds.
         reason
             Why there is no estimate.
 
         Raises
         ------
         PlanMismatch
-            When the sample was not asked for, or has been told already.
+            When the sample was not asked for, or already has a result.
         InvalidInput
             For an estimate that is not above 0, or not in its interval.
         """
         if not isinstance(sample, Sample) or self._pending.get(sample.id) != sample:
-            known = any(each.sample == sample for each in self._measured)
+            known = any(measured.sample == sample for measured in self._measured)
             what = "has been told already" if known else "was never asked for"
             raise PlanMismatch(
                 f"{short(sample)} {what}; tell each sample that ask() returned, once"
             )
-        answers = self._checked(estimate)
+        answers = self._read_answers(estimate)
         limits = [("at_least", at_least), ("at_most", at_most)]
         refuse(
             *(wrong_number(name, limit) for name, limit in limits if limit is not None),
@@ -223,7 +223,7 @@ class SurfaceMap:
             * (bool(answers) and (at_least is not None or at_most is not None)),
         )
         del self._pending[sample.id]
-        told = Measured(
+        measured = Measured(
             sample=sample,
             estimates=answers,
             at_least=at_least,
@@ -232,67 +232,67 @@ class SurfaceMap:
             cost_s=cost_s,
             reason=reason,
         )
-        self._measured.append(told)
-        self._own.append(told)
+        self._measured.append(measured)
+        self._own.append(measured)
 
     def recall(self, measured: Sequence[Measured], *, own: bool = True) -> None:
-        """Take in samples of an earlier map of equal factors, subject and host.
+        """Add samples of an earlier map of equal factors, subject and host.
 
-        Their points are not asked again by a first design. Those that are not this map's ``own``,
-        taken up again, count neither towards its samples nor its budget.
+        The first design skips their points. Samples of this map itself are its ``own``; others
+        count neither towards its number of samples nor its budget.
 
         Raises
         ------
         InvalidInput
             For a sample of other factors.
         """
-        refuse(*(self.space.wrong_point(each.sample.point) for each in measured))
+        refuse(*(self.space.wrong_point(one.sample.point) for one in measured))
         self._measured += measured
         self._own += list(measured) if own else []
-        self._leave_out([each.sample for each in measured])
+        self._leave_out([one.sample for one in measured])
 
     def _leave_out(self, samples: Sequence[Sample]) -> None:
-        """Ask no sample of a first design again, and count on from the last one."""
-        known = {self.space.key(each.point) for each in samples}
+        """Drop samples from the first design, and continue numbering after them."""
+        known = {self.space.key(sample.point) for sample in samples}
         self._queue = [point for point in self._queue if self.space.key(point) not in known]
-        self._asked = max([self._asked, *(each.id + 1 for each in samples)])
+        self._asked = max([self._asked, *(sample.id + 1 for sample in samples)])
 
     @property
     def last(self) -> Measured:
-        """What was told last."""
+        """The last result."""
         return self._measured[-1]
 
     @property
     def done(self) -> int:
-        """How many samples it has asked for and was told."""
+        """The number of its samples with results."""
         return len(self._own)
 
     @property
     def left(self) -> int | None:
-        """How many more there may be, at most; None where only their answers tell."""
+        """The maximum number of further samples; None if it depends on their answers."""
         if self.design != ADAPTIVE:
             return len(self._queue) + len(self._pending)
         return None if self.samples is None else self.samples - self.done
 
     def planned(self) -> list[Sample]:
-        """Ask for the samples that are known beforehand: those of its first design, at most all."""
+        """Ask for the samples that are known beforehand: its first design, within the maximum."""
         count = len(self._queue) if self.samples is None else min(self.samples, len(self._queue))
         asked = (self.ask() for _ in range(count))
         return [sample for sample in asked if sample is not None]
 
     @property
     def mean_cost_s(self) -> float:
-        """What a sample took on average."""
-        return float(np.mean([each.cost_s for each in self._own])) if self._own else 0.0
+        """The mean cost of a sample."""
+        return float(np.mean([measured.cost_s for measured in self._own])) if self._own else 0.0
 
     def result(self) -> Surface:
         """Return the surface of all samples so far."""
         if self._known is None or self._known[0] != len(self._measured):
-            self._known = len(self._measured), self._fitted(self._measured, self._known_responses())
+            self._known = len(self._measured), self._fit(self._measured, self._known_responses())
         return self._known[1]
 
     def reason(self) -> StopReason:
-        """Return why no further sample is asked for."""
+        """Return why the map asks for no further sample."""
         if not self._queue and self._is_certain():
             return StopReason.SATISFIED
         if self._is_full():
@@ -301,7 +301,7 @@ class SurfaceMap:
         return StopReason.EXHAUSTED
 
     def _is_certain(self) -> bool:
-        """Whether predictions are as narrow as wanted at all points."""
+        """Whether predictions reach the target at all points."""
         surface = self.result()
         if surface.model is None:
             return False
@@ -309,10 +309,10 @@ class SurfaceMap:
         return not np.any(np.expm1(self._quantile() * sd) > self._target)
 
     def _quantile(self) -> float:
-        """Return how many standard errors half an interval is wide."""
+        """Return the half-width of an interval in standard errors."""
         return student_t(max(len(self._answers()) - 1.0, 1.0), self._confidence)
 
-    def _fitted(self, measured: Sequence[Measured], responses: Sequence[str]) -> Surface:
+    def _fit(self, measured: Sequence[Measured], responses: Sequence[str]) -> Surface:
         return fit_surface(
             self.space,
             measured,
@@ -323,8 +323,8 @@ class SurfaceMap:
             interchangeable=self._interchangeable,
         )
 
-    def _checked(self, estimate: Answer | Mapping[str, Answer] | None) -> dict[str, Estimate]:
-        """Return the answers by response; raise for what is no estimate of a positive number."""
+    def _read_answers(self, estimate: Answer | Mapping[str, Answer] | None) -> dict[str, Estimate]:
+        """Return the answers by response; raise unless they are estimates of positive numbers."""
         if estimate is None:
             return {}
         by_name = estimate if isinstance(estimate, Mapping) else {RESPONSE: estimate}
@@ -340,12 +340,12 @@ class SurfaceMap:
         return answers
 
     def _answers(self) -> list[tuple[Point, float]]:
-        """Return the points that have an answer, with the first response."""
+        """Return the points with an answer, and their values of the steering response."""
         steering = self._steering()
         return [
-            (each.sample.point, each.estimates[steering].value)
-            for each in self._measured
-            if steering in each.estimates
+            (measured.sample.point, measured.estimates[steering].value)
+            for measured in self._measured
+            if steering in measured.estimates
         ]
 
     def _is_full(self) -> bool:
@@ -355,7 +355,7 @@ class SurfaceMap:
             return True
         if self.budget_s is None or not self._own:
             return False
-        spent_s = sum(each.cost_s for each in self._own)
+        spent_s = sum(measured.cost_s for measured in self._own)
         return spent_s + spent_s / len(self._own) * (len(self._pending) + 1) > self.budget_s
 
     def _next_point(self) -> Point | None:
@@ -364,76 +364,76 @@ class SurfaceMap:
         return self._least_certain() if self.design == ADAPTIVE else None
 
     def _least_certain(self) -> Point | None:
-        """Return the point whose sample makes its prediction the most certain per second.
+        """Return the point where a sample reduces the uncertainty most per second.
 
-        Pending samples count as if they were told what is predicted. The variance of a prediction
-        after another sample is that of two independent numbers combined.
+        Pending samples count as if their results were as predicted. The variance of a prediction
+        after another sample is the variance of the combination of two independent numbers.
         """
         surface = self.result()
         if surface.model is None:
             return self._farthest()
         response = self._steering()
         if self._pending:
-            believed = [self._believed(sample, response) for sample in self._pending.values()]
-            surface = self._fitted([*self._measured, *believed], [response])
+            believed = [self._assume(sample, response) for sample in self._pending.values()]
+            surface = self._fit([*self._measured, *believed], [response])
         _, sd = surface.predictions(self._grid, response)
         quantile = self._quantile()
         if not np.any(np.expm1(quantile * sd) > self._target):
             return None
         gain = surface.gains(self._grid, response) / self._expected_s()
-        gain[~self._may_be_asked()] = -1.0
+        gain[~self._candidates()] = -1.0
         best = int(np.argmax(gain))
         return self._grid[best] if gain[best] > 0.0 else None
 
-    def _believed(self, sample: Sample, response: str) -> Measured:
-        """Return a pending sample as if it found what is predicted, as narrow as wanted."""
+    def _assume(self, sample: Sample, response: str) -> Measured:
+        """Return a pending sample with its prediction as the result, at the target width."""
         found = self.result().predict(sample.point, response)
         low, high = found.value * (1.0 - self._target), found.value * (1.0 + self._target)
         narrow = replace(found, low=low, high=high, standard_error=None)
         return Measured(sample=sample, estimates={response: narrow})
 
     def _known_responses(self) -> list[str]:
-        """Return the names of the responses, where none are given those that were told first."""
-        told = next(([*each.estimates] for each in self._measured if each.estimates), [])
-        return [*(self._responses or told)]
+        """Return the names of the responses: the given ones, or else those of the first result."""
+        first = next(([*found.estimates] for found in self._measured if found.estimates), [])
+        return [*(self._responses or first)]
 
     def _steering(self) -> str:
-        """Return the response that says where the next sample is."""
+        """Return the response that determines the next sample."""
         return next(iter(self._known_responses()), RESPONSE)
 
     def _farthest(self) -> Point | None:
-        """Return the point farthest from all that were asked, while no model is known."""
-        asked = [each.point for each in self._all_asked()]
+        """Return the point farthest from all samples, for use without a model."""
+        asked = [sample.point for sample in self._all_samples()]
         nearest = np.min([self.space.distances(self._grid, point) for point in asked], axis=0)
         best = int(np.argmax(nearest))
         return self._grid[best] if nearest[best] > 0.0 else None
 
-    def _all_asked(self) -> list[Sample]:
-        return [*(each.sample for each in self._measured), *self._pending.values()]
+    def _all_samples(self) -> list[Sample]:
+        return [*(measured.sample for measured in self._measured), *self._pending.values()]
 
-    def _may_be_asked(self) -> npt.NDArray[np.bool_]:
-        """Tell which points of the grid may be asked: not too often, and none that failed."""
-        times = Counter(self.space.key(each.point) for each in self._all_asked())
+    def _candidates(self) -> npt.NDArray[np.bool_]:
+        """Return the points of the grid that may be sampled: not too often, and not if failed."""
+        times = Counter(self.space.key(sample.point) for sample in self._all_samples())
         steering = self._steering()
         without = {
-            self.space.key(each.sample.point)
-            for each in self._measured
-            if steering not in each.estimates
+            self.space.key(measured.sample.point)
+            for measured in self._measured
+            if steering not in measured.estimates
         }
         keys = [self.space.key(point) for point in self._grid]
         return np.array([times[key] < _MOST_ASKED and key not in without for key in keys])
 
     def _expected_s(self) -> Floats:
-        """Return what a sample of each point of the grid is expected to cost, changes included."""
-        asked = self._all_asked()
-        before: Mapping[str, Level] = max(asked, key=lambda each: each.id).point
+        """Return the expected costs of samples at the points of the grid, including changes."""
+        asked = self._all_samples()
+        before: Mapping[str, Level] = max(asked, key=lambda sample: sample.id).point
         changes = [
             sum(
-                each.change_s
-                for each in self.space.factors
-                if point[each.name] != before[each.name]
+                factor.change_s
+                for factor in self.space.factors
+                if point[factor.name] != before[factor.name]
             )
             for point in self._grid
         ]
-        typical_s = float(np.mean([each.cost_s for each in self._measured]))
+        typical_s = float(np.mean([measured.cost_s for measured in self._measured]))
         return np.array(changes) + max(typical_s, 1e-9)

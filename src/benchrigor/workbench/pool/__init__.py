@@ -1,1 +1,1 @@
-"""A pool of hosts: jobs that run alone on their host, each counted once."""
+"""A pool of hosts: jobs run alone on their host, and count once."""

@@ -14,18 +14,18 @@ from benchrigor.model import codec
 from benchrigor.workbench.pool.executors import MODULE, run_job
 from benchrigor.workbench.pool.on_host import LOST, Job, Outcome
 
-RESOURCE = "host"  # of which each worker has one, and each job needs one
+RESOURCE = "host"  # a worker has one of it, and a job needs one
 _ANSWER_S = 10.0  # for the scheduler
-_LOOK_S = 1.0  # from one look at a job to the next
+_LOOK_S = 1.0  # between two checks of a job
 _GONE_S = 15.0  # for a worker to come back
 
 
 class DaskExecutor:
-    """Runs jobs on workers of Dask, whose names are those of the hosts.
+    """Runs jobs on workers of Dask, which have the names of the hosts.
 
-    Each worker has one resource ``host``, which a job takes whole; Dask repeats nothing and moves
-    nothing to another worker. The worker starts a process for the job: what is measured does not
-    share one with Dask.
+    A worker has one resource ``host``, which a job takes whole; Dask neither repeats a job nor
+    moves it to another worker. The worker starts a process for the job, so that the measured code
+    does not share a process with Dask.
 
     Parameters
     ----------
@@ -80,12 +80,12 @@ class DaskExecutor:
             ) from error
 
     def _workers(self) -> dict[str, Any]:
-        """Return what the scheduler knows of workers, by name, with their addresses.
+        """Return the scheduler's information on workers, by name, with their addresses.
 
-        Not by ``scheduler_info``: what that keeps is replaced every 2 s by what has no workers.
+        ``scheduler_info`` cannot be used: every 2 s its data are replaced by data without workers.
         """
-        told = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
-        return {str(info["name"]): {**info, "address": address} for address, info in told.items()}
+        known = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
+        return {str(info["name"]): {**info, "address": address} for address, info in known.items()}
 
     def submit(self, host: str, job: Job) -> Future[Outcome]:
         """Begin a job."""
@@ -103,11 +103,11 @@ class DaskExecutor:
                 return self._await_outcome(host, address, future)
             finally:
                 self._futures.discard(future)
-        except Exception as error:  # noqa: BLE001  # Dask has many; each means that it was lost
+        except Exception as error:  # noqa: BLE001  # Dask has many; all mean that it was lost
             return Outcome(kind=LOST, failure=f"{host}: {type(error).__name__}: {error}")
 
     def _await_outcome(self, host: str, address: str, future: Any) -> Outcome:
-        """Wait for a task, as long as its worker is there: Dask would wait for it forever."""
+        """Wait for a task while its worker is there: Dask itself would wait forever."""
         seen_s = time.monotonic()
         while True:
             try:
@@ -125,7 +125,7 @@ class DaskExecutor:
                     return Outcome(kind=LOST, failure=f"the worker of {host} has gone")
 
     def _address(self, host: str) -> str | None:
-        """Return the address of a worker, for which it may have to wait; None without one."""
+        """Wait for a worker, and return its address; None without one."""
         until_s = time.monotonic() + _GONE_S
         while time.monotonic() < until_s:
             try:
@@ -139,11 +139,11 @@ class DaskExecutor:
         return None
 
     def stop(self) -> None:
-        """End what is under way."""
+        """End all running jobs."""
         self._client.cancel([*self._futures])
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         self._client.close(timeout=_ANSWER_S)
         self._threads.shutdown(wait=True, cancel_futures=True)
 
@@ -159,7 +159,6 @@ def _on_worker(job: Job) -> Any:
         task = worker.state.tasks.get(key)
         return task is not None and task.state == "executing"
 
-    outcome = run_job(
-        [sys.executable, *MODULE], job, is_wanted=is_wanted
-    )  # whose clock is told by the ways between client and worker
+    outcome = run_job([sys.executable, *MODULE], job, is_wanted=is_wanted)
+    # The clock is compared over the whole way between client and worker.
     return codec.encode(replace(outcome, asked_s=0.0, received_s=received_s, sent_s=time.time()))

@@ -1,4 +1,4 @@
-"""What runs jobs on hosts: by processes that are started here, or through a command such as ssh."""
+"""Runs jobs on hosts, in processes that are started here or by a command such as ssh."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from benchrigor.workbench.pool.host_lock import STALE_S
 from benchrigor.workbench.pool.on_host import BEGUN, KINDS, LOST, Job, Outcome
 
 MODULE = ("-m", "benchrigor.workbench.pool.on_host")
-_END = 500  # characters of what a lost process printed last
-_LOOK_S = 1.0  # from one look whether an outcome is wanted to the next
-_GRACE_S = 10.0  # for a process to end when nobody waits for it any more
+_END = 500  # last characters of the output of a lost process
+_LOOK_S = 1.0  # between two checks whether an outcome is still wanted
+_GRACE_S = 10.0  # for an unwanted process to end
 
 
 class Executor(Protocol):
-    """Runs jobs on hosts. What a job fails of is its outcome, never an error; none hangs."""
+    """Runs jobs on hosts. A failure is the outcome of a job, never an error; jobs do not hang."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -40,20 +40,20 @@ class Executor(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether each host is a machine of its own."""
+        """Whether hosts are different machines."""
 
     def submit(self, host: str, job: Job) -> Future[Outcome]:
         """Begin a job."""
 
     def stop(self) -> None:
-        """End what is under way."""
+        """End all running jobs."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
 
 
 class LocalExecutor:
-    """Runs each job in a process of its own, which a command may start on another host.
+    """Runs jobs in processes of their own, which a command may start on other hosts.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ class LocalExecutor:
         return run_job([*prefix, self._python, *MODULE], job, began=self._running.add)
 
     def stop(self) -> None:
-        """End what is under way."""
+        """End all running jobs."""
         for process in [*self._running]:
             end(process)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         self.stop()
         self._threads.shutdown(wait=True, cancel_futures=True)
 
@@ -101,9 +101,9 @@ def run_job(
     began: Callable[[subprocess.Popen[str]], object] = lambda _: None,
     is_wanted: Callable[[], bool] = lambda: True,
 ) -> Outcome:
-    """Run a job in a process, and wait for its outcome; one that falls silent is lost.
+    """Run a job in a process, and wait for its outcome; a silent job is lost.
 
-    ``began`` is called with the process; it is ended when its outcome is not wanted any more.
+    ``began`` is called with the process; it ends when its outcome is no longer wanted.
     """
     try:
         process = subprocess.Popen(  # noqa: S603  # the command is the user's own
@@ -128,7 +128,7 @@ def run_job(
         reader.start()
     try:
         line = _await_words(lines, is_wanted, job.limit_s)
-        if line == BEGUN:  # now the host answers at once, which tells its clock
+        if line == BEGUN:  # now the host answers at once, so that its clock can be compared
             _send(process.stdin, job)
             line = _await_words(lines, is_wanted, job.limit_s)
         if line:
@@ -143,7 +143,7 @@ def run_job(
         return Outcome(kind=LOST, failure=f"{job.host} sent no outcome: {error}")
     finally:
         end(process)
-        for reader in readers:  # which close what they read
+        for reader in readers:  # they close the pipes
             reader.join(_LOOK_S)
 
 
@@ -164,7 +164,7 @@ def _outcome_of(line: str) -> Outcome:
 def _await_words(
     lines: queue.Queue[str], is_wanted: Callable[[], bool], limit_s: float | None
 ) -> str:
-    """Wait for a line that is no sign of life; empty where the process has ended."""
+    """Wait for a line other than a sign of life; return "" if the process has ended."""
     until_s = math.inf if limit_s is None else time.monotonic() + limit_s
     stale_s = time.monotonic() + STALE_S
     while (now_s := time.monotonic()) < min(stale_s, until_s):
@@ -188,7 +188,7 @@ def _read_lines(said: IO[str], take: Callable[[str], object]) -> None:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """End a process: first it is told that nobody waits, so that it ends what it started."""
+    """End a process: closing its input first makes it end its own children."""
     with suppress(OSError):
         if process.stdin is not None:
             process.stdin.close()

@@ -1,4 +1,4 @@
-"""The lock of a host: a file there that names who it works for."""
+"""The lock of a host: a file on it that names its present owner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 BEAT_S = 10.0  # from one sign of life to the next
-STALE_S = 60.0  # without one: who held the lock has died
+STALE_S = 60.0  # without a sign of life the owner has died
 _MOST = 10_000  # characters of a lock
 _FIELDS = {"owner": str, "numbers": dict, "at_s": float, "boot": str}
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -35,33 +35,33 @@ class HostBusy(WorkloadFailed):
 
 
 class LateToken(WorkloadFailed):
-    """A job comes after a later one of the same owner: nobody waits for it any more."""
+    """A job comes after a later one of the same owner, which no longer waits for it."""
 
 
 class HostLock:
-    """Holds a machine for the owner of a token, under a name of it.
+    """Holds a machine for the owner of a token, under one of its names.
 
-    The file keeps the token after a job, too, so that nobody else comes between two jobs of a pool,
-    until `free`, or for a minute by the machine's own monotonic clock. Locks of an earlier start of
-    the machine are void. There is one file for each machine, not for each name of it: hosts may
-    share the folder.
+    The file keeps the token after a job, so that other owners cannot come between two jobs of a
+    pool: until `free`, or for a minute by the machine's own monotonic clock. Locks from before a
+    restart of the machine are void. The file belongs to the machine, not to one of its names: hosts
+    may share the folder.
 
     Parameters
     ----------
     host
-        The name by which its owner calls the machine.
+        The owner's name of the machine.
     token
-        Whose job it is.
+        The token of the job.
     alone
-        Whether its owner takes this for the only name of the machine.
+        Whether the owner uses only this name for the machine.
     folder
-        Where the file is; None for the data folder of the user.
+        The folder of the file; None for the data folder of the user.
     machine
-        The name that the machine has for itself; None for what the system says.
+        The machine's own name; None to ask the system.
     now_s
         The clock.
     boot
-        The start of the host; None for what the system says.
+        An id of the last start of the host; None to ask the system.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class HostLock:
         self._path = Path(folder) / f"{quote(machine or platform.node(), safe='')}.lock"
         self._host, self._token, self._alone, self._now_s = host, token, alone, now_s
         self._boot = boot or (_BOOT.read_text().strip() if _BOOT.exists() else "")
-        self.taken_over_from = ""  # whose lock was stale
+        self.taken_over_from = ""  # the owner of a stale lock
 
     def take(self) -> None:
         """Hold the host.
@@ -139,7 +139,7 @@ class HostLock:
             return is_ours
 
     def free(self) -> None:
-        """Let go of the host, if it is held for this owner, and not for a later job of it."""
+        """Free the host if it is held for this owner, and not for a later job of it."""
         with self._file() as file:
             numbers = self._numbers(file)
             if self._host in numbers and numbers[self._host] <= self._token.number:
@@ -147,7 +147,7 @@ class HostLock:
                 self._write(file, numbers)
 
     def _numbers(self, file: IO[str]) -> dict[str, int]:
-        """Return the last token of each name that the owner has for the machine."""
+        """Return the last token by the owner's names of the machine."""
         held = _read(file)
         return dict(held["numbers"]) if held.get("owner") == self._token.owner else {}
 
@@ -159,7 +159,7 @@ class HostLock:
 
     @contextmanager
     def _file(self) -> Iterator[IO[str]]:
-        """Open the file, which no other process changes meanwhile."""
+        """Open the file, and keep other processes from changing it."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a+", encoding="utf-8") as file:
@@ -174,7 +174,7 @@ class HostLock:
 
 
 def _read(file: IO[str]) -> dict[str, Any]:
-    """Return who holds the lock; empty if nobody does, or the file was cut off."""
+    """Return the contents of a lock; empty if it is free, or the file is incomplete."""
     file.seek(0)
     try:
         held: dict[str, Any] = json.loads(file.read(_MOST) or "{}")

@@ -1,4 +1,4 @@
-"""The hosts of a pool, as a file says which they are and how they are reached."""
+"""The hosts of a pool in a file: their names, and the way to reach them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from benchrigor.workbench.pool.executors import Executor, LocalExecutor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTable(OneLine):
-    """The hosts of a map, each of which has one sample at a time.
+    """The hosts of a map; a host measures one sample at a time.
 
     Parameters
     ----------
     names
-        Of the hosts; of workers, where there is a scheduler: without names all of them.
+        Of the hosts; with a scheduler, of its workers, and all of them by default.
     prefix
         Words that run a command on a host, with a place for its name: ``ssh {host}``. Without it,
         and without a scheduler, all hosts are this machine.
@@ -40,13 +40,13 @@ class HostTable(OneLine):
     cwd
         The folder on the hosts; None for the path of this one.
     interchangeable
-        Whether hosts are so alike that it does not matter which one measured what.
+        Whether hosts are similar enough to exchange samples freely.
     generators
-        How many further hosts each sample has, to send its requests.
+        The number of further hosts of a sample, which send its requests.
     deadline_s
-        Seconds after which no sample is begun; None for no limit.
+        Seconds after which no sample begins; None without a limit.
     limit_s
-        Seconds after which a sample is lost that has not ended; None for the budget, or a day.
+        Seconds after which an unfinished sample counts as lost; None for the budget, or a day.
     """
 
     names: Sequence[str] = ()
@@ -61,17 +61,17 @@ class HostTable(OneLine):
 
     @property
     def are_alike(self) -> bool:
-        """Whether hosts have no effects of their own: as told, or since all are this machine."""
+        """Whether hosts have no effects of their own: by option, or as all are this machine."""
         return self.interchangeable or self.is_here
 
     @property
     def is_here(self) -> bool:
-        """Whether all hosts are this machine, and keep what they measure in its store."""
+        """Whether all hosts are this machine, and write their results into its store."""
         return not self.prefix and self.scheduler is None
 
     @property
     def at_once(self) -> int:
-        """How many samples are measured at the same time, as far as names tell."""
+        """The number of samples at the same time, by the number of names."""
         return max(1, len(self.names) // (1 + self.generators))
 
 
@@ -89,7 +89,7 @@ _TABLE = {
 
 
 def read_hosts(tables: TomlTables) -> HostTable | None:
-    """Read the table ``hosts`` of a file, and note what is wrong with it; None without one."""
+    """Read the table ``hosts`` of a file, and note its problems; None without a table."""
     if not isinstance(tables.at("hosts"), Mapping):
         return None
     given = tables.table(("hosts",), _TABLE)
@@ -105,7 +105,7 @@ _SECONDS = {"deadline": "deadline_s", "limit": "limit_s"}
 
 
 def wrong_names(names: Sequence[object]) -> Iterator[str]:
-    """Yield what is wrong with the names of hosts."""
+    """Yield all problems of the names of hosts."""
     yield from wrong_values(
         (f"names[{index}]", name, _is_name(name), "a name of a host")
         for index, name in enumerate(names)
@@ -116,7 +116,7 @@ def wrong_names(names: Sequence[object]) -> Iterator[str]:
 
 
 def wrong_ways(given: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield what is wrong with the ways to hosts, each with the key that it is of."""
+    """Yield the problems of the ways to hosts, after their keys."""
     if not given.get("names") and "scheduler" not in given:
         yield (), "hosts has neither names nor a scheduler, expected one of them"
     if len(names := given.get("names", [])) in range(1, 1 + given.get("generators", 0)):
@@ -139,7 +139,7 @@ def _is_name(name: object) -> bool:
 
 
 def executor_for(hosts: HostTable) -> Executor:
-    """Return what runs jobs on the hosts."""
+    """Return the executor of jobs on the hosts."""
     if hosts.scheduler is not None:
         from benchrigor.workbench.pool.dask_executor import DaskExecutor  # noqa: PLC0415  # an extra
 

@@ -1,4 +1,4 @@
-"""Which hosts of a pool are in use, and by what."""
+"""The leases of hosts of a pool to jobs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from benchrigor.model.series import short
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Token(OneLine):
-    """What a job shows on its host: a later one has a greater number.
+    """Identifies a job on its host: later jobs have greater numbers.
 
     Parameters
     ----------
     owner
-        Who asks for the host: the run.
+        The run that asks for the host.
     number
-        Greater than that of each earlier lease of this owner, also of an earlier process.
+        Greater than the numbers of all earlier leases of this owner, also of earlier processes.
     """
 
     owner: str
@@ -31,14 +31,14 @@ class Token(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease(OneLine):
-    """Hosts for one job, all of them until it is over.
+    """Hosts for one job, until it is over.
 
     Parameters
     ----------
     token
-        Of this lease alone.
+        The token of this lease alone.
     hosts
-        Their names, in the order of the table, but for one that was to be the first.
+        Their names in the order of the table, after the requested first one.
     """
 
     token: Token
@@ -46,19 +46,19 @@ class Lease(OneLine):
 
 
 class LeaseTable:
-    """Gives out hosts, all that a job needs at once, so that two jobs never wait for each other.
+    """Leases all hosts that a job needs at once, so that two jobs never wait for each other.
 
-    Who waits longest is first served: later ones do not take hosts that it may need.
+    The longest waiting job is served first: later ones do not take hosts that it may need.
 
     Parameters
     ----------
     hosts
         Their names.
     owner
-        For whom.
+        The owner of the leases.
     within
-        The number of the lease of that owner which gave the hosts; None where none did. Numbers are
-        greater, and smaller than those of later leases.
+        The number of an outer lease of the owner that gave the hosts; None without one. The numbers
+        of inner leases follow it, and are smaller than those of later outer ones.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class LeaseTable:
         return tuple(self._hosts)
 
     def free(self) -> tuple[str, ...]:
-        """Return the hosts that nothing uses."""
+        """Return the unused hosts."""
         return tuple(name for name in self._hosts if name not in self._used)
 
     def acquire(
@@ -100,22 +100,22 @@ class LeaseTable:
         rather_not: Collection[str] = (),
         timeout_s: float | None = None,
     ) -> Lease | None:
-        """Wait for hosts; return None when time is over, or there are not as many any more.
+        """Wait for hosts; return None after the time limit, or if too few hosts are left.
 
         Parameters
         ----------
         n, among
-            How many, and which they may be; None for any.
+            Their number, and the allowed hosts; None for any.
         first
-            Which the first must be; None for any.
+            The required first host; None for any.
         rather_not
-            Which they are not, if there are enough others.
+            Hosts to avoid if there are enough others.
         timeout_s
-            Seconds to wait; None for no limit.
+            Seconds to wait; None without a limit.
         """
         me = object()
 
-        def found() -> tuple[Lease | None, ...]:
+        def lease() -> tuple[Lease | None, ...]:
             wanted = [name for name in self._hosts if among is None or name in among]
             others = [name for name in wanted if name not in rather_not]
             wanted = others if len(others) >= n else wanted
@@ -129,20 +129,20 @@ class LeaseTable:
         with self._changed:
             self._waiting[me] = among
             try:
-                return next(iter(self._changed.wait_for(found, timeout_s)), None)
+                return next(iter(self._changed.wait_for(lease, timeout_s)), None)
             finally:
                 del self._waiting[me]
                 self._changed.notify_all()
 
     def _is_free_for(self, name: str, me: object) -> bool:
-        """Whether nothing uses a host, and nobody who waits longer may need it."""
+        """Whether a host is unused, and no longer waiting job may need it."""
         before_me = takewhile(lambda waiting: waiting[0] is not me, self._waiting.items())
         return name not in self._used and not any(
             among is None or name in among for _, among in before_me
         )
 
     def _lease_hosts(self, names: tuple[str, ...]) -> Lease:
-        now = 0 if self._is_within else time.time_ns() // 1_000  # beyond those of before
+        now = 0 if self._is_within else time.time_ns() // 1_000  # greater than all earlier numbers
         self._number = max(self._number + 1, now)
         token = Token(owner=self._owner, number=self._number)
         self._used |= dict.fromkeys(names, token)
@@ -157,7 +157,7 @@ class LeaseTable:
             self._changed.notify_all()
 
     def is_current(self, token: Token) -> bool:
-        """Whether a job with this token has its hosts still: what comes later does not count."""
+        """Whether a job with this token still has its hosts: later results do not count."""
         return token in self._used.values()
 
     def drop(self, host: str) -> None:

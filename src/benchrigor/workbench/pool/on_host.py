@@ -1,8 +1,8 @@
-"""What runs on a host: one job, alone, as ``python -m benchrigor.workbench.pool.on_host``.
+"""Runs one job on a host, alone, as ``python -m benchrigor.workbench.pool.on_host``.
 
-It says that it has begun on standard output. Then the job comes as a line of JSON on standard
-input, what it found goes as one to standard output, and until then now and then an empty line as a
-sign of life. When standard input ends before that, whoever asked has died: then the job ends, too.
+It prints a line when it has begun. Then it reads the job as a line of JSON from standard input, and
+writes the outcome as a line to standard output. Until then it writes an empty line now and then as
+a sign of life. If standard input ends before, the asking process has died, and the job ends, too.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from benchrigor.workbench.pool.leases import Token
 
 KINDS = ("done", "failed", "refused", "lost", "busy", "late")
 DONE, FAILED, REFUSED, LOST, BUSY, LATE = KINDS
-BEGUN = "begun\n"  # the first line of what runs on a host
+BEGUN = "begun\n"  # the first line of output
 FREE = "benchrigor.workbench.pool.on_host:free"
 HOLD = "benchrigor.workbench.pool.on_host:hold"
-_FOREIGN = 0.5  # of a processor that others may use while a job runs
-_LOOK_S = 0.2  # for which is looked at what others use, before and after
+_FOREIGN = 0.5  # processors that others may use during a job
+_LOOK_S = 0.2  # the time to measure the load of others, before and after a job
 _PATIENCE_S = 10.0  # for others to end before a job
-_GRACE_S = 5.0  # for the children of a job whose asker has died
+_GRACE_S = 5.0  # for the children of a job after the death of its asker
 
 
 class Refused(WorkloadFailed):
@@ -55,19 +55,19 @@ class Job(OneLine):
     arguments
         By name.
     host, token
-        Where, and for which lease.
+        The host, and the token of the lease.
     lock_folder
         Of the lock of the host; None for its data folder.
     alone
         Whether the host is a machine of its own.
     watched
-        Whether it is waited until nothing else runs there, and looked at what does meanwhile.
+        Whether the job waits for a quiet host, and the load of others is measured meanwhile.
     limit_s
-        Seconds after which it is ended; None for no limit.
+        Seconds after which it is ended; None without a limit.
     asked_s
-        When it was sent, by the calendar clock of who asks.
+        When it was sent, by the calendar clock of the asker.
     version
-        Of whoever asks, which must be that of the host.
+        The version of the asker; the host must have the same.
     """
 
     call: str
@@ -84,27 +84,27 @@ class Job(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome(OneLine):
-    """What became of a job.
+    """The outcome of a job.
 
     Parameters
     ----------
     kind
-        "done"; "failed" by itself; "refused", where the host is not fit for any job;
-        "lost", with its host or connection; "busy" for a host that
-        works for others; "late", where a later job of the same owner was there.
+        "done"; "failed" by itself; "refused" by a host that is not fit for any job; "lost" with its
+        host or connection; "busy" if the host works for another owner; "late" if a later job of the
+        same owner was there.
     value
-        What the function returned.
+        The return value of the function.
     failure
         Why there is no value.
     disturbed
-        What else used the host meanwhile; empty for nothing.
+        Other uses of the host meanwhile; empty without any.
     before, after
-        Processors that others used, before and after it.
+        Processors that others used, before and after the job.
     asked_s, sent_s, received_s
-        When the job was sent, by the calendar clock of who asked; and by that of the host when
-        something was sent to which this was the answer, and when it came.
+        When the job was sent, by the calendar clock of the asker; and, by the host's clock, when
+        the host had announced itself and when the job arrived.
     taken_over_from
-        Whose lock of the host was stale.
+        The owner of a stale lock of the host.
     """
 
     kind: str = DONE
@@ -120,27 +120,27 @@ class Outcome(OneLine):
 
 
 def main() -> None:
-    """Do the job of standard input."""
-    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what the job prints is no outcome
+    """Do the job that standard input describes."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # the output of the job is not its outcome
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background of a shell
     begun_s = time.time()
-    print(BEGUN, end="", file=told, flush=True)
+    print(BEGUN, end="", file=out, flush=True)
     line, came_s = sys.stdin.readline(), time.time()
     asked = json.loads(line)
     try:
-        outcome = _outcome_of(asked, lambda: print(file=told, flush=True))
+        outcome = _outcome_of(asked, lambda: print(file=out, flush=True))
     except KeyboardInterrupt:
         os.killpg(0, signal.SIGKILL)  # with what the job has started
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over
     asked_s = asked.get("asked_s", 0.0)
     outcome = replace(outcome, asked_s=asked_s, sent_s=begun_s, received_s=came_s)
-    print(json.dumps(codec.encode(outcome)), file=told, flush=True)
-    os._exit(0)  # whatever threads a job has left
+    print(json.dumps(codec.encode(outcome)), file=out, flush=True)
+    os._exit(0)  # also if threads of the job still run
 
 
 def _end_with_asker() -> None:
-    """Interrupt the job when standard input ends, and end it where that does not help."""
+    """Interrupt the job when standard input ends, and kill it if that does not help."""
     while os.read(sys.stdin.fileno(), 1):
         pass
     os.kill(os.getpid(), signal.SIGINT)
@@ -149,17 +149,17 @@ def _end_with_asker() -> None:
 
 
 def _outcome_of(asked: Mapping[str, Any], alive: Any) -> Outcome:
-    """Do a job of this version; those of others may have other fields."""
+    """Do a job of this version; jobs of other versions may have other fields."""
     if asked.get("version") != __version__:
         host, version = (escaped(str(asked.get(name))) for name in ("host", "version"))
         said = f"{host} has benchrigor {__version__}, expected {version} as here"
         return Outcome(kind=REFUSED, failure=said)
     job = codec.decode(Job, asked)
     threading.Thread(target=_end_with_asker, daemon=True).start()
-    return carried_out(job, alive)
+    return carry_out_job(job, alive)
 
 
-def carried_out(job: Job, alive: Any) -> Outcome:
+def carry_out_job(job: Job, alive: Any) -> Outcome:
     """Do a job while its host is held; ``alive`` is called now and then meanwhile."""
     lock = HostLock(job.host, job.token, alone=job.alone, folder=job.lock_folder)
     try:
@@ -178,13 +178,13 @@ def carried_out(job: Job, alive: Any) -> Outcome:
         with suppress(WorkloadFailed):
             if outcome is not None:
                 lock.beat()
-            else:  # whoever asked has died, or ends it: nobody frees the host later
+            else:  # the asker has died or ends the job, and will not free the host later
                 lock.free()
     return replace(outcome, taken_over_from=lock.taken_over_from)
 
 
 def _beat(lock: HostLock, over: threading.Event, alive: Any) -> None:
-    """Give signs of life until a job is over, and end it when its host works for another one."""
+    """Give signs of life until a job is over, and end it if its host works for another owner."""
     while not over.wait(BEAT_S):
         with suppress(OSError, WorkloadFailed):
             alive()
@@ -193,7 +193,7 @@ def _beat(lock: HostLock, over: threading.Event, alive: Any) -> None:
 
 
 def _watch(job: Job) -> Outcome:
-    """Do a job, and look at what others use the host for."""
+    """Do a job, and measure the load of others on the host."""
     if not job.watched:
         return call_function(job)
     until_s = time.monotonic() + _PATIENCE_S
@@ -216,7 +216,7 @@ def call_function(job: Job) -> Outcome:
         return Outcome(value=value)
     except (Refused, StoreFailed, MissingExtra, OSError) as error:  # such as a full disk
         return Outcome(kind=REFUSED, failure=f"{job.host}: {error}")
-    except Exception as error:  # noqa: BLE001  # it is told
+    except Exception as error:  # noqa: BLE001  # it is reported
         name = "" if isinstance(error, BenchrigorError) else f"{type(error).__name__}: "
         return Outcome(kind=FAILED, failure=f"{name}{error}")
 
@@ -228,30 +228,30 @@ def _foreign_load(seconds: float) -> float:
 
 
 def _count_foreign() -> Callable[[], float]:
-    """Return what tells how many processors others have used from now on, on average."""
+    """Return a function that measures the mean number of processors of others from now on."""
     begun_s, others_s = time.monotonic(), _busy_s() - _own_s()
     return lambda: max(_busy_s() - _own_s() - others_s, 0.0) / max(time.monotonic() - begun_s, 1e-3)
 
 
 def _busy_s() -> float:
-    """Return how long all processors have worked or were kept from it."""
+    """Return the busy and stolen seconds of all processors."""
     times = psutil.cpu_times()
     return float(sum(times[:3]) + getattr(times, "steal", 0.0))
 
 
 def _own_s() -> float:
-    """Return how long this process and those it started have worked."""
+    """Return the processor seconds of this process and its children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 def free(*, host: str, owner: str, folder: str | None) -> None:
-    """Let go of a host; nothing happens if another owner holds it."""
+    """Free a host, unless another owner holds it."""
     HostLock(host, Token(owner=owner, number=sys.maxsize), folder=folder).free()
 
 
 def hold() -> None:
-    """Do nothing: the lock of the host that this job leaves is what is wanted."""
+    """Do nothing: the purpose of this job is the lock that it leaves on the host."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A pool: each job alone on its host, none counted twice, what was disturbed or lost again."""
+"""A pool of hosts: a job runs alone on its host, counts once, and is repeated after trouble."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from benchrigor.workbench.pool.on_host import (
     Outcome,
 )
 
-_LOOK_S = 1.0  # from one time that jobs are ended to the next
+_LOOK_S = 1.0  # between two attempts to end jobs
 _FREED_S = 30.0  # for the locks of all hosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt(OneLine):
-    """One time that a job was tried.
+    """One attempt to run a job.
 
     Parameters
     ----------
     host
-        Where.
+        The host that ran it.
     outcome
-        What became of it.
+        Its outcome.
     elapsed_s
-        Seconds until that was known.
+        Seconds until the outcome was known.
     offset_s, offset_error_s
-        By how much the clock of the host is ahead of this one, and by how much that may be wrong
-        (the midpoint of the round trip, Mills 1991).
+        The lead of the host's clock over this one, and the maximum error of that (the midpoint of
+        the round trip, Mills 1991).
     """
 
     host: str
@@ -70,18 +70,18 @@ class Attempt(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDone(OneLine):
-    """What a job found in the end.
+    """The final result of a job.
 
     Parameters
     ----------
     value
-        What its function returned; None where there is a ``failure``.
+        The return value of its function; None after a ``failure``.
     failure
         Why there is no value; empty if there is one.
     host
-        Where it was found.
+        The host of the last attempt.
     attempts
-        All of them, the last of which counts.
+        All attempts; the last one counts.
     """
 
     value: Any = None
@@ -90,7 +90,7 @@ class JobDone(OneLine):
     attempts: tuple[Attempt, ...] = ()
 
     def remarks(self) -> tuple[str, ...]:
-        """Say what did not go as it should: attempts but the last, and that if it was disturbed."""
+        """List attempts that went wrong: all but the last, and the last one if disturbed."""
         return tuple(
             str(attempt)
             for attempt in self.attempts
@@ -101,31 +101,31 @@ class JobDone(OneLine):
 
 
 class Pool:
-    """Has jobs done on hosts, as many at the same time as there are hosts; ``with`` frees them.
+    """Runs jobs on hosts, one per host at the same time; leaving ``with`` frees the hosts.
 
-    A job that others disturbed is done again, once, and the second time counts. One that was lost
-    goes to another host, once; a host that lost two in a row is left out. A job that fails by
-    itself is not done again.
+    A disturbed job is repeated once, and the second attempt counts. A lost job moves to another
+    host, once; a host that loses two jobs in a row is dropped. A job that fails by itself is not
+    repeated.
 
-    Hosts that have had a job stay held while none of them has one.
+    Hosts that have had a job stay locked between jobs.
 
     Parameters
     ----------
     executor
-        What runs jobs.
+        Runs the jobs.
     owner
-        The run that they are of, which holds the hosts.
+        The run that the jobs belong to; it holds the hosts.
     within
-        The number of a lease of that run which gave all hosts, whose job makes this pool: they are
-        held from the beginning, and not freed in the end. None where there is none.
+        The number of the lease of a job that makes this pool on its own hosts: they are held from
+        the beginning, and not freed at the end. None outside of a job.
     lock_folder
         Of the locks of hosts; None for their data folders.
     timed
-        Whether jobs are for a certain time: none is repeated, nor waits until others are quiet.
+        Whether jobs have a fixed start time: they are not repeated, and do not wait for quiet.
     limit_s
-        Seconds after which a job is lost that has not ended; None for no limit.
+        Seconds after which an unfinished job counts as lost; None without a limit.
     began
-        Called with the host and the arguments of each attempt that begins.
+        Called with the host and the arguments of an attempt when it begins.
 
     Examples
     --------
@@ -181,19 +181,19 @@ class Pool:
         Parameters
         ----------
         call, arguments
-            "module:function", and what it takes, by name. ``arguments["hosts"]`` becomes the hosts
-            of its lease, and ``arguments["lease"]`` its number, if they are there.
+            "module:function", and its arguments by name. ``hosts`` and ``lease``, if they are
+            among these, become the hosts and the number of the lease.
         n_hosts
-            How many hosts it has; it runs on the first of them. The others are held when it begins;
-            from then on by a pool ``within`` the lease, which it makes.
+            The number of its hosts; it runs on the first of them. The others are locked when it
+            begins; then the job keeps them by a pool ``within`` the lease.
         among, first
-            Which they may be, and the first must be; None for any.
+            The allowed hosts, and the required first one; None for any.
 
         Returns
         -------
         Future
-            Of a `JobDone`. It raises HostBusy where a host works for somebody else, and
-            WorkloadFailed where not enough hosts are left.
+            Of a `JobDone`. It raises HostBusy if a host works for another owner, and
+            WorkloadFailed if too few hosts are left.
         """
         acquire = partial(self.table.acquire, n_hosts, among=among, first=first)
         done = self._threads.submit(self._done, call, arguments, acquire)
@@ -258,15 +258,15 @@ class Pool:
         return replace(attempt, offset_s=offset_s, offset_error_s=error_s)
 
     def _hold_others(self, lease: Lease) -> Outcome | None:
-        """Lock the other hosts of a gang; return what became of the first that is not held."""
-        asked = {host: self._held(lease, host) for host in lease.hosts[1:]}
+        """Lock the other hosts of a lease; return the outcome of the first failure."""
+        asked = {host: self._hold(lease, host) for host in lease.hosts[1:]}
         for host, future in asked.items():
             self._count_lost(host, is_lost=future.result().kind == LOST)
         outcomes = [future.result() for future in asked.values()]
         return next((outcome for outcome in outcomes if outcome.kind != DONE), None)
 
     def _hold_idle(self) -> None:
-        """Give signs of life of the hosts that have no job."""
+        """Give signs of life on the hosts without a job."""
         while not self._closed.wait(BEAT_S):
             silent_s = time.monotonic() - BEAT_S
             for host in [name for name, held_s in [*self._held_s.items()] if held_s <= silent_s]:
@@ -276,9 +276,9 @@ class Pool:
                     def release(_: Future[Outcome], lease: Lease = lease) -> None:
                         self.table.release(lease)
 
-                    self._held(lease, host).add_done_callback(release)
+                    self._hold(lease, host).add_done_callback(release)
 
-    def _held(self, lease: Lease, host: str) -> Future[Outcome]:
+    def _hold(self, lease: Lease, host: str) -> Future[Outcome]:
         job = replace(self._job(HOLD, {}, lease), host=host, watched=False)
         return self._executor.submit(host, job)
 
@@ -302,7 +302,7 @@ class Pool:
             self.table.drop(host)
 
     def close(self) -> None:
-        """End what is under way, and let go of the hosts."""
+        """End running jobs, and free the hosts."""
         self._closed.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
         while True:  # one may be about to begin
@@ -316,7 +316,7 @@ class Pool:
         self._executor.close()
 
     def _free(self) -> None:
-        """Let go of the hosts, on which nothing runs any more."""
+        """Free the hosts, whose jobs have ended."""
         freed = []
         for host in self._held_s:
             if (lease := self.table.acquire(among=[host], timeout_s=_LOOK_S)) is not None:

@@ -1,1 +1,1 @@
-"""Surfaces: how an answer depends on the configuration and on the workload."""
+"""Surfaces: how a response depends on the configuration and the workload."""

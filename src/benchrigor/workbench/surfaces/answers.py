@@ -1,4 +1,4 @@
-"""What a surface answers beside predictions: the best point, crossovers, what was left out."""
+"""Further answers of a surface: the best point, crossovers, leave-one-out predictions."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchrigor.workbench.surfaces.factors import Point
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best(OneLine):
-    """The configuration whose predicted answer is best.
+    """The configuration with the best predicted answer.
 
     Parameters
     ----------
     point
-        The level of each factor.
+        The levels by factor.
     estimate
-        Predicted answer: of the model, which the luck of a single sample moves little.
+        The model's prediction, which the luck of a single sample moves little.
     regret
         How much better, relative to its answer, the truly best point may be; from 0 on.
     """
@@ -33,18 +33,18 @@ class Best(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossover(OneLine):
-    """Where two configurations change places.
+    """The level at which two configurations change places.
 
     Parameters
     ----------
     factor
-        That both have in common, and that is varied.
+        The varied factor, which both have in common.
     at
-        Its level where they are equal.
+        Its level with equal answers.
     below, above
-        Which of them is better on either side.
+        The better one on either side.
     probability
-        That they change places so within the range of the factor.
+        That they change places in this way within the range of the factor.
     """
 
     factor: str
@@ -56,16 +56,16 @@ class Crossover(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut(OneLine):
-    """What the other samples predict of a point that was measured.
+    """The prediction of a measured point from all other points.
 
     Parameters
     ----------
     point
-        The level of each factor.
+        The levels by factor.
     measured
-        What was measured there.
+        The measurement there.
     predicted
-        What the model of all others says; its interval is for a measurement there.
+        The prediction from the other points; its interval is for a measurement there.
     """
 
     point: Point
@@ -76,7 +76,7 @@ class LeftOut(OneLine):
 def changes_of_sign(
     difference: Floats, drawn: Floats, confidence: float
 ) -> Iterable[tuple[Floats, float, bool]]:
-    """Yield, of each change of sign, place and interval in steps, probability, and direction."""
+    """Yield place and interval in steps, probability and direction of changes of sign."""
     tails = (1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0
     for index in np.flatnonzero((difference[:-1] > 0.0) != (difference[1:] > 0.0)):
         is_first_better = bool(difference[index] > 0.0)

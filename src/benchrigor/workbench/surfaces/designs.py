@@ -1,4 +1,4 @@
-"""Designs: which points of a grid are measured, in which order, and where their searches begin."""
+"""Designs: the points of a grid to measure, their order, and the start of their searches."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from benchrigor.workbench.surfaces.factors import Factor, Point, Space
 
 _STARTS = 20
 _CANDIDATES = 100
-# What 20 starts for 100 candidates take grows with the square of the samples. This much takes up
-# to 8 s of a busy core, at some 50 microseconds for each determinant.
+# The time of 20 starts for 100 candidates grows with the square of the samples. This limit takes up
+# to 8 s of a busy core, at some 50 microseconds per determinant.
 _MOST_WORK = 200_000
 _MOST_DETERMINANTS = 60_000  # of one start
-# How much all candidates count beside the design. Without them pydoe picks the first points by
-# rounding errors: all the more different starts, but some never tell every term.
+# The weight of all candidates in addition to the design. Without it pydoe picks the first points by
+# rounding errors: starts differ all the more, but some never determine every term.
 _SHARES = (1e-3, 0.0)
 
 
 def d_optimal(space: Space, samples: int, *, seed: int) -> list[Point]:
-    """Return the points of a grid that tell most about a quadratic model.
+    """Return the points of a grid that determine a quadratic model best.
 
-    They make the determinant of X'X as great as the exchanges of Fedorov (1972) can, of several
-    starts; X has the constant and the terms of `Space.terms`.
+    They have the greatest determinant of X'X that exchanges (Fedorov 1972) from several starts
+    reach; X has the constant and the terms of `Space.terms`.
 
     Parameters
     ----------
     space
-        Whose grid has the candidates.
+        Its grid has the candidates.
     samples
-        How many to choose, all of them different.
+        The number to choose, all of them different.
     seed
         Of the starts. The same seed gives the same points.
 
@@ -54,10 +54,11 @@ def d_optimal(space: Space, samples: int, *, seed: int) -> list[Point]:
 
     Notes
     -----
-    An exchange may end far from the best design, so up to 20 starts are tried, each with the
-    candidates in another order. Of more than 100 candidates, or three times the samples, each start
-    draws as many, by their weights in the best continuous design (`_weights`). The number of starts
-    depends on the size of the problem only, not on a clock: 5 for 20 samples of 1,000 points.
+    An exchange may end far from the best design, so up to 20 starts are tried, with the candidates
+    in different orders. If the grid is larger than 100 points, or three times the samples, a start
+    draws that number of candidates, by their weights in the best continuous design (`_weights`).
+    The number of starts depends on the size of the problem, not on a clock: 5 for 20 samples of
+    1,000 points.
 
     Examples
     --------
@@ -68,17 +69,17 @@ def d_optimal(space: Space, samples: int, *, seed: int) -> list[Point]:
     refuse(wrong_samples(space, samples), wrong_whole("seed", seed, least=0))
     grid = space.grid()
     terms = space.terms(grid)
-    # A common factor leaves the order of determinants as it is, but pydoe counts an increase by
-    # more than 1e-12 only, which those of many terms may never reach. That of the grid is made 1,
-    # and then 2 keeps small designs above it.
+    # A common factor does not change the order of determinants. But pydoe ignores increases below
+    # 1e-12, and determinants of many terms may be smaller. So the determinant of the grid is made
+    # 1, and then the factor 2 keeps small designs above it.
     terms *= 2.0 * np.exp(-_log_determinant(terms) / (2 * terms.shape[1]))
     index_of = {row.tobytes(): index for index, row in enumerate(terms)}
-    design = max(_found(terms, samples, seed), key=_log_determinant)
+    design = max(_choose_rows(terms, samples, seed), key=_log_determinant)
     return [grid[index_of[row.tobytes()]] for row in design]
 
 
 def wrong_samples(space: Space, samples: object) -> list[str]:
-    """Return what is wrong with the number of samples of a D-optimal design."""
+    """Return the problems of the number of samples of a D-optimal design."""
     grid = space.grid()
     needed = 1 + space.terms(grid[:1]).shape[1]
     fits = is_number(samples, Integral) and needed <= samples <= len(grid)
@@ -96,8 +97,8 @@ def _with_constant(terms: Floats) -> Floats:
     return np.column_stack([np.ones(len(terms)), terms])
 
 
-def _found(terms: Floats, samples: int, seed: int) -> Iterable[Floats]:
-    """Yield the rows that each start chooses."""
+def _choose_rows(terms: Floats, samples: int, seed: int) -> Iterable[Floats]:
+    """Yield the chosen rows by start."""
     try:
         from pydoe import optimal_design  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
     except ImportError as error:
@@ -122,10 +123,10 @@ def _found(terms: Floats, samples: int, seed: int) -> Iterable[Floats]:
 
 
 def _weights(terms: Floats) -> Floats:
-    """Return the share of each candidate in the best design of infinitely many samples.
+    """Return the shares of candidates in the best design of infinitely many samples.
 
-    Silvey, Titterington & Torsney (1978): a weight is multiplied by the variance of the prediction
-    over the number of terms, again and again. Good designs have few candidates of little weight.
+    Silvey, Titterington & Torsney (1978): a weight is repeatedly multiplied by the variance of the
+    prediction over the number of terms. Good designs have few candidates of little weight.
     """
     model = _with_constant(terms)
     weights = np.full(len(model), 1.0 / len(model))
@@ -137,17 +138,17 @@ def _weights(terms: Floats) -> Floats:
 
 
 def far_apart(space: Space, samples: int, *, seed: int) -> list[Point]:
-    """Return points of a grid that lie far from each other, those within it too.
+    """Return points of a grid that lie far from each other, also inside of it.
 
-    Of greedy choices from 20 random points the one whose least distance is the greatest (Johnson,
-    Moore & Ylvisaker 1990, maximin), and of equal ones that whose other distances are.
+    Greedy choices begin at 20 random points. The one with the greatest least distance wins
+    (Johnson, Moore & Ylvisaker 1990, maximin); the other distances decide a tie.
 
     Parameters
     ----------
     space
-        Whose grid has the candidates.
+        Its grid has the candidates.
     samples
-        How many to choose, all of them different; the whole grid where it has no more.
+        The number to choose, all of them different; up to the whole grid.
     seed
         Of the starts. The same seed gives the same points.
 
@@ -159,7 +160,7 @@ def far_apart(space: Space, samples: int, *, seed: int) -> list[Point]:
     Raises
     ------
     InvalidInput
-        When ``samples`` is no whole number above 0.
+        When ``samples`` is not a whole number above 0.
 
     Examples
     --------
@@ -185,7 +186,7 @@ def _columns(factor: Factor) -> range:
 
 
 def _greedy(rows: Floats, samples: int, random: np.random.Generator) -> list[int]:
-    """Choose rows one by one, each the farthest from those before, ties by chance."""
+    """Choose rows one by one, always the farthest from the previous ones, ties by chance."""
     chosen = [int(random.integers(len(rows)))]
     nearest = np.linalg.norm(rows - rows[chosen[0]], axis=1)
     while len(chosen) < samples:
@@ -196,7 +197,7 @@ def _greedy(rows: Floats, samples: int, random: np.random.Generator) -> list[int
 
 
 def _apart(rows: Floats) -> tuple[float, float]:
-    """Return the least distance, and what is the greater the fewer are nearly as small."""
+    """Return the least distance, and a score that falls with the number of nearly equal ones."""
     if len(rows) == 1:
         return 0.0, 0.0
     distances = scipy.spatial.distance.pdist(rows)
@@ -204,18 +205,18 @@ def _apart(rows: Floats) -> tuple[float, float]:
 
 
 def snake(space: Space, points: Sequence[Point]) -> list[Point]:
-    """Return points in the order in which they are measured, to and fro through the grid.
+    """Return points in the order of measurement, to and fro through the grid.
 
-    The dearer a change of a factor, the less often it changes. On a full grid successive points
-    differ by one level of one factor. Where changes cost the same, the configuration changes less
-    often than the workload, and then an earlier factor less often than a later one.
+    Factors with costly changes change less often. On a full grid successive points differ by one
+    level of one factor. If changes cost the same, the configuration changes less often than the
+    workload, and then an earlier factor less often than a later one.
 
     Parameters
     ----------
     space
         Of the points.
     points
-        Any of it, in any order.
+        Points of the space, in any order.
 
     Returns
     -------
@@ -225,7 +226,7 @@ def snake(space: Space, points: Sequence[Point]) -> list[Point]:
     Raises
     ------
     InvalidInput
-        With a point that is not of the space.
+        With a point outside of the space.
 
     Examples
     --------
@@ -239,7 +240,7 @@ def snake(space: Space, points: Sequence[Point]) -> list[Point]:
 
 
 def _to_and_fro(space: Space, factors: Sequence[Factor], points: list[Point]) -> list[Point]:
-    """Return points level by level of the first factor, each level from its end that is nearer."""
+    """Return points by levels of the first factor; a level begins at its nearer end."""
     if not factors:
         return points
     first, *others = factors
@@ -254,14 +255,14 @@ def _to_and_fro(space: Space, factors: Sequence[Factor], points: list[Point]) ->
 
 
 def seed_of(space: Space, finished: Sequence[tuple[Point, float]], point: Point) -> float | None:
-    """Return where the search for the peak of a point may begin.
+    """Return the first load of the search for the peak of a point.
 
     Parameters
     ----------
     space
         Of the points.
     finished
-        Points whose peaks are known, with these.
+        Points with known peaks, and these peaks.
     point
         The next one.
 
@@ -269,13 +270,12 @@ def seed_of(space: Space, finished: Sequence[tuple[Point, float]], point: Point)
     -------
     float or None
         The peak of the nearest finished point of the same categories (the first of several), by
-        coded levels; the median of all peaks where there is none of these categories; None before
-        one is finished.
+        coded levels; the median of all peaks if none has these categories; None before the first.
 
     Raises
     ------
     InvalidInput
-        With a point that is not of the space, or a peak that is not above 0.
+        With a point outside of the space, or a peak that is not above 0.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""What is varied in a map: factors, their levels, and points as coordinates of a model."""
+"""The factors of a map, their levels, and points as coordinates of a model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCALES = (*_SCALES, CATEGORY)
 
 
 def show_point(point: Point) -> str:
-    """Show the level of each factor.
+    """Show the levels by factor.
 
     Examples
     --------
@@ -39,26 +39,26 @@ def show_point(point: Point) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Factor(OneLine):
-    """Something of a configuration or a workload that a map varies.
+    """A property of a configuration or a workload that a map varies.
 
     Parameters
     ----------
     name
-        Under which points and the places of commands ("{name}") know it.
+        Its name in points and in the places of commands ("{name}").
     levels
-        Those that are tried, at least two: numbers, or texts.
+        The levels to try, two or more: numbers, or texts.
     scale
-        How the answer is expected to follow it: "linear", "log2", "log10", or "category", which has
-        no order. None for "category" where a level is a text, else "linear".
+        The expected scale of its effect: "linear", "log2", "log10", or "category", which has no
+        order. None for "category" if a level is a text, else "linear".
     change_s
-        Seconds that it costs to change it between two samples.
+        Seconds that a change between two samples costs.
     workload
-        Whether it is of what is offered, so that a change needs no other configuration.
+        Whether it belongs to the workload: then the configuration stays when it changes.
 
     Raises
     ------
     InvalidInput
-        With fewer than two levels, equal ones, those that the scale does not take.
+        With fewer than two levels, equal levels, or levels that do not fit the scale.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Factor(OneLine):
         levels = attempt(problems, listed, self.levels, f"levels of {self.name}", "level") or []
         scale = self.scale
         if scale is None:
-            scale = CATEGORY if any(isinstance(each, str) for each in levels) else "linear"
+            scale = CATEGORY if any(isinstance(level, str) for level in levels) else "linear"
         wrong = wrong_choice(f"scale of {self.name}", scale, SCALES)
         problems += wrong or list(_wrong_levels(self.name, levels, scale))
         refuse(problems)
@@ -94,11 +94,11 @@ class Factor(OneLine):
         return self.scale == CATEGORY
 
     def coded(self, level: Level) -> float:
-        """Return a level from -1, the lowest, to 1; of a category its index."""
+        """Return a level from -1, the lowest, to 1; or the index of a category's level."""
         return float(self.codes([{self.name: level}])[0])
 
     def codes(self, points: Sequence[Point]) -> Floats:
-        """Return the coded level of each point."""
+        """Return the coded levels of points."""
         levels = [point[self.name] for point in points]
         if self.is_category:
             index_of = {level: index for index, level in enumerate(self.levels)}
@@ -109,7 +109,7 @@ class Factor(OneLine):
         return found
 
     def wrong_level(self, level: object) -> list[str]:
-        """Return what is wrong with a level of a point: between levels there may be others."""
+        """Return the problems of a level of a point; a number may lie between levels."""
         if self.is_category:
             known = " or ".join(map(repr, self.levels))
             fits = level in self.levels
@@ -133,17 +133,17 @@ def _wrong_levels(name: str, levels: Sequence[Any], scale: str) -> Iterable[str]
         yield f"levels of {name} are {short(levels)}, expected at least two"
         return
     if scale == CATEGORY:
-        wrong = (each for each in levels if not isinstance(each, str) and not _is_finite(each))
-        for each in wrong:
-            yield f"a level of {name} is {short(each)}, expected a text or a finite number"
+        wrong = (level for level in levels if not isinstance(level, str) and not _is_finite(level))
+        for level in wrong:
+            yield f"a level of {name} is {short(level)}, expected a text or a finite number"
             return
         if len(set(map(str, levels))) < len(levels):
             yield f"levels of {name} are {short(levels)}, expected different ones"
         return
-    for each in levels:
-        if not _is_finite(each) or (scale != "linear" and each <= 0.0):
+    for level in levels:
+        if not _is_finite(level) or (scale != "linear" and level <= 0.0):
             above = "" if scale == "linear" else f" above 0, since its scale is {scale}"
-            yield f"a level of {name} is {short(each)}, expected a finite number{above}"
+            yield f"a level of {name} is {short(level)}, expected a finite number{above}"
             return
     scaled = np.sort(_SCALES[scale](np.array(levels, dtype=np.float64)))
     size = max(*np.abs(scaled), 0.0 if scale == "linear" else 1.0)
@@ -152,7 +152,7 @@ def _wrong_levels(name: str, levels: Sequence[Any], scale: str) -> Iterable[str]
 
 
 def spread(factor: Factor, count: int) -> list[float]:
-    """Return so many levels of a number from its lowest to its highest, evenly on its scale."""
+    """Return ``count`` levels of a numeric factor, from lowest to highest, evenly on its scale."""
     ends = [float(level) for level in factor.levels]
     space = np.linspace if factor.scale == "linear" else np.geomspace
     levels: list[float] = space(min(ends), max(ends), count).tolist()
@@ -161,12 +161,12 @@ def spread(factor: Factor, count: int) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """All points that factors have.
+    """All points of some factors.
 
     Raises
     ------
     InvalidInput
-        Without a factor, or when two have one name.
+        Without a factor, or when two have the same name.
 
     Examples
     --------
@@ -180,68 +180,70 @@ class Space:
     def __post_init__(self) -> None:
         factors = listed(self.factors, "factors", "Factor")
         problems = [
-            f"a factor is {short(each)}, expected a Factor"
-            for each in factors
-            if not isinstance(each, Factor)
+            f"a factor is {short(factor)}, expected a Factor"
+            for factor in factors
+            if not isinstance(factor, Factor)
         ]
-        names = [each.name for each in factors if isinstance(each, Factor)]
+        names = [factor.name for factor in factors if isinstance(factor, Factor)]
         problems += [
             f"two factors are named {name!r}, expected different names"
-            for name in sorted({each for each in names if names.count(each) > 1})
+            for name in sorted({name for name in names if names.count(name) > 1})
         ]
         refuse(problems)
         object.__setattr__(self, "factors", tuple(factors))
 
     def grid(self) -> list[Point]:
         """Return all combinations of levels, the last factor varying most often."""
-        names = [each.name for each in self.factors]
-        levels = product(*(each.levels for each in self.factors))
-        return [dict(zip(names, each, strict=True)) for each in levels]
+        names = [factor.name for factor in self.factors]
+        levels = product(*(factor.levels for factor in self.factors))
+        return [dict(zip(names, own, strict=True)) for own in levels]
 
     def wrong_point(self, point: object) -> list[str]:
-        """Return what is wrong with a point."""
-        names = {each.name for each in self.factors}
+        """Return the problems of a point."""
+        names = {factor.name for factor in self.factors}
         if not isinstance(point, Mapping) or {*point} != names:
             return [f"a point is {short(point)}, expected a level of each of {sorted(names)}"]
-        return [problem for each in self.factors for problem in each.wrong_level(point[each.name])]
+        return [
+            problem for factor in self.factors for problem in factor.wrong_level(point[factor.name])
+        ]
 
     def key(self, point: Point) -> tuple[Level, ...]:
-        """Return what makes a point the same as another one."""
-        return tuple(point[each.name] for each in self.factors)
+        """Return the levels of a point; equal points have equal keys."""
+        return tuple(point[factor.name] for factor in self.factors)
 
     def coordinates(self, points: Sequence[Point]) -> Floats:
-        """Return a row for each point: numbers from -1 to 1, and a 1 for the level of a category.
+        """Return a row per point: numbers from -1 to 1, and a 1 for the level of a category.
 
-        A category has a column for each of its levels.
+        A category has one column per level.
         """
         columns: list[Floats] = []
-        for each in self.factors:
-            coded = each.codes(points)
-            if each.is_category:
+        for factor in self.factors:
+            coded = factor.codes(points)
+            if factor.is_category:
                 columns.extend(
-                    (coded == index).astype(np.float64) for index in range(len(each.levels))
+                    (coded == index).astype(np.float64) for index in range(len(factor.levels))
                 )
             else:
                 columns.append(coded)
         return np.column_stack(columns)
 
     def terms(self, points: Sequence[Point]) -> Floats:
-        """Return the terms of a quadratic model for each point, without its constant.
+        """Return the terms of a quadratic model at points, without its constant.
 
-        The effects of numbers, of all levels of a category but the first (-1 where that holds, so
-        that effects are around the mean), the products of two effects of different factors, and
-        the squares of numbers with three levels or more.
+        They are the effects of numbers, and of all levels of a category but the first (-1 at the
+        first, so that effects are around the mean), the products of two effects of different
+        factors, and the squares of numbers with three levels or more.
         """
         effects: list[list[Floats]] = []
         squares: list[Floats] = []
-        for each in self.factors:
-            coded = each.codes(points)
-            if each.is_category:
+        for factor in self.factors:
+            coded = factor.codes(points)
+            if factor.is_category:
                 first = (coded == 0.0).astype(np.float64)
-                effects.append([(coded == index) - first for index in range(1, len(each.levels))])
+                effects.append([(coded == index) - first for index in range(1, len(factor.levels))])
                 continue
             effects.append([coded])
-            if len(each.levels) > 2:
+            if len(factor.levels) > 2:
                 squares.append(coded**2)
         products = [
             one * other
@@ -249,18 +251,18 @@ class Space:
             for one in own
             for other in further
         ]
-        linear = [each for own in effects for each in own]
+        linear = [column for own in effects for column in own]
         return np.column_stack([*linear, *products, *squares])
 
     def distances(self, points: Sequence[Point], origin: Point) -> Floats:
-        """Return how far points are from one, in coded units; another category is as far as ends.
+        """Return the distances of points from ``origin`` in coded units.
 
-        Each factor counts alike.
+        All factors count equally; two categories are as far apart as the ends of numbers.
         """
         parts = []
-        for each in self.factors:
-            own, *coded = each.codes([origin, *points])
+        for factor in self.factors:
+            own, *coded = factor.codes([origin, *points])
             apart = np.array(coded) - own
-            parts.append(2.0 * (apart != 0.0) if each.is_category else apart)
+            parts.append(2.0 * (apart != 0.0) if factor.is_category else apart)
         distance: Floats = np.sqrt(np.sum(np.square(parts), axis=0))
         return distance

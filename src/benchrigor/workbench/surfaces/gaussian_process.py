@@ -1,4 +1,4 @@
-"""A Gaussian process of the logarithms of answers, round a plane."""
+"""A Gaussian process of the logarithms of answers around a plane."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from benchrigor.workbench.surfaces.factors import Point, Space
 
 GAUSSIAN_PROCESS = "gaussian-process"
 
-# Normal priors of the logarithms of the variance, relative to that of the samples, and of the
-# length scales, in coded units: mean and standard deviation. Eight samples alone do not tell them.
+# Normal priors of the logarithms of the variance, relative to the samples, and of the length
+# scales, in coded units: mean and standard deviation. Eight samples alone do not determine them.
 _VARIANCE, _LENGTH = (0.7, 0.5), (np.log(1.7), 0.6)
 _BOUNDS = (1e-3, 1e2)
 _STARTS = (0.5, 1.7, 5.0)  # length scales
-_MOST_POINTS = 100  # that choose variance and length scales, since the time grows with their cube
-_HOSTS = (0.05, 0.2)  # standard deviations of the effects of hosts that are tried
-_LEVEL_SD = 3.0  # of the constant, over that of the samples; that of slopes is 1
+_MOST_POINTS = 100  # to choose variance and length scales, as the time grows with their cube
+_HOSTS = (0.05, 0.2)  # candidates for the standard deviation of effects of hosts
+_LEVEL_SD = 3.0  # of the constant, relative to the samples; slopes have 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,16 +32,16 @@ class GaussianProcess:
     Parameters
     ----------
     left_out
-        Of each sample its logarithm less what the others predict.
+        Logarithms of samples less their leave-one-out predictions.
     left_out_sd
         Standard deviations of these.
     level, spread
-        Of the logarithms; what is fitted are their differences from the level over the spread.
+        Of the logarithms; the process is fitted to (logarithm - level) / spread.
     density
-        Logarithm of the posterior density of variance and length scales, but for a constant.
+        Logarithm of the posterior density of variance and length scales, without a constant.
     host_sd, hosts
-        Standard deviation of the effects of hosts, of which predictions are for the mean, and how
-        many hosts there are.
+        Standard deviation of the effects of hosts, and their number. Predictions are for the mean
+        of hosts.
     """
 
     name = GAUSSIAN_PROCESS
@@ -63,27 +63,27 @@ class GaussianProcess:
         """Return means and standard deviations of the logarithms at points."""
         rows = self._rows(points)
         across = self.kernel(rows, self._known)
-        told = np.sum(_solved(self._root, across.T) ** 2, axis=0)
-        variances = np.maximum(self.kernel.diag(rows) - told, 0.0)
+        explained = np.sum(_solve(self._root, across.T) ** 2, axis=0)
+        variances = np.maximum(self.kernel.diag(rows) - explained, 0.0)
         mean: Floats = self.level + self.spread * (across @ self._weights)
         return mean, self.spread * np.sqrt(variances)
 
     def joint(self, points: Sequence[Point], sums: Floats | None = None) -> tuple[Floats, Floats]:
         """Return means and the covariance of the logarithms at points; or of sums of these.
 
-        Each row of ``sums`` has the weights of one.
+        A row of ``sums`` has the weights of one sum.
         """
         return self._joint(self._rows(points), np.eye(len(points)) if sums is None else sums)
 
     def _joint(self, rows: Floats, sums: Floats) -> tuple[Floats, Floats]:
         across = sums @ self.kernel(rows, self._known)
-        told = _solved(self._root, across.T)
-        covariance = sums @ self.kernel(rows) @ sums.T - told.T @ told
+        root = _solve(self._root, across.T)
+        covariance = sums @ self.kernel(rows) @ sums.T - root.T @ root
         mean = self.level * sums.sum(axis=1) + self.spread * (across @ self._weights)
         return mean, self.spread**2 * covariance
 
     def host_effects(self, point: Point) -> tuple[Floats, Floats]:
-        """Return logarithms of what each host gives over their mean, and standard deviations."""
+        """Return log ratios of hosts to their mean, and standard deviations."""
         rows = np.repeat(self._rows([point]), self.hosts + 1, axis=0)
         rows[1:, -self.hosts :] = np.eye(self.hosts) * self.host_sd / self.spread
         apart = np.column_stack([-np.ones(self.hosts), np.eye(self.hosts)])
@@ -123,14 +123,14 @@ def fit_gaussian_process(
 ) -> GaussianProcess:
     """Fit a process to logarithms with known standard errors.
 
-    A plane with a normal prior on its slopes, and a process round it with a Matern kernel of 5/2
-    and a length scale for each coordinate (Rasmussen & Williams 2006, equations 2.40 and 4.17).
-    Variance and length scales have the greatest posterior density, under log-normal priors. What
-    the others predict of each sample is their equation 5.12, with these kept. Of more than 100
-    points as many, drawn by chance, choose variance and length scales, and all then count.
+    The model is a plane with a normal prior on its slopes, and a process around it with a Matern
+    kernel of 5/2 and one length scale per coordinate (Rasmussen & Williams 2006, equations 2.40 and
+    4.17). Variance and length scales have the greatest posterior density, under log-normal priors.
+    Leave-one-out predictions follow their equation 5.12, with these fixed. If there are more than
+    100 points, a random 100 choose variance and length scales, and then all count.
 
-    Of several ``hosts``, one for each point, each has a random effect: a slope of the plane in a
-    coordinate of its own, whose standard deviation has the greatest posterior density of some.
+    ``hosts`` has one entry per point. Several hosts have random effects, slopes of the plane in
+    coordinates of their own, with the candidate deviation of the greatest posterior density.
     """
     names = sorted({*hosts})
     if len(names) < 2:
@@ -169,7 +169,7 @@ def _fit(
     kernel = regressor.kernel_
     root = scipy.linalg.cholesky(kernel(rows) + np.diag(noise), lower=True)
     weights = scipy.linalg.cho_solve((root, True), known)
-    precision = np.sum(_solved(root, np.eye(len(points))) ** 2, axis=0)  # of the inverse
+    precision = np.sum(_solve(root, np.eye(len(points))) ** 2, axis=0)  # of the inverse
     return GaussianProcess(
         left_out=spread * weights / precision,
         left_out_sd=spread / np.sqrt(precision),
@@ -186,7 +186,7 @@ def _fit(
     )
 
 
-def _solved(root: Floats, columns: Floats) -> Floats:
+def _solve(root: Floats, columns: Floats) -> Floats:
     solved: Floats = scipy.linalg.solve_triangular(root, columns, lower=True)
     return solved
 
@@ -207,10 +207,10 @@ def _most_probable(
         (value, slope), (more, steeper) = likelihood(at, eval_gradient=True), _prior(at)
         return value + more, slope + steeper
 
-    starts = (np.array([_VARIANCE[0], *[np.log(each)] * (theta.size - 1)]) for each in _STARTS)
+    starts = (np.array([_VARIANCE[0], *[np.log(start)] * (theta.size - 1)]) for start in _STARTS)
     found = [
         scipy.optimize.minimize(lack, start, jac=True, method="L-BFGS-B", bounds=bounds.tolist())
         for start in starts
     ]
-    best = min(found, key=lambda each: float(each.fun))
+    best = min(found, key=lambda fit: float(fit.fun))
     return best.x, float(best.fun)

@@ -1,4 +1,4 @@
-"""Hosts as a block: how many times the answer of their mean each host gives."""
+"""Hosts as a block: the ratios of their answers to their mean."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchrigor.model import Estimate
 
 
 def show_hosts(hosts: Mapping[str, Estimate]) -> str:
-    """Show how many times their mean each host gives, the most first.
+    """Show the ratios of hosts to their mean, the greatest first.
 
     Examples
     --------
@@ -21,6 +21,6 @@ def show_hosts(hosts: Mapping[str, Estimate]) -> str:
     """
     shown = (
         f"{name} {found.value:.3g} [{found.low:.3g}, {found.high:.3g}]"
-        for name, found in sorted(hosts.items(), key=lambda each: -each[1].value)
+        for name, found in sorted(hosts.items(), key=lambda effect: -effect[1].value)
     )
     return f"{', '.join(shown)} times their mean"

@@ -8,12 +8,12 @@ from typing import Any
 
 from benchrigor.workbench.surfaces.factors import Point
 
-# {{name}} is the text {name}, and ${name} is of a shell.
+# {{name}} is the text {name}, and ${name} belongs to a shell.
 _PLACE = re.compile(r"\{\{(?P<text>[^\W\d]\w*)\}\}|(?<!\$)\{(?P<name>[^\W\d]\w*)\}")
 
 
 def places_in(item: Any) -> Iterator[str]:
-    """Yield the names that have a place in a text, or in the texts of plain data.
+    """Yield the names of places in a text, or in the texts of plain data.
 
     Examples
     --------
@@ -23,27 +23,27 @@ def places_in(item: Any) -> Iterator[str]:
     if isinstance(item, str):
         yield from (found["name"] for found in _PLACE.finditer(item) if found["name"])
     elif isinstance(item, Mapping | list | tuple):
-        for each in item.values() if isinstance(item, Mapping) else item:
-            yield from places_in(each)
+        for inner in item.values() if isinstance(item, Mapping) else item:
+            yield from places_in(inner)
 
 
-def filled(item: Any, point: Point, *, again: bool = False) -> Any:
+def fill_places(item: Any, point: Point, *, again: bool = False) -> Any:
     """Return texts with the levels of a point in their places; other places stay as they are.
 
-    Each argument of a command is filled by itself, so a level with a space is still one argument.
-    Texts that are filled ``again`` later keep their ``{{name}}``.
+    Arguments of a command are filled one by one, so a level with a space is still one argument.
+    Texts to be filled ``again`` later keep their ``{{name}}``.
 
     Examples
     --------
-    >>> filled(["serve", "{fs}", "{{fs}} {load}", "{gib}GiB"], {"fs": "my xfs", "gib": 2.0})
+    >>> fill_places(["serve", "{fs}", "{{fs}} {load}", "{gib}GiB"], {"fs": "my xfs", "gib": 2.0})
     ['serve', 'my xfs', '{fs} {load}', '2GiB']
     """
     if isinstance(item, str):
         return _PLACE.sub(lambda found: _level(found, point, again=again), item)
     if isinstance(item, Mapping):
-        return {name: filled(each, point, again=again) for name, each in item.items()}
+        return {name: fill_places(inner, point, again=again) for name, inner in item.items()}
     if isinstance(item, list | tuple):
-        return type(item)(filled(each, point, again=again) for each in item)
+        return type(item)(fill_places(inner, point, again=again) for inner in item)
     return item
 
 

@@ -15,25 +15,25 @@ from benchrigor.workbench.surfaces.factors import Point, Space
 
 QUADRATIC = "quadratic"
 
-_DECISIVE = 1e-6  # a sample whose leverage is nearer to 1 decides a coefficient alone
+_DECISIVE = 1e-6  # a sample with a leverage nearer to 1 decides a coefficient alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quadratic:
-    """A fitted quadratic, or what of it the samples allow.
+    """A fitted quadratic, or a plane if samples are too few.
 
     Parameters
     ----------
     left_out
-        Of each sample its logarithm less what the others predict.
+        Logarithms of samples less their leave-one-out predictions.
     left_out_sd
         Standard deviations of these.
     misfit_sd
-        How far the surface is from the quadratic, beyond the errors of the samples.
+        Standard deviation of the surface from the quadratic, beyond the errors of the samples.
     p_fit
-        Probability that samples are as far from it by their errors alone.
+        Probability of such distances of samples from it by their errors alone.
     freedom
-        How many samples there are beyond the coefficients.
+        The number of samples less the number of coefficients.
     """
 
     name = QUADRATIC
@@ -56,7 +56,7 @@ class Quadratic:
     def joint(self, points: Sequence[Point], sums: Floats | None = None) -> tuple[Floats, Floats]:
         """Return means and the covariance of the logarithms at points; or of sums of these.
 
-        Each row of ``sums`` has the weights of one.
+        A row of ``sums`` has the weights of one sum.
         """
         sums = np.eye(len(points)) if sums is None else sums
         rows = sums @ _design(self._space, points)[:, : self._coefficients.size]
@@ -67,13 +67,13 @@ class Quadratic:
 def fit_quadratic(
     space: Space, points: Sequence[Point], logs: Floats, errors: Floats
 ) -> Quadratic | None:
-    """Fit a quadratic to logarithms with known standard errors; None where it is undetermined.
+    """Fit a quadratic to logarithms with known standard errors; None if it is undetermined.
 
-    It has all terms if there are more samples than these and the constant; else those that are
-    linear. Each sample has the weight of its own variance and that of the lack of fit, which is
-    where the chi-square of the residuals is its expectation (Paule & Mandel 1982). The covariance
-    of coefficients is HC3 (MacKinnon & White 1985), or that of these weights where predictions of
-    the samples vary more by it: a few residuals may all be small by chance.
+    It has all terms if samples outnumber these and the constant; else only linear ones. A sample is
+    weighted by the sum of its own variance and the variance of the lack of fit. The latter makes
+    the chi-square of the residuals equal to its expectation (Paule & Mandel 1982). The covariance
+    of coefficients is HC3 (MacKinnon & White 1985), or that by the weights if it makes predictions
+    of the samples vary more: a few residuals may all be small by chance.
     """
     design = _design(space, points)
     for width in (design.shape[1], width_of_plane(space)):
@@ -114,7 +114,7 @@ def _fit(space: Space, design: Floats, logs: Floats, errors: Floats) -> Quadrati
 
 
 def _leverages(design: Floats) -> Floats:
-    """Return how much of its own prediction each sample makes."""
+    """Return the shares of samples in their own predictions."""
     leverages: Floats = np.sum(np.linalg.qr(design).Q ** 2, axis=1)
     return leverages
 
@@ -124,5 +124,5 @@ def _design(space: Space, points: Sequence[Point]) -> Floats:
 
 
 def width_of_plane(space: Space) -> int:
-    """Return how many coefficients a plane has, its constant included."""
-    return 1 + sum(len(each.levels) - 1 if each.is_category else 1 for each in space.factors)
+    """Return the number of coefficients of a plane, including the constant."""
+    return 1 + sum(len(factor.levels) - 1 if factor.is_category else 1 for factor in space.factors)

@@ -1,4 +1,4 @@
-"""The model of one response of a map: what its samples say, and how sure they are."""
+"""The model of one response of a map, and its errors."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from benchrigor.workbench.surfaces.samples import (
     relative_error,
 )
 
-_LARGEST_LOG = 700.0  # whose exponential is a double
-_WIDE = 2.0  # from such a factor on predictions were far off
+_LARGEST_LOG = 700.0  # its exponential is still a double
+_WIDE = 2.0  # predictions are far off from this factor on
 _LACK = 0.01
 _SURE = 0.99  # of the limit of a quadratic's leave-one-out error
 
@@ -39,8 +39,8 @@ class ResponseFit:
     process: GaussianProcess | None = None
     error: float = 0.0  # relative standard error of a typical sample
     scale: float = 1.0
-    sign: float = 1.0  # -1 where lower answers are better
-    hosts: tuple[str, ...] = ()  # each of which has an effect
+    sign: float = 1.0  # -1 if lower answers are better
+    hosts: tuple[str, ...] = ()  # with effects of their own
     notices: tuple[Notice, ...] = ()
 
     @property
@@ -50,13 +50,13 @@ class ResponseFit:
 
     @property
     def loo_error(self) -> float | None:
-        """Mean absolute relative error of what the other samples predict of each."""
+        """Mean absolute relative error of leave-one-out predictions."""
         if self.model is None:
             return None
         return float(np.mean(np.abs(np.expm1(-self.model.left_out))))
 
     def draws(self, moments: tuple[Floats, Floats], count: int, rng: np.random.Generator) -> Floats:
-        """Draw from the multivariate t distribution of mean and covariance, a row for each."""
+        """Draw from the multivariate t distribution of mean and covariance, a row per draw."""
         mean, covariance = moments
         values, vectors = scipy.linalg.eigh(covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -67,14 +67,14 @@ class ResponseFit:
 
 
 def too_few(space: Space, n: int) -> Notice:
-    """Return that so many points are too few for a model."""
+    """Return the refusal of a model with too few points."""
     wanted = _least_points(space)
     sentence = f"Only {many(n, 'point')} measured: a model of these factors takes {wanted}."
     return Notice.refusal(Code.TOO_FEW_SAMPLES, sentence, n=n, wanted=wanted)
 
 
 def _least_points(space: Space) -> int:
-    """Return of how many points a model is made: a plane and two degrees of freedom."""
+    """Return the least number of points of a model: a plane and two degrees of freedom."""
     return width_of_plane(space) + 2
 
 
@@ -88,21 +88,21 @@ def fit_response(
 ) -> ResponseFit:
     """Fit the models of a response, and choose between them; see `fit_surface`."""
     together: dict[tuple[object, str], list[tuple[Point, Estimate]]] = {}
-    known = [each for each in samples if response in each.estimates]
-    hosts = sorted({str(each.host) for each in known if each.host})
+    known = [found for found in samples if response in found.estimates]
+    hosts = sorted({str(found.host) for found in known if found.host})
     wanted = _least_points(space) + len(hosts) - 1
-    n_points = len({space.key(each.sample.point) for each in known})
+    n_points = len({space.key(found.sample.point) for found in known})
     are_blocks = len(hosts) > 1 and not interchangeable and n_points >= wanted
-    for each in known:
-        point, host = each.sample.point, str(each.host) if are_blocks else ""
+    for found in known:
+        point, host = found.sample.point, str(found.host) if are_blocks else ""
         key = (space.key(point), host)
-        together.setdefault(key, []).append((point, each.estimates[response]))
+        together.setdefault(key, []).append((point, found.estimates[response]))
     points = [pairs[0][0] for pairs in together.values()]
     several = [[estimate for _, estimate in pairs] for pairs in together.values()]
-    logs, errors = np.reshape([average(each) for each in several], (-1, 2)).T
+    logs, errors = np.reshape([average(estimates) for estimates in several], (-1, 2)).T
     estimates = [
-        together_of(each, log, error, confidence)
-        for each, log, error in zip(several, logs.tolist(), errors.tolist(), strict=True)
+        together_of(estimates, log, error, confidence)
+        for estimates, log, error in zip(several, logs.tolist(), errors.tolist(), strict=True)
     ]
     if n_points < _least_points(space):
         notices = (too_few(space, n_points),)
@@ -110,9 +110,9 @@ def fit_response(
     blocks = [host for _, host in together] if are_blocks else []
     process = fit_gaussian_process(space, points, logs, errors, blocks)
     quadratic = None if are_blocks else fit_quadratic(space, points, logs, errors)
-    model = _chosen(process, quadratic)
+    model = _choose(process, quadratic)
     rms = float(np.sqrt(np.mean((model.left_out / model.left_out_sd) ** 2)))
-    untold = len(hosts) > 1 and not interchangeable and not are_blocks
+    unknown = len(hosts) > 1 and not interchangeable and not are_blocks
     return ResponseFit(
         points=points,
         estimates=estimates,
@@ -121,7 +121,7 @@ def fit_response(
         error=float(np.median(errors)),
         scale=max(1.0, rms),
         hosts=tuple(hosts) if are_blocks else (),
-        notices=(*_doubts(model, rms), *([_hosts_unknown(n_points, wanted)] if untold else [])),
+        notices=(*_doubts(model, rms), *([_hosts_unknown(n_points, wanted)] if unknown else [])),
     )
 
 
@@ -136,34 +136,34 @@ def _hosts_unknown(n: int, wanted: int) -> Notice:
 def together_of(
     estimates: Sequence[Estimate], log: float, error: float, confidence: float
 ) -> Estimate:
-    """Return the estimate of several of one point, whose average has this logarithm."""
+    """Return the average of estimates of one point, given its logarithm and error."""
     if len(estimates) == 1:
         return estimates[0]
-    n = sum(each.n for each in estimates)
+    n = sum(estimate.n for estimate in estimates)
     return of_logarithm(log, StandardError(error, math.inf), confidence, n, "average")
 
 
 def average(estimates: Sequence[Estimate]) -> tuple[float, float]:
     """Return the logarithm of the average of one point's estimates, and its standard error.
 
-    Where they differ by more than their errors the error grows with them (Birge 1932).
+    If they differ by more than their errors, the error grows accordingly (Birge 1932).
     """
     if len(estimates) == 1:
         (one,) = estimates
         return math.log(one.value), relative_error(one)
-    logs = np.log([each.value for each in estimates])
-    errors = np.array([relative_error(each) for each in estimates])
+    logs = np.log([estimate.value for estimate in estimates])
+    errors = np.array([relative_error(estimate) for estimate in estimates])
     weights = errors**-2.0
     mean = float(np.average(logs, weights=weights))
     ratio = float(weights @ (logs - mean) ** 2) / max(len(estimates) - 1, 1)
     return mean, math.sqrt(max(1.0, ratio) / float(weights.sum()))
 
 
-def _chosen(process: GaussianProcess, quadratic: Quadratic | None) -> Quadratic | GaussianProcess:
-    """Return the model of the lower leave-one-out error, that of the quadratic at its limit."""
+def _choose(process: GaussianProcess, quadratic: Quadratic | None) -> Quadratic | GaussianProcess:
+    """Return the model with the lower leave-one-out error; the quadratic counts at its limit."""
     if quadratic is None:
         return process
-    own, other = (float(np.mean(np.abs(each.left_out))) for each in (process, quadratic))
+    own, other = (float(np.mean(np.abs(fit.left_out))) for fit in (process, quadratic))
     lowest = float(scipy.special.chdtri(quadratic.freedom, _SURE))
     return quadratic if other * math.sqrt(quadratic.freedom / lowest) < own else process
 
@@ -186,9 +186,7 @@ def _doubts(model: Quadratic | GaussianProcess, rms: float) -> Iterable[Notice]:
 def of_logarithm(
     mean: float, error: StandardError, confidence: float, n: int, method: str
 ) -> Estimate:
-    """Return the estimate of what a logarithm is of."""
+    """Return the estimate of a value from the mean and error of its logarithm."""
     log = t_interval(mean, error, confidence, n=n, n_effective=float(n), method=method)
-    value, low, high = (
-        math.exp(min(each, _LARGEST_LOG)) for each in (log.value, log.low, log.high)
-    )
+    value, low, high = (math.exp(min(end, _LARGEST_LOG)) for end in (log.value, log.low, log.high))
     return replace(log, value=value, low=low, high=high, standard_error=error.value * value)

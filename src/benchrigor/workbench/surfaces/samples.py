@@ -1,4 +1,4 @@
-"""What a map asks for and what it is told: samples of points."""
+"""The samples that a map asks for, and their results."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from benchrigor.workbench.surfaces.factors import Level, Space
 
 Answer = Estimate | tuple[float, float, float]
 _WAYS = ("higher", "lower")
-_LEAST_ERROR = 1e-4  # what is told as exact is known no better
+_LEAST_ERROR = 1e-4  # relative, of an answer that counts as exact
 
 
 def read_answer(name: str, answer: object, confidence: float) -> Estimate:
-    """Return an answer, told as an Estimate or as value, low and high, as an Estimate above 0."""
+    """Return an answer, an Estimate or value, low and high, as an Estimate above 0."""
     if isinstance(answer, tuple) and len(answer) == 3:
         value, low, high = answer
         answer = Estimate(
@@ -43,12 +43,12 @@ def read_answer(name: str, answer: object, confidence: float) -> Estimate:
 
 
 def direction_of(response: str, direction: str | Mapping[str, str]) -> str:
-    """Return which answers are better: of one response, where each has its own."""
+    """Return which answers of a response are better."""
     return direction if isinstance(direction, str) else direction.get(response, "higher")
 
 
 def wrong_directions(direction: object, responses: object) -> list[str]:
-    """Return what is wrong with directions: one for all, or by response."""
+    """Return the problems of directions: one for all, or by response."""
     if not isinstance(direction, Mapping):
         return wrong_choice("direction", direction, _WAYS)
     known = responses if isinstance(responses, Sequence) else [*direction]
@@ -63,7 +63,7 @@ def wrong_directions(direction: object, responses: object) -> list[str]:
 
 
 def relative_error(estimate: Estimate) -> float:
-    """Return the standard error over the value: that of its logarithm, as the delta method says."""
+    """Return the standard error over the value: by the delta method, the error of its logarithm."""
     error = estimate.standard_error
     if error is None:
         error = estimate.half_width / student_t(math.inf, estimate.confidence)
@@ -72,19 +72,19 @@ def relative_error(estimate: Estimate) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample(OneLine):
-    """A point whose answer a map asks for.
+    """A point that a map asks to measure.
 
     Parameters
     ----------
     id
         Counted from 0.
     point
-        The level of each factor.
+        The levels by factor.
     seed_load
-        Where a search for a peak may begin: the peak of the nearest finished sample; None before
-        there is one.
+        The first load of a search for a peak: the peak of the nearest finished sample; None before
+        the first one.
     accuracy
-        Relative half-width at which the answer is known well enough.
+        Target relative half-width of the answer.
     """
 
     id: int
@@ -95,24 +95,24 @@ class Sample(OneLine):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured(OneLine):
-    """What a sample found.
+    """The result of a sample.
 
     Parameters
     ----------
     sample
-        What was asked for.
+        The sample that the map asked for.
     estimates
-        By response; empty for a sample that failed, or whose answer is only known to be beyond a
+        By response; empty for a sample that failed, or if its answer is only known to be beyond a
         limit.
     at_least, at_most
-        Where the answer is only known to be beyond: a peak that was not reached, or not kept at
-        the lowest load.
+        Bounds of an answer without a value: the peak was not reached, or the lowest load exceeded
+        the limits.
     host
-        Where it was measured; None where nobody told.
+        The host that measured it; None if unknown.
     cost_s
-        Seconds that it took.
+        Its cost in seconds.
     reason
-        Why there is no estimate, or not of all responses.
+        Why estimates are missing.
     """
 
     sample: Sample
@@ -124,14 +124,14 @@ class Measured(OneLine):
     reason: str | None = None
 
     def lacks(self, response: str) -> bool:
-        """Return whether nothing at all is known of a response."""
+        """Return whether a response has neither an estimate nor a bound."""
         return response not in self.estimates and self.at_least is None and self.at_most is None
 
 
 def without_number(samples: Sequence[Measured]) -> Iterable[Notice]:
-    """Say how many samples have no number, which no model counts."""
-    lost = [each for each in samples if not each.estimates]
-    beyond = sum(each.at_least is not None or each.at_most is not None for each in lost)
+    """Report the number of samples without a number, which models ignore."""
+    lost = [sample for sample in samples if not sample.estimates]
+    beyond = sum(sample.at_least is not None or sample.at_most is not None for sample in lost)
     if lost:
         has = "has" if len(lost) == 1 else "have"
         since = f", {beyond} of them since the answer is beyond a limit" if beyond else ""
@@ -145,8 +145,8 @@ def without_number(samples: Sequence[Measured]) -> Iterable[Notice]:
 
 
 def wrong_sample(space: Space, measured: Measured) -> Iterable[str]:
-    """Yield what is wrong with a sample of a space of factors."""
+    """Yield the problems of a sample in a space of factors."""
     name = f"sample {measured.sample.id}"
-    yield from (f"{name}: {each}" for each in space.wrong_point(measured.sample.point))
+    yield from (f"{name}: {problem}" for problem in space.wrong_point(measured.sample.point))
     for response, estimate in measured.estimates.items():
         yield from wrong_quantity(f"{response} of {name}", estimate)

@@ -1,4 +1,4 @@
-"""Surfaces: what samples of some configurations say of all of them."""
+"""Surfaces: predictions of all configurations from samples of some."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from benchrigor.workbench.surfaces.samples import (
 )
 
 _DRAWS, _MOST_POINTS, _STEPS = 4000, 500, 65
-_LARGEST_LOG = 700.0  # whose exponential is a double
-_LIKELY = 0.01  # of draws in which a point is the best, for it to be measured again
+_LARGEST_LOG = 700.0  # its exponential is still a double
+_LIKELY = 0.01  # of draws with a point as the best, for it to be measured again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +52,13 @@ class Surface(OneLine):
     Parameters
     ----------
     samples
-        All that were measured, those without a number too.
+        All samples, including those without a number.
     model
-        "quadratic" or "gaussian-process", of the first response; None where samples are too few.
+        "quadratic" or "gaussian-process", of the first response; None with too few samples.
     loo_error
-        Mean absolute relative error of what the other samples predict of each; likewise.
+        Mean absolute relative error of leave-one-out predictions; None with too few samples.
     notices
-        What its reader must know.
+        Warnings and notes for the reader.
     """
 
     samples: tuple[Measured, ...]
@@ -72,20 +72,20 @@ class Surface(OneLine):
 
     @property
     def factors(self) -> tuple[Factor, ...]:
-        """What was varied."""
+        """The factors of the map."""
         return tuple(self._space.factors)
 
     @property
     def responses(self) -> tuple[str, ...]:
-        """Names of the answers that any sample has, the first one first."""
+        """Names of the responses with an answer in any sample, the steering one first."""
         return tuple(self._fits)
 
     def missed(self, response: str | None = None) -> float | None:
-        """Return ``loo_error`` of a response; None where samples are too few."""
+        """Return ``loo_error`` of a response; None with too few samples."""
         return self._fit(response).loo_error
 
     def hosts(self, response: str | None = None) -> dict[str, Estimate]:
-        """Return how many times their mean each host gives; empty without effects of hosts."""
+        """Return the ratios of hosts to their mean; empty without effects of hosts."""
         fit = self._fit(response)
         if not fit.hosts or fit.process is None:
             return {}
@@ -101,22 +101,22 @@ class Surface(OneLine):
         Parameters
         ----------
         point
-            A level of each factor; of numbers also those between levels.
+            A level for every factor; numbers may lie between levels.
         response
-            Which one, where a map has several.
+            Its name, if the map has several.
 
         Returns
         -------
         Estimate
             Its interval is for the true answer on these hosts, not for a further sample: standard
             deviations of the prediction are scaled by the root mean square of the standardised
-            leave-one-out residuals where that is above 1, with Student's t on n - 1 degrees of
+            leave-one-out residuals if that is above 1, with Student's t on n - 1 degrees of
             freedom, n the number of points measured.
 
         Raises
         ------
         InvalidInput
-            When the point lacks a factor, or a level is beyond its range; without such a response.
+            When the point lacks a factor, a level is out of range, or the response is unknown.
         NotEstimable
             When samples are too few.
         """
@@ -128,12 +128,12 @@ class Surface(OneLine):
         self, points: Sequence[Point], response: str | None = None
     ) -> tuple[Floats, Floats]:
         """Return means and scaled standard deviations of the logarithm of the answer at points."""
-        fit, model = self._fitted(response)
+        fit, model = self._model_of(response)
         mean, sd = model.predictions(points)
         return mean, fit.scale * sd
 
     def intervals(self, points: Sequence[Point], response: str | None = None) -> Floats:
-        """Return what is predicted at points, low and high ends, as `predict` does; a row each."""
+        """Return the rows of predictions, low and high ends at points, as `predict` does."""
         mean, sd = self.predictions(points, response)
         freedom = self._fit(response).freedom
         half = student_t(freedom, self._confidence) * sd
@@ -141,14 +141,14 @@ class Surface(OneLine):
         return np.exp(np.minimum(logs, _LARGEST_LOG))
 
     def left_out(self, response: str | None = None) -> tuple[LeftOut, ...]:
-        """Return of each point measured what the others predict of it.
+        """Return the measured points with their predictions from the other points.
 
         Raises
         ------
         NotEstimable
             When samples are too few.
         """
-        fit, model = self._fitted(response)
+        fit, model = self._model_of(response)
         found = zip(fit.points, fit.estimates, model.left_out, model.left_out_sd, strict=True)
         return tuple(
             LeftOut(
@@ -162,18 +162,17 @@ class Surface(OneLine):
         )
 
     def outside(self) -> tuple[Measured, ...]:
-        """Return the samples at whose points no load keeps the limits: no peak was found there."""
-        return tuple(each for each in self._lacking(*self._fits) if each.at_most is not None)
+        """Return the samples without a peak, as no load keeps the limits at their points."""
+        return tuple(found for found in self._lacking(*self._fits) if found.at_most is not None)
 
     def gains(self, points: Sequence[Point], response: str | None = None) -> Floats:
-        """Return how much surer of each point another sample of it would make.
+        """Return the gain in certainty from another sample at points.
 
-        The less that the standard deviation would be of the prediction there, by the Gaussian
-        process whichever model predicts: a quadratic that happens to fit is too sure between its
-        samples, and would only ask for them again.
+        That is the reduction of the standard deviation there, always by the Gaussian process: a
+        quadratic that fits by chance is too sure between its samples, and only asks for them again.
         """
-        fit, _ = self._fitted(response)
-        assert fit.process is not None  # noqa: S101  # there is one with any model
+        fit, _ = self._model_of(response)
+        assert fit.process is not None  # noqa: S101  # every model comes with one
         _, sd = fit.process.predictions(points)
         less: Floats = sd - sd * fit.error / np.hypot(sd, fit.error)
         return less
@@ -185,17 +184,17 @@ class Surface(OneLine):
         rng: np.random.Generator,
         response: str | None = None,
     ) -> Floats:
-        """Draw logarithms of the answers at points together; a row for each draw."""
-        fit, model = self._fitted(response)
+        """Draw joint logarithms of the answers at points; a row per draw."""
+        fit, model = self._model_of(response)
         return fit.draws(model.joint(points), count, rng)
 
     def best(self, response: str | None = None) -> Best:
-        """Return the point of the grid whose predicted answer is best.
+        """Return the point of the grid with the best predicted answer.
 
-        Points that failed, or at which no load keeps the limits, are not among them.
+        Points that failed, or at which no load keeps the limits, are excluded.
 
-        Its regret is from joint draws: in each the best of all points is compared with this one.
-        The interval begins at 0 and ends at the quantile of the confidence.
+        Its regret is from joint draws: every draw compares its best point with this one. The
+        interval begins at 0 and ends at the quantile of the confidence.
         """
         points, promise = self._likely(response)
         sign = self._fit(response).sign
@@ -204,14 +203,14 @@ class Surface(OneLine):
         behind = np.max(drawn, axis=1) - drawn[:, chosen]
         losses = -np.expm1(-behind) if sign > 0.0 else np.expm1(behind)
         high = float(np.quantile(losses, self._confidence))
-        regret = self._drawn(response, min(float(np.mean(losses)), high), 0.0, high)
+        regret = self._from_draws(response, min(float(np.mean(losses)), high), 0.0, high)
         point = points[chosen]
         return Best(point=point, estimate=self.predict(point, response), regret=regret)
 
     def leading(self, most: int, response: str | None = None) -> list[Point]:
         """Return the points of the grid that may be the best, the likeliest first.
 
-        Those that are the best of all points in 1 % of the joint draws or more; two at least.
+        A point is included if it is the best in 1 % of the joint draws or more; the minimum is two.
         """
         grid, promise = self._likely(response)
         drawn = self._fit(response).sign * self.draws(grid, _DRAWS, self._rng(), response)
@@ -221,13 +220,13 @@ class Surface(OneLine):
         return [grid[index] for index in order[:n]]
 
     def sensitivities(self, response: str | None = None) -> dict[str, Estimate]:
-        """Return by factor how many times its worst level its best level gives.
+        """Return the ratio of the best to the worst level by factor.
 
-        Ratios of geometric means over the grid of the other factors. Which level is the highest and
-        which the lowest is by prediction; of a category any two might be (Bonferroni). The interval
-        holds 1 where the factor may not matter.
+        These are ratios of geometric means over the grid of the other factors. Predictions decide
+        which level is the highest and which the lowest; the interval for a category allows for any
+        pair (Bonferroni). It includes 1 if the factor may not matter.
         """
-        fit, model = self._fitted(response)
+        fit, model = self._model_of(response)
         ratios = {}
         for factor in self._space.factors:
             others = self._grid_without(factor)
@@ -247,27 +246,27 @@ class Surface(OneLine):
     def crossovers(
         self, point_a: Point, point_b: Point, response: str | None = None
     ) -> tuple[Crossover, ...]:
-        """Return where two configurations change places.
+        """Return the levels at which two configurations change places.
 
-        Each number in which both points agree is varied through its range, all else kept. Where the
-        predicted difference changes its sign is a crossover. Its interval is of joint draws: of
-        each the nearest change in the same direction, or the end of the range beyond which it is.
+        Every numeric factor with the same level in both points is varied through its range, with
+        the others fixed. A crossover is a change of sign of the predicted difference. Its interval
+        comes from the nearest changes in the same direction in joint draws, within the range.
 
         Raises
         ------
         InvalidInput
-            When a point is not of this map, or both are the same.
+            When a point does not belong to this map, or both are the same.
         """
         refuse(self._space.wrong_point(point_a), self._space.wrong_point(point_b))
         if self._space.key(point_a) == self._space.key(point_b):
             raise InvalidInput(f"both points are {short(dict(point_a))}, expected different ones")
-        fit, model = self._fitted(response)
+        fit, model = self._model_of(response)
         found: list[Crossover] = []
         for factor in self._space.factors:
             if factor.is_category or point_a[factor.name] != point_b[factor.name]:
                 continue
             levels = spread(factor, _STEPS)
-            pairs = [{**each, factor.name: at} for each in (point_a, point_b) for at in levels]
+            pairs = [{**point, factor.name: at} for point in (point_a, point_b) for at in levels]
             apart = np.kron(np.array([fit.sign, -fit.sign]), np.eye(len(levels)))
             moments = model.joint(pairs, apart)
             if (moments[0] > 0.0).all() or (moments[0] <= 0.0).all():
@@ -279,7 +278,7 @@ class Surface(OneLine):
                 found.append(
                     Crossover(
                         factor=factor.name,
-                        at=self._drawn(response, value, low, high),
+                        at=self._from_draws(response, value, low, high),
                         below=below,
                         above=above,
                         probability=probability,
@@ -288,25 +287,25 @@ class Surface(OneLine):
         return tuple(found)
 
     def ranking(self, response: str | None = None) -> tuple[Ranked, ...]:
-        """Rank the points measured, by what was measured there, as `benchrigor.stats.rank` does."""
+        """Rank the measured points by their measurements, as `benchrigor.stats.rank` does."""
         fit = self._fit(response)
         several: dict[str, list[Estimate]] = {}
         for point, estimate in zip(fit.points, fit.estimates, strict=True):
             several.setdefault(show_point(point), []).append(estimate)
         results = {
-            name: together_of(each, *average(each), self._confidence)
-            for name, each in several.items()
+            name: together_of(estimates, *average(estimates), self._confidence)
+            for name, estimates in several.items()
         }
         direction = Direction.HIGHER if fit.sign > 0.0 else Direction.LOWER
         return rank(results, confidence=self._confidence, direction=str(direction))
 
     def _likely(self, response: str | None) -> tuple[list[Point], Floats]:
-        """Return the points of the grid, and logarithms that are higher the better; of many some.
+        """Return points of the grid, up to a maximum, and their logarithms; higher is better.
 
-        Without points that failed, or at which no load keeps the limits.
+        Points that failed, or at which no load keeps the limits, are excluded.
         """
-        lost = (each for each in self._lacking(response) if each.at_least is None)
-        without = {self._space.key(each.sample.point) for each in lost}
+        lost = (found for found in self._lacking(response) if found.at_least is None)
+        without = {self._space.key(found.sample.point) for found in lost}
         every = self._space.grid()
         grid = [point for point in every if self._space.key(point) not in without] or every
         mean, sd = self.predictions(grid, response)
@@ -315,10 +314,10 @@ class Surface(OneLine):
         return [grid[index] for index in kept], good[kept]
 
     def _lacking(self, *responses: str | None) -> list[Measured]:
-        """Return the samples of points that have no estimate of any of these responses."""
+        """Return the samples at points without an estimate of any of these responses."""
         fits = map(self._fit, responses)
         known = {self._space.key(point) for fit in fits for point in fit.points}
-        return [each for each in self.samples if self._space.key(each.sample.point) not in known]
+        return [found for found in self.samples if self._space.key(found.sample.point) not in known]
 
     def _fit(self, response: str | None) -> ResponseFit:
         known = " or ".join(map(repr, self._fits))
@@ -330,19 +329,19 @@ class Surface(OneLine):
             raise InvalidInput(f"response is {short(response)}, expected {known}")
         return self._fits[str(response)]
 
-    def _fitted(self, response: str | None) -> tuple[ResponseFit, Quadratic | GaussianProcess]:
+    def _model_of(self, response: str | None) -> tuple[ResponseFit, Quadratic | GaussianProcess]:
         fit = self._fit(response)
         if fit.model is None:
             raise NotEstimable(fit.notices[0])
         return fit, fit.model
 
     def _estimate(self, response: str | None, mean: float, sd: float) -> Estimate:
-        fit, model = self._fitted(response)
+        fit, model = self._model_of(response)
         n = len(fit.points)
         return of_logarithm(mean, StandardError(sd, fit.freedom), self._confidence, n, model.name)
 
-    def _drawn(self, response: str | None, value: float, low: float, high: float) -> Estimate:
-        fit, model = self._fitted(response)
+    def _from_draws(self, response: str | None, value: float, low: float, high: float) -> Estimate:
+        fit, model = self._model_of(response)
         return Estimate(
             value=value,
             low=low,
@@ -357,8 +356,8 @@ class Surface(OneLine):
         return np.random.default_rng(self._seed)
 
     def _grid_without(self, factor: Factor) -> list[Point]:
-        """Return the grid of the other factors, or some of it where it is large."""
-        others = [each for each in self._space.factors if each is not factor]
+        """Return the grid of the other factors, or some of it if it is large."""
+        others = [other for other in self._space.factors if other is not factor]
         grid = Space(others).grid() if others else [{}]
         most = max(1, 2 * _MOST_POINTS // len(factor.levels))
         if len(grid) <= most:
@@ -376,37 +375,37 @@ def fit_surface(
     seed: int = 1,
     interchangeable: bool = False,
 ) -> Surface:
-    """Fit a surface to what samples found.
+    """Fit a surface to the results of samples.
 
-    The logarithm of each response, which is above 0, is modelled by a Gaussian process and, where
-    samples are enough for it, by a quadratic. Mean absolute leave-one-out errors choose between
-    them: the quadratic's counts with its upper 99 % limit (chi-square, on samples less coefficients
-    degrees of freedom), since its residuals with few of these are small by chance.
+    The logarithm of a response, which is above 0, is modelled by a Gaussian process and, with
+    enough samples, by a quadratic. Mean absolute leave-one-out errors choose between them: the
+    quadratic's counts with its upper 99 % limit (chi-square, on samples less coefficients degrees
+    of freedom), since its residuals are small by chance with few degrees of freedom.
 
     Parameters
     ----------
     space
         The factors.
     measured
-        What samples found. Those without an estimate do not count as values; samples of one point
-        are averaged.
+        The results of samples. Those without an estimate do not count as values; samples of one
+        point are averaged.
     responses
-        Those to be modelled, `Surface.model` being of the first; None for all that samples have.
+        The responses to model; `Surface.model` is for the first one. None for all in the samples.
     confidence
         Of all intervals.
     direction
-        Which answers are better: "higher" or "lower"; or one of these by response, "higher" where
-        it has none.
+        Which answers are better: "higher" or "lower"; or one of these by response, with "higher" as
+        the default.
     seed
         Of draws from the posterior.
     interchangeable
-        Whether it does not matter which host measured what. Else each of several hosts has an
-        effect of its own, and what is predicted is the mean over them.
+        Whether hosts may be exchanged freely. Otherwise several hosts have effects of their own,
+        and predictions are for the mean over these hosts.
 
     Raises
     ------
     InvalidInput
-        When a point is not of the space, an answer is not above 0, or an argument is out of range.
+        When a point is outside of the space, an answer is not above 0, or an argument out of range.
     MissingExtra
         Without scikit-learn, which comes with ``pip install 'benchrigor[workbench]'``.
 
@@ -431,10 +430,10 @@ def fit_surface(
     is_empty = isinstance(measured, Sequence) and len(measured) == 0
     found = None if is_empty else attempt(problems, listed, measured, "measured", "Measured")
     samples: list[Measured] = found or []
-    for each in samples:
-        problems += wrong_sample(space, each)
+    for sample in samples:
+        problems += wrong_sample(space, sample)
     refuse(problems)
-    found_names = dict.fromkeys(name for each in samples for name in each.estimates)
+    found_names = dict.fromkeys(name for sample in samples for name in sample.estimates)
     names = found_names if responses is None else dict.fromkeys(responses)
     fits = {
         name: replace(
@@ -444,7 +443,9 @@ def fit_surface(
         for name in names
     }
     if len(names) > 1:
-        fits = {name: replace(fit, notices=_named(name, fit.notices)) for name, fit in fits.items()}
+        fits = {
+            name: replace(fit, notices=_add_name(name, fit.notices)) for name, fit in fits.items()
+        }
     first = next(iter(fits.values()), ResponseFit(points=(), estimates=()))
     notices = [*without_number(samples), *(one for fit in fits.values() for one in fit.notices)]
     if not fits:
@@ -461,13 +462,13 @@ def fit_surface(
     )
 
 
-def _named(response: str, notices: Sequence[Notice]) -> tuple[Notice, ...]:
-    """Return what is to be known of one of several responses, with its name."""
+def _add_name(response: str, notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Return the notices of one of several responses, with its name."""
     return tuple(
         replace(
-            each,
-            sentence=f"{response}: {each.sentence}",
-            evidence={**each.evidence, "response": response},
+            notice,
+            sentence=f"{response}: {notice.sentence}",
+            evidence={**notice.evidence, "response": response},
         )
-        for each in notices
+        for notice in notices
     )
