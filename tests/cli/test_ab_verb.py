@@ -179,9 +179,9 @@ def test_a_function_is_compared_in_two_environments_without_benchrigor(cli, tmp_
 @pytest.mark.parametrize(
     ("words", "phrase"),
     [
-        (("m:f",), "1 targets are given, expected 2"),
+        (("m:f",), "1 target given, expected 2"),
         (("m:f", "true"), "a function and a command"),
-        (("--rev", "old", "m:f"), "--rev is given 1 times"),
+        (("--rev", "old", "m:f"), "--rev is given 1 time,"),
         (("--build", "make", "m:f", "m:g"), "--build goes with --rev"),
         (("--fresh", "true", "true"), "--fresh is for functions"),
         (("--cpus", "0", "m:f", "m:g"), "--cpus goes with --fresh"),

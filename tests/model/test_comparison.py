@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from simulated.estimates import estimated
 
 from benchrigor.model import Code, Comparison, Estimate, Family, Notice, Verdict
+from benchrigor.model.analysis import Observed
 from benchrigor.model.comparison import show_difference
 from benchrigor.model.sentence import sentence, show_change
 from benchrigor.report.comparison_text import show_basis, show_more
@@ -60,7 +61,7 @@ def test_ratios_from_one_and_a_half_on_are_in_times_both_ways() -> None:
 def test_what_is_undecided_is_no_difference() -> None:
     open_ = replace(UNDECIDED, names=JSON, readings_in="s")
     assert str(open_) == (
-        "no clear difference between orjson and json: 0.8% more time [0.4% less, 2.1% more]"
+        "orjson does not clearly differ from json: 0.8% more time [0.4% less, 2.1% more]"
     )
     beyond_0 = replace(open_, ratio=estimated(1.0083, 1.0009, 1.0157))
     assert str(beyond_0) == (
@@ -70,6 +71,20 @@ def test_what_is_undecided_is_no_difference() -> None:
     assert str(equal) == (
         "orjson and json are equal within 1%: 0.10% more time [0.40% less, 0.60% more]"
     )
+
+
+def test_an_interval_on_both_sides_says_which_side_is_which() -> None:
+    open_ = replace(UNDECIDED, names=JSON, readings_in="s", ratio=estimated(1.6, 0.9, 2.4))
+    said = "orjson does not clearly differ from json: 1.6x slower [1.1x faster, 2.4x slower]"
+    assert str(open_) == said
+    never = replace(open_, ratio=estimated(0.5, 0.0, 1.25))
+    assert str(never).endswith("2.0x faster [1.2x slower, no limit]")
+
+
+def test_of_several_comparisons_a_large_difference_may_be_chance() -> None:
+    ratio = estimated(6.6, 3.3, float("inf"))
+    one = replace(UNDECIDED, names=JSON, readings_in="s", ratio=ratio, margin=0.0)
+    assert str(one) == "orjson is 6.6x slower than json [3.3, no limit], perhaps by chance"
 
 
 def test_another_confidence_is_told() -> None:
@@ -99,6 +114,12 @@ def test_without_a_number_the_line_says_why() -> None:
     found = replace(UNDECIDED, ratio=None, difference=None, p_value=None, notices=(why,))
     assert str(found).startswith("no comparison of the candidate and the baseline: no steady {")
     assert len(str(found)) <= 100
+    level = dict.fromkeys(("least", "p10", "median", "mean", "greatest"), 9e-5)
+    seen = Observed(n=9, calls=9, levels=(), **level)
+    observed = dict.fromkeys(("baseline", "candidate", "ratio"), seen)
+    pairs = replace(found, observed=observed, names=("module:an_old_way", "module:a_new_way"))
+    assert str(pairs).startswith("no comparison of module:a_new_way and module:an_old_way: no")
+    assert len(str(pairs)) <= 100
 
 
 @pytest.mark.parametrize(
@@ -204,7 +225,7 @@ def test_two_sides_of_one_name_are_told_apart_by_whole_words() -> None:
         for value in (0.82, 2.11)
     )
     said = sentence(("f", "f"), ratio, "undecided", 0.01, unit="s", median=typical)
-    assert said.startswith("no clear difference between the candidate and the baseline: 18% less")
+    assert said.startswith("the candidate does not clearly differ from the baseline: 18% less")
     assert len(said) <= 100
     clear = replace(ratio, low=0.71, high=0.92)
     said = sentence(("f", "f"), clear, "better", 0.01, unit="s", median=typical)
@@ -220,6 +241,6 @@ def test_names_stay_whole_rather_than_that_a_median_is_said() -> None:
     )
     given = (ratio, "undecided", 0.01)
     said = sentence(("sl", "the candidate"), *given, unit="s", median=typical)
-    assert said.startswith("no clear difference between the candidate and sl: 7% more time")
+    assert said.startswith("the candidate does not clearly differ from sl: 7% more time")
     assert "median" not in said
     assert "; median 19.8% more time" in sentence(("f", "g"), *given, unit="s", median=typical)

@@ -100,8 +100,9 @@ def test_what_became_worse_since_it_was_saved_fails_the_run(pytester, fail_on, m
     after = suite_of(pytester, "--bench-compare=before", f"--bench-fail-on={fail_on}")
     measured(after, "test_work", mean, seed=2)
     measured(after, "test_new", 1e-3, seed=3)
-    assert after.ended() is fails
+    assert after.finish() is fails
     lines = after.lines()
+    assert ("The run fails: some are slower (--bench-fail-on worse)." in lines) is fails
     found = verdicts(lines, "against before")
     assert found.keys() == {"test_work"}
     assert (found["test_work"] == "worse") is (mean > 1e-3)
@@ -118,7 +119,7 @@ def test_tests_of_one_session_share_its_pace_so_that_their_mean_has_no_interval(
     after = suite_of(pytester, "--bench-compare=before", f"--bench-json={file}")
     for seed, name in enumerate(tests, start=10):
         measured(after, name, 0.9e-3, seed=seed)
-    after.ended()
+    after.finish()
     (mean,) = (line for line in after.lines() if line.startswith("geometric mean"))
     assert "% less time (no interval: " in mean
     summary = json.loads(file.read_text())["against"]["summary"]
@@ -160,7 +161,7 @@ def test_the_newest_saved_run_counts_and_none_of_this_suite(pytester):
     measured(before, "test_work", 2e-3, seed=2)
     now = suite_of(pytester, "--bench-save=it", "--bench-compare=it")
     measured(now, "test_work", 2e-3, seed=3)
-    assert not now.ended()
+    assert not now.finish()
     assert verdicts(now.lines(), "against it")["test_work"] != "better"
 
 
@@ -172,7 +173,7 @@ def test_a_comparison_that_hides_large_changes_names_the_way_out(pytester, margi
     now = suite_of(pytester, "--bench-compare=it")
     measured(now, "test_work", 1e-3, seed=2)
     now.records[0][0].margin = margin  # no smaller change is visible
-    now.ended()
+    now.finish()
     shown = " ".join(now.lines())
     advice = "unseen in test_work: measure both versions in turn with --bench-against REVISION"
     assert (advice in " ".join(shown.split())) is hides
@@ -186,7 +187,7 @@ def test_runs_without_a_number_are_named_and_not_compared(pytester):
     measured(now, "test_work", 1e-3, seed=2)
     bench, record = now.records.pop()
     now.records.append((bench, replace(record, rounds=record.rounds[:1], analyses=())))
-    assert now.ended()
+    assert now.finish()
     assert any(line.startswith("Not compared: test_work: ") for line in now.lines())
 
 
@@ -211,14 +212,14 @@ def test_what_was_saved_and_is_not_measured_is_named_and_undecided(
     (pytester.path / "a.py").touch() if options else None
     now = suite_of(pytester, "--bench-compare=it", "--bench-fail-on=undecided", *options)
     measured(now, "test_work", 1e-3, seed=9)
-    now.ended(collected)
+    now.finish(collected)
     named = [line for line in now.lines() if line.startswith("Not among those measured: ")]
     assert named == [f"Not among those measured: {test}." for test in missing]
     worse = suite_of(pytester, "--bench-compare=it", "--bench-fail-on=worse", *options)
     measured(worse, "test_work", 1e-3, seed=9)
-    assert not worse.ended(collected)
+    assert not worse.finish(collected)
     if missing:
-        assert now.ended(collected)
+        assert now.finish(collected)
 
 
 @pytest.mark.slow

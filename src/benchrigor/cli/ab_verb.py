@@ -24,6 +24,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Comparison, Options
 from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.text import many
 from benchrigor.protocols import Workload
 from benchrigor.report.tables.figures import figures_of_pair
 from benchrigor.session import measure_pair, meter_for
@@ -137,11 +138,11 @@ def _check(words: Sequence[str], given: dict[str, Any]) -> None:
     twice = [name for name in ("python", "rev") if len(given[name]) == 2]
     wanted = 1 if twice else 2
     if len(words) != wanted:
-        problems.append(f"{len(words)} targets are given, expected {wanted}")
+        problems.append(f"{many(len(words), 'target')} given, expected {wanted}")
     if len(twice) > 1:
         problems.append("--python and --rev are both given twice, expected one of them")
     problems += [
-        f"--{name} is given {len(given[name])} times, expected {often}"
+        f"--{name} is given {many(len(given[name]), 'time')}, expected {often}"
         for name, often in (("python", "once or twice"), ("rev", "twice"))
         if len(given[name]) > 2 or (name == "rev" and len(given[name]) == 1)
     ]

@@ -21,7 +21,8 @@ from benchrigor.cli.options import hint, note_json, wants_details
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page
-from benchrigor.model import Analysis, Kind, Options, Progress, Round, RunRecord, codec
+from benchrigor.model import Analysis, Kind, Notice, Options, Progress, Round, RunRecord, codec
+from benchrigor.model.sentence import say_no_comparison
 from benchrigor.model.text import (
     counted,
     many,
@@ -150,7 +151,9 @@ def _show_ratio(baseline: RunRecord, candidate: RunRecord) -> str:
     try:
         return str(compare_runs(baseline, candidate))
     except BenchrigorError as error:
-        return f"no comparison of {candidate.name} and {baseline.name}: {error}"
+        why = getattr(error, "notice", None)
+        names = (baseline.name, candidate.name)
+        return say_no_comparison(why.sentence if isinstance(why, Notice) else str(error), names)
 
 
 def summary(record: RunRecord) -> dict[str, Any]:

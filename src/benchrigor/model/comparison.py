@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,19 +13,15 @@ from benchrigor.model.decision import Decision, StopReason
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.notice import Notice
 from benchrigor.model.one_line import OneLine, Reported
-from benchrigor.model.sentence import fit_names, sentence, show_change
+from benchrigor.model.sentence import fit_names, say_no_comparison, sentence, show_change
 from benchrigor.model.text import (
     many,
     no_number,
     say_end,
     show_estimate,
     show_values,
-    within_sentence,
 )
 from benchrigor.units import Direction
-
-_LONGEST = 100  # Columns of a comparison in one line
-_LEAST_WHY = 40  # Characters for the reason of a missing number
 
 
 class Verdict(enum.StrEnum):
@@ -143,10 +138,8 @@ class Comparison(OneLine):
         if self.difference is not None and self.p_value is not None:
             form = f"{{1}} minus {{0}}: {show_difference(self)}, {self.verdict}{ending}; no ratio"
             return fit_names(f"{form}{_show_pairs(self)}", self.names)
-        form = f"no comparison of {{1}} and {{0}}{_show_pairs(self)}{ending}: "
-        room = max(_LONGEST - len(fit_names(form, self.names)), _LEAST_WHY)
-        why = textwrap.shorten(within_sentence(no_number(self.notices)), room, placeholder="…")
-        return fit_names(form + _literal(why), self.names)
+        observed = f"{_show_pairs(self)}{ending}"
+        return say_no_comparison(no_number(self.notices), self.names, observed)
 
     def show_change(self) -> str:
         """Show the change from the baseline with its interval, without names."""
@@ -260,11 +253,6 @@ def _broken_off(reason: StopReason | None) -> str:
     """Say why a comparison ended without the result that was asked for; empty if it did not."""
     ending = "" if reason is None else say_end(Decision(stop=True, reason=reason))
     return ending if ending.startswith("not converged") else ""
-
-
-def _literal(text: str) -> str:
-    """Double the braces of a text that becomes part of a form."""
-    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _show_pairs(comparison: Comparison) -> str:

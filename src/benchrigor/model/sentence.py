@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import textwrap
 
 from benchrigor.control_characters import escaped
 from benchrigor.model.estimate import Estimate
-from benchrigor.model.text import percent, shortened
+from benchrigor.model.text import percent, shortened, within_sentence
 from benchrigor.units import Direction, digits_for
 
 TIMES_FROM = 1.5  # Ratios from here on, and below its reciprocal, are shown in times
@@ -14,6 +15,7 @@ LONGEST = 100  # Columns of the sentence
 _NAMES = 40  # Columns of both names that are not given up for a median
 _DIGITS = 4
 _LONG = 1e12
+_LEAST_WHY = 40  # Columns for the reason of a missing number
 _ROLES, _SHORT_ROLES = ("the baseline", "the candidate"), ("baseline", "candidate")
 
 
@@ -53,13 +55,14 @@ def sentence(
     interval += "" if confidence == "95%" else f" at {confidence}"
     if verdict == "equivalent":
         form = f"{{1}} and {{0}} are equal within {percent(margin)}: {change} {interval}"
-    elif ratio.low <= 1.0 <= ratio.high or (verdict == "undecided" and not margin):
-        form = f"no clear difference between {{1}} and {{0}}: {change} {interval}"
+    elif ratio.low <= 1.0 <= ratio.high:
+        form = f"{{1}} does not clearly differ from {{0}}: {change} {interval}"
     else:
         verb = "takes" if change.endswith(" time") else "is"
         form = f"{{1}} {verb} {change} than {{0}} {interval}"
         if verdict == "undecided":
-            form += f", perhaps within the margin of {percent(margin)}"
+            doubt = f"within the margin of {percent(margin)}" if margin else "by chance"
+            form += f", perhaps {doubt}"
     if median is not None:
         typical = show_change(median, unit, direction).partition(" [")[0]
         longer = f"{form}; median {typical}"
@@ -70,6 +73,16 @@ def sentence(
         forms = [form.replace("{2}", text) for text in endings]
         form = next((form for form in forms if len(fit_names(form, names)) <= LONGEST), forms[-1])
     return fit_names(form, names)
+
+
+def say_no_comparison(why: str, names: tuple[str, ...], observed: str = "") -> str:
+    """Say that there is no comparison, and why; the observed values only if there is room."""
+    form = f"no comparison of {{1}} and {{0}}{observed}: "
+    if observed and LONGEST - len(fit_names(form, names)) < _LEAST_WHY:
+        return say_no_comparison(why, names)
+    room = max(LONGEST - len(fit_names(form, names)), _LEAST_WHY)
+    shown = textwrap.shorten(within_sentence(why), room, placeholder="…")
+    return fit_names(form + shown.replace("{", "{{").replace("}", "}}"), names)
 
 
 def _has_room(form: str, names: tuple[str, ...]) -> bool:
@@ -124,8 +137,12 @@ def _change(
     # One digit less than an estimate has, as users of other comparison tools expect.
     digits = min(max(digits_for(width, size) - 1, 1 if size < 100.0 else 0), _DIGITS)
     form = f",.{digits}f" if size < _LONG else ".4g"
+    way, other = (more, less) if ratio.value > 1.0 else (less, more)
     shown, first, last = (_end(f"{end:{form}}", end) for end in ends)
-    return f"{shown}x {more if ratio.value > 1.0 else less}", f"[{first}, {last}]"
+    if in_words and least < 1.0:  # the other side is the larger one there
+        least = 1.0 / least if least > 0.0 else math.inf
+        first, last = _end(f"{least:{form}}x {other}", least), _end(f"{last}x {way}", most)
+    return f"{shown}x {way}", f"[{first}, {last}]"
 
 
 def _in_percent(

@@ -69,10 +69,11 @@ class Revision:
         here = InterpreterWorkload(call, **timing)
         checkout = self._checkout
         file = Path(here.source_files[0]).resolve() if here.source_files else None
-        if file is None or not file.is_relative_to(checkout.original):
-            where = "an unknown place" if file is None else file
+        if file is None:
+            raise InvalidInput(f"{here.name} has no source file, as built-in functions have none")
+        if not file.is_relative_to(checkout.original):
             raise InvalidInput(
-                f"{here.name} is imported from {where}, expected a file in {checkout.original}: "
+                f"{here.name} is imported from {file}, expected a file in {checkout.original}: "
                 "install what the tests import in editable mode (pip install -e .)"
             )
         relative = file.relative_to(checkout.original)

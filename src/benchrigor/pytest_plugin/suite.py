@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -109,8 +110,11 @@ class Suite:
             write_whole(Path(target), json.dumps(self._plain(), allow_nan=False, default=str))
         fail_on = self._config.getoption("bench_fail_on")
         fail_on = fail_on or ("never" if self.revision is None else "worse")
-        failing = _FAILING.get(fail_on, set())
-        return bool(failing & self._verdicts)
+        failing = _FAILING.get(fail_on, set()) & self._verdicts
+        if failing:
+            why = "slower" if Verdict.WORSE in failing else "undecided, or not compared"
+            self._failures.append(f"The run fails: some are {why} (--bench-fail-on {fail_on}).")
+        return bool(failing)
 
     def lines(self) -> list[str]:
         """Return the report for the end of the run."""
@@ -272,10 +276,9 @@ class Suite:
             cure = "raise --bench-budget, or stop other work on the machine"
             if self.revision is None:
                 cure = "measure both versions in turn with --bench-against REVISION"
-            yield (
-                f"Changes up to {percent(_COARSE)} or more may go unseen in "
-                f"{first_few(hidden, 5)}: {cure}."
-            )
+            least = max(visible[name] or math.inf for name in hidden)
+            unseen = f"Changes below {percent(least)}" if math.isfinite(least) else "Large changes"
+            yield f"{unseen} may go unseen in {first_few(hidden, 5)}: {cure}."
         if self.revision is not None:
             for name, why in self.revision.left_out.items():
                 yield f"{name} is not compared with {self.revision.name}: {why}."

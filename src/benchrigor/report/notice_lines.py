@@ -36,7 +36,8 @@ PAGE: dict[Code, str] = {
     f"interval. {_LONGER}",
     Code.SHORT_RUN: f"The run is short: a warm-up may be part of the number. {_LONGER}",
     Code.FEW_INVOCATIONS: f"There were few processes, and they differ. {_LONGER}",
-    Code.FEW_PIECES: "The run saw only a few minutes. Spread it over more: --over 10m.",
+    Code.FEW_PIECES: "The run was too short to see how the speed of the machine changes. Spread it "
+    "over more time (--over 10m).",
     Code.FEW_IN_TAIL: "Few readings are that slow or that rare. Measure longer (--budget), or "
     "ask for a percentile nearer to the median.",
     Code.MOVED_ON: f"The speed changed near the end: the run may still have warmed up. {_LONGER}",
@@ -60,8 +61,8 @@ PAGE: dict[Code, str] = {
     Code.NO_RATIO: "The baseline may be 0, so that there is no ratio. Compare the difference.",
     Code.CONSTANT: "All readings are the same, so that the interval has no width. Check what is "
     "read, or put more calls into a reading (--batch).",
-    Code.COARSE_CLOCK: "The clock is too coarse for so short a call. Put more calls into a "
-    "reading (--batch).",
+    Code.COARSE_CLOCK: "The clock is too coarse for so short a call. Put more calls (--batch) or "
+    "more work into a reading.",
     Code.BATCHED: "Each reading averages several calls, and so do the percentiles. For single "
     "calls: --batch 1.",
     Code.PERSISTENT_AND_SKEWED: "Slow readings come in bursts: the interval is too narrow. "
@@ -115,7 +116,8 @@ REFUSED: dict[Code, str] = {
     Code.STILL_CORRELATED: _LONGER,
     Code.NO_SPEED: "Run more rounds, or a larger range of work (--work 1000:1e6).",
     Code.WORK_TOO_SHORT: "Raise the largest amount of work (--work LOW:HIGH).",
-    Code.NO_DATA: "Check the metric and the pattern that reads it, or allow more time (--budget).",
+    Code.NO_DATA: "Check that there is something to measure, and the pattern that reads it, or "
+    "allow more time (--budget).",
     Code.DETECTOR_FAILED: "Mend the detector, and replay the run.",
 }
 OF_PAIRS = {

@@ -270,10 +270,19 @@ def _notices(record: RunRecord) -> list[Notice]:
     return [notice for notice in chosen_of_run(record) if notice.code not in hidden]
 
 
+def _is_far_from_measured(analysis: Analysis) -> bool:
+    """Whether the headline does not hold the measured number."""
+    headline, measured = headline_of(analysis), analysis.estimate
+    if headline is None or measured is None:
+        return False
+    return not headline.low <= measured.value <= headline.high
+
+
 def _state(record: RunRecord, lost: Interference | None) -> str:
     """Call the machine quiet only if the number and the warnings agree with that."""
     changed = [analysis for analysis in record.analyses if just_now(analysis) is not None]
     if changed:
         return f"{'slower' if any(map(is_worse, changed)) else 'faster'} than usual"
     unsteady = any(asks_for_quiet(notice) for notice in _notices(record))
+    unsteady = unsteady or any(map(_is_far_from_measured, record.analyses))
     return "" if lost is None or not lost.is_measured or unsteady else "quiet"
