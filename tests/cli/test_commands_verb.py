@@ -227,7 +227,8 @@ def test_failed_runs_are_counted_apart(cli, strict):
 
 @pytest.mark.slow
 def test_peak_memory_is_that_of_the_command(cli, strict):
-    words = ("commands", "true", "sh -c :", TOUCHING, "--memory", "--max-rounds", "2", "--no-store")
+    limits = ("--max-rounds", "2", "--budget", "300")
+    words = ("commands", "true", "sh -c :", TOUCHING, "--memory", *limits, "--no-store")
     told = strict(cli(*words, "--json").stdout)
     small, shell, large = (each["run"]["facts"] for each in told["commands"].values())
     assert small["peak_memory"] < 3e6

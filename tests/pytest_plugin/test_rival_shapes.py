@@ -161,7 +161,7 @@ def test_a_coroutine_function_is_awaited_in_the_loop_that_runs_or_in_its_own(pyt
 
         def test_own_loop(bench):
             assert bench(twice, 4) == 8
-            assert bench.record is None or bench.record.readings().size > 1
+            assert bench.record is None or bench.record.readings().size > 0
 
         def test_running_loop(bench):
             async def main():
@@ -175,7 +175,7 @@ def test_a_coroutine_function_is_awaited_in_the_loop_that_runs_or_in_its_own(pyt
                 assert seen == {loop}
 
             asyncio.run(main())
-            assert bench.record is None or bench.record.readings().size > 1
+            assert bench.record is None or bench.record.readings().size > 0
 
         def test_raising(bench):
             async def broken():

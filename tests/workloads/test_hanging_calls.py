@@ -165,8 +165,9 @@ def test_behind_a_first_call_none_is_waited_for_as_long(monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_a_slow_call_is_waited_for() -> None:
+def test_a_slow_call_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes five times the budget, or ten times as long as those before."""
+    monkeypatch.setattr(time_limits, "_FIRST_GRACE_S", HANG_S)
     plan, recorder = RoundPlan(index=0, readings=3, seconds=0.1), RoundRecorder()
     CallableWorkload(lambda: time.sleep(0.5), clock=WallClock()).run(plan, recorder)
     assert recorder.finish(plan, 1).n_readings == 1

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from benchrigor.model import (
     Analysis,
@@ -342,17 +343,10 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
             continue
         times, edges = references.seconds[INTERPRETER], np.append(0, references.stops)
         followed, missed = followed + edges[-1], missed + values.size - edges[-1]
-        seconds = values * calls_per_reading(round_)
-        if analysis.wps is not None:
-            seconds = np.array([round_.duration_s])
-        groups = groups_of(round_.delays, seconds)
-        waited_s = np.repeat(groups.delay_s / groups.sizes, groups.sizes)
-        # If hardly any are undisturbed, all readings of a round count, with their waiting.
-        hit = np.repeat(groups.are_hit, groups.sizes)
-        hit &= ~np.isin(np.arange(done, done + values.size), kept)
+        counts = np.isin(np.arange(done, done + values.size), kept)
         total, whole_s, wait_s, hits = (
             np.add.reduceat(per_reading[: edges[-1]], edges[:-1])
-            for per_reading in (values, seconds, waited_s, hit.astype(np.float64))
+            for per_reading in (values, *_spent(analysis, round_, values, counts))
         )
         sizes = np.diff(edges)
         wait_s = np.minimum(wait_s, whole_s)
@@ -381,6 +375,22 @@ def _segments(analysis: Analysis, rounds: Sequence[Round]) -> Segments | None:
         waited_s=waited,
         piece=piece.astype(np.int64),
     )
+
+
+def _spent(
+    analysis: Analysis, finished: Round, values: Floats, counts: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats, Floats]:
+    """Return the seconds of each reading of a round, its waiting, and whether it is disturbed.
+
+    If hardly any are undisturbed, all readings of the round count, with their waiting.
+    """
+    seconds = values * calls_per_reading(finished)
+    if analysis.wps is not None:
+        seconds = np.array([finished.duration_s])
+    groups = groups_of(finished.delays, seconds)
+    waited_s = np.repeat(groups.delay_s / groups.sizes, groups.sizes)
+    hit = np.repeat(groups.are_hit, groups.sizes) & ~counts
+    return seconds, waited_s, hit.astype(np.float64)
 
 
 def _values(analysis: Analysis, finished: Round) -> Floats:
