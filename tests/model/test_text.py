@@ -137,6 +137,8 @@ def test_amounts_are_shown_in_the_unit_of_the_speed(work: float, unit: str, show
             say_end(Decision(stop=True, reason=StopReason.TIME_BUDGET)),
             "time budget spent",
         ),
+        (say_end(Decision(stop=True, reason=StopReason.EXHAUSTED)), "workload exhausted"),
+        (say_end(Decision(stop=True, reason=StopReason.INTERRUPTED)), "not converged: interrupted"),
     ],
 )
 def test_numbers_and_names_are_short(shown: str, expected: str) -> None:

@@ -201,7 +201,7 @@ def say_end(decision: Decision | None) -> str:
     if decision is None:
         return "still running"
     reason = str(decision.reason).replace("-", " ")
-    planned = ("satisfied", "spent", "limit reached", "out of reach")
+    planned = ("satisfied", "spent", "limit reached", "out of reach", "exhausted")
     is_planned = reason.endswith(planned)
     return reason if is_planned else f"not converged: {reason}"
 
