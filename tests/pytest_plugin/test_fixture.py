@@ -83,7 +83,7 @@ def test_nothing_stands_between_the_loop_that_times_and_the_function(pytester):
             "coroutine": lambda bench: bench(h),
         }
         LOOPS = {
-            "worker.time_calls", "worker.time_loops", "worker.awaited", "callable._time_given"
+            "worker.time_calls", "worker.time_loops", "worker.await_calls", "callable._time_given"
         }
 
         @pytest.mark.parametrize("case", CASES)

@@ -41,7 +41,7 @@ def test_it_stops_on_the_half_width_of_the_ratio(target: float) -> None:
     assert against.ratio is not None
     assert against.ratio.relative_half_width <= target
     assert against.ratio.value == pytest.approx(1.0, abs=1.5 * target)
-    assert against.compared().ratio == against.ratio
+    assert against.compare().ratio == against.ratio
 
 
 @pytest.mark.slow
@@ -98,4 +98,4 @@ def test_a_target_within_reach_is_met_without_a_word() -> None:
 @pytest.mark.slow
 def test_it_cannot_compare_before_there_is_a_session() -> None:
     with pytest.raises(TypeError, match="before begin"):
-        Against(baseline(), 0.01).compared()
+        Against(baseline(), 0.01).compare()
