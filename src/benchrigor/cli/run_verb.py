@@ -304,7 +304,7 @@ def _in_turn(
     """Measure several functions in turn."""
     twice = sorted({target for target in targets if targets.count(target) > 1})
     refuse(
-        [f"{target} is given more than once, expected once" for target in twice],
+        [f"{target} is given {targets.count(target)} times, expected once" for target in twice],
         ["--name is for one function, and several are given"] if given["name"] else [],
     )
     seed = check_seed(given["seed"])

@@ -141,7 +141,8 @@ def _change(
     shown, first, last = (_end(f"{end:{form}}", end) for end in ends)
     if in_words and least < 1.0:  # the other side is the larger one there
         least = 1.0 / least if least > 0.0 else math.inf
-        first, last = _end(f"{least:{form}}x {other}", least), _end(f"{last}x {way}", most)
+        ends_shown = _end(f"{least:{form}}x {other}", least), _end(f"{last}x", most)
+        first, last = ends_shown if ratio.value > 1.0 else ends_shown[::-1]
     return f"{shown}x {way}", f"[{first}, {last}]"
 
 
