@@ -140,6 +140,7 @@ def test_a_missed_target_says_what_to_do() -> None:
     [
         (StopReason.TIME_BUDGET, "Measure longer (--budget)."),
         (StopReason.SATISFIED, "Ask for a narrower interval (--target)."),
+        (StopReason.EXHAUSTED, "It ended by itself: let it give more readings."),
         (StopReason.OUT_OF_REACH, "More readings would not narrow this"),
     ],
 )

@@ -149,13 +149,13 @@ class _Command(NamedTuple):
 def commands(commands: tuple[str, ...], **given: Any) -> None:
     """Measure commands in turn, and rank them or compare them with one.
 
-    They are run in rounds, once each in an order drawn anew, so that all see the same minutes; the
-    budget is that of each. First comes the time on a quiet machine, as by run; beside it the wall
-    time just now where that differs. Commands are ranked and compared by their ratio within each
-    round, as by ab. The target is for the wall time of each, not for the ratios.
+    A round runs every command once, in a new random order, so that all see the same minutes. The
+    budget applies to every command. The first column is the time on a quiet machine, as in run; the
+    wall time just now follows if it differs. Ratios within rounds rank and compare the commands, as
+    in ab. The target is for the wall times, not for the ratios.
 
-    {NAME} is replaced in commands and in what is run around them, by every value; of several
-    parameters, by every combination. Other braces stay. No shell reads a command without --shell.
+    Every value replaces {NAME} in commands and hooks; several parameters give all combinations.
+    Other braces stay. No shell reads a command without --shell.
 
     Exit codes: 0 a result, 3 a target missed or a comparison undecided, 4 no number, 5 a command
     failed, 7 one is worse than the baseline.

@@ -49,14 +49,14 @@ def plan(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Plan how much to measure to see a change, from what was measured before.
+    """Plan how much to measure to see a change, from an earlier measurement.
 
-    That is a stored run (the beginning of its id is enough), or a CSV or JSON file of readings (-
-    for standard input). A short run will do: it need not have reached its target.
+    The source is a stored run (the beginning of its id is enough), or a CSV or JSON file of
+    readings (- for standard input). A short run is enough: it may have missed its target.
 
-    Sizes are readings, or invocations where the run's rounds were restarted. Those of the
-    comparison are per side: the baseline takes as many as the candidate. The range in brackets
-    is there because a run knows its own noise only so well. Each price is of one interval.
+    Sizes are readings, or invocations if the run's rounds were restarted. A comparison needs the
+    given size on either side. The range in brackets shows how well the run knows its own noise.
+    The prices are for single intervals.
 
     \b
     Examples:

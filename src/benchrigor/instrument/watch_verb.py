@@ -52,12 +52,12 @@ def watch(
     once: bool,
     as_json: bool,
 ) -> None:
-    """Show how nodes are that run an agent.
+    """Show the state of nodes that run an agent.
 
-    Each NODE is an address such as 10.0.0.7:9560. All are asked once a second until it is
-    interrupted. A node that does not answer keeps what it told last, with its age. --json prints a
-    line for each round of questions. With --once the exit code is 0 when all nodes answer and no
-    alarm stands, 3 when not, and 4 when none answers.
+    NODE is an address such as 10.0.0.7:9560. The verb asks all nodes once a second until it is
+    interrupted. If a node does not answer, its last answer stays, with its age. --json prints a
+    line per second. With --once the exit code is 0 if all nodes answer and no alarm stands, 4 if
+    none answers, and 3 otherwise.
 
     \b
     Examples:

@@ -20,6 +20,7 @@ _MARKS = {
     Severity.REFUSAL: ("✗", "red"),
 }
 _LONGER = "Measure longer (--budget)."
+_MORE_STEPS = "It ended by itself: let it give more readings."
 _NARROWER = "Ask for a narrower interval (--target)."
 _OTHER_RUNS = "More readings would hardly change that, runs at other times would."
 _OUT_OF_REACH = (
@@ -211,14 +212,16 @@ def asks_for_quiet(notice: Notice) -> bool:
 def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | None = None) -> str:
     """Return the sentence of a page about a Notice; empty if the page omits it.
 
-    A larger budget does not lengthen a run that ended before its budget. For files without raw
-    readings, the cure depends on the tool.
+    A larger budget does not lengthen a run that ended before its budget, or by itself. For files
+    without raw readings, the cure depends on the tool.
     """
     if notice.code is Code.NO_RAW_READINGS:
         return str(notice.evidence.get("cure", ""))
     usual = PAGE.get(notice.code, "")
     if reason is StopReason.SATISFIED:
         usual = usual.replace(_LONGER, _NARROWER)
+    elif reason is StopReason.EXHAUSTED:
+        usual = usual.replace(_LONGER, _MORE_STEPS)
     elif reason is StopReason.OUT_OF_REACH:
         is_width = notice.code is Code.NOT_CONVERGED
         usual = _OUT_OF_REACH if is_width else usual.replace(_LONGER, _OTHER_RUNS)
