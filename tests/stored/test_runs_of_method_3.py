@@ -1,0 +1,40 @@
+"""Runs that version 3 of the arithmetic stored: a journal (with a pair of sides) and one record."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import benchrigor as br
+from benchrigor.storage.journal import Journal
+
+KEPT = Path(__file__).parent / "method_3"
+# Estimates as they were stored: value, low, high, in seconds.
+ESTIMATES = {
+    "work.new": (2.310226e-05, 2.291848e-05, 2.332398e-05),
+    "work.old": (2.837247e-05, 2.822088e-05, 2.854829e-05),
+    "sleep .01": (0.01148574, 0.01138646, 0.01158502),
+    "work:new": (2.261326e-05, 2.186507e-05, 2.336145e-05),
+    "new": (2.399604e-05, 2.353009e-05, 2.494661e-05),
+    "cooled": (0.001121758, 0.0009514677, 0.001292048),
+}
+
+
+@pytest.fixture
+def journal(tmp_path):
+    """Return a copy of the journal, since opening it may change the file."""
+    shutil.copy(KEPT / "journal.sqlite", tmp_path / "journal.sqlite")
+    with Journal(tmp_path / "journal.sqlite") as journal:
+        yield journal
+
+
+def test_stored_estimates_stay_as_they_were(journal):
+    records = [journal.load(row["run_id"]) for row in journal.runs()]
+    records.append(br.RunRecord.load(KEPT / "cooled.json"))
+    found = {
+        record.name: (estimate.value, estimate.low, estimate.high)
+        for record in records
+        if (estimate := record.estimate()) is not None
+    }
+    assert found == {name: pytest.approx(numbers, rel=1e-6) for name, numbers in ESTIMATES.items()}
+    assert sorted(len(record.rounds) for record in records) == [5, 5, 5, 8, 8, 8, 8]
