@@ -37,6 +37,7 @@ class Code(enum.StrEnum):
     STILL_CORRELATED = "still-correlated"
     SHORT_RUN = "short-run"
     START_CUT = "start-cut"
+    END_CUT = "end-cut"
     MOVED_ON = "moved-on"
     TOO_FEW_TO_CALL = "too-few-to-call"
     REPEATED_WARM_UPS = "repeated-warm-ups"

@@ -37,7 +37,6 @@ from benchrigor.session.stop_rules import (
     early_size,
     few_rounds,
     min_evidence,
-    needed_for_share,
     needed_for_width,
     wanted_half_width,
 )
@@ -93,7 +92,7 @@ class Material:
     batch: int = 1  # calls per reading
     busy_s: float = 0.0  # duration of the calls of all readings; 0 if readings are not durations
     is_slow: bool = False  # a session may end before the first full look
-    recorded: bool = False  # no reading will follow: the last ones may be a cool-down
+    recorded: bool = False  # it ended by itself: the last readings may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
     beyond: tuple[int, ...] = ()  # indices of rounds that test the line at larger amounts
     notices: tuple[Notice, ...] = ()
@@ -138,6 +137,7 @@ class Material:
             share=self.kind is not Kind.WORK and self.is_share,
             higher=self.metric.direction is Direction.HIGHER,
             batch=self.batch,
+            goes_on=not self.recorded,
         )
 
 
@@ -348,7 +348,7 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
             for phase in analysis.phases
             if phase.reason is not PhaseReason.AS_ASKED
         )
-        needed = max(needed, needed_for_share(before))
+        needed = max(needed, 2 * before + 1)  # the phase holds more than half
     if material.kind is Kind.WORK:  # rounds that were left out are not repeated
         needed += analysis.n - units
     else:  # disturbed readings have to be taken, too

@@ -222,6 +222,12 @@ class Engine(Controller[RoundPlan, Round]):
         counts = last is not None and last.n_readings and (continuous or last.cut)
         return self._pace().reading_s if counts else 0.0
 
+    def end(self, reason: StopReason, notice: Notice | None = None) -> None:
+        """End the session from outside; a workload that ended by itself may have cooled down."""
+        if self._decision is None and reason is StopReason.EXHAUSTED:
+            self._traces.end()
+        super().end(reason, notice)
+
     def heed(self, alarms: Collection[Alarm], waited_s: float) -> bool:
         """Return whether to wait while alarms stand; end if the options refuse to go on."""
         if alarms and self.options.on_alarm == "refuse":

@@ -32,7 +32,7 @@ from benchrigor.model.text import (
     within_sentence,
 )
 from benchrigor.session.stop_rules import wanted_half_width
-from benchrigor.stats.phases.changing_pace import say_changed, say_moving
+from benchrigor.stats.phases.chosen_phase import say_changed, say_moving
 from benchrigor.stats.phases.trend import Trend
 
 _SAME_UNITS = 0.1  # rounds whose units per work differ by at most this share have the same units

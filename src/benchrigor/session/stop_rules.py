@@ -13,6 +13,7 @@ from benchrigor.model import (
     Kind,
     Metric,
     Options,
+    PhaseLabel,
     PhaseReason,
     Progress,
     StopReason,
@@ -20,7 +21,6 @@ from benchrigor.model import (
 from benchrigor.model.options import LATEST
 from benchrigor.protocols import StopRule
 from benchrigor.stats.estimators.proportion import whole_of
-from benchrigor.stats.phases.trimming import STABLE_SHARE
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
@@ -106,11 +106,6 @@ def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> f
     known = relative is not None and relative < math.inf
     widths = (relative * whole_of(estimate)[0] if known and relative else None, absolute)
     return min((width for width in widths if width is not None), default=math.inf)
-
-
-def needed_for_share(before: int) -> float:
-    """Return the readings in all with which the phase after ``before`` holds its required share."""
-    return before / (1.0 - STABLE_SHARE)
 
 
 def needed_for_width(known: Estimate, excess: float, units: int, least: MinEvidence) -> float:
@@ -226,18 +221,19 @@ def _looked_early(analysis: Analysis, options: Options) -> bool:
     return are_early(analysis) or (analysis.kind is Kind.UNIT_READINGS and analysis.n < first)
 
 
-def mostly_stable(share: float) -> Criterion:
-    """Require that the stable phase found in a series lasts to its end and holds this share.
+def ends_in_phase(progress: Progress) -> bool:
+    """Require that the latest readings are of the longest phase, if one holds more than half.
 
     Without this rule, sessions that stopped inside a slow cycle covered in 0.3 of cases: half of a
     cycle looks like a level.
     """
-    return lambda progress: all(
-        phase.stop == analysis.n and phase.n >= share * analysis.n
+    return all(
+        labels[-1] is PhaseLabel.STABLE or PhaseLabel.STABLE not in labels
         for analysis in _analyses_that_must(progress)
         if analysis.kind is Kind.UNIT_READINGS
         for phase in analysis.phases
         if phase.reason is not PhaseReason.AS_ASKED
+        for labels in [[part.label for part in phase.phases]]
     )
 
 
@@ -304,7 +300,7 @@ def default_rules(
     replaces the target; ``no_narrower`` says whether more readings cannot help.
     """
     least = min_evidence(options, by_round=False)
-    criteria = [lambda progress: progress.rounds >= options.min_rounds, mostly_stable(STABLE_SHARE)]
+    criteria = [lambda progress: progress.rounds >= options.min_rounds, ends_in_phase]
     enough = minimum_effective(least.effective, least)
     rules = [when_satisfied(*criteria, enough, narrow or narrow_enough(options))]
     if no_narrower is not None:

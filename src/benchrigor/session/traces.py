@@ -82,7 +82,7 @@ class Traces:
                 f"detector is given, expected None: trim is {options.trim!r}, and nothing is "
                 "looked for"
             )
-        self._recorded = recorded
+        self._has_ended = recorded  # by itself, and no reading can follow
         self._named = metrics is not None
         if self._named:
             self._check_metrics()
@@ -105,6 +105,12 @@ class Traces:
         """Take all pieces before this one for over."""
         for trace in self.by_name.values():
             trace.pieces_over = len({one for one in trace.pieces if one < stop})
+
+    def end(self) -> None:
+        """Take the workload for over: analyse anew, since the last readings may be a cool-down."""
+        self._has_ended = True
+        for trace in self.by_name.values():
+            trace.analysis = trace.report = None
 
     def check(self, finished: Round) -> None:
         """Collect all problems of a round, and raise InvalidInput once."""
@@ -387,7 +393,7 @@ class Traces:
             detector=self._detector,
             batch=trace.batch,
             busy_s=trace.busy_s if trace.metric.is_duration else 0.0,
-            recorded=self._recorded,
+            recorded=self._has_ended,
             is_slow=trace.is_slow,
             left_out=left_out,
             beyond=() if trace.schedule is None else trace.schedule.beyond,

@@ -20,6 +20,7 @@ from benchrigor.model import (
     Round,
     RoundPlan,
     RunRecord,
+    StopReason,
     as_series,
 )
 from benchrigor.model.readings import readings_of
@@ -229,12 +230,18 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         kind=kind,
         series=series,
         weights=np.array(weights) if single and len(weights) == len(single) else None,
+        recorded=_ended_by_itself(record),
         batch=max(map(calls_per_reading, rounds), default=1),
         left_out=left_out,
         notices=notices,
     )
     # Of various work, the analysis says which rounds do not count.
     return recording if kind is Kind.WORK else _leave_out_disturbed(recording, rounds)
+
+
+def _ended_by_itself(record: RunRecord) -> bool:
+    is_exhausted = record.decision is not None and record.decision.reason is StopReason.EXHAUSTED
+    return is_exhausted or record.subject.get("kind") == FILE
 
 
 def _leave_out_disturbed(recording: Recording, rounds: Sequence[Round]) -> Recording:

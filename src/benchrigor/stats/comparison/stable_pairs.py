@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Floats, Notice
+from benchrigor.model import Code, Floats, Notice, PhaseReason
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.estimators.estimation import Policy
-from benchrigor.stats.phases.changing_pace import is_one_pace
+from benchrigor.stats.phases.chosen_phase import choose_phase
 from benchrigor.stats.phases.trimming import measured_part, measured_phase
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, TRANSIENTS, too_few
 
@@ -96,10 +96,10 @@ def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> Sta
     """Find pairs whose ratio is stable, though both series may move together."""
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
-    phase = measured_phase(candidate / baseline, confidence)
-    if phase.start is None or phase.stop is None:
+    phase = choose_phase(candidate / baseline, confidence, goes_on=True)
+    if phase.start is None or phase.stop is None or phase.reason is PhaseReason.SLOW_NOISE:
         return None
-    if not (is_one_pace(phase) or is_one_pace(phase, rates=True)):
+    if phase.reason is PhaseReason.CHANGING_PACE:
         raise NotEstimable(Notice.refusal(Code.NO_STABLE_PHASE, "The ratio has several levels."))
     inside = measured_part(phase)
     settled = inside.start + (inside.stop - inside.start) // _SETTLING

@@ -44,7 +44,7 @@ from benchrigor.stats.estimators.rate import (
     reciprocal,
     weighted_mean,
 )
-from benchrigor.stats.phases.changing_pace import few_in_order, phase_at_any_pace
+from benchrigor.stats.phases.chosen_phase import choose_phase, few_in_order
 from benchrigor.stats.phases.cold_start import behind_cold, cold_first, measured_from
 from benchrigor.stats.phases.pieces import first_piece, whole_piece
 from benchrigor.stats.phases.rounds_cut import cut_rounds
@@ -89,6 +89,7 @@ class Policy:
     share: bool = False  # readings are outcomes, 0 or 1, or shares of trials
     higher: bool = False  # readings are higher if the machine is faster
     batch: int = 1  # calls that each reading averages
+    goes_on: bool = False  # more readings could follow: the last ones are no cool-down
     detector: Callable[[Floats], ChangePoints] | None = None  # None for the built-in one
 
     def phase(self, series: Floats) -> StablePhase:
@@ -185,7 +186,9 @@ def trim(
     if policy.kind is Kind.INVOCATIONS:
         if policy.detector is not None:
             return tuple(map(policy.phase, series))
-        return cut_rounds(series, policy.confidence)
+        return (
+            cut_rounds(series, policy.confidence) if len(series) > 1 else _chosen(series[0], policy)
+        )
     if policy.kind is Kind.PIECES:
         one = replace(policy, kind=Kind.UNIT_READINGS)
         first = first_piece(series[0], trim(series[:1], one, change_points))
@@ -207,11 +210,19 @@ def _searched(
         return ()
     if change_points is None and policy.detector is not None:
         change_points = policy.detector(series)
-    at_any_pace = policy.method == LONG_RUN_VARIANCE and not policy.share
-    if not at_any_pace:
+    return _chosen(series, policy, change_points)
+
+
+def _chosen(
+    series: Floats, policy: Policy, change_points: ChangePoints | None = None
+) -> tuple[StablePhase]:
+    """Choose the readings to measure; shares and subsessions have no average over time."""
+    if policy.method != LONG_RUN_VARIANCE or policy.share:
         return (measured_phase(series, policy.confidence, change_points),)
     rates = policy.higher or policy.harmonic
-    return (phase_at_any_pace(series, policy.confidence, change_points, rates=rates),)
+    return (
+        choose_phase(series, policy.confidence, change_points, rates=rates, goes_on=policy.goes_on),
+    )
 
 
 def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:

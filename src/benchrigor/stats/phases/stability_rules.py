@@ -22,7 +22,7 @@ _SLOW = 5.0  # variance inflation from which noise is slow
 _CONCORDANT = 0.8  # rank correlation of levels with their order from which they rise, or fall
 _MIN_PHASES = 4  # so many levels that rise, or fall, are a movement
 _MAX_PHASES = 512  # of more levels, so many are compared
-_LONG_TAIL = 0.25  # readings behind the longest phase, relative to it, that may be a movement
+_LONG_TAIL = 0.1  # share of the readings behind the longest phase that may be a movement
 _MAX_SHOWN = 5
 
 
@@ -104,7 +104,7 @@ def find_reason(phase: LongestPhase) -> PhaseReason:
     * Trend, still moving: the medians of all phases, or of those after the middle reading, are
       concordant with time (Mann 1945, Kendall 1938). A trend is also found among the segments that
       were joined into a dominant phase, or among all segments if the phase looks like a random
-      walk. After a dominant phase more than a quarter of the readings must move; fewer are a
+      walk. After a dominant phase more than a tenth of the readings must move; fewer are a
       cool-down.
     * Random walk: for AR(1) the effective sample size by the slowest noise is about n (1 - phi)/2;
       Dickey & Fuller (1979) reject a unit root at 5 % if n (1 - phi) exceeds 13.7 (n = 100).

@@ -1,0 +1,366 @@
+"""Which readings of a series the number is made of: one rule for every entry point.
+
+The longest phase, if it holds more than half of the readings (seed: Pilot's dominant segment).
+Levels that come back are the machine's: their mean is that of the time of the measurement, with an
+interval from blocks of that time. A series that rises or falls to its end has no lasting mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from benchrigor.model import (
+    ChangePoints,
+    Code,
+    Floats,
+    Notice,
+    Phase,
+    PhaseLabel,
+    PhaseReason,
+    Severity,
+    StablePhase,
+)
+from benchrigor.model.notice import Figure
+from benchrigor.model.text import counted
+from benchrigor.stats.phases.stable_phase import is_unsettled
+from benchrigor.stats.phases.trend import Trend, ends_of, find_far_ends, find_trend
+from benchrigor.stats.phases.trimming import MATERIALITY, measured_phase
+from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
+
+_WARM_UP = 0.3  # maximum share of the readings that a slower start may hold
+_BRIEF = 0.05  # and that any start may hold
+_FAR = 2.0  # a start slower than all later levels by this factor is not a matter of pace
+_TAIL = 0.1  # share of the readings, and of the time, of an end that is a cool-down in any case
+_NEAR = 2.0  # standard errors within which a segment is at the level of the longest
+_SLIGHT = 0.95  # paces closer to each other than this ratio make a note, not a warning
+_FARTHEST = 16.0  # levels further apart come from the work, not from the machine
+_CLIMB = 0.05  # from the start to the end at least: an interval holds what moves less
+_CLIMB_OF_FEW = 0.1  # of fewer than 30 readings
+_MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
+
+
+def choose_phase(
+    series: Floats,
+    confidence: float,
+    change_points: ChangePoints | None = None,
+    *,
+    rates: bool = False,
+    goes_on: bool = False,
+) -> StablePhase:
+    """Choose the readings that the number is made of.
+
+    1. No segment holds more than half: the mean over time behind a warm-up, or a refusal.
+    2. More than a tenth follow the longest segment, and move: a refusal.
+    3. A segment is back at the level of the longest: the mean over time, unless it is part of a
+       warm-up.
+    4. Otherwise the longest segment; both ends are cut, and a Notice says so.
+
+    A series that ``goes_on`` cannot have cooled down: readings behind its longest segment count,
+    in the mean over time. ``rates`` are higher if the machine is faster.
+    """
+    phase = measured_phase(series, confidence, change_points)
+    if phase.start is None:
+        return _behind_warm_up(series, confidence, phase, rates=rates, goes_on=goes_on)
+    before, after = _outside(phase)
+    level = _level(phase)
+    if (trend := _moves_behind(series, after)) is not None:
+        return _refuse(phase, replace(trend, first=level))
+    is_back = _comes_back(series, after, level, phase)
+    if not is_back and _comes_back(series, before[::-1], level, phase):
+        is_back = not _is_warm_up(before, level, series.size, rates=rates)
+    if is_back:
+        return _behind_warm_up(series, confidence, phase, rates=rates, goes_on=goes_on)
+    if goes_on and any(_differ(segment.median, level) for segment in after):
+        return _average(phase, series.size, labels=[segment.label for segment in phase.phases])
+    return _cut_ends(phase, before, after)
+
+
+def few_in_order(series: Floats) -> Notice | None:
+    """Refuse fewer than 30 readings that climb or fall to the end."""
+    trend = find_trend(series, ()) if series.size < MIN_FOR_AUTOCORRELATION else None
+    if trend is None or not _differ(trend.first, trend.last, by=_CLIMB_OF_FEW):
+        return None
+    return _moving(trend, reason=str(PhaseReason.TREND))
+
+
+def _outside(phase: StablePhase) -> tuple[list[Phase], list[Phase]]:
+    """Return the segments before and after the stable one, without ends too short to call."""
+    settled = [part for part in phase.phases if not is_unsettled(part, phase.change_points)]
+    before = [part for part in settled if part.stop <= (phase.start or 0)]
+    return before, [part for part in settled if part.start >= (phase.stop or 0)]
+
+
+def _level(phase: StablePhase) -> float:
+    return next(part.median for part in phase.phases if part.start == phase.start)
+
+
+def _moves_behind(series: Floats, after: Sequence[Phase]) -> Trend | None:
+    """Find a movement of the last segment, if more than a tenth follow the longest one."""
+    if sum(segment.n for segment in after) <= _TAIL * series.size:
+        return None
+    return find_trend(series[after[-1].start : after[-1].stop], ())
+
+
+def _comes_back(series: Floats, outward: Iterable[Phase], level: float, phase: StablePhase) -> bool:
+    """Whether a segment beyond one at another level is back at the level."""
+    left = False
+    for segment in outward:
+        spread = float(series[segment.start : segment.stop].std())
+        error = spread * (phase.change_points.inflation / segment.n) ** 0.5
+        if abs(segment.median - level) > max(MATERIALITY * abs(level), _NEAR * error):
+            left = True
+        elif left:
+            return True
+    return False
+
+
+def _is_warm_up(before: Sequence[Phase], level: float, n: int, *, rates: bool) -> bool:
+    """Whether a start is brief, or slower wherever it is not at the level and not too long."""
+    share = before[-1].stop / n
+    apart = [segment.median for segment in before if _differ(segment.median, level)]
+    slower = min(_times_slower(median, level, rates=rates) for median in apart)
+    return share <= _BRIEF or slower > _FAR or (slower > 1.0 and share <= _WARM_UP)
+
+
+def _cut_ends(phase: StablePhase, before: list[Phase], after: list[Phase]) -> StablePhase:
+    """Take the longest segment, and say what is cut and how far it is from it."""
+    labels = {segment.start: PhaseLabel.WARM_UP for segment in before}
+    labels |= {segment.start: PhaseLabel.COOL_DOWN for segment in after}
+    cut = (
+        _say_cut(Code.START_CUT, "first", "warm-up", before, _level(phase)),
+        _say_cut(Code.END_CUT, "last", "cool-down", after, _level(phase)),
+    )
+    return replace(
+        phase,
+        phases=tuple(
+            replace(part, label=labels.get(part.start, part.label)) for part in phase.phases
+        ),
+        notices=(*phase.notices, *(notice for notice in cut if notice is not None)),
+    )
+
+
+def _say_cut(
+    code: Code, where: str, role: str, segments: Sequence[Phase], level: float
+) -> Notice | None:
+    """Say how many readings an end holds, and by which ratio they differ."""
+    if not segments:
+        return None
+    readings = sum(segment.n for segment in segments)
+    mean = sum(segment.n * segment.median for segment in segments) / readings
+    if not level or not mean / level > 0.0:
+        how, ratio = "at another level", None
+    else:
+        ratio = mean / level
+        how = f"{ratio:.3g} times as large"
+    return Notice.note(
+        code,
+        f"The {where} {counted(readings)} readings are {how} and left out as a {role}.",
+        readings=readings,
+        ratio=ratio,
+    )
+
+
+def _behind_warm_up(
+    series: Floats, confidence: float, phase: StablePhase, *, rates: bool, goes_on: bool
+) -> StablePhase:
+    """Cut a warm-up that stands apart, and average what follows over time unless it is steady."""
+    levels = _Levels.of(phase.phases, rates=rates, goes_on=goes_on)
+    count = levels.warm_up()
+    if not count:
+        return _over_time(series, phase, levels.cool_down)
+    start, points = phase.phases[count].start, phase.change_points
+    rest = series[start:]
+    found = measured_phase(rest, confidence, points.within(start, points.n))
+    if found.start is None or not _is_steady(found):
+        within = _Levels.of(found.phases, rates=rates, goes_on=goes_on)
+        found = _over_time(rest, found, within.cool_down)
+    found = found.of_whole(points, start)
+    warm_up = (replace(part, label=PhaseLabel.WARM_UP) for part in phase.phases[:count])
+    return replace(found, phases=(*warm_up, *found.phases))
+
+
+def _is_steady(phase: StablePhase) -> bool:
+    level = _level(phase)
+    before, after = _outside(phase)
+    return not any(_differ(segment.median, level) for segment in (*before, *after))
+
+
+def _over_time(series: Floats, phase: StablePhase, cool_down: int) -> StablePhase:
+    """Take all readings but a cool-down, unless they move to their end or their levels are far."""
+    trend = find_trend(series, [segment.start for segment in phase.phases[1:]])
+    if trend is not None or phase.reason in _MOVING:
+        ends = trend or ends_of(series)
+        if _differ(ends.first, ends.last, by=_CLIMB):
+            return _refuse(phase, ends)
+    if (far := find_far_ends(series)) is not None:
+        return _refuse(phase, far)
+    if phase.reason is PhaseReason.RANDOM_WALK:
+        return phase
+    if phase.reason is PhaseReason.FEW_EFFECTIVE:
+        return _take_all(phase)
+    labels = [PhaseLabel.OTHER] * cool_down
+    labels += [PhaseLabel.COOL_DOWN] * (len(phase.phases) - cool_down)
+    return _average(replace(phase, start=0), phase.phases[cool_down - 1].stop, labels=labels)
+
+
+def _average(phase: StablePhase, stop: int, *, labels: Sequence[PhaseLabel]) -> StablePhase:
+    """Average over time what lies between the start of the phase and ``stop``."""
+    start = phase.start or 0
+    levels = [part.median for part in phase.phases if start <= part.start < stop]
+    paced = replace(
+        phase,
+        stop=stop,
+        reason=PhaseReason.CHANGING_PACE,
+        phases=tuple(
+            replace(part, label=label) for part, label in zip(phase.phases, labels, strict=True)
+        ),
+        notices=(_warn_of_change(levels, stop - start), *_of_ends(phase)),
+    )
+    if not max(levels) > _FARTHEST * min(levels) > 0.0:
+        return paced
+    if phase.reason is not PhaseReason.STABLE:
+        return replace(phase, start=None, stop=None)
+    first, last = levels[0], levels[-1]
+    is_far = max(first, last) > _FARTHEST * min(first, last)
+    return _refuse(phase, Trend(first=first, last=last)) if is_far else paced
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Levels:
+    """Segments as arrays, shape (k,): where ends stand apart from all that lies between them."""
+
+    medians: Floats
+    slowness: Floats  # how slow each is: the time of the same work
+    stops: Floats  # first reading behind each, as a share of all
+    middle: int  # index of the first segment that begins behind the longest possible warm-up
+    cool_down: int  # index of the first segment of the cool-down, or k
+
+    @classmethod
+    def of(cls, phases: Sequence[Phase], *, rates: bool, goes_on: bool) -> _Levels:
+        """Take the levels of segments; of a series that goes on none is a cool-down."""
+        medians = np.array([segment.median for segment in phases])
+        counts = np.array([segment.n for segment in phases], dtype=np.float64)
+        is_positive = float(medians.min()) > 0.0
+        slowness = (1.0 / medians if rates else medians) if is_positive else np.zeros(medians.size)
+        stops = np.cumsum(counts) / counts.sum()
+        middle = int(np.searchsorted(np.append(0.0, stops[:-1]), _WARM_UP))
+        spent = counts * slowness if is_positive else counts
+        cool_down = medians.size
+        if not goes_on:
+            cool_down = _first_apart(medians, middle, np.maximum(_shares(counts), _shares(spent)))
+        return cls(
+            medians=medians, slowness=slowness, stops=stops, middle=middle, cool_down=cool_down
+        )
+
+    def warm_up(self) -> int:
+        """Return how many segments at the start are a warm-up: brief, or slower than all others.
+
+        A cool-down does not count among the others.
+        """
+        times, stop = self.slowness, self.cool_down
+        if not times.any() or stop < 2:
+            return 0
+        least, most = np.minimum.accumulate(times)[: stop - 1], np.maximum.accumulate(times)
+        most = most[: stop - 1]
+        after_most = np.maximum.accumulate(times[1:stop][::-1])[::-1]
+        after_least = np.minimum.accumulate(times[1:stop][::-1])[::-1]
+        span, share = after_most - after_least, self.stops[: stop - 1]
+        slower = (least > after_most) & (least - times[1:stop] > span)
+        faster = (most < after_least) & (times[1:stop] - most > span)
+        is_warm_up = (least > _FAR * after_most) | slower | (faster & (share <= _BRIEF))
+        counts = np.flatnonzero(is_warm_up & (share <= _WARM_UP)) + 1
+        return int(counts[-1]) if counts.size else 0
+
+
+def _shares(amounts: Floats) -> Floats:
+    """Return which share of the whole each segment and all behind it hold."""
+    behind: Floats = np.cumsum(amounts[::-1])[::-1] / amounts.sum()
+    return behind
+
+
+def _first_apart(medians: Floats, middle: int, shares: Floats) -> int:
+    """Return the first segment of an end of at most a tenth that stands apart from the middle.
+
+    All its levels are above, or below, those from the middle on, and their step is the largest.
+    """
+    for signed in (medians, -medians):
+        inside = signed[middle:]
+        if inside.size < 2:
+            break
+        most, least = np.maximum.accumulate(inside)[:-1], np.minimum.accumulate(inside)[:-1]
+        behind = np.minimum.accumulate(inside[::-1])[::-1][1:]
+        step = behind - inside[:-1]
+        is_apart = (behind > most) & (step > most - least) & (shares[middle + 1 :] <= _TAIL)
+        if is_apart.any():
+            return middle + 1 + int(np.argmax(is_apart))
+    return medians.size
+
+
+def _differ(one: float, other: float, *, by: float = MATERIALITY) -> bool:
+    """Whether two levels are materially apart."""
+    return abs(one - other) > by * min(abs(one), abs(other))
+
+
+def _times_slower(one: float, other: float, *, rates: bool) -> float:
+    """Return how many times as slow one level is as another; 0 unless both are above 0."""
+    slow, fast = (other, one) if rates else (one, other)
+    return slow / fast if min(slow, fast) > 0.0 else 0.0
+
+
+def _take_all(phase: StablePhase) -> StablePhase:
+    """Take all readings of slow noise: an interval that allows for it is as wide as it is slow."""
+    notice = phase.notices[0]
+    independent = notice.evidence["independent"]
+    if independent is not None and float(independent) < 1.0:
+        return phase
+    sentence = (
+        "The readings change so slowly that few of them are independent: the interval allows for "
+        "that, and is wide."
+    )
+    few = Notice.warning(Code.FEW_EFFECTIVE, sentence, **notice.evidence)
+    stop, notices = phase.change_points.n, (few, *_of_ends(phase))
+    return replace(phase, start=0, stop=stop, reason=PhaseReason.SLOW_NOISE, notices=notices)
+
+
+def _of_ends(phase: StablePhase) -> tuple[Notice, ...]:
+    """Return what is said of readings at the ends that are too few to call a change."""
+    return tuple(notice for notice in phase.notices if notice.code is Code.TOO_FEW_TO_CALL)
+
+
+def _warn_of_change(levels: list[float], n: int) -> Notice:
+    low, high = min(levels), max(levels)
+    slight = len(levels) > 1 and low >= _SLIGHT * high > 0.0
+    return Notice(
+        code=Code.CHANGING_PACE,
+        severity=Severity.NOTE if slight else Severity.WARNING,
+        sentence=say_changed(low, high, f"{counted(n)} readings"),
+        evidence={"changes": len(levels) - 1, "least": low, "greatest": high},
+    )
+
+
+def say_changed(least: float, greatest: float, over: str) -> str:
+    """Say by how much the pace changed, and over which time."""
+    how = "moved without clear steps" if least == greatest else "changed"
+    if 0.0 < least < _SLIGHT * greatest:
+        how += f" between {least / greatest:.2g} and 1 of its fastest"
+    return f"Over these {over} the pace {how}: the interval is about this time, from blocks of it."
+
+
+def _refuse(phase: StablePhase, trend: Trend) -> StablePhase:
+    reason = phase.reason if phase.reason in _MOVING else PhaseReason.TREND
+    known = phase.notices[0].evidence if phase.notices else {}
+    notices = (_moving(trend, **{**known, "reason": str(reason)}),)
+    return replace(phase, start=None, stop=None, reason=reason, notices=notices)
+
+
+def _moving(trend: Trend, **known: Figure) -> Notice:
+    known |= {"first": trend.first, "last": trend.last}
+    return Notice.refusal(Code.NO_STABLE_PHASE, say_moving(trend), **known)
+
+
+def say_moving(trend: Trend, unit: str = "") -> str:
+    """Say why readings with a trend have no mean."""
+    return f"No steady level: it {trend.way(unit)}."
