@@ -192,8 +192,13 @@ def test_a_warm_up_and_a_cool_down_are_left_out() -> None:
     rng = np.random.default_rng(4)
     levels = np.repeat([3.0, 1.0, 1.2], [80, 840, 80])
     series = iter(np.split(levels + rng.normal(0.0, 0.05, 1000), 10))
-    options = Options(target=1e-6, readings_per_round=100, max_rounds=10)
-    record = drive(Engine(options), lambda _: next(series))
+    options = Options(target=1e-6, readings_per_round=100)
+    engine = Engine(options)
+    for part in series:
+        plan = engine.ask()
+        engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": part}))
+    engine.end(StopReason.EXHAUSTED)  # only a workload that ended by itself can have cooled down
+    record = engine.result()
     estimate = record.estimate()
     analysis = record.analysis()
     assert estimate is not None

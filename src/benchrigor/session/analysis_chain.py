@@ -137,7 +137,7 @@ class Material:
             share=self.kind is not Kind.WORK and self.is_share,
             higher=self.metric.direction is Direction.HIGHER,
             batch=self.batch,
-            goes_on=not self.recorded,
+            goes_on=not (self.recorded or self.kind is Kind.INVOCATIONS),
         )
 
 

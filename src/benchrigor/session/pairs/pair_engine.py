@@ -172,6 +172,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             confidence=checked.confidence,
             trim=True,
             detector=detector_named(checked.detector),
+            goes_on=True,
         )
         self._question = Question(
             statistic=checked.statistic, policy=policy, margin=margin, direction=way, paired=True

@@ -51,13 +51,13 @@ def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StableP
     try:
         both = _stable_in_both(baseline, candidate, policy)
     except NotEstimable:
-        by_ratio = _stable_ratio(baseline, candidate, policy.confidence)
+        by_ratio = _stable_ratio(baseline, candidate, policy)
         if by_ratio is None:
             raise
         return by_ratio
     if both.stop - both.start >= _MOST * n:
         return both
-    by_ratio = _stable_ratio(baseline, candidate, policy.confidence)
+    by_ratio = _stable_ratio(baseline, candidate, policy)
     longer = by_ratio is not None and by_ratio.stop - by_ratio.start > both.stop - both.start
     return by_ratio if by_ratio is not None and longer else both
 
@@ -92,11 +92,11 @@ def _stable_in_both(baseline: Floats, candidate: Floats, policy: Policy) -> Stab
     return StablePairs(start=start, stop=stop, measured=slice(start, stop), transients=TRANSIENTS)
 
 
-def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs | None:
+def _stable_ratio(baseline: Floats, candidate: Floats, policy: Policy) -> StablePairs | None:
     """Find pairs whose ratio is stable, though both series may move together."""
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
-    phase = choose_phase(candidate / baseline, confidence, goes_on=True)
+    phase = choose_phase(candidate / baseline, policy.confidence, goes_on=policy.goes_on)
     if phase.start is None or phase.stop is None or phase.reason is PhaseReason.SLOW_NOISE:
         return None
     if phase.reason is PhaseReason.CHANGING_PACE:

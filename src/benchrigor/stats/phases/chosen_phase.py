@@ -73,7 +73,7 @@ def choose_phase(
         is_back = not _is_warm_up(before, level, series.size, rates=rates)
     if is_back:
         return _behind_warm_up(series, confidence, phase, rates=rates, goes_on=goes_on)
-    if goes_on and any(_differ(segment.median, level) for segment in after):
+    if goes_on and after:
         return _average(phase, series.size, labels=[segment.label for segment in phase.phases])
     return _cut_ends(phase, before, after)
 
@@ -98,10 +98,11 @@ def _level(phase: StablePhase) -> float:
 
 
 def _moves_behind(series: Floats, after: Sequence[Phase]) -> Trend | None:
-    """Find a movement of the last segment, if more than a tenth follow the longest one."""
+    """Find a movement behind the longest segment, if more than a tenth of the readings follow."""
     if sum(segment.n for segment in after) <= _TAIL * series.size:
         return None
-    return find_trend(series[after[-1].start : after[-1].stop], ())
+    first = after[0].start
+    return find_trend(series[first:], [segment.start - first for segment in after[1:]])
 
 
 def _comes_back(series: Floats, outward: Iterable[Phase], level: float, phase: StablePhase) -> bool:
@@ -129,10 +130,7 @@ def _cut_ends(phase: StablePhase, before: list[Phase], after: list[Phase]) -> St
     """Take the longest segment, and say what is cut and how far it is from it."""
     labels = {segment.start: PhaseLabel.WARM_UP for segment in before}
     labels |= {segment.start: PhaseLabel.COOL_DOWN for segment in after}
-    cut = (
-        _say_cut(Code.START_CUT, "first", "warm-up", before, _level(phase)),
-        _say_cut(Code.END_CUT, "last", "cool-down", after, _level(phase)),
-    )
+    cut = (_say_cut(phase, before, "first", "warm-up"), _say_cut(phase, after, "last", "cool-down"))
     return replace(
         phase,
         phases=tuple(
@@ -142,24 +140,23 @@ def _cut_ends(phase: StablePhase, before: list[Phase], after: list[Phase]) -> St
     )
 
 
-def _say_cut(
-    code: Code, where: str, role: str, segments: Sequence[Phase], level: float
-) -> Notice | None:
-    """Say how many readings an end holds, and by which ratio they differ."""
-    if not segments:
+def _say_cut(phase: StablePhase, end: Sequence[Phase], where: str, role: str) -> Notice | None:
+    """Say how many readings an end holds, and by which ratio they differ.
+
+    A cool-down of more than a tenth of the readings is a warning: it may be what matters.
+    """
+    if not end:
         return None
-    readings = sum(segment.n for segment in segments)
-    mean = sum(segment.n * segment.median for segment in segments) / readings
-    if not level or not mean / level > 0.0:
-        how, ratio = "at another level", None
-    else:
-        ratio = mean / level
-        how = f"{ratio:.3g} times as large"
-    return Notice.note(
-        code,
-        f"The {where} {counted(readings)} readings are {how} and left out as a {role}.",
-        readings=readings,
-        ratio=ratio,
+    readings, level = sum(segment.n for segment in end), _level(phase)
+    mean = sum(segment.n * segment.median for segment in end) / readings
+    ratio = mean / level if level and mean / level > 0.0 else None
+    how = "at another level" if ratio is None else f"{ratio:.3g} times as large"
+    is_long = role == "cool-down" and readings > _TAIL * phase.change_points.n
+    return Notice(
+        code=Code.START_CUT if role == "warm-up" else Code.END_CUT,
+        severity=Severity.WARNING if is_long else Severity.NOTE,
+        sentence=f"The {where} {counted(readings)} readings are {how} and left out as a {role}.",
+        evidence={"readings": readings, "ratio": ratio},
     )
 
 
