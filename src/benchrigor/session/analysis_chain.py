@@ -54,6 +54,7 @@ from benchrigor.stats.estimators.estimation import (
 )
 from benchrigor.stats.estimators.multimodality import find_modes, merge_near_modes
 from benchrigor.stats.estimators.observation import observe
+from benchrigor.stats.estimators.one_pace import ReferencesAlong
 from benchrigor.stats.estimators.proportion import are_outcomes, are_shares
 from benchrigor.stats.estimators.variance_components import split_variance
 from benchrigor.stats.phases.repeated_warm_up import find_repeated_warm_ups
@@ -92,6 +93,7 @@ class Material:
     batch: int = 1  # calls per reading
     busy_s: float = 0.0  # duration of the calls of all readings; 0 if readings are not durations
     is_slow: bool = False  # a session may end before the first full look
+    references: ReferencesAlong | None = None  # along a single series
     recorded: bool = False  # it ended by itself: the last readings may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
     beyond: tuple[int, ...] = ()  # indices of rounds that test the line at larger amounts
@@ -137,6 +139,7 @@ class Material:
             share=self.kind is not Kind.WORK and self.is_share,
             higher=self.metric.direction is Direction.HIGHER,
             batch=self.batch,
+            references=self.references,
             goes_on=not (self.recorded or self.kind is Kind.INVOCATIONS),
         )
 
@@ -170,6 +173,7 @@ def leave_out_disturbed(material: M, by_series: Sequence[Groups]) -> M:
             for values, (counted, _) in zip(material.series, chosen, strict=True)
         ),
         weights=None if material.weights is None else material.weights[disturbed.indices],
+        references=material.references and material.references.of(disturbed.indices),
         disturbed=disturbed,
         whole=material,
     )

@@ -33,6 +33,7 @@ from benchrigor.session.analysis_chain import (
     report,
 )
 from benchrigor.session.schedule.metric_trace import Trace
+from benchrigor.session.schedule.references_along import references_along
 from benchrigor.session.schedule.series_of_pieces import by_piece, first_pieces, in_pieces
 from benchrigor.session.schedule.work_schedule import WorkSchedule
 from benchrigor.session.stop_rules import EARLY_LOOKS, EARLY_ROUNDS, agrees, min_evidence
@@ -165,6 +166,7 @@ class Traces:
                 usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
             trace.chunks.append(values)
             trace.groups.append(groups)
+            trace.timed.append((values.size, finished.references))
             trace.pieces.append(finished.plan.piece)
             trace.elapsed_s += finished.elapsed_ns / 1e9
             trace.busy_s += float(values.sum()) * calls_per_reading(finished)
@@ -383,6 +385,7 @@ class Traces:
                     [join_groups(trace.groups)],
                 )
             series, groups = (trace.chunks[0],), trace.groups
+        is_one = len(series) == 1 and not trace.is_single and trace.metric.is_duration
         material = Material(
             metric=trace.metric,
             options=self.options,
@@ -394,6 +397,7 @@ class Traces:
             batch=trace.batch,
             busy_s=trace.busy_s if trace.metric.is_duration else 0.0,
             recorded=self._has_ended,
+            references=references_along(trace.timed, trace.busy_s) if is_one else None,
             is_slow=trace.is_slow,
             left_out=left_out,
             beyond=() if trace.schedule is None else trace.schedule.beyond,

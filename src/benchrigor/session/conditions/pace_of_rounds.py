@@ -25,7 +25,6 @@ from benchrigor.model.readings import readings_of
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.estimators.command_pace import FEWEST_STARTS, Invocations, command_pace
-from benchrigor.stats.estimators.estimation import PIECE_MEANS
 from benchrigor.stats.estimators.headline import (
     MOST_DELAY,
     NEAR,
@@ -47,6 +46,7 @@ from benchrigor.stats.estimators.pace import (
     pieces_at_full_pace,
 )
 from benchrigor.stats.estimators.rate import reciprocal
+from benchrigor.stats.series.interval import PIECE_MEANS
 from benchrigor.stats.series.undisturbed import groups_of
 
 _MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without

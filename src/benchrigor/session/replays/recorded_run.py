@@ -29,9 +29,11 @@ from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.analysis_chain import Material, cut, leave_out_disturbed, look, report
 from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.metric_trace import is_single
+from benchrigor.session.schedule.references_along import references_along
 from benchrigor.session.schedule.series_of_pieces import by_piece, in_pieces
 from benchrigor.session.traces import calls_per_reading, reading_groups, weights_of
 from benchrigor.stats.changepoints.named_detector import detector_named
+from benchrigor.stats.estimators.one_pace import ReferencesAlong
 from benchrigor.stats.series.undisturbed import join_groups
 from benchrigor.units import Quantity
 
@@ -230,6 +232,7 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
         kind=kind,
         series=series,
         weights=np.array(weights) if single and len(weights) == len(single) else None,
+        references=_references(rounds, analysis.metric) if len(series) == 1 else None,
         recorded=_ended_by_itself(record),
         batch=max(map(calls_per_reading, rounds), default=1),
         left_out=left_out,
@@ -237,6 +240,18 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
     )
     # Of various work, the analysis says which rounds do not count.
     return recording if kind is Kind.WORK else _leave_out_disturbed(recording, rounds)
+
+
+def _references(rounds: Sequence[Round], metric: Metric) -> ReferencesAlong | None:
+    if not metric.is_duration:
+        return None
+    values = [round_.unit_readings.get(metric.name, np.empty(0)) for round_ in rounds]
+    took_s = sum(
+        float(one.sum()) * calls_per_reading(round_)
+        for one, round_ in zip(values, rounds, strict=True)
+    )
+    timed = [(one.size, round_.references) for one, round_ in zip(values, rounds, strict=True)]
+    return references_along(timed, took_s)
 
 
 def _ended_by_itself(record: RunRecord) -> bool:

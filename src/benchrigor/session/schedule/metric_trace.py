@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from benchrigor.model import Analysis, Floats, Kind, Metric, StablePhase
+from benchrigor.session.schedule.references_along import Timed
 from benchrigor.session.schedule.work_schedule import WorkSchedule
 from benchrigor.session.stop_rules import SOON_S, next_check
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
@@ -26,6 +27,7 @@ class Trace:
     elapsed_s: float = 0.0  # of the rounds
     chunks: list[Floats] = field(default_factory=list)
     groups: list[Groups] = field(default_factory=list)  # by round
+    timed: list[Timed] = field(default_factory=list)  # the same
     pieces: list[int] = field(default_factory=list)  # by chunk
     weights: list[float] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)

@@ -96,7 +96,9 @@ def _stable_ratio(baseline: Floats, candidate: Floats, policy: Policy) -> Stable
     """Find pairs whose ratio is stable, though both series may move together."""
     if min(float(baseline.min()), float(candidate.min())) <= 0.0:
         return None
-    phase = choose_phase(candidate / baseline, policy.confidence, goes_on=policy.goes_on)
+    ratio = candidate / baseline
+    phase = measured_phase(ratio, policy.confidence)
+    phase = choose_phase(ratio, phase, policy.confidence, goes_on=policy.goes_on)
     if phase.start is None or phase.stop is None or phase.reason is PhaseReason.SLOW_NOISE:
         return None
     if phase.reason is PhaseReason.CHANGING_PACE:

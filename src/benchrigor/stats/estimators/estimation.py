@@ -29,6 +29,7 @@ from benchrigor.model import (
 from benchrigor.model.notice import one_each
 from benchrigor.model.text import many, show_plainly
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
+from benchrigor.stats.estimators.one_pace import ReferencesAlong, choose_at_one_pace
 from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.estimators.proportion import (
     MIN_IN_TAIL,
@@ -44,13 +45,14 @@ from benchrigor.stats.estimators.rate import (
     reciprocal,
     weighted_mean,
 )
-from benchrigor.stats.phases.chosen_phase import choose_phase, few_in_order
+from benchrigor.stats.phases.chosen_phase import few_in_order
 from benchrigor.stats.phases.cold_start import behind_cold, cold_first, measured_from
 from benchrigor.stats.phases.pieces import first_piece, whole_piece
 from benchrigor.stats.phases.rounds_cut import cut_rounds
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import (
     LONG_RUN_VARIANCE,
+    PIECE_MEANS,
     StandardError,
     estimate_level,
     t_interval,
@@ -69,7 +71,6 @@ from benchrigor.stats.series.wall_time_blocks import BLOCKS, block_starts, fit_b
 
 INVOCATION_MEANS = "invocation means"
 MIN_INVOCATIONS = 10  # below so many invocations a rare memory layout or code path is easily missed
-PIECE_MEANS = "piece means"
 MIN_PIECES = 4  # below that many pieces the interval is very wide
 _SEVERAL = (Kind.INVOCATIONS, Kind.PIECES)  # of several series
 
@@ -90,6 +91,9 @@ class Policy:
     higher: bool = False  # readings are higher if the machine is faster
     batch: int = 1  # calls that each reading averages
     goes_on: bool = False  # more readings could follow: the last ones are no cool-down
+    references: ReferencesAlong | None = (
+        None  # of one series, whose steps the machine may have made
+    )
     detector: Callable[[Floats], ChangePoints] | None = None  # None for the built-in one
 
     def phase(self, series: Floats) -> StablePhase:
@@ -198,7 +202,8 @@ def trim(
     if cold is None or (found and measured_from(found[0]) != 0):
         return found
     points = change_points and change_points.within(1, series[0].size)
-    return (behind_cold(series[0], cold, _searched(series[0][1:], policy, points)),)
+    rest = replace(policy, references=None)  # they are along the whole series
+    return (behind_cold(series[0], cold, _searched(series[0][1:], rest, points)),)
 
 
 def _searched(
@@ -219,10 +224,15 @@ def _chosen(
     """Choose the readings to measure; shares and subsessions have no average over time."""
     if policy.method != LONG_RUN_VARIANCE or policy.share:
         return (measured_phase(series, policy.confidence, change_points),)
-    rates = policy.higher or policy.harmonic
-    return (
-        choose_phase(series, policy.confidence, change_points, rates=rates, goes_on=policy.goes_on),
+    chosen = choose_at_one_pace(
+        series,
+        measured_phase(series, policy.confidence, change_points),
+        policy.confidence,
+        policy.references,
+        rates=policy.higher or policy.harmonic,
+        goes_on=policy.goes_on,
     )
+    return (chosen,)
 
 
 def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:

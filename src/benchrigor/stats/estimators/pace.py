@@ -20,8 +20,7 @@ from benchrigor.model import Code, Estimate, Floats, Notice, Pace
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Ints
 from benchrigor.model.text import percent
-from benchrigor.stats.estimators.estimation import PIECE_MEANS
-from benchrigor.stats.series.interval import satterthwaite, student_t
+from benchrigor.stats.series.interval import PIECE_MEANS, satterthwaite, student_t
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
 # The prior: a reading takes 0.9 % longer if the reference takes 1 % longer. Learned from 48
@@ -153,7 +152,9 @@ def pace_of(
     share = _share(busy, level, q)
     nearest = float(np.clip(0.0, *np.quantile(log_ends, [_FASTEST, 1.0 - _FASTEST])))
     beyond = log_ends - nearest
-    slope, sd, sd_of_fastest = of_busy(sensitivity, share) or _sensitivity(_log(busy), beyond)
+    slope, sd, sd_of_fastest = of_busy(sensitivity, share) or sensitivity_between(
+        _log(busy), beyond
+    )
     blocks = _blocks(log_ends, segments.duration_s)
     whole, in_pieces = _level(busy, beyond, slope, sd), pieces > 1
     machine, unsure = _of_machine(nearest)
@@ -325,7 +326,7 @@ def _by_piece(
         yield to_full * at_fastest + float((level - busy).mean())
 
 
-def _sensitivity(log_level: Floats, log_ends: Floats) -> Sensitivity:
+def sensitivity_between(log_level: Floats, log_ends: Floats) -> Sensitivity:
     """Return the sensitivity of segments to differences of their pace."""
     if log_level.size < _ENOUGH:
         return Sensitivity(SENSITIVITY, SENSITIVITY_SD)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchrigor.model import (
-    ChangePoints,
     Code,
     Floats,
     Notice,
@@ -44,13 +43,13 @@ _MOVING = (PhaseReason.TREND, PhaseReason.STILL_MOVING)
 
 def choose_phase(
     series: Floats,
+    phase: StablePhase,
     confidence: float,
-    change_points: ChangePoints | None = None,
     *,
     rates: bool = False,
     goes_on: bool = False,
 ) -> StablePhase:
-    """Choose the readings that the number is made of.
+    """Choose the readings that the number is made of, given the longest phase.
 
     1. No segment holds more than half: the mean over time behind a warm-up, or a refusal.
     2. More than a tenth follow the longest segment, and move: a refusal.
@@ -61,7 +60,6 @@ def choose_phase(
     A series that ``goes_on`` cannot have cooled down: readings behind its longest segment count,
     in the mean over time. ``rates`` are higher if the machine is faster.
     """
-    phase = measured_phase(series, confidence, change_points)
     if phase.start is None:
         return _behind_warm_up(series, confidence, phase, rates=rates, goes_on=goes_on)
     before, after = _outside(phase)
@@ -74,7 +72,7 @@ def choose_phase(
     if is_back:
         return _behind_warm_up(series, confidence, phase, rates=rates, goes_on=goes_on)
     if goes_on and after:
-        return _average(phase, series.size, labels=[segment.label for segment in phase.phases])
+        return average_over_time(phase, series.size)
     return _cut_ends(phase, before, after)
 
 
@@ -200,21 +198,23 @@ def _over_time(series: Floats, phase: StablePhase, cool_down: int) -> StablePhas
         return _take_all(phase)
     labels = [PhaseLabel.OTHER] * cool_down
     labels += [PhaseLabel.COOL_DOWN] * (len(phase.phases) - cool_down)
-    return _average(replace(phase, start=0), phase.phases[cool_down - 1].stop, labels=labels)
+    parts = zip(phase.phases, labels, strict=True)
+    labelled = tuple(replace(part, label=label) for part, label in parts)
+    return average_over_time(
+        replace(phase, start=0, phases=labelled), phase.phases[cool_down - 1].stop
+    )
 
 
-def _average(phase: StablePhase, stop: int, *, labels: Sequence[PhaseLabel]) -> StablePhase:
+def average_over_time(phase: StablePhase, stop: int) -> StablePhase:
     """Average over time what lies between the start of the phase and ``stop``."""
     start = phase.start or 0
     levels = [part.median for part in phase.phases if start <= part.start < stop]
+    cut = [one for one in phase.notices if one.code in (Code.START_CUT, Code.END_CUT)]
     paced = replace(
         phase,
         stop=stop,
         reason=PhaseReason.CHANGING_PACE,
-        phases=tuple(
-            replace(part, label=label) for part, label in zip(phase.phases, labels, strict=True)
-        ),
-        notices=(_warn_of_change(levels, stop - start), *_of_ends(phase)),
+        notices=(_warn_of_change(levels, stop - start), *cut, *_of_ends(phase)),
     )
     if not max(levels) > _FARTHEST * min(levels) > 0.0:
         return paced

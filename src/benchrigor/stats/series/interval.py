@@ -19,6 +19,7 @@ from benchrigor.model.text import show_plainly
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 from benchrigor.stats.series.wall_time_blocks import BLOCKS
 
+PIECE_MEANS = "piece means"
 LONG_RUN_VARIANCE = "long-run-variance"
 
 MAX_RELATIVE_WIDTH = 1e9  # a half-width beyond so many values is relative to (nearly) 0
