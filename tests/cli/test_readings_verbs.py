@@ -130,7 +130,7 @@ def test_analyze_has_no_number_for_a_tail_of_few_readings(cli, recording, strict
     result = cli("analyze", recording, "--column", "time", "--statistic", "p99.9", "--json")
     assert result.exit_code == 4
     codes = [each["code"] for each in strict(result.stdout)["analyses"][0]["notices"]]
-    assert codes == ["few-readings-in-tail"]
+    assert codes == ["start-cut", "few-readings-in-tail"]
 
 
 @pytest.mark.parametrize("statistic", ["p100", "p0", "P10", "mode"])

@@ -41,6 +41,7 @@ PAGE: dict[Code, str] = {
     "over more time (--over 10m).",
     Code.FEW_IN_TAIL: "Few readings are that slow or that rare. Measure longer (--budget), or "
     "ask for a percentile nearer to the median.",
+    Code.END_CUT: "The last readings are at another level and do not count: see --details.",
     Code.MOVED_ON: f"The speed changed near the end: the run may still have warmed up. {_LONGER}",
     Code.TOO_FEW_TO_CALL: f"The last readings differ from the others. {_LONGER}",
     Code.DISTURBED: f"Other programs took processor time. {_CLOSE}",

@@ -40,7 +40,8 @@ class ReferencesAlong:
 
     def of(self, indices: Ints) -> ReferencesAlong:
         """Return the references along some of the readings, whose indices ascend."""
-        return replace(self, stops=np.searchsorted(indices, self.stops))
+        stops, first = np.unique(np.searchsorted(indices, self.stops), return_index=True)
+        return replace(self, stops=stops, log_s=self.log_s[first])
 
 
 def choose_at_one_pace(
