@@ -2,9 +2,9 @@
 
     OPENBLAS_NUM_THREADS=1 python docs/evidence/stable_phases.py [--quick] [--seed N] [--only a,b]
 
-A trace has a level of 1 that holds most of it, and up to three other levels at each end. What has no
-such level (leaks, staircases, random walks) must be refused; of paces that come back the interval
-must hold the mean over time.
+A trace has a level of 1 that holds most of it, and up to three other levels at each end. What has
+no such level (leaks, staircases, random walks) must be refused; of paces that come back the
+interval must hold the mean over time.
 """
 
 from __future__ import annotations

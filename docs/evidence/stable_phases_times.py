@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,12 @@ MOST_S = 3.0
 
 
 def steps(rng: Rng, n: int, phases: int) -> Floats:
-    """Levels at random, each for as long."""
+    """Return levels at random, each for as long."""
     return np.repeat(rng.uniform(1.0, 2.0, phases), n // phases)
 
 
 def bursts(rng: Rng, n: int, phases: int) -> Floats:
-    """One level, and bursts at twice that."""
+    """Return one level, and bursts at twice that."""
     levels = np.ones(n)
     for start in rng.integers(0, n, phases):
         levels[start : start + 100] = 2.0
@@ -33,17 +34,17 @@ def bursts(rng: Rng, n: int, phases: int) -> Floats:
 
 
 def ramps(rng: Rng, n: int, phases: int) -> Floats:
-    """A saw."""
+    """Return a saw."""
     return 1.0 + rng.uniform(0.5, 1.0) * np.tile(np.arange(n // phases) / (n // phases), phases)
 
 
 def alternating(_: Rng, n: int, phases: int) -> Floats:
-    """Two levels in turn."""
+    """Return two levels in turn."""
     return np.tile(np.repeat([1.0, 1.3], n // phases), phases // 2)
 
 
 def falling(_: Rng, n: int, phases: int) -> Floats:
-    """Ever smaller steps down, as of a long warm-up."""
+    """Return ever smaller steps down, as of a long warm-up."""
     return 1.0 + np.repeat(1.0 / (1.0 + np.arange(phases)), n // phases)
 
 
@@ -59,10 +60,8 @@ SHAPES: dict[str, Callable[[Rng, int, int], Floats]] = {
 def analysis_s(series: Floats) -> float:
     """Return the seconds that the estimate of a series takes."""
     start = time.perf_counter()
-    try:
+    with suppress(br.NotEstimable):
         br.stats.estimate_mean(series, trim=True)
-    except br.NotEstimable:
-        pass
     return time.perf_counter() - start
 
 

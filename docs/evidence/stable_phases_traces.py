@@ -1,4 +1,4 @@
-"""Traces of known phases: does the number, at each entry point, come from the right readings?"""
+"""Traces of known phases: whether the number at each entry point is of the right readings."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def noise(rng: Rng, n: int, sd: float, phi: float) -> Floats:
 
 
 def end(rng: Rng, n: int, *, falls: bool) -> Floats:
-    """Return one to three constant levels; three that rise to the end are a staircase, not drawn."""
+    """Return one to three constant levels; three that rise to the end are a staircase."""
     count = int(rng.integers(1, min(3, n // 12) + 1)) if n >= 12 else 1
     while True:
         levels = np.exp(rng.uniform(np.log(0.5), np.log(4.0), count))
@@ -193,7 +193,7 @@ def traces(setting: Setting) -> None:
 
 
 def leak(rng: Rng) -> Floats:
-    """A level that holds 55 to 80 %, then a rise by 20 to 100 % to the end."""
+    """Return a level that holds 55 to 80 %, then a rise by 20 to 100 % to the end."""
     n = int(rng.integers(400, 2_400))
     flat = int(rng.uniform(0.55, 0.80) * n)
     rise = np.linspace(1.0, 1.0 + rng.uniform(0.2, 1.0), n - flat)
@@ -201,7 +201,7 @@ def leak(rng: Rng) -> Floats:
 
 
 def staircase(rng: Rng) -> Floats:
-    """A level that holds half or more, then three to six steps up."""
+    """Return a level that holds half or more, then three to six steps up."""
     n, steps = int(rng.integers(400, 2_400)), int(rng.integers(3, 7))
     flat = int(rng.uniform(0.50, 0.70) * n)
     heights = np.cumprod(np.r_[1.0, 1.0 + rng.uniform(0.04, 0.2, steps)])
@@ -210,22 +210,22 @@ def staircase(rng: Rng) -> Floats:
 
 
 def walk(rng: Rng) -> Floats:
-    """A random walk of 1 % a step."""
+    """Return a random walk of 1 % a step."""
     return 10.0 + 0.1 * np.cumsum(rng.normal(size=int(rng.integers(400, 2_400))))
 
 
 def persistent(rng: Rng) -> Floats:
-    """Autoregressive readings with a coefficient of .9, which have a level."""
+    """Return autoregressive readings with a coefficient of .9, which have a level."""
     return noise(rng, int(rng.integers(400, 2_400)), 0.05, 0.9)
 
 
 def falls_back(rng: Rng) -> Floats:
-    """A start-up whose compiler falls back once."""
+    """Return a start-up whose compiler falls back once."""
     return np.repeat([2.0, 1.0, 2.0, 1.0], [50, 50, 50, 850]) * noise(rng, 1_000, 0.02, 0.0)
 
 
 def alternating(rng: Rng) -> tuple[Floats, float]:
-    """Two paces that come and go for 50 readings or so, and their mean."""
+    """Return two paces that come and go for 50 readings or so, and their mean."""
     levels = np.r_[np.ones(0)]
     slow = rng.uniform(1.2, 2.0)
     while levels.size < 2_000:
