@@ -42,6 +42,7 @@ from benchrigor.session.stop_rules import (
     wanted_half_width,
 )
 from benchrigor.stats import RupturesDetector, fit_wps, merge_subsessions
+from benchrigor.stats.changepoints.edm import DetectorByMedians
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import (
     Policy,
@@ -138,6 +139,7 @@ class Material:
             share=self.kind is not Kind.WORK and self.is_share,
             higher=self.metric.direction is Direction.HIGHER,
             batch=self.batch,
+            detector=self.detector if isinstance(self.detector, DetectorByMedians) else None,
         )
 
 
@@ -256,7 +258,7 @@ def observed_of(material: Material, phases: tuple[StablePhase, ...] = ()) -> Obs
 
 def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[StablePhase, ...]:
     """Cut one series into phases, by the user's detector if there is one; none is left out yet."""
-    if detector is None:
+    if detector is None or policy.detector is not None:
         return trim((series,), policy)
     try:
         points = detector(series)
@@ -315,7 +317,7 @@ def _moved_on(material: Material, n: int, phases: tuple[StablePhase, ...]) -> tu
     """Warn if the readings of a running session have left the stable phase."""
     if material.kind is not Kind.UNIT_READINGS or material.recorded:
         return ()
-    found = [phase for phase in phases if phase.reason is not PhaseReason.AS_ASKED]
+    found = [phase for phase in phases if phase.is_judged]
     after = [
         n - phase.stop
         for phase in found
@@ -346,7 +348,7 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
         before = sum(
             phase.stop if phase.stop is not None and phase.stop < analysis.n else phase.start or 0
             for phase in analysis.phases
-            if phase.reason is not PhaseReason.AS_ASKED
+            if phase.is_judged
         )
         needed = max(needed, needed_for_share(before))
     if material.kind is Kind.WORK:  # rounds that were left out are not repeated

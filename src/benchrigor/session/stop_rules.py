@@ -13,7 +13,6 @@ from benchrigor.model import (
     Kind,
     Metric,
     Options,
-    PhaseReason,
     Progress,
     StopReason,
 )
@@ -237,7 +236,7 @@ def mostly_stable(share: float) -> Criterion:
         for analysis in _analyses_that_must(progress)
         if analysis.kind is Kind.UNIT_READINGS
         for phase in analysis.phases
-        if phase.reason is not PhaseReason.AS_ASKED
+        if phase.is_judged
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +11,8 @@ import numpy.typing as npt
 
 from benchrigor.model import ChangePoints, as_series
 from benchrigor.model.checks import refuse, wrong_choice
-from benchrigor.stats.changepoints.detector import MIN_SEGMENT, MIN_SEGMENTS, detect_changes
+from benchrigor.stats.changepoints.detector import MIN_SEGMENT
+from benchrigor.stats.changepoints.edm import MIN_SEGMENT_BY_MEDIANS, DetectorByMedians
 from benchrigor.stats.changepoints.ruptures_adapter import RupturesDetector
 from benchrigor.stats.changepoints.unsettled import settle_ends
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
@@ -31,9 +31,8 @@ _MOST_POINTS = 2_048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedDetector:
-    """A detector with a name; a long series is averaged to up to 2048 means of neighbours."""
+    """A search of ruptures; a long series is averaged to up to 2048 means of neighbours."""
 
-    name: str
     search: Callable[[Any], ChangePoints]
     min_segment: int
 
@@ -51,7 +50,10 @@ class NamedDetector:
         return settle_ends(series, points, self.min_segment)
 
 
-def detector_to_trim(name: str, trim: object) -> NamedDetector | None:
+Detector = NamedDetector | DetectorByMedians
+
+
+def detector_to_trim(name: str, trim: object) -> Detector | None:
     """Return the detector of a name; refuse one that is unknown, or has nothing to cut."""
     problems = wrong_choice("detector", name, (BUILT_IN, "edm", *_SEARCHES))
     if not (problems or trim or name == BUILT_IN):
@@ -60,15 +62,14 @@ def detector_to_trim(name: str, trim: object) -> NamedDetector | None:
     return detector_named(name)
 
 
-def detector_named(name: str, min_segment: int | None = None) -> NamedDetector | None:
+def detector_named(name: str, min_segment: int | None = None) -> Detector | None:
     """Return the detector of a name in `Options`; None for the built-in one, which trims itself."""
     if name == BUILT_IN:
         return None
-    min_segment = min_segment or MIN_SEGMENTS.get(name, MIN_SEGMENT)
     if name == "edm":
-        search = partial(detect_changes, method=name, min_segment=min_segment)
-        return NamedDetector(name=name, search=search, min_segment=min_segment)
+        return DetectorByMedians(min_segment=min_segment or MIN_SEGMENT_BY_MEDIANS)
+    min_segment = min_segment or MIN_SEGMENT
     ruptures: Any = import_module("ruptures")  # only who asks for it waits for it
     kind, cost = _SEARCHES[name]
     estimator = getattr(ruptures, kind)(**cost, min_size=min_segment)
-    return NamedDetector(name=name, search=RupturesDetector(estimator), min_segment=min_segment)
+    return NamedDetector(search=RupturesDetector(estimator), min_segment=min_segment)

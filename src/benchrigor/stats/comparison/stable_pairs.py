@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Floats, Notice
+from benchrigor.model import Code, Floats, Notice, StablePhase
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.phases.changing_pace import is_one_pace
@@ -37,7 +38,7 @@ def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StableP
 
     If those are less than 0.8 of all, since the machine changes its speed under both, the pairs
     with a stable ratio are chosen if they are more. All pairs are kept if they are too few to
-    look for a phase.
+    look for a phase. By the published method the longest segments of both series decide alone.
 
     Raises
     ------
@@ -45,6 +46,8 @@ def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StableP
         When too few pairs are stable, or the ratio has several levels and not only a warm-up.
     """
     n = baseline.size
+    if policy.takes_longest:
+        return _shared([policy.phase(baseline), policy.phase(candidate)])
     if n < MIN_FOR_CHANGES:
         return StablePairs(start=0, stop=n, measured=slice(0, n))
     baseline, candidate = _in_order(baseline, candidate)
@@ -85,11 +88,16 @@ def _stable_in_both(baseline: Floats, candidate: Floats, policy: Policy) -> Stab
     difference = candidate - ratio * (baseline - middle)
     phases = [policy.phase(baseline), policy.phase(candidate)]
     phases.append(measured_phase(difference, policy.confidence))
+    return _shared(phases, TRANSIENTS)
+
+
+def _shared(phases: Sequence[StablePhase], transients: tuple[float, ...] = ()) -> StablePairs:
+    """Return the pairs in all phases, with the transients to fit along."""
     parts = [measured_part(phase) for phase in phases]
     start, stop = max(part.start for part in parts), min(part.stop for part in parts)
     if stop - start < MIN_FOR_VARIANCE:
         raise NotEstimable(too_few(max(stop - start, 0), MIN_FOR_VARIANCE))
-    return StablePairs(start=start, stop=stop, measured=slice(start, stop), transients=TRANSIENTS)
+    return StablePairs(start=start, stop=stop, measured=slice(start, stop), transients=transients)
 
 
 def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs | None:

@@ -29,6 +29,7 @@ from benchrigor.model import (
 from benchrigor.model.notice import one_each
 from benchrigor.model.text import many, show_plainly
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
+from benchrigor.stats.changepoints.edm import DetectorByMedians, name_averaging
 from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.estimators.proportion import (
     MIN_IN_TAIL,
@@ -46,6 +47,7 @@ from benchrigor.stats.estimators.rate import (
 )
 from benchrigor.stats.phases.changing_pace import few_in_order, phase_at_any_pace
 from benchrigor.stats.phases.cold_start import behind_cold, cold_first, measured_from
+from benchrigor.stats.phases.longest_segment import longest_segment
 from benchrigor.stats.phases.pieces import first_piece, whole_piece
 from benchrigor.stats.phases.rounds_cut import cut_rounds
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
@@ -91,8 +93,15 @@ class Policy:
     batch: int = 1  # calls that each reading averages
     detector: Callable[[Floats], ChangePoints] | None = None  # None for the built-in one
 
+    @property
+    def takes_longest(self) -> bool:
+        """Whether the longest segment of each series counts whole, as published."""
+        return isinstance(self.detector, DetectorByMedians)
+
     def phase(self, series: Floats) -> StablePhase:
         """Find the stable phase of one series to measure."""
+        if isinstance(self.detector, DetectorByMedians):
+            return longest_segment(series, self.detector(series))
         points = None if self.detector is None else self.detector(series)
         return measured_phase(series, self.confidence, points)
 
@@ -146,7 +155,8 @@ def estimate(
     ``weights`` are what the readings of one series count in its mean.
     """
     looked_for = policy.trim is True and policy.kind not in _SEVERAL
-    if looked_for and not policy.share and (moving := few_in_order(series[0])):
+    judged = looked_for and not policy.takes_longest
+    if judged and not policy.share and (moving := few_in_order(series[0])):
         return Estimation(notices=(moving,))
     if phases is None:
         phases = trim(series, policy) if policy.trim else ()
@@ -159,6 +169,11 @@ def estimate(
         notices = (*rejected_notices(rejected, count), *notices)
     if estimation.estimate is not None and looked_for and policy.kind is Kind.UNIT_READINGS:
         notices += short_run(series[0].size)
+    longest = [phase for phase in phases if phase.reason is PhaseReason.LONGEST_SEGMENT]
+    if estimation.estimate is not None and longest:
+        n = max(phase.change_points.n for phase in longest)
+        method = name_averaging(estimation.estimate.method, n)
+        estimation = replace(estimation, estimate=replace(estimation.estimate, method=method))
     return replace(_add_notices(estimation, one_each(notices)), phases=tuple(phases))
 
 
@@ -182,9 +197,10 @@ def trim(
     """Cut each series as asked, or find its stable phase; none if there are too few readings."""
     if not isinstance(policy.trim, bool):
         return tuple(phase_by_shares(values, policy.trim) for values in series)
+    is_cut_alone = policy.kind is Kind.INVOCATIONS and policy.detector is not None
+    if policy.takes_longest or is_cut_alone:
+        return tuple(map(policy.phase, series))
     if policy.kind is Kind.INVOCATIONS:
-        if policy.detector is not None:
-            return tuple(map(policy.phase, series))
         return cut_rounds(series, policy.confidence)
     if policy.kind is Kind.PIECES:
         one = replace(policy, kind=Kind.UNIT_READINGS)
@@ -216,15 +232,15 @@ def _searched(
 
 def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:
     """Cut pieces after the first as asked, or take them whole: the first had the warm-up."""
-    if isinstance(policy.trim, bool):
+    if isinstance(policy.trim, bool) and not policy.takes_longest:
         return tuple(map(whole_piece, series))
     return trim(series, policy)
 
 
 def adapt(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
-    """Return the policy that the phases ask for: no transients along with slow noise, or blocks."""
+    """Return the policy that the phases ask for: blocks, or no transients fitted along."""
     reasons = {phase.reason for phase in phases if policy.kind is not Kind.PIECES}
-    if PhaseReason.SLOW_NOISE in reasons:
+    if reasons & {PhaseReason.SLOW_NOISE, PhaseReason.LONGEST_SEGMENT}:
         policy = replace(policy, trim=False)
     return replace(policy, method=BLOCKS) if PhaseReason.CHANGING_PACE in reasons else policy
 
