@@ -42,7 +42,7 @@ from benchrigor.session.stop_rules import (
     wanted_half_width,
 )
 from benchrigor.stats import RupturesDetector, fit_wps, merge_subsessions
-from benchrigor.stats.changepoints.edm import DetectorByMedians
+from benchrigor.stats.changepoints.named_detector import takes_longest
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import (
     Policy,
@@ -139,7 +139,7 @@ class Material:
             share=self.kind is not Kind.WORK and self.is_share,
             higher=self.metric.direction is Direction.HIGHER,
             batch=self.batch,
-            detector=self.detector if isinstance(self.detector, DetectorByMedians) else None,
+            detector=self.detector if takes_longest(self.detector) else None,
         )
 
 

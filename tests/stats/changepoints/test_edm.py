@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchrigor.stats import detect_changes
 from benchrigor.stats.changepoints.edm import (
-    DetectorByMedians,
     averaged_readings,
     detect_by_medians,
 )
@@ -138,4 +138,4 @@ def test_a_longer_series_is_averaged_to_means_of_neighbours() -> None:
     means = series[:5_500].reshape(2_750, 2).mean(axis=1)
     points = detect_by_medians(means)
     assert detect_by_medians(series) == tuple(2 * point for point in points) != ()
-    assert DetectorByMedians()(series).indices == detect_by_medians(series)
+    assert detect_changes(series, method="edm").indices == detect_by_medians(series)

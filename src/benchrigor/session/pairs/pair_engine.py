@@ -261,8 +261,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         if ended and ratio is not None:
             wanted = self._wanted_at(ratio.value)
             before = (warn_not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
-        has_moved = 0 < look.stop < look.n and not self._question.policy.takes_longest
-        after = moved_on(look.n - look.stop, "pairs") if has_moved else ()
+        after = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()
         notices = (*before, *comparison.notices, *after, *self._notices)
         difference = comparison.difference
         return replace(
@@ -344,8 +343,6 @@ class PairEngine(Controller[PairPlan, PairRound]):
 
     def _is_steady(self, _: Progress) -> bool:
         look = self._latest
-        if self._question.policy.takes_longest:
-            return True
         if look is None or look.stop < look.n:
             return False
         return look.stop - look.start >= STABLE_SHARE * look.n

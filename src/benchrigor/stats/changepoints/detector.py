@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from benchrigor.model import ChangePoints, Floats, as_series
 from benchrigor.model.checks import refuse, wrong_choice, wrong_share, wrong_whole
-from benchrigor.stats.changepoints.edm import MIN_SEGMENT_BY_MEDIANS, DetectorByMedians
+from benchrigor.stats.changepoints.edm import MIN_SEGMENT_BY_MEDIANS, detect_by_medians
 from benchrigor.stats.changepoints.pruning import leading_bits
 from benchrigor.stats.changepoints.segmentation import Segmenter
 from benchrigor.stats.changepoints.unsettled import settle_ends
+from benchrigor.stats.changepoints.variance_inflation import inflation_across
 
 MIN_SEGMENT = 10  # readings between two change points, at least
 MIN_FOR_CHANGES = 2 * MIN_SEGMENT  # fewer readings have no change points
@@ -80,7 +81,10 @@ def detect_changes(
     _check(level, MIN_SEGMENT if min_segment is None else min_segment, method)
     shortest = int(min_segment or MIN_SEGMENTS[method])
     if method == "edm":
-        return DetectorByMedians(min_segment=shortest)(series)
+        indices = detect_by_medians(series, min_segment=shortest)
+        return ChangePoints(
+            indices=indices, n=series.size, level=None, inflation=inflation_across(series)
+        )
     if series.size < 2 * shortest or _repeats(series) == series.size:
         return settle_ends(series, _no_changes(series.size, level), shortest)
     return Segmenter(series, level, shortest).change_points(series)

@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from benchrigor.model import ChangePoints, Floats, as_series
-from benchrigor.stats.changepoints.variance_inflation import inflation_across
+from benchrigor.model import Floats
 from benchrigor.stats.series.long_run_variance import batch_means
 
 MIN_SEGMENT_BY_MEDIANS = 30  # as published
 _MOST_POINTS = 5_000  # their square takes 1.5 s and 100 MB
 _PENALTY = 0.25  # share by which a further change has to raise the statistic
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DetectorByMedians:
-    """The published detector; the stable phase is the longest segment between its points."""
-
-    min_segment: int = MIN_SEGMENT_BY_MEDIANS
-
-    def __call__(self, values: npt.ArrayLike) -> ChangePoints:
-        """Return the change points of readings, shape (n,), see `detect_by_medians`."""
-        series = as_series(values)
-        return ChangePoints(
-            indices=detect_by_medians(series, min_segment=self.min_segment),
-            n=series.size,
-            level=None,
-            inflation=inflation_across(series),
-        )
 
 
 def averaged_readings(n: int) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchrigor.errors import NotEstimable
-from benchrigor.model import Code, Floats, Notice, StablePhase
+from benchrigor.model import Code, Floats, Notice
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.phases.changing_pace import is_one_pace
@@ -38,7 +37,8 @@ def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StableP
 
     If those are less than 0.8 of all, since the machine changes its speed under both, the pairs
     with a stable ratio are chosen if they are more. All pairs are kept if they are too few to
-    look for a phase. By the published method the longest segments of both series decide alone.
+    look for a phase. By the published method the pairs in the longest segments of both count, and
+    nothing tells whether they are steady.
 
     Raises
     ------
@@ -46,10 +46,12 @@ def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StableP
         When too few pairs are stable, or the ratio has several levels and not only a warm-up.
     """
     n = baseline.size
-    if policy.takes_longest:
-        return _shared([policy.phase(baseline), policy.phase(candidate)])
     if n < MIN_FOR_CHANGES:
         return StablePairs(start=0, stop=n, measured=slice(0, n))
+    if policy.takes_longest:
+        one, two = (measured_part(policy.phase(side)) for side in (baseline, candidate))
+        shared = slice(max(one.start, two.start), min(one.stop, two.stop))
+        return StablePairs(start=0, stop=n, measured=shared)
     baseline, candidate = _in_order(baseline, candidate)
     try:
         both = _stable_in_both(baseline, candidate, policy)
@@ -88,16 +90,11 @@ def _stable_in_both(baseline: Floats, candidate: Floats, policy: Policy) -> Stab
     difference = candidate - ratio * (baseline - middle)
     phases = [policy.phase(baseline), policy.phase(candidate)]
     phases.append(measured_phase(difference, policy.confidence))
-    return _shared(phases, TRANSIENTS)
-
-
-def _shared(phases: Sequence[StablePhase], transients: tuple[float, ...] = ()) -> StablePairs:
-    """Return the pairs in all phases, with the transients to fit along."""
     parts = [measured_part(phase) for phase in phases]
     start, stop = max(part.start for part in parts), min(part.stop for part in parts)
     if stop - start < MIN_FOR_VARIANCE:
         raise NotEstimable(too_few(max(stop - start, 0), MIN_FOR_VARIANCE))
-    return StablePairs(start=start, stop=stop, measured=slice(start, stop), transients=transients)
+    return StablePairs(start=start, stop=stop, measured=slice(start, stop), transients=TRANSIENTS)
 
 
 def _stable_ratio(baseline: Floats, candidate: Floats, confidence: float) -> StablePairs | None:

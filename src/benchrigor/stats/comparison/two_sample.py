@@ -208,8 +208,6 @@ def compare_pairs(
         one, two = (side[pairs.measured] for side in (baseline, candidate))
         basis = paired_readings(one, two, policy, pairs.transients)
     except NotEstimable as refusal:
-        if policy.takes_longest:
-            raise
         blocks = blocks_of_pairs(baseline, candidate, policy, refusal)
         notices = by_blocks(refusal, candidate / baseline, blocks)
         whole = replace(whole, notices=notices)

@@ -29,7 +29,8 @@ from benchrigor.model import (
 from benchrigor.model.notice import one_each
 from benchrigor.model.text import many, show_plainly
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
-from benchrigor.stats.changepoints.edm import DetectorByMedians, name_averaging
+from benchrigor.stats.changepoints.edm import name_averaging
+from benchrigor.stats.changepoints.named_detector import takes_longest
 from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.estimators.proportion import (
     MIN_IN_TAIL,
@@ -96,13 +97,13 @@ class Policy:
     @property
     def takes_longest(self) -> bool:
         """Whether the longest segment of each series counts whole, as published."""
-        return isinstance(self.detector, DetectorByMedians)
+        return takes_longest(self.detector)
 
     def phase(self, series: Floats) -> StablePhase:
         """Find the stable phase of one series to measure."""
-        if isinstance(self.detector, DetectorByMedians):
-            return longest_segment(series, self.detector(series))
         points = None if self.detector is None else self.detector(series)
+        if points is not None and self.takes_longest:
+            return longest_segment(series, points)
         return measured_phase(series, self.confidence, points)
 
     def transients(self, series: int) -> tuple[float, ...]:
@@ -169,10 +170,8 @@ def estimate(
         notices = (*rejected_notices(rejected, count), *notices)
     if estimation.estimate is not None and looked_for and policy.kind is Kind.UNIT_READINGS:
         notices += short_run(series[0].size)
-    longest = [phase for phase in phases if phase.reason is PhaseReason.LONGEST_SEGMENT]
-    if estimation.estimate is not None and longest:
-        n = max(phase.change_points.n for phase in longest)
-        method = name_averaging(estimation.estimate.method, n)
+    if policy.takes_longest and estimation.estimate is not None:
+        method = name_averaging(estimation.estimate.method, max(values.size for values in series))
         estimation = replace(estimation, estimate=replace(estimation.estimate, method=method))
     return replace(_add_notices(estimation, one_each(notices)), phases=tuple(phases))
 
@@ -197,8 +196,7 @@ def trim(
     """Cut each series as asked, or find its stable phase; none if there are too few readings."""
     if not isinstance(policy.trim, bool):
         return tuple(phase_by_shares(values, policy.trim) for values in series)
-    is_cut_alone = policy.kind is Kind.INVOCATIONS and policy.detector is not None
-    if policy.takes_longest or is_cut_alone:
+    if policy.takes_longest or (policy.detector and policy.kind is Kind.INVOCATIONS):
         return tuple(map(policy.phase, series))
     if policy.kind is Kind.INVOCATIONS:
         return cut_rounds(series, policy.confidence)

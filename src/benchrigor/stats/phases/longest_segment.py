@@ -17,30 +17,25 @@ def longest_segment(series: Floats, points: ChangePoints) -> StablePhase:
     Pilot's rule (Li, Gupta, Miller & Long 2016, MASCOTS): segments before it are the warm-up, those
     after it the cool-down. Neighbours that are alike are not joined, and nothing tests the segment.
     """
-    borders, sizes = points.borders, np.diff(points.borders)
-    index = int(sizes.argmax())
-    medians = [float(np.median(series[start:stop])) for start, stop in pairwise(borders)]
-    dominant = 2 * int(sizes[index]) > points.n
-    reason = PhaseReason.LONGEST_SEGMENT if dominant else PhaseReason.NO_DOMINANT_SEGMENT
-    labels = [PhaseLabel.OTHER] * len(medians)
-    if dominant:
-        after = [PhaseLabel.COOL_DOWN] * (len(medians) - index - 1)
-        labels = [*[PhaseLabel.WARM_UP] * index, PhaseLabel.STABLE, *after]
-    found = LongestPhase(
-        borders=borders,
-        medians=tuple(medians),
-        index=index,
-        inflation=points.inflation,
-        slow_effective=math.inf,
+    borders = points.borders
+    index = int(np.diff(borders).argmax())
+    medians = tuple(float(np.median(part)) for part in np.split(series, points.indices))
+    longest = LongestPhase(
+        borders=borders, medians=medians, index=index, inflation=1.0, slow_effective=math.inf
     )
+    reason, labels = PhaseReason.NO_DOMINANT_SEGMENT, [PhaseLabel.OTHER] * len(medians)
+    if longest.dominant:
+        reason = PhaseReason.LONGEST_SEGMENT
+        labels = [PhaseLabel.WARM_UP] * index + [PhaseLabel.STABLE]
+        labels += [PhaseLabel.COOL_DOWN] * (len(medians) - len(labels))
     return StablePhase(
-        start=borders[index] if dominant else None,
-        stop=borders[index + 1] if dominant else None,
+        start=borders[index] if longest.dominant else None,
+        stop=borders[index + 1] if longest.dominant else None,
         reason=reason,
         phases=tuple(
             Phase(start=start, stop=stop, label=label, median=median)
             for (start, stop), label, median in zip(pairwise(borders), labels, medians, strict=True)
         ),
         change_points=points,
-        notices=() if dominant else (explain_reason(reason, found),),
+        notices=() if longest.dominant else (explain_reason(reason, longest),),
     )
