@@ -29,7 +29,6 @@ from benchrigor.errors import (
     WorkloadFailed,
 )
 from benchrigor.model import Code, Notice, RunRecord
-from benchrigor.stats.changepoints.edm import detect_by_medians
 from benchrigor.storage import Journal
 from benchrigor.testing import FakeClock
 from benchrigor.workbench.maps.life_cycle import LifeCycle, Server
@@ -267,12 +266,6 @@ TABLE: list[tuple[str, Callable[[Path], object], type[BenchrigorError] | Code, s
         lambda _: br.Session(detector=0.01),  # type: ignore[arg-type]
         InvalidInput,
         "detector is 0.01, expected a function",
-    ),
-    (
-        "too long a series for the published method",
-        lambda _: detect_by_medians(np.zeros(5_001), min_segment=30),
-        InvalidInput,
-        "5001 readings, expected at most 5000",
     ),
     (
         "a function that raises",

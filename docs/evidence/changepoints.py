@@ -2,10 +2,10 @@
 
     OPENBLAS_NUM_THREADS=1 python docs/evidence/changepoints.py [section ...] [--quick] [--seed N]
 
-Sections: speed, updates, alarms, accuracy, many, rivals; or all, which with --quick leaves out the
-rivals. Those need `pip install ruptures` and, for two that pin an old numpy but run with any,
-`pip install --no-deps signal-processing-algorithms more-itertools structlog apache-otava`; what is
-missing is said to be. All draws derive from the seed.
+Sections: speed, updates, alarms, accuracy, many, published, rivals; or all, which with --quick
+leaves out the rivals. Those need `pip install ruptures` and, for two that pin an old numpy but run
+with any, `pip install --no-deps signal-processing-algorithms more-itertools structlog
+apache-otava`; what is missing is said to be. All draws derive from the seed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import argparse
 import os
 import time
 
+import changepoint_published as published
 import changepoint_quality as quality
 import changepoint_rivals as rivals
 import changepoint_times as times
 import numpy as np
 from machine import describe
 
-SECTIONS = ("speed", "updates", "alarms", "accuracy", "many", "rivals")
+SECTIONS = ("speed", "updates", "alarms", "accuracy", "many", "published", "rivals")
 
 
 def printed(section: str, seed: int, *, quick: bool) -> None:
@@ -49,6 +50,10 @@ def printed(section: str, seed: int, *, quick: bool) -> None:
         quality.trends(seed, quick=quick)
         print("\nTwo shifts in 160 to 400 readings:\n")
         quality.shifts(seed, quick=quick)
+    elif section == "published":
+        published.to_the_letter(seed, quick=quick)
+        print("\nTime:\n")
+        published.cost(seed, quick=quick)
     else:
         rivals.compare(seed)
 

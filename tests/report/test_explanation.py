@@ -48,6 +48,10 @@ RECORDS = {
     "harmonic": lambda: told(steady(), averaging="harmonic"),
     "subsessions": lambda: told(autocorrelated(), method="subsessions"),
     "invocations": lambda: told(fresh_starts(), rounds="restarted"),
+    "published": lambda: told(fresh_starts(), rounds="restarted", detector="edm"),
+    "published quantile": lambda: told(
+        steady(), statistic="p10", detector="edm", budget_readings=1_000
+    ),
     "median of invocations": lambda: told(fresh_starts(), rounds="restarted", statistic="median"),
 }
 
@@ -95,6 +99,12 @@ def test_explanations_fit_a_terminal_of_80_columns(name: str) -> None:
             ],
             ["Mean ", "Level ", "autoregressive"],
         ),
+        (
+            "published",
+            ["The longest segment of each round counts if it holds more than half; "],
+            ["cut alike"],
+        ),
+        ("published quantile", ["no promise about false ones"], ["transients", "margin"]),
         ("median of invocations", ["Each of 15 invocations gives its median; "], ["below which"]),
     ],
 )

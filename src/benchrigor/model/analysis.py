@@ -87,6 +87,7 @@ class PhaseReason(enum.StrEnum):
     STABLE = "stable"
     AS_ASKED = "cut as asked"
     WHOLE = "taken whole"
+    LONGEST_SEGMENT = "longest segment"
     CHANGING_PACE = "the pace changed"
     SLOW_NOISE = "slow noise"
     NO_DOMINANT_SEGMENT = "no dominant segment"
@@ -141,6 +142,11 @@ class StablePhase(OneLine):
     def n(self) -> int:
         """Number of readings in the stable phase; 0 without one."""
         return 0 if self.start is None or self.stop is None else self.stop - self.start
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a test says that it is stable, or is not, unlike a part taken as asked."""
+        return self.reason not in (PhaseReason.AS_ASKED, PhaseReason.LONGEST_SEGMENT)
 
     def of_whole(self, whole: ChangePoints, start: int) -> StablePhase:
         """Return the phases of a part of a series by their places in the whole one."""

@@ -87,9 +87,10 @@ class Options(OneLine):
         Readings to leave out of a series: "auto" keeps the stable phase; "none" keeps all; a share
         (0.1) is left out at both ends, a pair ((0.1, 0.05)) at the start and at the end.
     detector
-        Change-point detector: "ranks" (built in), "edm" (E-Divisive with medians, as published),
-        or "pelt", "binseg" or "kernel" of ruptures with the penalty of `stats.RupturesDetector`.
-        All but "ranks" reduce a long series to 2048 means.
+        Change-point detector: "ranks" (built in); "edm" (E-Divisive with medians), whose longest
+        segment is measured whole if it holds more than half of the readings, as published; or
+        "pelt", "binseg" or "kernel" of ruptures with the penalty of `stats.RupturesDetector`, which
+        reduce a long series to 2048 means.
     preset
         Evidence that the session needs: "quick" (first look at 200 readings, effective sample
         size 50), "normal" (500, 100; the default) or "strict" (1000, 200). Two successive looks

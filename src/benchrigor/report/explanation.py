@@ -61,6 +61,7 @@ from benchrigor.stats.series.wall_time_blocks import BLOCKS
 from benchrigor.units import Scale, scale_for
 
 _MOST_PHASES = 12
+_UNFITTED = (PhaseReason.CHANGING_PACE, PhaseReason.LONGEST_SEGMENT)  # beside no transients
 
 _Step = str | tuple[str, list[Part]]  # a sentence, or one with a table below it
 
@@ -247,6 +248,9 @@ def _phases(analysis: Analysis, record: RunRecord) -> list[_Step]:
         return [f"Cut{where}: {say_cut(record.options)}; {kept}."]
     if not analysis.n:
         return []
+    if len(analysis.phases) > 1 and record.options.detector == "edm":
+        kept = f"{counted(analysis.n_kept)} of {many(analysis.n, 'reading')} are kept"
+        return [f"The longest segment of each round counts if it holds more than half; {kept}."]
     if analysis.kind is Kind.PIECES and analysis.phases:
         return [_pieces(analysis, record)]
     if not analysis.phases or analysis.phases[0].reason is PhaseReason.WHOLE:
@@ -309,7 +313,7 @@ def _level(analysis: Analysis, record: RunRecord) -> list[str]:
         return [_invocations(analysis, estimate, statistic)]
     if estimate is not None and statistic != "mean":
         beside = analysis.phases and record.options.cut_shares is None
-        paced = beside and analysis.phases[0].reason is PhaseReason.CHANGING_PACE
+        paced = beside and analysis.phases[0].reason in _UNFITTED
         weighted = ", weighted by a fit beside decaying transients" if beside and not paced else ""
         return [_quantile(estimate, statistic, weighted)]
     if len(analysis.fits) != 1:

@@ -41,6 +41,7 @@ from benchrigor.session.stop_rules import (
     wanted_half_width,
 )
 from benchrigor.stats import RupturesDetector, fit_wps, merge_subsessions
+from benchrigor.stats.changepoints.named_detector import takes_longest
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import (
     Policy,
@@ -141,6 +142,7 @@ class Material:
             batch=self.batch,
             references=self.references,
             goes_on=not (self.recorded or self.kind is Kind.INVOCATIONS),
+            detector=self.detector if takes_longest(self.detector) else None,
         )
 
 
@@ -260,7 +262,7 @@ def observed_of(material: Material, phases: tuple[StablePhase, ...] = ()) -> Obs
 
 def cut(series: Floats, policy: Policy, detector: Detector | None) -> tuple[StablePhase, ...]:
     """Cut one series into phases, by the user's detector if there is one; none is left out yet."""
-    if detector is None:
+    if detector is None or policy.detector is not None:
         return trim((series,), policy)
     try:
         points = detector(series)
@@ -319,7 +321,7 @@ def _moved_on(material: Material, n: int, phases: tuple[StablePhase, ...]) -> tu
     """Warn if the readings of a running session have left the stable phase."""
     if material.kind is not Kind.UNIT_READINGS or material.recorded:
         return ()
-    found = [phase for phase in phases if phase.reason is not PhaseReason.AS_ASKED]
+    found = [phase for phase in phases if phase.is_judged]
     after = [
         n - phase.stop
         for phase in found
@@ -350,7 +352,7 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
         before = sum(
             phase.stop if phase.stop is not None and phase.stop < analysis.n else phase.start or 0
             for phase in analysis.phases
-            if phase.reason is not PhaseReason.AS_ASKED
+            if phase.is_judged
         )
         needed = max(needed, 2 * before + 1)  # the phase holds more than half
     if material.kind is Kind.WORK:  # rounds that were left out are not repeated

@@ -14,7 +14,6 @@ from benchrigor.model import (
     Metric,
     Options,
     PhaseLabel,
-    PhaseReason,
     Progress,
     StopReason,
 )
@@ -232,7 +231,7 @@ def ends_in_phase(progress: Progress) -> bool:
         for analysis in _analyses_that_must(progress)
         if analysis.kind is Kind.UNIT_READINGS
         for phase in analysis.phases
-        if phase.reason is not PhaseReason.AS_ASKED
+        if phase.is_judged
         for labels in [[part.label for part in phase.phases]]
     )
 

@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchrigor.errors import InvalidInput
-from benchrigor.stats.changepoints.edm import MAX_READINGS, detect_by_medians
+from benchrigor.stats import detect_changes
+from benchrigor.stats.changepoints.edm import (
+    averaged_readings,
+    detect_by_medians,
+)
 
 
 def literally(readings: list[float], shortest: int) -> tuple[int, ...]:
@@ -117,7 +120,7 @@ def test_the_readings_are_left_as_they_are() -> None:
 @pytest.mark.alone
 @pytest.mark.slow
 def test_a_long_series_is_cut_in_bounded_memory() -> None:
-    n = MAX_READINGS // 4
+    n = 5_000 // 4
     series = np.random.default_rng(1).normal(size=n) + 9.0 * (np.arange(n) < 500)
     tracemalloc.start()
     found = detect_by_medians(series, min_segment=30)
@@ -127,6 +130,12 @@ def test_a_long_series_is_cut_in_bounded_memory() -> None:
     assert peak < 120e6 / 4**2  # of the longest, as it grows with the square
 
 
-def test_a_longer_series_is_refused_with_the_reason_and_the_way_out() -> None:
-    with pytest.raises(InvalidInput, match=r"5001 readings.*5000.*quadratic.*default method"):
-        detect_by_medians(np.zeros(MAX_READINGS + 1), min_segment=30)
+@pytest.mark.slow
+def test_a_longer_series_is_averaged_to_means_of_neighbours() -> None:
+    assert [averaged_readings(n) for n in (1, 5_000, 5_001, 10_000, 100_000)] == [1, 1, 2, 2, 20]
+    levels = np.repeat([9.0, 1.0, 4.0], [1_000, 3_500, 1_001])
+    series = levels + np.random.default_rng(6).normal(size=levels.size)
+    means = series[:5_500].reshape(2_750, 2).mean(axis=1)
+    points = detect_by_medians(means)
+    assert detect_by_medians(series) == tuple(2 * point for point in points) != ()
+    assert detect_changes(series, method="edm").indices == detect_by_medians(series)

@@ -73,7 +73,7 @@ def test_a_growing_series_counts_them_until_they_are_enough() -> None:
 
 
 def test_a_named_detector_counts_them_too() -> None:
-    detect = detector_named("edm")
+    detect = detector_named("pelt")
     assert detect is not None
     assert detect(with_step(200, 6, seed=2)).late == 6
 

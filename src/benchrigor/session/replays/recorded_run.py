@@ -63,7 +63,7 @@ class Recording(Material):
         material = replace(self, options=options, detector=detector)
         if detector is not None and self.kind is Kind.INVOCATIONS:
             # A detector is given the invocations one by one.
-            phases = [phase for s in self.series for phase in cut(s, self.policy, detector)]
+            phases = [phase for s in self.series for phase in cut(s, material.policy, detector)]
             material = replace(material, phases=tuple(phases))
         return look(material)
 

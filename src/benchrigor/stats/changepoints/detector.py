@@ -13,6 +13,7 @@ from benchrigor.stats.changepoints.edm import MIN_SEGMENT_BY_MEDIANS, detect_by_
 from benchrigor.stats.changepoints.pruning import leading_bits
 from benchrigor.stats.changepoints.segmentation import Segmenter
 from benchrigor.stats.changepoints.unsettled import settle_ends
+from benchrigor.stats.changepoints.variance_inflation import inflation_across
 
 MIN_SEGMENT = 10  # readings between two change points, at least
 MIN_FOR_CHANGES = 2 * MIN_SEGMENT  # fewer readings have no change points
@@ -40,8 +41,9 @@ def detect_changes(
         that is more. None for 10, or 30 with "edm". Fewer than ``2 * min_segment`` values have no
         change points.
     method
-        "ranks"; or "edm", E-Divisive with medians as published, for up to 5000 values: a
-        reference to compare with, which has no test and does not use ``level``.
+        "ranks"; or "edm", E-Divisive with medians as published: a reference to compare with,
+        which has no test and does not use ``level``. It sees more than 5000 values as up to 5000
+        means of neighbours.
 
     Returns
     -------
@@ -51,7 +53,7 @@ def detect_changes(
     Raises
     ------
     InvalidInput
-        When the values or an option are invalid, or there are too many values for "edm".
+        When the values or an option are invalid.
 
     Notes
     -----
@@ -78,11 +80,13 @@ def detect_changes(
     series = as_series(values)
     _check(level, MIN_SEGMENT if min_segment is None else min_segment, method)
     shortest = int(min_segment or MIN_SEGMENTS[method])
-    if series.size < 2 * shortest or _repeats(series) == series.size:
-        return settle_ends(series, _no_changes(series.size, level), shortest)
     if method == "edm":
         indices = detect_by_medians(series, min_segment=shortest)
-        return ChangePoints(indices=indices, n=series.size, level=None, inflation=1.0)
+        return ChangePoints(
+            indices=indices, n=series.size, level=None, inflation=inflation_across(series)
+        )
+    if series.size < 2 * shortest or _repeats(series) == series.size:
+        return settle_ends(series, _no_changes(series.size, level), shortest)
     return Segmenter(series, level, shortest).change_points(series)
 
 

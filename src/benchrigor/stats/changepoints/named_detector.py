@@ -18,7 +18,7 @@ from benchrigor.stats.changepoints.unsettled import settle_ends
 from benchrigor.stats.changepoints.variance_inflation import inflation_across
 from benchrigor.stats.series.long_run_variance import batch_means
 
-BUILT_IN = "ranks"
+BUILT_IN, PUBLISHED = "ranks", "edm"
 # Class and cost. Of kernels "rbf" has by far the fewest false change points at that penalty.
 _SEARCHES: dict[str, tuple[str, dict[str, str]]] = {
     "pelt": ("Pelt", {"model": "l2"}),
@@ -31,7 +31,7 @@ _MOST_POINTS = 2_048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedDetector:
-    """A detector with a name; a long series is averaged to up to 2048 means of neighbours."""
+    """A detector with a name; ruptures sees a long series as up to 2048 means of neighbours."""
 
     name: str
     search: Callable[[Any], ChangePoints]
@@ -40,6 +40,8 @@ class NamedDetector:
     def __call__(self, values: npt.ArrayLike) -> ChangePoints:
         """Return the change points of readings, shape (n,), at whole multiples of a batch."""
         series = as_series(values)
+        if takes_longest(self):
+            return self.search(series)
         size = -(-series.size // _MOST_POINTS)
         points = self.search(batch_means(series, size))
         points = ChangePoints(
@@ -51,9 +53,14 @@ class NamedDetector:
         return settle_ends(series, points, self.min_segment)
 
 
+def takes_longest(detector: object) -> bool:
+    """Whether the longest segment between its change points counts whole, as published."""
+    return isinstance(detector, NamedDetector) and detector.name == PUBLISHED
+
+
 def detector_to_trim(name: str, trim: object) -> NamedDetector | None:
     """Return the detector of a name; refuse one that is unknown, or has nothing to cut."""
-    problems = wrong_choice("detector", name, (BUILT_IN, "edm", *_SEARCHES))
+    problems = wrong_choice("detector", name, (BUILT_IN, PUBLISHED, *_SEARCHES))
     if not (problems or trim or name == BUILT_IN):
         problems = [f"detector is {name!r}, expected one only where phases are looked for"]
     refuse(problems)
@@ -65,7 +72,7 @@ def detector_named(name: str, min_segment: int | None = None) -> NamedDetector |
     if name == BUILT_IN:
         return None
     min_segment = min_segment or MIN_SEGMENTS.get(name, MIN_SEGMENT)
-    if name == "edm":
+    if name == PUBLISHED:
         search = partial(detect_changes, method=name, min_segment=min_segment)
         return NamedDetector(name=name, search=search, min_segment=min_segment)
     ruptures: Any = import_module("ruptures")  # only who asks for it waits for it

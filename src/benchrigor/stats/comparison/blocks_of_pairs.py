@@ -69,13 +69,13 @@ def blocks_of_pairs(
     Raises
     ------
     NotEstimable
-        The ``refusal`` of an interval, if there are too few blocks for the confidence, or
-        readings are not above 0.
+        The ``refusal`` of an interval, if there are too few blocks for the confidence, readings
+        are not above 0, or only the longest segment may count.
     """
     q, n = policy.q, baseline.size
     # A block of few pairs has no far quantile.
     too_few = q is not None and min(q, 1.0 - q) * n < MIN_IN_TAIL * _BLOCKS
-    if policy.share or too_few or n < 2:
+    if policy.share or policy.takes_longest or too_few or n < 2:
         raise refusal
     if not float(np.minimum(baseline, candidate).min()) > 0.0:
         raise refusal

@@ -37,7 +37,8 @@ def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StableP
 
     If those are less than 0.8 of all, since the machine changes its speed under both, the pairs
     with a stable ratio are chosen if they are more. All pairs are kept if they are too few to
-    look for a phase.
+    look for a phase. By the published method the pairs in the longest segments of both count, and
+    nothing tells whether they are steady.
 
     Raises
     ------
@@ -47,6 +48,10 @@ def stable_pairs(baseline: Floats, candidate: Floats, policy: Policy) -> StableP
     n = baseline.size
     if n < MIN_FOR_CHANGES:
         return StablePairs(start=0, stop=n, measured=slice(0, n))
+    if policy.takes_longest:
+        one, two = (measured_part(policy.phase(side)) for side in (baseline, candidate))
+        shared = slice(max(one.start, two.start), min(one.stop, two.stop))
+        return StablePairs(start=0, stop=n, measured=shared)
     baseline, candidate = _in_order(baseline, candidate)
     try:
         both = _stable_in_both(baseline, candidate, policy)

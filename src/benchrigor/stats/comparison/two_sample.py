@@ -20,6 +20,7 @@ from benchrigor.model.checks import attempt
 from benchrigor.model.metric import quantile_named
 from benchrigor.model.notice import one_each
 from benchrigor.model.series import check_items
+from benchrigor.stats.changepoints.edm import name_averaging
 from benchrigor.stats.changepoints.named_detector import detector_to_trim
 from benchrigor.stats.comparison.blocks_of_pairs import PairBlocks, blocks_of_pairs, by_blocks
 from benchrigor.stats.comparison.few_pairs import carried_by_few, median_ratio
@@ -213,6 +214,9 @@ def compare_pairs(
         return _concluded_by_blocks(blocks, notices, question), whole
     short = short_run(baseline.size, "pairs") if policy.trim else ()
     basis = replace(basis, notices=one_each((*basis.notices, *pairs.notices, *short)))
+    if policy.takes_longest:
+        of_difference, of_ratio = (name_averaging(name, baseline.size) for name in basis.methods)
+        basis = replace(basis, methods=(of_difference, of_ratio))
     positive = positive and min(float(one.min()), float(two.min())) >= 0.0
     return _conclude(basis, question, positive=positive), pairs
 

@@ -29,6 +29,8 @@ from benchrigor.model import (
 from benchrigor.model.notice import one_each
 from benchrigor.model.text import many, show_plainly
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
+from benchrigor.stats.changepoints.edm import name_averaging
+from benchrigor.stats.changepoints.named_detector import takes_longest
 from benchrigor.stats.estimators.one_pace import ReferencesAlong, choose_at_one_pace
 from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.estimators.proportion import (
@@ -47,6 +49,7 @@ from benchrigor.stats.estimators.rate import (
 )
 from benchrigor.stats.phases.chosen_phase import few_in_order
 from benchrigor.stats.phases.cold_start import behind_cold, cold_first, measured_from
+from benchrigor.stats.phases.longest_segment import longest_segment
 from benchrigor.stats.phases.pieces import first_piece, whole_piece
 from benchrigor.stats.phases.rounds_cut import cut_rounds
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
@@ -91,14 +94,19 @@ class Policy:
     higher: bool = False  # readings are higher if the machine is faster
     batch: int = 1  # calls that each reading averages
     goes_on: bool = False  # more readings could follow: the last ones are no cool-down
-    references: ReferencesAlong | None = (
-        None  # of one series, whose steps the machine may have made
-    )
+    references: ReferencesAlong | None = None  # of one series: the machine may have made steps
     detector: Callable[[Floats], ChangePoints] | None = None  # None for the built-in one
+
+    @property
+    def takes_longest(self) -> bool:
+        """Whether the longest segment of each series counts whole, as published."""
+        return takes_longest(self.detector)
 
     def phase(self, series: Floats) -> StablePhase:
         """Find the stable phase of one series to measure."""
         points = None if self.detector is None else self.detector(series)
+        if points is not None and self.takes_longest:
+            return longest_segment(series, points)
         return measured_phase(series, self.confidence, points)
 
     def transients(self, series: int) -> tuple[float, ...]:
@@ -151,7 +159,8 @@ def estimate(
     ``weights`` are what the readings of one series count in its mean.
     """
     looked_for = policy.trim is True and policy.kind not in _SEVERAL
-    if looked_for and not policy.share and (moving := few_in_order(series[0])):
+    judged = looked_for and not policy.takes_longest
+    if judged and not policy.share and (moving := few_in_order(series[0])):
         return Estimation(notices=(moving,))
     if phases is None:
         phases = trim(series, policy) if policy.trim else ()
@@ -164,6 +173,9 @@ def estimate(
         notices = (*rejected_notices(rejected, count), *notices)
     if estimation.estimate is not None and looked_for and policy.kind is Kind.UNIT_READINGS:
         notices += short_run(series[0].size)
+    if policy.takes_longest and estimation.estimate is not None:
+        method = name_averaging(estimation.estimate.method, max(values.size for values in series))
+        estimation = replace(estimation, estimate=replace(estimation.estimate, method=method))
     return replace(_add_notices(estimation, one_each(notices)), phases=tuple(phases))
 
 
@@ -187,12 +199,12 @@ def trim(
     """Cut each series as asked, or find its stable phase; none if there are too few readings."""
     if not isinstance(policy.trim, bool):
         return tuple(phase_by_shares(values, policy.trim) for values in series)
+    if policy.takes_longest or (policy.detector and policy.kind is Kind.INVOCATIONS):
+        return tuple(map(policy.phase, series))
     if policy.kind is Kind.INVOCATIONS:
-        if policy.detector is not None:
-            return tuple(map(policy.phase, series))
-        return (
-            cut_rounds(series, policy.confidence) if len(series) > 1 else _chosen(series[0], policy)
-        )
+        if len(series) == 1:
+            return _chosen(series[0], policy)
+        return cut_rounds(series, policy.confidence)
     if policy.kind is Kind.PIECES:
         one = replace(policy, kind=Kind.UNIT_READINGS)
         first = first_piece(series[0], trim(series[:1], one, change_points))
@@ -237,15 +249,15 @@ def _chosen(
 
 def later_pieces(series: Sequence[Floats], policy: Policy) -> tuple[StablePhase, ...]:
     """Cut pieces after the first as asked, or take them whole: the first had the warm-up."""
-    if isinstance(policy.trim, bool):
+    if isinstance(policy.trim, bool) and not policy.takes_longest:
         return tuple(map(whole_piece, series))
     return trim(series, policy)
 
 
 def adapt(policy: Policy, phases: Sequence[StablePhase]) -> Policy:
-    """Return the policy that the phases ask for: no transients along with slow noise, or blocks."""
+    """Return the policy that the phases ask for: blocks, or no transients fitted along."""
     reasons = {phase.reason for phase in phases if policy.kind is not Kind.PIECES}
-    if PhaseReason.SLOW_NOISE in reasons:
+    if reasons & {PhaseReason.SLOW_NOISE, PhaseReason.LONGEST_SEGMENT}:
         policy = replace(policy, trim=False)
     return replace(policy, method=BLOCKS) if PhaseReason.CHANGING_PACE in reasons else policy
 

@@ -25,8 +25,9 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse, wrong_number, wrong_share, wrong_values
 from benchrigor.model.text import counted
 from benchrigor.stats.changepoints.detector import MIN_SEGMENT, detect_changes
-from benchrigor.stats.changepoints.named_detector import detector_to_trim
+from benchrigor.stats.changepoints.named_detector import detector_to_trim, takes_longest
 from benchrigor.stats.changepoints.unsettled import MIN_EFFECTIVE_TO_SEARCH
+from benchrigor.stats.phases.longest_segment import longest_segment
 from benchrigor.stats.phases.stability_rules import (
     LongestPhase,
     explain_reason,
@@ -68,6 +69,7 @@ def find_stable_phase(
         From another detector; None to find them here.
     detector
         What finds them, by its name; see `benchrigor.model.Options`. ``level`` is for "ranks".
+        With "edm" nothing is joined or searched again: the longest segment counts whole.
 
     Returns
     -------
@@ -104,6 +106,8 @@ def find_stable_phase(
     points, search = change_points, detector_to_trim(detector, change_points is None)
     if points is None:
         points = detect_changes(series, level=level) if search is None else search(series)
+    if takes_longest(search):
+        return longest_segment(series, points)
     again = points.level is not None or bool(points.indices)
     return phase_between(series, points, level=level, materiality=materiality, again=again)
 

@@ -40,7 +40,7 @@ def measured_part(phase: StablePhase) -> slice:
     """Return where the stable phase is, without the margins next to cuts that were found."""
     if phase.start is None or phase.stop is None:
         raise NotEstimable(phase.notices[0])
-    if phase.reason in (PhaseReason.AS_ASKED, PhaseReason.WHOLE):
+    if not phase.is_judged or phase.reason is PhaseReason.WHOLE:
         return slice(phase.start, phase.stop)
     return without_margins(phase.start, phase.stop, phase.change_points.n)
 
