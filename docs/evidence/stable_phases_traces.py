@@ -197,7 +197,8 @@ def leak(rng: Rng) -> Floats:
     n = int(rng.integers(400, 2_400))
     flat = int(rng.uniform(0.55, 0.80) * n)
     rise = np.linspace(1.0, 1.0 + rng.uniform(0.2, 1.0), n - flat)
-    return np.r_[np.ones(flat), rise] * noise(rng, n, rng.uniform(0.01, 0.03), 0.0)
+    levels: Floats = np.r_[np.ones(flat), rise]
+    return levels * noise(rng, n, rng.uniform(0.01, 0.03), 0.0)
 
 
 def staircase(rng: Rng) -> Floats:

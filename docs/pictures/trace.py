@@ -26,6 +26,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import benchrigor as br
+from benchrigor.model import StopReason
 from benchrigor.report import plot_trace
 from benchrigor.session import Engine
 
@@ -82,6 +83,7 @@ def analysed() -> br.RunRecord:
     plan = engine.ask()
     assert plan is not None  # noqa: S101  # a new engine always has a plan
     engine.tell(br.Round(plan=plan, elapsed_ns=0, unit_readings={"time": seconds}))
+    engine.end(StopReason.EXHAUSTED)  # both tasks ended by themselves
     return engine.result()
 
 

@@ -196,6 +196,7 @@ def test_a_warm_up_and_a_cool_down_are_left_out() -> None:
     engine = Engine(options)
     for part in series:
         plan = engine.ask()
+        assert plan is not None
         engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": part}))
     engine.end(StopReason.EXHAUSTED)  # only a workload that ended by itself can have cooled down
     record = engine.result()

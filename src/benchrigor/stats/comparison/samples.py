@@ -15,7 +15,6 @@ from benchrigor.model import Estimate, Floats, Kind, as_invocations, as_series
 from benchrigor.model.checks import as_share, refuse, wrong_choice, wrong_number
 from benchrigor.stats.estimators.estimation import (
     INVOCATION_MEANS,
-    PIECE_MEANS,
     Estimation,
     Policy,
     estimate,
@@ -23,6 +22,7 @@ from benchrigor.stats.estimators.estimation import (
 )
 from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 from benchrigor.stats.estimators.proportion import are_outcomes
+from benchrigor.stats.series.interval import PIECE_MEANS
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, all_zero
 from benchrigor.stats.wps.work_line import WPS
 from benchrigor.units import Direction

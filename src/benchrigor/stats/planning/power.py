@@ -16,11 +16,11 @@ from benchrigor.stats.estimators.estimation import (
     INVOCATION_MEANS,
     MIN_INVOCATIONS,
     MIN_PIECES,
-    PIECE_MEANS,
 )
 from benchrigor.stats.estimators.proportion import whole_of
 from benchrigor.stats.series.interval import (
     MAX_RELATIVE_WIDTH,
+    PIECE_MEANS,
     required_readings,
     satterthwaite,
     student_t,
