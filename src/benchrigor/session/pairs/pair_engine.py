@@ -176,9 +176,10 @@ class PairEngine(Controller[PairPlan, PairRound]):
         self._question = Question(
             statistic=checked.statistic, policy=policy, margin=margin, direction=way, paired=True
         )
-        floor = self._floor = min_evidence(checked, by_round=by_round)
+        kind = Kind.READINGS if by_round else Kind.UNIT_READINGS
+        floor = self._floor = min_evidence(checked, kind)
         self._rules: tuple[StopRule, ...] = (
-            when_satisfied(minimum_effective(floor.effective), self._is_steady, self._is_narrow),
+            when_satisfied(minimum_effective(floor), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),
             limit(StopReason.TIME_BUDGET, checked.budget_s),
             limit(StopReason.MEMORY_LIMIT, MOST_READINGS),
