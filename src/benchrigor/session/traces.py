@@ -178,7 +178,7 @@ class Traces:
         readings = max((trace.n for trace in self.by_name.values()), default=0)
         for trace in self.by_name.values():
             left = max(next_check(trace.first_check) - trace.units, 0)
-            spent = (
+            spent: tuple[tuple[float | None, float, float], ...] = (
                 (self.options.budget_s, elapsed_s, finished.elapsed_ns / 1e9),
                 (self.options.budget_readings, readings, finished.n_readings),
                 (self.options.max_rounds, len(trace.pieces), 1),
