@@ -1,9 +1,11 @@
-"""Few readings are enough where their interval is much narrower than wanted."""
+"""Few readings are enough where the budget holds no more, and their interval is very narrow."""
+
+import math
 
 import numpy as np
 import pytest
 
-from benchrigor.model import Floats, Options, Round, RunRecord
+from benchrigor.model import Floats, Kind, Options, Round, RunRecord
 from benchrigor.session import Engine
 from benchrigor.session.stop_rules import min_evidence
 from benchrigor.testing import ExponentialWarmUp, FakeClock, SyntheticWorkload
@@ -36,8 +38,66 @@ def test_the_wider_the_interval_the_more_readings_it_takes(cv, fewest, most):
     assert record.analysis().required <= record.readings().size
 
 
-def test_readings_that_come_fast_end_at_the_second_full_look():
-    assert run(steady(0.001), reading_s=0.001).readings().size == 750
+@pytest.mark.parametrize(
+    ("reading_s", "limits"),
+    [
+        (0.001, {}),
+        (0.013, {}),  # 9.75 s
+        (1.0, {"budget_s": math.inf}),
+        (1.0, {"budget_s": 800.0}),
+        (1.0, {"budget_s": math.inf, "budget_readings": 750}),
+        (1.0, {"budget_s": math.inf, "readings_per_round": 10, "max_rounds": 75}),
+    ],
+)
+def test_a_session_whose_budget_holds_the_full_looks_ends_at_none_before(reading_s, limits):
+    record = run(steady(0.001), reading_s, **limits)
+    assert record.decision.satisfied
+    assert record.readings().size == 750
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"budget_s": 600.0},
+        {"budget_s": math.inf, "budget_readings": 600},
+        {"budget_s": math.inf, "readings_per_round": 10, "max_rounds": 60},
+    ],
+)
+def test_any_budget_that_ends_before_the_second_full_look_forces_an_early_end(limits):
+    record = run(steady(0.001), 1.0, **limits)
+    assert record.decision.satisfied
+    assert 30 <= record.readings().size <= 100
+
+
+def test_a_slow_first_call_does_not_force_an_early_end():
+    engine = Engine(Options(), seed=1)
+    series, n = steady(0.001), 0
+    while (plan := engine.ask()) is not None:
+        values = series[n : n + plan.readings]
+        n += values.size
+        elapsed_s = 0.005 * values.size + (5.0 if plan.index == 0 else 0.0)
+        engine.tell(
+            Round(plan=plan, elapsed_ns=round(elapsed_s * 1e9), unit_readings={"time": values})
+        )
+    assert engine.result().decision.satisfied
+    assert n == 750
+
+
+def in_modes(seed: int, n: int) -> Floats:
+    """Stay at 1 and 1.2 in turn, for 40 and 10 readings on average: the mean is 1.04."""
+    rng = np.random.default_rng([20261128, seed])
+    levels, stays = np.array([1.0, 1.2]), np.array([40.0, 10.0])
+    modes = (np.arange(n) + (rng.random() < 0.2)) % 2
+    series = np.repeat(levels[modes], rng.geometric(1.0 / stays[modes]))[:n]
+    return series + rng.normal(0.0, 0.005, n)
+
+
+def test_slow_readings_without_limit_hold_the_mean_of_modes_that_last():
+    limits = {"target": 0.05, "budget_s": math.inf, "readings_per_round": 25}
+    records = [run(in_modes(seed, 8000), 1.0, **limits) for seed in range(20)]
+    assert min(record.readings().size for record in records) >= 750
+    estimates = [record.estimate() for record in records]
+    assert sum(known.low <= 1.04 <= known.high for known in estimates) >= 16
 
 
 def test_strict_sessions_need_all_evidence():
@@ -61,7 +121,12 @@ def test_dependent_readings_need_more_of_them():
     assert not record.decision.satisfied or record.readings().size > 300
 
 
-def test_six_restarted_rounds_suffice():
+@pytest.mark.parametrize(
+    ("start_s", "fewest", "most"),
+    [(0.0, 15, 15), (1.0, 6, 9)],
+    ids=["fifteen fit into ten seconds", "fifteen do not"],
+)
+def test_six_restarted_rounds_suffice_where_fifteen_do_not_fit(start_s, fewest, most):
     clock = FakeClock()
     workload = SyntheticWorkload(
         mean=_SLOW_S,
@@ -75,18 +140,35 @@ def test_six_restarted_rounds_suffice():
     while (plan := engine.ask()) is not None:
         values = workload.draw(plan)
         values = values[:10] if plan.index == 0 else values  # it learns what they cost
-        elapsed_ns = round(values.sum() * 1e9)
+        elapsed_ns = round((start_s + values.sum()) * 1e9)
         engine.tell(Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
     record = engine.result()
     assert record.decision.satisfied
-    assert len(record.rounds) <= 9
+    assert fewest <= len(record.rounds) <= most
+
+
+def test_the_first_look_at_pieces_needs_no_force():
+    engine = Engine(Options(pieces=30, budget_s=300.0), seed=1)
+    series, n = steady(0.001, 20_000), 0
+    while (plan := engine.ask()) is not None:
+        values = series[n : n + plan.readings]
+        n += values.size
+        elapsed_ns = round(values.size * _SLOW_S * 1e9)
+        engine.tell(Round(plan=plan, elapsed_ns=elapsed_ns, unit_readings={"time": values}))
+    record = engine.result()
+    assert record.decision.satisfied
+    assert record.rounds[-1].plan.piece == 3
 
 
 def test_the_share_of_the_target_grows_from_a_tenth_to_all_of_it():
-    least = min_evidence(Options(), by_round=False)
+    least = min_evidence(Options(), Kind.UNIT_READINGS)
     shares = [least.share(n) for n in (29, 30, 100, 499, 500, 750)]
     assert shares == sorted(shares)
     assert (shares[0], shares[1], shares[-2]) == (0.0, pytest.approx(0.1), 1.0)
     assert least.share(499) < 0.8
     assert least.effective_of(30) == pytest.approx(20.0)
-    assert min_evidence(Options(preset="strict"), by_round=False).share(500) == 0.0
+    strict = min_evidence(Options(preset="strict"), Kind.UNIT_READINGS)
+    assert strict.share(500) == 0.0
+    rounds = min_evidence(Options(), Kind.INVOCATIONS)
+    shares = [rounds.share(n) for n in (5, 6, 9, 10)]
+    assert shares == [0.0, pytest.approx(0.1), pytest.approx(0.277, abs=0.001), 1.0]

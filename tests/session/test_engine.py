@@ -441,10 +441,10 @@ def test_a_replayed_session_ends_as_the_first_one_did() -> None:
     ("options", "single"),
     [
         (Options(target=0.5, max_rounds=2), True),
-        (Options(target=0.5, budget_readings=120), False),
+        (Options(target=0.5, budget_readings=25), False),
         (Options(target=0.5, rounds="restarted", max_rounds=1), False),
     ],
-    ids=["two single readings", "120 unit readings", "one invocation"],
+    ids=["two single readings", "25 unit readings", "one invocation"],
 )
 def test_a_spent_budget_never_makes_too_little_evidence_satisfied(
     options: Options, *, single: bool

@@ -12,6 +12,7 @@ from benchrigor.model import (
     Code,
     Decision,
     Estimate,
+    Kind,
     Metric,
     Options,
     PhaseLabel,
@@ -25,6 +26,7 @@ from benchrigor.protocols import StopRule
 from benchrigor.session import Engine, default_rules
 from benchrigor.session.stop_rules import (
     agrees,
+    min_evidence,
     minimum_effective,
     narrow_enough,
     when_satisfied,
@@ -161,7 +163,9 @@ def units(at: int, by: float) -> Callable[[RoundPlan], dict[str, Any]]:
     return told
 
 
-CUSTOM = when_satisfied(narrow_enough(Options(target=0.1)), minimum_effective(2.0))
+CUSTOM = when_satisfied(
+    narrow_enough(Options(target=0.1)), minimum_effective(min_evidence(Options(), Kind.READINGS))
+)
 
 
 @pytest.mark.parametrize("rules", [None, [CUSTOM]], ids=["default", "custom"])
@@ -232,7 +236,7 @@ def test_a_look_without_a_number_agrees_with_none() -> None:
 
 
 def test_readings_that_run_out_at_the_first_look_satisfy_nobody() -> None:
-    engine = Engine(Options(target=0.1, budget_readings=500))
+    engine = Engine(Options(target=0.1, budget_readings=500, readings_per_round=500))
     (look,) = looks_of(engine, units(500, 0.0))
     assert narrow(look, 0.1)
     assert engine.decision == Decision(stop=True, reason=StopReason.READINGS_BUDGET)

@@ -93,7 +93,7 @@ class Material:
     weights: Floats | None = None  # what single readings of rounds count in the mean
     batch: int = 1  # calls per reading
     busy_s: float = 0.0  # duration of the calls of all readings; 0 if readings are not durations
-    is_slow: bool = False  # a session may end before the first full look
+    is_forced: bool = False  # the session may end before its first full look
     references: ReferencesAlong | None = None  # along a single series
     recorded: bool = False  # it ended by itself: the last readings may be a cool-down
     left_out: tuple[int, ...] = ()  # indices of the rounds of various work that do not count
@@ -340,14 +340,14 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
     wanted = wanted_half_width(known, analysis.metric, material.options)
     if not wanted > 0.0:
         return analysis
-    least = min_evidence(material.options, by_round=material.kind is not Kind.UNIT_READINGS)
+    least = min_evidence(material.options, material.kind)
     units = known.n if material.kind in (Kind.INVOCATIONS, Kind.WORK) else analysis.n
     excess = known.half_width / wanted
     if material.kind is not Kind.UNIT_READINGS:
         excess *= few_rounds(known)
     needed = needed_for_width(known, excess, units, least)
-    if material.is_slow:
-        needed = min(needed, early_size(excess, units, least, material.kind))
+    if material.is_forced:
+        needed = min(needed, early_size(excess, units, least))
     if material.kind is Kind.UNIT_READINGS:
         before = sum(
             phase.stop if phase.stop is not None and phase.stop < analysis.n else phase.start or 0

@@ -288,6 +288,7 @@ class Engine(Controller[RoundPlan, Round]):
             self._traces.rejected += 1
         else:
             self._traces.take(finished)
+        self._traces.spend(finished, (self._elapsed_ns + finished.elapsed_ns) / 1e9)
         self._piece = self._piece_after(finished)
         self._traces.end_pieces(self._piece)
         return self._decide(finished.elapsed_ns)

@@ -6,8 +6,8 @@ import math
 
 import scipy
 
-from benchrigor.model import Analysis, Kind, Options
-from benchrigor.session.stop_rules import EARLY_ROUNDS, EARLY_SHARE, min_evidence, wanted_half_width
+from benchrigor.model import Analysis, Options
+from benchrigor.session.stop_rules import min_evidence, wanted_half_width
 from benchrigor.stats.estimators.proportion import whole_of
 
 # Before it the pace of the readings is known too badly; one reading alone may be a cold one.
@@ -40,7 +40,10 @@ def out_of_reach(
         return None
     growth = max(options.budget_s / elapsed_s, 1.0)
     # The first ones may have been slow.
-    share = _share(math.ceil((units + 1) * growth), analysis.kind, options)
+    most, evidence = math.ceil((units + 1) * growth), min_evidence(options, analysis.kind)
+    if most < evidence.second_check:  # from the first full look on only the second finds enough
+        most = min(most, evidence.first_check - 1)
+    share = evidence.share(most)
     known = analysis.estimate
     if known is None or not math.isfinite(known.half_width) or not whole_of(known)[0]:
         return math.inf if share == 0.0 else None
@@ -57,16 +60,3 @@ def out_of_reach(
     if math.isinf(wanted) or least * at_end <= share * wanted:
         return None
     return at_end / whole_of(known)[0]
-
-
-def _share(units: int, kind: Kind, options: Options) -> float:
-    """Return the share of the wanted half-width that is narrow enough for that many units."""
-    if kind is Kind.UNIT_READINGS:
-        least = min_evidence(options, by_round=False)
-        # From the first full look on only the second one can find enough.
-        return least.share(
-            units if units >= least.second_check else min(units, least.first_check - 1)
-        )
-    if units >= min_evidence(options, by_round=True).second_check:
-        return 1.0
-    return EARLY_SHARE if kind is Kind.INVOCATIONS and units >= EARLY_ROUNDS else 0.0

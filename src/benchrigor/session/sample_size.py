@@ -96,7 +96,7 @@ def plan(
     if analysis is None or analysis.estimate is None:
         raise NotEstimable(_why_none(known.name, analysis))
     pilot = analysis.estimate
-    evidence = min_evidence(known.options, by_round=analysis.kind is not Kind.UNIT_READINGS)
+    evidence = min_evidence(known.options, analysis.kind)
     effective = evidence.effective * pilot.n / pilot.n_effective
     least = max(evidence.second_check, math.ceil(effective * (1.0 - 1e-12)))
     if analysis.kind is Kind.PIECES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchrigor.model import (
     Analysis,
@@ -35,10 +35,10 @@ SETTLED_S, FEWEST_BLOCKS = 3.0, 10  # a busy machine changes from one second to 
 EFFECTIVE_ROUNDS = 20.0  # needed when there are enough to see autocorrelation
 
 
+# Only where the budgets end before the second full look may early ones end a session: elsewhere
+# they would choose the sessions that look narrow by chance.
 EARLY_LOOKS = {Kind.UNIT_READINGS: 10, Kind.INVOCATIONS: 4}  # readings or rounds at the first one
-EARLY_ROUNDS = 6  # show a warm-up that they share
-SOON_S = 2.0  # a second full look within this time needs no early ones
-EARLY_SHARE = 0.1  # of the wanted half-width: an interval this narrow needs few readings
+_EARLY_SHARE = 0.1  # of the wanted half-width: an interval this narrow needs few readings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,32 +47,30 @@ class MinEvidence:
 
     first_check: int  # readings, or rounds with one value, at the first full look
     effective: float  # effective sample size
-    fewest: int  # readings that suffice for an interval a tenth as wide as wanted
+    fewest: int  # of them that suffice for an interval a tenth as wide as wanted
 
     @property
     def second_check(self) -> int:
         """Readings or rounds at the second look, the first that may agree with one before."""
         return next_check(self.first_check)
 
-    def share(self, readings: int) -> float:
-        """Return the share of the wanted half-width that an interval of unit readings may have.
+    def share(self, units: int) -> float:
+        """Return the share of the wanted half-width that an interval of that many may have.
 
         It grows with a power of their number, from a tenth at the fewest to 1 at the second full
         look, and is 1 from the first one on.
         """
-        if readings < self.fewest:
-            return 0.0
-        return self._between(readings, EARLY_SHARE, 1.0)
+        return self._between(units, _EARLY_SHARE, 1.0) if units >= self.fewest else 0.0
 
     def effective_of(self, readings: int) -> float:
         """Return the effective sample size needed of unit readings, the same from 20 on."""
         return self._between(readings, EFFECTIVE_ROUNDS, self.effective)
 
-    def _between(self, readings: int, at_fewest: float, in_full: float) -> float:
+    def _between(self, units: int, at_fewest: float, in_full: float) -> float:
         """Interpolate between the values at the fewest and at the second full look."""
-        if readings >= self.first_check:
+        if units >= self.first_check:
             return in_full
-        way = math.log(readings / self.fewest) / math.log(self.second_check / self.fewest)
+        way = math.log(units / self.fewest) / math.log(self.second_check / self.fewest)
         return at_fewest * math.exp(way * math.log(in_full / at_fewest))
 
 
@@ -87,14 +85,17 @@ _MIN_EVIDENCE = {
     "strict": MinEvidence(first_check=1000, effective=200.0, fewest=1000),
 }
 _BY_ROUND = MinEvidence(first_check=10, effective=2.0, fewest=10)
+_RESTARTED = replace(_BY_ROUND, fewest=6)  # show a warm-up that they share
 
 
-def min_evidence(options: Options, *, by_round: bool) -> MinEvidence:
-    """Return the least evidence for a metric; ``by_round`` if a round gives one value.
+def min_evidence(options: Options, kind: Kind) -> MinEvidence:
+    """Return the least evidence for a metric.
 
     Rounds with one value have their first look at 10, regardless of the preset.
     """
-    return _BY_ROUND if by_round else _MIN_EVIDENCE[options.preset or "normal"]
+    if kind is Kind.UNIT_READINGS:
+        return _MIN_EVIDENCE[options.preset or "normal"]
+    return _RESTARTED if kind is Kind.INVOCATIONS else _BY_ROUND
 
 
 def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> float:
@@ -113,17 +114,14 @@ def needed_for_width(known: Estimate, excess: float, units: int, least: MinEvide
     return max(units * factor, least.second_check)
 
 
-def early_size(excess: float, units: int, least: MinEvidence, kind: Kind) -> float:
+def early_size(excess: float, units: int, least: MinEvidence) -> float:
     """Return the units in all that suffice before the first full look; infinite if none do.
 
     ``excess`` is the half-width of the units so far over the wanted one.
     """
-    fewest, power = EARLY_ROUNDS, 0.0
-    if kind is Kind.UNIT_READINGS:
-        fewest = least.fewest
-        power = -math.log(EARLY_SHARE) / math.log(least.second_check / fewest)
-    reached = excess / EARLY_SHARE * math.sqrt(units / fewest)
-    size = fewest * max(1.0, reached ** (1.0 / (power + 0.5)))
+    power = -math.log(_EARLY_SHARE) / math.log(least.second_check / least.fewest)
+    reached = excess / _EARLY_SHARE * math.sqrt(units / least.fewest)
+    size = least.fewest * max(1.0, reached ** (1.0 / (power + 0.5)))
     return size if max(size, units) < least.first_check else math.inf
 
 
@@ -140,13 +138,19 @@ def caution(analysis: Analysis, options: Options) -> float:
     Ten rounds often agree by chance, and looks at 10, 15 and 23 rounds find that chance. Half of
     the degrees of freedom raise the coverage of such sessions by 0.02 (to 0.91 to 0.94).
     """
+    share = _share(analysis, options)
+    if analysis.kind is Kind.UNIT_READINGS and share == 1.0:
+        return 1.0
+    return few_rounds(analysis.estimate) / share if share else math.inf
+
+
+def _share(analysis: Analysis, options: Options) -> float:
+    """Return the share of the wanted half-width that its interval may have: 1 at a full look."""
     known = analysis.estimate
-    if analysis.kind is Kind.UNIT_READINGS:
-        share = min_evidence(options, by_round=False).share(analysis.n)
-        if share == 1.0:
-            return 1.0
-        return few_rounds(known) / share if share else math.inf
-    return few_rounds(known) * (1.0 / EARLY_SHARE if are_early(analysis) else 1.0)
+    if known is None or analysis.kind not in EARLY_LOOKS:
+        return 1.0
+    units = analysis.n if analysis.kind is Kind.UNIT_READINGS else known.n
+    return min_evidence(options, analysis.kind).share(units)
 
 
 def few_rounds(known: Estimate | None) -> float:
@@ -155,14 +159,6 @@ def few_rounds(known: Estimate | None) -> float:
         return 1.0
     freedom, confidence = known.degrees_of_freedom, known.confidence
     return student_t(freedom / 2.0, confidence) / student_t(freedom, confidence)
-
-
-def are_early(analysis: Analysis) -> bool:
-    """Return whether there are fewer restarted rounds than at the first full look."""
-    known = analysis.estimate
-    return (
-        analysis.kind is Kind.INVOCATIONS and known is not None and known.n < _BY_ROUND.first_check
-    )
 
 
 def narrow_enough(options: Options) -> Criterion:
@@ -181,17 +177,16 @@ def _is_narrow(analysis: Analysis, options: Options) -> bool:
         return False
     wanted = wanted_half_width(known, analysis.metric, options)
     if math.isinf(wanted):
-        return not _looked_early(analysis, options)
+        return _share(analysis, options) == 1.0
     return wanted > 0.0 and known.half_width * caution(analysis, options) <= wanted
 
 
-def minimum_effective(effective: float, early: MinEvidence | None = None) -> Criterion:
-    """Require this effective sample size of all required series of unit readings.
+def minimum_effective(least: MinEvidence) -> Criterion:
+    """Require the effective sample size of all required series of unit readings.
 
-    With ``early``, few readings need less. Fewer than 30 rounds with one value may not all be
-    equal; from 30 on, 20 of them must be effective.
+    Few readings need less. Fewer than 30 rounds with one value may not all be equal, and restarted
+    ones must have 30 readings; from 30 rounds on, 20 of them must be effective.
     """
-    least = early or MinEvidence(first_check=0, effective=effective, fewest=0)
     return lambda progress: all(
         _is_enough(analysis, least) for analysis in _analyses_that_must(progress)
     )
@@ -201,23 +196,17 @@ def _is_enough(analysis: Analysis, least: MinEvidence) -> bool:
     known = analysis.estimate
     if known is None or analysis.kind is Kind.UNIT_READINGS:
         return known is not None and known.n_effective >= least.effective_of(analysis.n)
-    if are_early(analysis):  # enough rounds were run, but some do not count
-        return known.n >= EARLY_ROUNDS and analysis.n_kept >= MIN_FOR_AUTOCORRELATION
     if known.n < MIN_FOR_AUTOCORRELATION:
-        return known.half_width > 0.0
+        readings = analysis.n_kept if analysis.kind is Kind.INVOCATIONS else math.inf
+        return known.half_width > 0.0 and readings >= MIN_FOR_AUTOCORRELATION
     return known.n_effective >= EFFECTIVE_ROUNDS
 
 
 def after_full_look(options: Options) -> Criterion:
     """Require the readings, or rounds, of a first full look for all required metrics."""
-    return lambda progress: (
-        not any(_looked_early(analysis, options) for analysis in _analyses_that_must(progress))
+    return lambda progress: all(
+        _share(analysis, options) == 1.0 for analysis in _analyses_that_must(progress)
     )
-
-
-def _looked_early(analysis: Analysis, options: Options) -> bool:
-    first = min_evidence(options, by_round=False).first_check
-    return are_early(analysis) or (analysis.kind is Kind.UNIT_READINGS and analysis.n < first)
 
 
 def ends_in_phase(progress: Progress) -> bool:
@@ -298,9 +287,9 @@ def default_rules(
     A session takes a list of rules instead: ``[*default_rules(options), my_rule]``. ``narrow``
     replaces the target; ``no_narrower`` says whether more readings cannot help.
     """
-    least = min_evidence(options, by_round=False)
+    least = min_evidence(options, Kind.UNIT_READINGS)
     criteria = [lambda progress: progress.rounds >= options.min_rounds, ends_in_phase]
-    enough = minimum_effective(least.effective, least)
+    enough = minimum_effective(least)
     rules = [when_satisfied(*criteria, enough, narrow or narrow_enough(options))]
     if no_narrower is not None:
         full = after_full_look(options)

@@ -36,7 +36,7 @@ from benchrigor.session.schedule.metric_trace import Trace
 from benchrigor.session.schedule.references_along import references_along
 from benchrigor.session.schedule.series_of_pieces import by_piece, first_pieces, in_pieces
 from benchrigor.session.schedule.work_schedule import WorkSchedule
-from benchrigor.session.stop_rules import EARLY_LOOKS, EARLY_ROUNDS, agrees, min_evidence
+from benchrigor.session.stop_rules import EARLY_LOOKS, agrees, min_evidence, next_check
 from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
 from benchrigor.stats.estimators.estimation import MIN_PIECES
@@ -168,14 +168,34 @@ class Traces:
             trace.groups.append(groups)
             trace.timed.append((values.size, finished.references))
             trace.pieces.append(finished.plan.piece)
-            trace.elapsed_s += finished.elapsed_ns / 1e9
             trace.busy_s += float(values.sum()) * calls_per_reading(finished)
             usable |= trace.is_single
             trace.weights += weights_of(finished, trace.metric)
             trace.n += 1 if kind is Kind.WORK else values.size
+            trace.last_units = values.size if kind is Kind.UNIT_READINGS else 1
             trace.batch = max(trace.batch, calls_per_reading(finished))
         if usable or not finished.cut:  # one that was cut may have had no time to give anything
             self.rejected = 0 if usable else self.rejected + 1
+
+    def spend(self, finished: Round, elapsed_s: float) -> None:
+        """Note for which metrics the rest of the budgets is too small for two full looks.
+
+        The pace is that of the last round, or of all so far if that is faster: a first call may
+        take longer than many others.
+        """
+        readings = max((trace.n for trace in self.by_name.values()), default=0)
+        for trace in self.by_name.values():
+            left = max(next_check(trace.first_check) - trace.units, 0)
+            spent: tuple[tuple[float | None, float, float], ...] = (
+                (self.options.budget_s, elapsed_s, finished.elapsed_ns / 1e9),
+                (self.options.budget_readings, readings, finished.n_readings),
+                (self.options.max_rounds, len(trace.pieces), 1),
+            )
+            trace.is_forced = any(
+                used + left * min(used / max(trace.units, 1), last / trace.last_units) > most
+                for most, used, last in spent
+                if most is not None
+            )
 
     def _readings_that_count(self, values: Floats, groups: Groups) -> Floats:
         """Return the readings of a restarted round that count."""
@@ -226,18 +246,17 @@ class Traces:
 
     def _open(self, name: str, kind: Kind) -> Trace:
         metric = next(metric for metric in self.metrics if metric.name == name)
-        least = min_evidence(self.options, by_round=kind != Kind.UNIT_READINGS)
+        least = min_evidence(self.options, kind)
         first = least.first_check
-        look = min(EARLY_LOOKS.get(kind, first), least.fewest)
+        look = EARLY_LOOKS.get(kind, first)
         if kind is Kind.PIECES:
             first, look = min(MIN_PIECES, self.options.pieces), first_pieces(self.options)
         self.by_name[name] = Trace(
             metric=metric,
             kind=kind,
             first_check=first,
-            second_check=least.second_check,
             next_check=look,
-            fewest=EARLY_ROUNDS if kind is Kind.INVOCATIONS else min(least.fewest, first),
+            fewest=min(least.fewest, first),
             schedule=self.schedule if kind is Kind.WORK else None,
         )
         return self.by_name[name]
@@ -346,7 +365,7 @@ class Traces:
     def is_early(self) -> bool:
         """Whether a metric that must be satisfied has too few readings for a full look."""
         required = (trace for trace in self.by_name.values() if trace.metric.must_satisfy)
-        return any(trace.kind in EARLY_LOOKS and not trace.is_full for trace in required)
+        return any(trace.is_early for trace in required)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -398,7 +417,7 @@ class Traces:
             busy_s=trace.busy_s if trace.metric.is_duration else 0.0,
             recorded=self._has_ended,
             references=references_along(trace.timed, trace.busy_s) if is_one else None,
-            is_slow=trace.is_slow,
+            is_forced=trace.is_forced,
             left_out=left_out,
             beyond=() if trace.schedule is None else trace.schedule.beyond,
             notices=notices,

@@ -59,6 +59,7 @@ from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.estimators.rough_figure import rough_figure
 from benchrigor.stats.phases.trimming import moved_on
+from benchrigor.units import Direction
 
 _BLOCKS = ((BASELINE, CANDIDATE, CANDIDATE, BASELINE), (CANDIDATE, BASELINE, BASELINE, CANDIDATE))
 _STABLE_SHARE = 0.9  # of the pairs in their stable phase, before they may satisfy
@@ -128,6 +129,20 @@ def _invocations(values: Any, *, name: str) -> tuple[Floats, ...]:
     return as_invocations(values, name=name) if len(values) else ()
 
 
+def _question(options: Options, margin: float, direction: Direction) -> Question:
+    """Ask for the ratio of pairs; more of them could follow, so that none has cooled down."""
+    policy = Policy(
+        q=quantile_named(options.statistic),
+        confidence=options.confidence,
+        trim=True,
+        detector=detector_named(options.detector),
+        goes_on=True,
+    )
+    return Question(
+        statistic=options.statistic, policy=policy, margin=margin, direction=direction, paired=True
+    )
+
+
 class PairEngine(Controller[PairPlan, PairRound]):
     """A comparison without I/O: `ask` plans the order of readings, `tell` takes them.
 
@@ -167,19 +182,11 @@ class PairEngine(Controller[PairPlan, PairRound]):
             raise InvalidInput(problems)
         super().__init__(checked)
         self.command_line = ""  # measures both sides again; kept with both runs
-        policy = Policy(
-            q=quantile_named(checked.statistic),
-            confidence=checked.confidence,
-            trim=True,
-            detector=detector_named(checked.detector),
-            goes_on=True,
-        )
-        self._question = Question(
-            statistic=checked.statistic, policy=policy, margin=margin, direction=way, paired=True
-        )
-        floor = self._floor = min_evidence(checked, by_round=by_round)
+        self._question = _question(checked, margin, way)
+        kind = Kind.READINGS if by_round else Kind.UNIT_READINGS
+        floor = self._floor = min_evidence(checked, kind)
         self._rules: tuple[StopRule, ...] = (
-            when_satisfied(minimum_effective(floor.effective), self._is_steady, self._is_narrow),
+            when_satisfied(minimum_effective(floor), self._is_steady, self._is_narrow),
             limit(StopReason.STOP_REQUESTED, 1),
             limit(StopReason.TIME_BUDGET, checked.budget_s),
             limit(StopReason.MEMORY_LIMIT, MOST_READINGS),

@@ -167,7 +167,7 @@ def _why_not_yet(final: Estimate, recording: Recording, options: Options) -> str
     if final.half_width > wanted:
         reached, asked = (percent(width / whole) for width in (final.half_width, wanted))
         return f"It would go on: the half-width is {reached} of the {name}, {asked} is wanted."
-    least = min_evidence(options, by_round=recording.kind is not Kind.UNIT_READINGS)
+    least = min_evidence(options, recording.kind)
     if recording.n < least.first_check:
         return f"It would go on: it first looks at {counted(least.first_check)}."
     return (

@@ -204,8 +204,7 @@ def _by_function(
 
 def _look_sizes(recording: Recording, options: Options) -> Iterator[int]:
     """Yield the numbers of readings at which a session looks."""
-    by_round = recording.kind is not Kind.UNIT_READINGS
-    size = min_evidence(options, by_round=by_round).first_check
+    size = min_evidence(options, recording.kind).first_check
     while size <= recording.n:
         yield size
         size = next_check(size)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from benchrigor.model import Analysis, Floats, Kind, Metric, StablePhase
 from benchrigor.session.schedule.references_along import Timed
 from benchrigor.session.schedule.work_schedule import WorkSchedule
-from benchrigor.session.stop_rules import SOON_S, next_check
+from benchrigor.session.stop_rules import EARLY_LOOKS, next_check
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
 from benchrigor.stats.series.undisturbed import Groups
 
@@ -22,9 +22,8 @@ class Trace:
     kind: Kind
     first_check: int
     next_check: int
-    fewest: int  # units that may suffice if they take long
-    second_check: int
-    elapsed_s: float = 0.0  # of the rounds
+    fewest: int  # units that may suffice where an end is forced
+    is_forced: bool = False  # whether the budgets end before the second full look
     chunks: list[Floats] = field(default_factory=list)
     groups: list[Groups] = field(default_factory=list)  # by round
     timed: list[Timed] = field(default_factory=list)  # the same
@@ -32,6 +31,7 @@ class Trace:
     weights: list[float] = field(default_factory=list)
     phases: list[StablePhase] = field(default_factory=list)
     n: int = 0
+    last_units: int = 1  # that the last round added
     batch: int = 1
     busy_s: float = 0.0  # of readings that are durations: how long their calls took
     schedule: WorkSchedule | None = None
@@ -71,11 +71,6 @@ class Trace:
             return 0
         return analysis.disturbed.left_out
 
-    @property
-    def is_slow(self) -> bool:
-        """Whether full looks come so late that early ones end a session sooner."""
-        return self.elapsed_s * self.second_check > SOON_S * self.units
-
     def empty_analysis(self) -> Analysis:
         """Return an analysis without a look."""
         kind = Kind.READINGS if self.is_single else self.kind
@@ -87,14 +82,20 @@ class Trace:
         return self.units >= self.first_check
 
     @property
+    def is_early(self) -> bool:
+        """Whether a look at so few units is an early one."""
+        return self.kind in EARLY_LOOKS and not self.is_full
+
+    @property
     def is_due(self) -> bool:
         """Whether there are enough new readings for the next analysis."""
-        return self.units >= self.next_check and (self.is_full or self.is_slow)
+        return self.units >= self.next_check and (not self.is_early or self.is_forced)
 
     @property
     def is_missing(self) -> bool:
         """Whether too few of the units count for a look of its kind."""
-        least = self.first_check if self.is_full or self.is_single else self.fewest
+        may_be_few = self.is_early and self.is_forced and not self.is_single
+        least = self.fewest if may_be_few else self.first_check
         return self.units - self.disturbed < least
 
     @property

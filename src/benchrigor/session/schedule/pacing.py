@@ -18,8 +18,8 @@ _MOST_OF_A_ROUND = 1_000_000
 # Unit readings of the first restarted rounds: enough to tell their warm-up from their stable phase.
 INVOCATION = 500
 _LEAST_OF_AN_INVOCATION, _MOST_OF_AN_INVOCATION = 100, 10_000
-# If 500 readings take more than a twentieth of the time, an invocation takes a fortieth: five
-# invocations show a very narrow interval, and 15 a usual one in half of the time.
+# If 500 readings take more than a twentieth of the time, an invocation takes a fortieth: 15 of them
+# show an interval in half of the time.
 _USUAL_SHARE, _SHORT_SHARE = 1 / 20, 1 / 40
 
 
