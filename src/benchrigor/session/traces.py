@@ -33,7 +33,7 @@ from benchrigor.session.analysis_chain import (
     report,
 )
 from benchrigor.session.schedule.metric_trace import Trace
-from benchrigor.session.schedule.references_along import references_along
+from benchrigor.session.schedule.references_along import references_along, timed_round
 from benchrigor.session.schedule.series_of_pieces import by_piece, first_pieces, in_pieces
 from benchrigor.session.schedule.work_schedule import WorkSchedule
 from benchrigor.session.stop_rules import EARLY_LOOKS, agrees, min_evidence, next_check
@@ -166,7 +166,9 @@ class Traces:
                 usable |= kind != Kind.INVOCATIONS or values.size >= MIN_FOR_VARIANCE
             trace.chunks.append(values)
             trace.groups.append(groups)
-            trace.timed.append((values.size, finished.references))
+            trace.timed.append(
+                timed_round(values, finished.references, calls_per_reading(finished))
+            )
             trace.pieces.append(finished.plan.piece)
             trace.busy_s += float(values.sum()) * calls_per_reading(finished)
             usable |= trace.is_single
@@ -416,7 +418,7 @@ class Traces:
             batch=trace.batch,
             busy_s=trace.busy_s if trace.metric.is_duration else 0.0,
             recorded=self._has_ended,
-            references=references_along(trace.timed, trace.busy_s) if is_one else None,
+            references=references_along(trace.timed) if is_one else None,
             is_forced=trace.is_forced,
             left_out=left_out,
             beyond=() if trace.schedule is None else trace.schedule.beyond,

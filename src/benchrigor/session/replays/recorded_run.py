@@ -29,7 +29,7 @@ from benchrigor.protocols import Detector, StopRule
 from benchrigor.session.analysis_chain import Material, cut, leave_out_disturbed, look, report
 from benchrigor.session.engine import Engine
 from benchrigor.session.schedule.metric_trace import is_single
-from benchrigor.session.schedule.references_along import references_along
+from benchrigor.session.schedule.references_along import references_along, timed_round
 from benchrigor.session.schedule.series_of_pieces import by_piece, in_pieces
 from benchrigor.session.traces import calls_per_reading, reading_groups, weights_of
 from benchrigor.stats.changepoints.named_detector import detector_named
@@ -245,13 +245,17 @@ def _of_run(run: RunRecord, metric: str | None) -> Recording:
 def _references(rounds: Sequence[Round], metric: Metric) -> ReferencesAlong | None:
     if not metric.is_duration:
         return None
-    values = [round_.unit_readings.get(metric.name, np.empty(0)) for round_ in rounds]
-    took_s = sum(
-        float(one.sum()) * calls_per_reading(round_)
-        for one, round_ in zip(values, rounds, strict=True)
+    none = np.empty(0)
+    return references_along(
+        [
+            timed_round(
+                round_.unit_readings.get(metric.name, none),
+                round_.references,
+                calls_per_reading(round_),
+            )
+            for round_ in rounds
+        ]
     )
-    timed = [(one.size, round_.references) for one, round_ in zip(values, rounds, strict=True)]
-    return references_along(timed, took_s)
 
 
 def _ended_by_itself(record: RunRecord) -> bool:

@@ -3,34 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from benchrigor.model import References
+from benchrigor.model import Floats, References
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.stats.estimators.one_pace import ReferencesAlong
 
-Timed = tuple[int, References | None]
-"""How many readings a round has, and the references between them."""
+_UNDISTURBED = 0.9  # quantile of the shares: waiting for a processor only lowers them
 
 
-def references_along(rounds: Sequence[Timed], took_s: float) -> ReferencesAlong | None:
-    """Return the references of rounds by their places among all readings; None without any.
+class Timed(NamedTuple):
+    """The references of a round, and how much of the readings between them was work."""
 
-    ``took_s`` is the duration of all readings, of which processors worked a share.
-    """
-    stops, log_s, busy_s = [], [], 0.0
-    begun = 0
-    for n, references in rounds:
-        if references is not None and INTERPRETER in references.seconds:
-            stops.append(begun + references.stops)
-            log_s.append(np.log(references.seconds[INTERPRETER]))
-            busy_s += took_s if references.busy is None else float(references.busy.sum())
-        begun += n
-    if not stops:
+    n: int  # readings of the round
+    references: References | None
+    busy: Floats  # share of the time between two references; empty if it was not measured
+
+
+def timed_round(values: Floats, references: References | None, calls: int) -> Timed:
+    """Take a round whose readings are durations of so many calls each."""
+    busy = np.empty(0)
+    if references is not None and references.busy is not None and values.size:
+        starts = np.append(0, references.stops[:-1])
+        took_s = np.add.reduceat(values[: references.stops[-1]], starts) * calls
+        busy = references.busy / np.maximum(took_s, 1e-12)
+    return Timed(values.size, references, busy)
+
+
+def references_along(rounds: Sequence[Timed]) -> ReferencesAlong | None:
+    """Return the references of rounds by their places among all readings; None without any."""
+    found = [round_ for round_ in rounds if round_.references is not None]
+    begun = np.cumsum([0, *(round_.n for round_ in rounds)])
+    placed = [
+        (start + round_.references.stops, round_.references.seconds[INTERPRETER])
+        for start, round_ in zip(begun, rounds, strict=False)
+        if round_.references is not None and INTERPRETER in round_.references.seconds
+    ]
+    if not placed:
         return None
-    return ReferencesAlong(
-        stops=np.concatenate(stops),
-        log_s=np.concatenate(log_s),
-        busy=min(busy_s / took_s, 1.0) if took_s > 0.0 else 1.0,
-    )
+    stops, seconds = (np.concatenate(column) for column in zip(*placed, strict=True))
+    busy = np.concatenate([round_.busy for round_ in found])
+    share = float(np.quantile(busy, _UNDISTURBED)) if busy.size else 1.0
+    return ReferencesAlong(stops=stops, log_s=np.log(seconds), busy=min(share, 1.0))

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchrigor.model import Floats, Phase, PhaseLabel, PhaseReason, StablePhase
 from benchrigor.model.series import Ints
-from benchrigor.stats.estimators.pace import Sensitivity, sensitivity_between
+from benchrigor.stats.estimators.pace import SENSITIVITY, SENSITIVITY_SD
 from benchrigor.stats.phases.chosen_phase import average_over_time, choose_phase
 from benchrigor.stats.phases.stable_phase import is_unsettled
 
@@ -58,14 +58,16 @@ def choose_at_one_pace(
     A step that dividing brings within two standard errors of 1 was made by the machine, and parts
     no phases: the error has the spread of levels and references, and the uncertainty of the
     sensitivity times the change of the pace. What remains is a step of the code. A phase with
-    steps of the machine is averaged over time. A segment with fewer than five references, or a
-    movement that is no sequence of steps, leaves the readings as they are.
+    steps of the machine is averaged over time. The sensitivity is that of most work, since what
+    flickers inside segments is another change of pace than what lies between them. A segment with
+    fewer than five references, or a movement that is no sequence of steps, leaves the readings as
+    they are.
     """
     settled = [part for part in phase.phases if not is_unsettled(part, phase.change_points)]
     cut = None if references is None else _by_segment(series, settled, references)
     if references is None or cut is None or phase.reason not in _STEPS:
         return choose_phase(series, phase, confidence, rates=rates, goes_on=goes_on)
-    slope, sd = _sensitivity_within(series, settled, references)
+    slope, sd = references.busy * SENSITIVITY, references.busy * SENSITIVITY_SD
     inflation = math.sqrt(phase.change_points.inflation)
     levels = [
         _Level.of(series[part.start : part.stop], log_s, inflation)
@@ -88,12 +90,12 @@ class _Level:
 
     @classmethod
     def of(cls, readings: Floats, log_s: Floats, inflation: float) -> _Level:
-        """Take the median of readings, and the mean of the references between them."""
+        """Take the medians of readings, and of the references between them."""
         median = float(np.median(readings))
         return cls(
             level=math.log(median),
             error=inflation * float(readings.std()) / median / math.sqrt(readings.size),
-            pace=float(log_s.mean()),
+            pace=float(np.median(log_s)),
             pace_error=float(log_s.std()) / math.sqrt(log_s.size),
         )
 
@@ -114,27 +116,6 @@ def _by_segment(
     found = [references.log_s[first:stop] for first, stop in pairwise(places)]
     is_told = len(segments) > 1 and min(map(len, found)) >= _FEWEST and float(series.min()) > 0.0
     return found if is_told else None
-
-
-def _sensitivity_within(
-    series: Floats, segments: Sequence[Phase], references: ReferencesAlong
-) -> tuple[float, float]:
-    """Return the sensitivity of readings, and its standard deviation, from inside the segments.
-
-    What happens between segments is the question, and must not answer itself.
-    """
-    levels, ends = [], []
-    for segment in segments:
-        first, stop = np.searchsorted(references.stops, [segment.start, segment.stop], side="right")
-        edges, log_s = references.stops[first:stop], references.log_s[first:stop]
-        means = np.add.reduceat(series[: edges[-1]], edges[:-1]) / np.diff(edges)
-        log_level = np.log(means)
-        levels.append(log_level - log_level.mean())
-        ends.append(np.stack([log_s[:-1], log_s[1:]]) - log_s.mean())
-    log_ends = np.concatenate(ends, axis=1)
-    fastest = float(np.quantile(log_ends, 0.05))
-    found: Sensitivity = sensitivity_between(np.concatenate(levels), log_ends - fastest)
-    return references.busy * found.value, references.busy * found.sd
 
 
 def _along(n: int, references: ReferencesAlong) -> Floats:

@@ -152,9 +152,7 @@ def pace_of(
     share = _share(busy, level, q)
     nearest = float(np.clip(0.0, *np.quantile(log_ends, [_FASTEST, 1.0 - _FASTEST])))
     beyond = log_ends - nearest
-    slope, sd, sd_of_fastest = of_busy(sensitivity, share) or sensitivity_between(
-        _log(busy), beyond
-    )
+    slope, sd, sd_of_fastest = of_busy(sensitivity, share) or _sensitivity(_log(busy), beyond)
     blocks = _blocks(log_ends, segments.duration_s)
     whole, in_pieces = _level(busy, beyond, slope, sd), pieces > 1
     machine, unsure = _of_machine(nearest)
@@ -326,7 +324,7 @@ def _by_piece(
         yield to_full * at_fastest + float((level - busy).mean())
 
 
-def sensitivity_between(log_level: Floats, log_ends: Floats) -> Sensitivity:
+def _sensitivity(log_level: Floats, log_ends: Floats) -> Sensitivity:
     """Return the sensitivity of segments to differences of their pace."""
     if log_level.size < _ENOUGH:
         return Sensitivity(SENSITIVITY, SENSITIVITY_SD)
