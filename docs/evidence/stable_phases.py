@@ -15,6 +15,7 @@ SECTIONS = {
     "traces": ("Traces with a level that holds most readings", "stable_phases_traces"),
     "others": ("Traces without one", "stable_phases_traces"),
     "times": ("How long an analysis takes", "stable_phases_times"),
+    "starts": ("Default runs of functions with a slow start", "stable_phases_times"),
     "windows": ("Windows of recordings, as files without references", "stable_phases_windows"),
 }
 """Title of each section, and the module whose function of that name prints it."""

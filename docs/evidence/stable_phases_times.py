@@ -1,10 +1,11 @@
-"""How long an analysis takes, whatever the number of phases."""
+"""How long an analysis takes, whatever the number of phases, and how long default runs take."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from coverage_tables import Setting, heading, row
 
 import benchrigor as br
 
-__all__ = ["times"]
+__all__ = ["starts", "times"]
 
 Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator
@@ -77,3 +78,44 @@ def times(setting: Setting) -> None:
             took = analysis_s(levels * rng.normal(1.0, 0.01, levels.size))
             met = setting.verdict(f"{name}, {phases}", took <= MOST_S)
             row(name, phases, f"{took:.2f}, at most {MOST_S:g}: {met}")
+
+
+class SlowStart:
+    """A function whose first calls are slow: they sleep, miss a cache, or run code not compiled."""
+
+    def __init__(self, kind: str, calls: int) -> None:
+        self.kind, self.left, self.longest_s = kind, calls, 0.0
+        self._cached = lru_cache(maxsize=None)(lambda number: sum(range(20_000 + number)))
+
+    def __call__(self) -> object:
+        """Return something, slowly at first."""
+        began, self.left = time.perf_counter(), self.left - 1
+        if self.kind == "cache":
+            found: object = self._cached(max(self.left, 0))
+        else:
+            found = sum(range(2_000))
+            if self.left >= 0 and self.kind == "sleep":
+                time.sleep(0.002)
+            elif self.left >= 0:
+                found = [sum(range(2_000)) for _ in range(20)]
+        self.longest_s = max(self.longest_s, time.perf_counter() - began)
+        return found
+
+
+def starts(setting: Setting) -> None:
+    """Print how long default runs of functions with a slow start take."""
+    budget_s, runs = br.Options().budget_s, setting.runs(100, 3)
+    rng, took, late = np.random.default_rng([setting.seed, 7]), [], 0
+    for number in range(runs):
+        calls = int(np.exp(rng.uniform(0.0, np.log(2_000))))
+        func = SlowStart(("sleep", "cache", "compile")[number % 3], calls)
+        began = time.perf_counter()
+        br.measure(func)
+        took.append(time.perf_counter() - began)
+        late += took[-1] > budget_s + func.longest_s + MOST_S
+    median, longest = float(np.median(took)), max(took)
+    print(
+        f"{runs} runs with 1 to 2,000 slow calls first: median {median:.1f} s, at most "
+        f"{longest:.1f} s, later than the budget, one call and {MOST_S:g} s: {late}: "
+        f"{setting.verdict('starts', late == 0)}"
+    )
