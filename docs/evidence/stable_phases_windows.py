@@ -104,9 +104,9 @@ def _pair(seed: int, number: int) -> str:
 def windows(setting: Setting) -> None:
     """Print how often windows hold their own mean, and are called different. No bar."""
     if not PLACE.exists():
-        found = record(2.0 * max(LENGTHS_S) if setting.quick else SECONDS)
+        recorded = record(2.0 * max(LENGTHS_S) if setting.quick else SECONDS)
         np.savez_compressed(
-            PLACE, json=found["json"], sorted=found["sorted"], sqlite=found["sqlite"]
+            PLACE, json=recorded["json"], sorted=recorded["sorted"], sqlite=recorded["sqlite"]
         )
     runs, pairs = setting.runs(2_160, 90), setting.runs(200, 30)
     print(f"{runs} windows of 2, 5 and 10 s; {pairs} pairs of windows of one workload.\n")

@@ -55,9 +55,9 @@ from benchrigor.stats.estimators.estimation import (
 )
 from benchrigor.stats.estimators.multimodality import find_modes, merge_near_modes
 from benchrigor.stats.estimators.observation import observe
-from benchrigor.stats.estimators.one_pace import ReferencesAlong
 from benchrigor.stats.estimators.proportion import are_outcomes, are_shares
 from benchrigor.stats.estimators.variance_components import split_variance
+from benchrigor.stats.phases.one_pace import ReferencesAlong
 from benchrigor.stats.phases.repeated_warm_up import find_repeated_warm_ups
 from benchrigor.stats.phases.trimming import measured_phase, moved_on
 from benchrigor.stats.series.level import all_zero

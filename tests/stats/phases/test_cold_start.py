@@ -4,7 +4,7 @@ import pytest
 from benchrigor.model import Code, Kind, PhaseLabel
 from benchrigor.stats import estimate_mean
 from benchrigor.stats.estimators.estimation import Policy, trim
-from benchrigor.stats.phases.cold_start import cold_first
+from benchrigor.stats.phases.cold_readings import cold_first
 
 
 def test_a_first_reading_among_zeros_is_none_that_is_cold() -> None:

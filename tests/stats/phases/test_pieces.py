@@ -5,7 +5,7 @@ import pytest
 
 from benchrigor.model import Code, Kind, PhaseLabel, PhaseReason
 from benchrigor.stats.estimators.estimation import Policy, combine_values, estimate
-from benchrigor.stats.phases.pieces import whole_piece
+from benchrigor.stats.phases.cold_readings import whole_piece
 from benchrigor.stats.phases.trimming import trimmed
 
 POLICY = Policy(kind=Kind.PIECES, trim=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchrigor.model import Floats, References
 from benchrigor.model.pace import INTERPRETER
-from benchrigor.stats.estimators.one_pace import ReferencesAlong
+from benchrigor.stats.phases.one_pace import ReferencesAlong
 
 _UNDISTURBED = 0.9  # quantile of the shares: waiting for a processor only lowers them
 

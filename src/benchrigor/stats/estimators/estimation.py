@@ -31,7 +31,6 @@ from benchrigor.model.text import many, show_plainly
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.changepoints.edm import name_averaging
 from benchrigor.stats.changepoints.named_detector import takes_longest
-from benchrigor.stats.estimators.one_pace import ReferencesAlong, choose_at_one_pace
 from benchrigor.stats.estimators.order_statistics import quantile_of, quantile_value
 from benchrigor.stats.estimators.proportion import (
     MIN_IN_TAIL,
@@ -48,9 +47,15 @@ from benchrigor.stats.estimators.rate import (
     weighted_mean,
 )
 from benchrigor.stats.phases.chosen_phase import few_in_order
-from benchrigor.stats.phases.cold_start import behind_cold, cold_first, measured_from
+from benchrigor.stats.phases.cold_readings import (
+    behind_cold,
+    cold_first,
+    first_piece,
+    measured_from,
+    whole_piece,
+)
 from benchrigor.stats.phases.longest_segment import longest_segment
-from benchrigor.stats.phases.pieces import first_piece, whole_piece
+from benchrigor.stats.phases.one_pace import ReferencesAlong, choose_at_one_pace
 from benchrigor.stats.phases.rounds_cut import cut_rounds
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import (
