@@ -58,7 +58,7 @@ def test_a_session_is_satisfied_once_its_latest_readings_are_of_the_longest_phas
 
     options = Options(target=0.05)
     engine = Engine(options, rules=[note, *default_rules(options)])
-    levels = np.repeat([2.0, 1.0, 1.5, 1.0], [200, 1_600, 700, 10_000])
+    levels = np.repeat([2.0, 1.0, 1.5, 1.0], [200, 1_600, 700, 60_000])
     levels *= np.random.default_rng(8).normal(1.0, 0.02, levels.size)
     done = 0
     while (plan := engine.ask()) is not None:
@@ -69,15 +69,16 @@ def test_a_session_is_satisfied_once_its_latest_readings_are_of_the_longest_phas
     assert inside[-1]
 
 
-def test_the_prediction_counts_what_a_majority_takes() -> None:
-    engine = Engine(Options(target=0.5, readings_per_round=1_300, max_rounds=1))
-    plan = engine.ask()
-    assert plan is not None
-    values = np.random.default_rng(1).normal(np.repeat([2.5, 1.0], [600, 700]), 0.05)
-    engine.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": values}))
-    found = engine.result().analysis()
-    assert found is not None
-    assert found.required == 1_201
+def test_the_prediction_counts_what_a_stable_share_takes() -> None:
+    # 200 readings do not belong to the phase: they are a tenth of 2000.
+    found = [
+        stepping(Engine(Options(target=target, readings_per_round=500, max_rounds=1))).analysis()
+        for target in (0.05, 0.001)
+    ]
+    wide, narrow = (analysis.required for analysis in found if analysis is not None)
+    assert wide == 2000
+    assert narrow is not None
+    assert narrow > 2000
 
 
 @pytest.mark.slow

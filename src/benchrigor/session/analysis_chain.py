@@ -37,6 +37,7 @@ from benchrigor.session.stop_rules import (
     early_size,
     few_rounds,
     min_evidence,
+    needed_for_share,
     needed_for_width,
     wanted_half_width,
 )
@@ -354,7 +355,7 @@ def predict_readings(material: Material, analysis: Analysis) -> Analysis:
             for phase in analysis.phases
             if phase.is_judged
         )
-        needed = max(needed, 2 * before + 1)  # the phase holds more than half
+        needed = max(needed, needed_for_share(before))
     if material.kind is Kind.WORK:  # rounds that were left out are not repeated
         needed += analysis.n - units
     else:  # disturbed readings have to be taken, too

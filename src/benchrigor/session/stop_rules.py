@@ -20,6 +20,7 @@ from benchrigor.model import (
 from benchrigor.model.options import LATEST
 from benchrigor.protocols import StopRule
 from benchrigor.stats.estimators.proportion import whole_of
+from benchrigor.stats.phases.trimming import STABLE_SHARE
 from benchrigor.stats.series.interval import student_t
 from benchrigor.stats.series.level import MIN_FOR_AUTOCORRELATION
 
@@ -125,6 +126,11 @@ def early_size(excess: float, units: int, least: MinEvidence) -> float:
     return size if max(size, units) < least.first_check else math.inf
 
 
+def needed_for_share(before: int) -> float:
+    """Return the readings in all with which the phase after ``before`` holds its required share."""
+    return before / (1.0 - STABLE_SHARE)
+
+
 Criterion = Callable[[Progress], bool]
 
 
@@ -212,11 +218,14 @@ def after_full_look(options: Options) -> Criterion:
 def ends_in_phase(progress: Progress) -> bool:
     """Require that the latest readings are of the longest phase, if one holds more than half.
 
+    The readings that count must be nine tenths: without references a pace that held less of a short
+    session would pass for its warm-up, which .78 of such sessions then hold, instead of .91.
     Without this rule, sessions that stopped inside a slow cycle covered in 0.3 of cases: half of a
     cycle looks like a level.
     """
     return all(
-        labels[-1] is PhaseLabel.STABLE or PhaseLabel.STABLE not in labels
+        (labels[-1] is PhaseLabel.STABLE or PhaseLabel.STABLE not in labels)
+        and phase.n >= STABLE_SHARE * analysis.n
         for analysis in _analyses_that_must(progress)
         if analysis.kind is Kind.UNIT_READINGS
         for phase in analysis.phases

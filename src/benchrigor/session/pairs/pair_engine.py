@@ -48,6 +48,7 @@ from benchrigor.session.stop_rules import (
     limit,
     min_evidence,
     minimum_effective,
+    needed_for_share,
     needed_for_width,
     next_check,
     when_satisfied,
@@ -58,11 +59,10 @@ from benchrigor.stats.comparison.samples import check_margin, direction_named
 from benchrigor.stats.comparison.two_sample import Question
 from benchrigor.stats.estimators.estimation import Policy
 from benchrigor.stats.estimators.rough_figure import rough_figure
-from benchrigor.stats.phases.trimming import moved_on
+from benchrigor.stats.phases.trimming import STABLE_SHARE, moved_on
 from benchrigor.units import Direction
 
 _BLOCKS = ((BASELINE, CANDIDATE, CANDIDATE, BASELINE), (CANDIDATE, BASELINE, BASELINE, CANDIDATE))
-_STABLE_SHARE = 0.9  # of the pairs in their stable phase, before they may satisfy
 _IN_PROPORTION = 2.0  # The half-width wanted grows with ratios above this
 _LEAST_INVOCATIONS = 40  # so that the time holds two looks, which may agree
 _CLASSICAL = 0.005  # default half-width without a margin
@@ -338,7 +338,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
             excess = ratio.half_width / self._wanted_at(ratio.value)
             needed = needed_for_width(ratio, excess, look.n, self._floor)
             before = look.start if look.stop == look.n else look.stop  # an ended phase counts not
-            required = math.ceil(max(needed, before / (1.0 - _STABLE_SHARE)) * look.taken / look.n)
+            required = math.ceil(max(needed, needed_for_share(before)) * look.taken / look.n)
         return Analysis(
             metric=_RATIO,
             kind=Kind.UNIT_READINGS,
@@ -353,7 +353,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         look = self._latest
         if look is None or look.stop < look.n:
             return False
-        return look.stop - look.start >= _STABLE_SHARE * look.n
+        return look.stop - look.start >= STABLE_SHARE * look.n
 
     def _is_narrow(self, progress: Progress) -> bool:
         return all(

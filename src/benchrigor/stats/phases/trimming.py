@@ -32,6 +32,7 @@ from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import COMPLETE, fit_level
 
 SHORT = 500  # below that many readings a warm-up may stay undetected, and a Notice says so
+STABLE_SHARE = 0.9  # of the series in its stable phase before a session may be satisfied
 MATERIALITY = 0.01  # neighbouring phases whose medians differ by this share are never joined
 CUT_LEVEL = 0.01  # chance of a change point in steady readings
 
