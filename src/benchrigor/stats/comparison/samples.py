@@ -21,7 +21,7 @@ from benchrigor.stats.estimators.estimation import (
     estimate,
     rejected_notices,
 )
-from benchrigor.stats.estimators.headline import AT_QUIET_PACE
+from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.estimators.proportion import are_outcomes
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, all_zero
 from benchrigor.stats.wps.work_line import WPS
@@ -109,7 +109,7 @@ def unit_of(sample: Sample) -> str:
     "invocation", "piece", "reading", "round" of various work, or "run" at quiet pace.
     """
     if isinstance(sample, Estimate):
-        if sample.method == AT_QUIET_PACE:
+        if sample.method == AT_FULL_SPEED:
             return "run"
         if sample.method.startswith(WPS):
             return "round"
