@@ -81,7 +81,7 @@ def test_each_command_of_a_ranking_has_its_time_and_in_detail_that_at_full_pace(
     asked = ("commands", "true {n}", "-L", "n", "1,2", "--no-store")
     assert len(re.findall(r"\. true \d [\d.]+ ms ", words(cli(*asked).stdout))) == 2
     shown = words(cli(*asked, "--details").stdout)
-    assert len(re.findall(r" full speed [\d.]+ ms \[", shown)) == 2
+    assert len(re.findall(r" headline [\d.]+ ms \[", shown)) == 2
 
 
 @pytest.mark.slow

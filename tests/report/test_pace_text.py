@@ -61,7 +61,7 @@ def test_beside_waiting_the_line_tells_what_all_readings_give() -> None:
 def test_at_full_speed_the_line_has_one_number() -> None:
     record = paced(slow=1.003)
     assert str(record) == f"json  {show_short(headline(record), 's')}"
-    shown = f"full speed {show_estimate(full_pace(record), 's')}; the machine ran at 100% of its"
+    shown = f"headline {show_estimate(full_pace(record), 's')}; the machine ran at 100% of its"
     assert shown in words(render(record))
 
 
@@ -87,7 +87,7 @@ def test_the_page_tells_the_pace_over_the_run(slow: RunRecord) -> None:
     analysis = slow.analysis()
     assert analysis is not None
     assert analysis.pace is not None
-    shown = f"  full speed {show_estimate(full_pace(slow), 's')}; {show_pace(analysis.pace)}"
+    shown = f"  headline {show_estimate(full_pace(slow), 's')}; {show_pace(analysis.pace)}"
     assert words(shown) in words(render(slow))
     assert "the machine ran at 79% of its full speed, 78 to 80%" in words(render(slow))
     assert math.exp(-math.log(1.6) / 2.0) == pytest.approx(analysis.pace.mean, rel=0.01)
@@ -132,7 +132,7 @@ def test_a_figure_that_is_hardly_known_is_shown_although_it_is_the_same() -> Non
     assert analysis is not None
     assert analysis.pace is not None
     assert analysis.pace.factor == pytest.approx(1.0, abs=0.009)
-    assert f"full speed {show_estimate(full_pace(record), 's')}" in words(render(record))
+    assert f"headline {show_estimate(full_pace(record), 's')}" in words(render(record))
 
 
 def test_of_a_run_in_pieces_the_levels_at_full_pace_are_shown() -> None:
@@ -156,7 +156,7 @@ def test_a_speed_is_shown_at_full_pace_on_the_page_and_in_the_headline(
     speed = estimated(26e6, 24e6, 28e6)
     record = replace(record, analyses=(replace(analysis, pace=own.pace, at_full_pace=speed),))
     assert str(record).split("  ")[1] == "26.0 MB/s ±7.7 %"
-    assert "full speed 26.0 MB/s [24.0, 28.0] 95%; the machine ran at 79%" in words(render(record))
+    assert "headline 26.0 MB/s [24.0, 28.0] 95%; the machine ran at 79%" in words(render(record))
     assert "At full speed: 26.0 MB/s [24.0, 28.0] 95%." in words(explain(record))
 
 

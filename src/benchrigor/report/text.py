@@ -148,7 +148,7 @@ def _full_speed(analysis: Analysis) -> list[Part]:
     full, pace = analysis.at_full_pace, analysis.pace
     if full is None or pace is None:
         return []
-    return row("full speed", [show_estimate(full, analysis.metric.unit), show_pace(pace)])
+    return row("headline", [show_estimate(full, analysis.metric.unit), show_pace(pace)])
 
 
 def _readings(analysis: Analysis, record: RunRecord) -> list[Part]:
