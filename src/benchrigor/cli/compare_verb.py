@@ -301,7 +301,7 @@ def report_comparison(comparison: Comparison, labels: Sequence[str]) -> Page:
 
 
 def _show_estimate(estimate: Estimate, unit: str) -> str:
-    """Show an estimate, and say of one that was not measured so that it is at quiet pace."""
+    """Show an estimate, and say of one that was not measured so that it is at full speed."""
     label = f" {AT_FULL_SPEED}" if estimate.method.startswith(AT_FULL_SPEED) else ""
     return f"{show_estimate(estimate, unit)}{label}"
 

@@ -106,7 +106,7 @@ def _series_of(samples: Iterable[Sample]) -> list[Floats]:
 def unit_of(sample: Sample) -> str:
     """Name the unit of inference.
 
-    "invocation", "piece", "reading", "round" of various work, or "run" at quiet pace.
+    "invocation", "piece", "reading", "round" of various work, or "run" at full speed.
     """
     if isinstance(sample, Estimate):
         if sample.method == AT_FULL_SPEED:
