@@ -5,11 +5,11 @@
     python docs/evidence/machines.py record --folder F --quick
 
 The first measures, in rotation and each in a process of its own, and goes on where it was ended;
-the second prints every bar from what is recorded so far. Full pace is that of the recording, kept
-in F/data. ``--rivals PYTHON`` is an interpreter that has pyperf, pytest-benchmark and numpy;
-``--only`` chooses doors, workloads and conditions by name; ``--quick`` two runs of 3 s for the
-headlines of two functions, idle and beside one hog and two. Make sure that the machine does
-nothing else.
+the second prints every bar from what is recorded so far. Full speed is that of the recording, kept
+in F/data. ``record --only default`` takes the default runs of eight functions alone, of which the
+bars of headlines are. ``--rivals PYTHON`` is an interpreter that has pyperf, pytest-benchmark and
+numpy; ``--only`` chooses doors, workloads and conditions by name; ``--quick`` two default runs of
+two functions, idle and beside one hog and two. Make sure that the machine does nothing else.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from machines_recording import Recording, record, run_cell
 from machines_runs import CONDITIONS, DOORS, Cell, Machine
 
 SEED = 20271207
-QUICK = ("run", "run, fresh", "sort", "json", "idle", "one hog", "two hogs")
+QUICK = ("default", "empty", "loop", "idle", "one hog", "two hogs")
 
 
 def main() -> int:

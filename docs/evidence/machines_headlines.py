@@ -1,213 +1,192 @@
-"""The bars of headlines, from what the machines script recorded.
+"""The bars of headlines, from the default runs that the machines script recorded.
 
 Runs are taken in the order in which they were made. Each headline is computed anew, by the model
-as it is now, with what earlier runs of the recording tell: the quiet pace of all, and the spread of
-those of the same work, of each ten minutes one. Its interval should hold the level of the other
-runs of that work over all conditions: the mean of their log headlines, at the quiet pace of this
-one.
+as it is now, with what earlier runs of the recording tell: all of them the full speed of the
+machine, and those of the same function the sensitivity and the spread. Its interval should hold
+the median of the other runs of that function, whatever they were beside.
 """
 
 from __future__ import annotations
 
-import math
+import random
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from coverage_tables import Setting, heading, row
 from machine import wilson
-from machines_runs import CONDITIONS, Row
-from machines_work import INTERPRETER, UNITS
+from machines_runs import Row
+from machines_work import DEFAULTS
 
 import benchrigor as br
-from benchrigor.model.pace import reference_s
-from benchrigor.session.conditions.pace_of_rounds import delay_of, quiet_medians, with_pace
-from benchrigor.stats.estimators.headline import (
-    MOST_DELAY,
-    Told,
-    one_of_each_cluster,
-    quiet_of_runs,
-    spread_of,
-    with_spread,
-)
+from benchrigor.session.conditions.pace_of_rounds import full_speed_of, levels_of, with_pace
+from benchrigor.session.stored_runs import with_history
+from benchrigor.testing import MemoryStore
 
-__all__ = ["print_headlines"]
+__all__ = ["DEFAULT_RUNS", "print_headlines"]
 
-HOLDS, WIDTH, DISJOINT, USED = 0.90, 1.25, 0.05, 10
-DOORS = ("run", "run, fresh")
-HALF_WIDTHS = {("quiet", False): 0.04, ("busy", False): 0.08, ("quiet", True): 0.03}
-HALF_WIDTHS |= {("busy", True): 0.05}
-"""The largest median, by the state of the machine, and with ten runs before or with none."""
+DEFAULT_RUNS = "default"
+HOLDS, ALONE, AFTER_TEN, SPREAD, OVER_LEAST = 0.93, 0.07, 0.05, 0.04, 0.10
+FALSE, FOUND, MORE, PAIRS = 0.02, 0.75, 1.2, 100
+LEAST, MOST_KEPT = "empty", 20
 
 
 class Headline(NamedTuple):
-    """A run, and its headline without and with the runs of its work before it."""
+    """A run, and its figure without and with the runs of its function before it."""
 
-    work: tuple[str, str]
-    condition: str
-    began_s: float
-    quiet_s: float
-    sensitivity: float
-    is_quiet: bool
+    kept: Row
+    record: br.RunRecord
     before: int
     alone: br.Estimate
     found: br.Estimate
 
     @property
-    def log_value(self) -> float:
-        """The logarithm of its value."""
-        return math.log(self.found.value)
-
-    def log_at(self, quiet_s: float) -> float:
-        """Return that at another quiet pace."""
-        return self.log_value + self.sensitivity * math.log(quiet_s / self.quiet_s)
+    def just_now(self) -> float:
+        """What was measured, with all that disturbed it."""
+        analysis = self.record.analysis()
+        assert analysis is not None
+        assert analysis.estimate is not None
+        whole = analysis.disturbed.estimate if analysis.disturbed else None
+        return (whole or analysis.estimate).value
 
 
 def print_headlines(setting: Setting, folder: Path, rows: Sequence[Row]) -> None:
     """Print how often headlines hold, how wide they are, and judge them by the bars."""
-    mine = [each for each in rows if each["door"] in DOORS and each["units"] == UNITS]
-    headlines = _in_order(folder, mine)
-    shares, widths = [], []
-    heading(
-        ["door", "work", "beside", "runs", "holds the level", "± now", "± alone", "sd", "width"]
-    )
-    for work in sorted({each.work for each in headlines}):
-        of_work = [each for each in headlines if each.work == work]
-        held = [_holds(each, of_work) for each in of_work]
-        sd = _sd(of_work)
-        for condition in (*CONDITIONS, "all"):
-            chosen = [
-                (one, holds)
-                for one, holds in zip(of_work, held, strict=True)
-                if condition in (one.condition, "all") and holds is not None
-            ]
-            if chosen:
-                _print_row(work, condition, chosen, sd)
-        shares += [holds for holds in held if holds is not None]
-        widths += [_width(each, sd) for each in of_work if sd]
-    print()
-    _judge(setting, headlines, shares, widths)
-
-
-def _print_row(
-    work: tuple[str, str], condition: str, chosen: Sequence[tuple[Headline, bool]], sd: float
-) -> None:
-    count, held = len(chosen), sum(holds for _, holds in chosen)
-    low, high = wilson(held, count)
-    now, alone = (
-        statistics.median(getattr(one, name).relative_half_width for one, _ in chosen)
-        for name in ("found", "alone")
-    )
-    width = statistics.median(_width(one, sd) for one, _ in chosen) if sd else math.nan
-    share = f"{held / count:.3f} [{low:.2f}, {high:.2f}]"
-    shown = (f"{100 * each:.2g} %" for each in (now, alone, sd))
-    row(*work, condition, count, share, *shown, f"{width:.2f}")
-
-
-def _judge(
-    setting: Setting, headlines: Sequence[Headline], shares: Sequence[bool], widths: list[float]
-) -> None:
-    if not shares:
+    headlines = _in_order(folder, [each for each in rows if each["door"] == DEFAULT_RUNS])
+    if not headlines:
         print("- nothing recorded")
         return
-    share, width = statistics.fmean(shares), statistics.median(widths)
-    text = f"headlines that hold the level of the others: {sum(shares)} of {len(shares)}"
-    print(f"- {text}, {share:.3f}, at least {HOLDS}: {setting.verdict(text, share >= HOLDS)}")
-    text = "median width over that of an oracle"
-    print(f"- {text}: {width:.2f}, at most {WIDTH}: {setting.verdict(text, width <= WIDTH)}")
-    pairs = [(a, b) for a, b in combinations(headlines, 2) if a.work == b.work]
-    apart = sum(_are_disjoint(*pair) for pair in pairs) / max(len(pairs), 1)
-    text = f"disjoint of {len(pairs)} pairs"
-    print(f"- {text}: {apart:.3f}, at most {DISJOINT}: {setting.verdict(text, apart <= DISJOINT)}")
-    for (state, is_used), most in HALF_WIDTHS.items():
-        found = [
-            (each.found if is_used else each.alone).relative_half_width
-            for each in headlines
-            if each.work[1] in INTERPRETER
-            and each.is_quiet == (state == "quiet")
-            and (not is_used or each.before >= USED)
-        ]
-        text = f"half-width, {state}, {'after ten runs' if is_used else 'without history'}"
-        if not found:
-            print(f"- {text}: nothing recorded (at most {100 * most:g} %)")
-            continue
-        middle = statistics.median(found)
-        verdict = setting.verdict(text, middle <= most)
-        print(f"- {text}: {100 * middle:.2g} % of {len(found)}, at most {100 * most:g}: {verdict}")
+    functions = {
+        name: [each for each in headlines if each.kept["workload"] == name] for name in DEFAULTS
+    }
+    heading(["function", "runs", "holds", "after others", "± alone", "± now", "sd", "timeit"])
+    spreads = []
+    for name, mine in functions.items():
+        if len(mine) > 2:
+            spreads.append(_print_row(name, mine))
+    print()
+    judge = partial(_judge, setting)
+    for what in ("alone", "found"):
+        held = [holds for mine in functions.values() for holds in _held(mine, what)]
+        low, high = wilson(sum(held), len(held))
+        share = statistics.fmean(held)
+        text = f"share that holds the median of the others, {_NAMES[what]}"
+        judge(f"{text}, of {len(held)} [{low:.3f}, {high:.3f}]", share, HOLDS, least=True)
+    judge("median half-width without history", _width(headlines, "alone"), ALONE)
+    later = [each for each in headlines if each.before >= 10]
+    if later:
+        judge(f"the same of {len(later)} after ten runs", _width(later, "found"), AFTER_TEN)
+    judge("sd between runs, median of functions", statistics.median(spreads), SPREAD)
+    above = sum(each.found.value - each.found.half_width > each.just_now for each in headlines)
+    judge("headlines above just now by more than their half-width", float(above), 0.0)
+    best = min(each.kept["timeit"] for each in functions[LEAST])
+    usual = statistics.median(each.found.value for each in functions[LEAST])
+    judge("an empty function over the least of timeit, less 1", usual / best - 1.0, OVER_LEAST)
+    _print_stored(setting, functions)
 
 
-def _holds(one: Headline, of_work: Iterable[Headline]) -> bool | None:
-    """Return whether an interval holds the level of the other runs; None without two others."""
-    others = [each.log_at(one.quiet_s) for each in of_work if each is not one]
-    if len(others) < 2:
-        return None
-    return one.found.low <= math.exp(statistics.fmean(others)) <= one.found.high
+_NAMES = {"alone": "without history", "found": "with the runs before"}
 
 
-def _sd(of_work: Sequence[Headline]) -> float:
-    if len(of_work) < 3:
-        return 0.0
-    return statistics.stdev(each.log_at(of_work[0].quiet_s) for each in of_work)
+def _judge(setting: Setting, text: str, value: float, bar: float, *, least: bool = False) -> None:
+    verdict = setting.verdict(text, value >= bar if least else value <= bar)
+    print(f"- {text}: {value:.3g}, at {'least' if least else 'most'} {bar:g}: {verdict}")
 
 
-def _width(one: Headline, sd: float) -> float:
-    """Return the half-width over what is needed by who knows the spread between these runs."""
-    return one.found.relative_half_width / (1.96 * sd)
+def _print_row(name: str, mine: Sequence[Headline]) -> float:
+    spread = statistics.stdev(each.found.value for each in mine)
+    spread /= statistics.fmean(each.found.value for each in mine)
+    held = [f"{sum(_held(mine, what))} of {len(mine)}" for what in _NAMES]
+    widths = [f"{100 * _width(mine, what):.2g} %" for what in _NAMES]
+    best = min(each.kept["timeit"] for each in mine)
+    over = statistics.median(each.found.value for each in mine) / best
+    row(name, len(mine), *held, *widths, f"{100 * spread:.2g} %", f"{over:.3f}")
+    return spread
 
 
-def _are_disjoint(one: Headline, two: Headline) -> bool:
-    ratio = math.exp(two.log_at(one.quiet_s) - two.log_value)
-    return two.found.low * ratio > one.found.high or two.found.high * ratio < one.found.low
+def _held(mine: Sequence[Headline], what: str) -> list[bool]:
+    """Return whether each interval holds the median of the other runs."""
+    values = np.array([getattr(each, what).value for each in mine])
+    held = []
+    for place, each in enumerate(mine):
+        others = float(np.median(np.delete(values, place)))
+        found: br.Estimate = getattr(each, what)
+        held.append(found.low <= others <= found.high)
+    return held
+
+
+def _width(headlines: Sequence[Headline], what: str) -> float:
+    widths = [float(getattr(each, what).relative_half_width) for each in headlines]
+    return statistics.median(widths)
 
 
 def _in_order(folder: Path, rows: Sequence[Row]) -> list[Headline]:
     """Compute headlines in the order of their runs, each with what those before it tell."""
     found: list[Headline] = []
-    medians: dict[str, list[float]] = defaultdict(list)
-    for kept in sorted(rows, key=lambda kept: float(kept["at"])):
-        record = br.RunRecord.load(folder / kept["record"])
-        headline = _headline(kept, record, medians, found)
-        for kind, median in quiet_medians(record.rounds, {}).items():
-            medians[kind].append(median)
-        if headline is not None:
-            found.append(headline)
+    kept: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    stores: dict[str, MemoryStore] = defaultdict(MemoryStore)
+    for each in sorted(rows, key=lambda each: float(each["at"])):
+        record = _at_full_speed(br.RunRecord.load(folder / each["record"]), kept)
+        for kind, level in levels_of(record.counted_rounds).items():
+            kept[kind] = [*kept[kind], level][-MOST_KEPT:]
+        store = stores[each["workload"]]
+        alone, before = record.headline(), len([*store.runs()])
+        later = with_history(record, store).headline()
+        if alone is None or later is None:
+            continue
+        found.append(Headline(each, record, before, alone, later))
+        store.finish(store.begin(replace(record, rounds=(), analyses=())), record)
     return found
 
 
-def _headline(
-    kept: Row,
-    record: br.RunRecord,
-    medians: Mapping[str, Sequence[float]],
-    earlier: Sequence[Headline],
-) -> Headline | None:
-    analysis, where = record.analysis(), record.provenance
-    if analysis is None or analysis.pace is None or where is None:
-        return None
-    rounds, full_s = record.counted_rounds, analysis.pace.full_s
-    quiet = quiet_of_runs(medians)
-    found = with_pace(analysis, rounds, full_s, record.options.statistic, quiet=quiet)
-    if found.pace is None or found.pace.quiet is None or found.headline is None:
-        return None
-    alone, quiet_s = found.headline, reference_s(found.pace.quiet.seconds)
-    work = (kept["door"], kept["workload"])
-    like = [each for each in earlier if each.work == work]
-    apart = [like[index] for index in one_of_each_cluster([each.began_s for each in like])]
-    told = [
-        Told(each.log_at(quiet_s), ((each.alone.standard_error or 0.0) / each.alone.value) ** 2)
-        for each in apart
-    ]
-    return Headline(
-        work=work,
-        condition=kept["condition"],
-        began_s=datetime.fromisoformat(where.started_at).timestamp(),
-        quiet_s=quiet_s,
-        sensitivity=found.pace.sensitivity,
-        is_quiet=delay_of(rounds) < MOST_DELAY,
-        before=len(apart),
-        alone=alone,
-        found=with_spread(alone, spread_of([told])),
+def _at_full_speed(
+    record: br.RunRecord, kept: Mapping[str, Sequence[tuple[float, float]]]
+) -> br.RunRecord:
+    rounds = record.counted_rounds
+    full_s = full_speed_of(levels_of(rounds), kept)
+    analyses = tuple(
+        with_pace(
+            replace(analysis, pace=None, at_full_pace=None),
+            rounds,
+            full_s,
+            record.options.statistic,
+        )
+        for analysis in record.analyses
     )
+    return replace(record, analyses=analyses, run_id=None)
+
+
+def _print_stored(setting: Setting, functions: Mapping[str, Sequence[Headline]]) -> None:
+    """Compare pairs of runs of one function: the same code, and readings a fifth longer."""
+    rng = random.Random(setting.seed)
+    pairs = [pair for mine in functions.values() for pair in combinations(mine, 2)]
+    chosen = rng.sample(pairs, min(PAIRS, len(pairs)))
+    same = [br.compare_runs(one.record, two.record) for one, two in chosen]
+    more = [br.compare_runs(one.record, _longer(two.record)) for one, two in chosen]
+    apart = [each.verdict in (br.Verdict.BETTER, br.Verdict.WORSE) for each in same]
+    found = [each.verdict is br.Verdict.WORSE for each in more]
+    judge = partial(_judge, setting)
+    judge(f"stored runs of the same code called different, of {len(same)}", _share(apart), FALSE)
+    judge(f"{MORE:g} times the work found, of {len(more)}", _share(found), FOUND, least=True)
+
+
+def _share(those: Sequence[bool]) -> float:
+    return statistics.fmean(map(float, those))
+
+
+def _longer(record: br.RunRecord) -> br.RunRecord:
+    """Return a run whose readings took longer by that factor, at the same references."""
+    rounds = tuple(
+        replace(
+            each,
+            unit_readings={name: MORE * values for name, values in each.unit_readings.items()},
+        )
+        for each in record.rounds
+    )
+    return replace(record, rounds=rounds)

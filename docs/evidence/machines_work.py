@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import re
 import sqlite3
+import time
 from collections.abc import Callable
 
 __all__ = [
     "COMMAND",
+    "DEFAULTS",
     "FUNCTIONS",
     "INTERPRETER",
     "PLANTED",
@@ -62,6 +65,42 @@ INTERPRETER = FUNCTIONS[:-1]
 """Those that the pace of the interpreter limits."""
 COMMAND = "true"
 WORKLOADS = (*FUNCTIONS, COMMAND)
+
+
+_BLOCK = bytes(range(256)) * 64
+_NUMBERS = [random.Random(1).random() for _ in range(400)]
+_ROWS = [{"id": each, "name": str(each) * 3, "tags": [each] * 5} for each in range(5)]
+
+
+class _Point:
+    __slots__ = ("x", "y")
+
+    def __init__(self, x: int, y: list[int]) -> None:
+        self.x, self.y = x, y
+
+
+def _empty() -> None:
+    pass
+
+
+def _loop() -> int:
+    total = 0
+    for each in range(300):
+        total += each * each % 7
+    return total
+
+
+DEFAULTS: dict[str, Callable[[], object]] = {
+    "empty": _empty,
+    "loop": _loop,
+    "dumps": lambda: json.dumps(_ROWS),
+    "sorted": lambda: sorted(_NUMBERS),
+    "sha256": lambda: hashlib.sha256(_BLOCK).digest(),
+    "objects": lambda: [_Point(each, [each]) for each in range(500)],
+    "copy 4 MB": lambda: bytearray(4_000_000)[:],
+    "sleep 2 ms": lambda: time.sleep(0.002),
+}
+"""Functions of default runs: byte code, native code, allocation, and sleep."""
 
 
 def work(name: str, units: int = UNITS) -> Callable[[], None]:

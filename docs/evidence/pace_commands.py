@@ -35,7 +35,7 @@ from benchrigor.model import Estimate, RoundPlan, Verdict
 from benchrigor.model.pace import COMMAND, COMMAND_CPU, COMMAND_REST
 from benchrigor.stats import compare
 from benchrigor.stats.estimators.command_pace import Invocations, command_pace
-from benchrigor.stats.estimators.pace import Sensitivity, at_full_pace, common_sensitivity
+from benchrigor.stats.estimators.pace import Sensitivity, at_full_speed, common_sensitivity
 from benchrigor.testing import cpu_hog
 from benchrigor.workloads import CommandWorkload, RoundRecorder
 from benchrigor.workloads.processes.worker import Reference
@@ -283,7 +283,7 @@ def at_full(
         standard_error=0.0,
         degrees_of_freedom=n - 1.0,
     )
-    return at_full_pace(measured, pace)
+    return at_full_speed(measured, pace)
 
 
 def row(title: str, cells: list[str]) -> str:

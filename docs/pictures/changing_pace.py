@@ -59,7 +59,7 @@ def record() -> None:
     full_s = min(each.full_s["interpreter"] for each in paces)
     weights = np.array([each.sensitivity_sd**-2 for each in paces])
     mean = float(np.average([each.sensitivity for each in paces], weights=weights))
-    common = Sensitivity(mean, float(weights.sum() ** -0.5), sd_of_fastest=0.0)
+    common = Sensitivity(mean, float(weights.sum() ** -0.5), mean, 0.0)
     windows = [outline(at, run, full_s, common) for at, run in zip(at_s, runs, strict=True)]
     kept = {"full_s": full_s, "sensitivity": common, "windows": [*filter(None, windows)]}
     WINDOWS.write_text(f"{json.dumps(kept, indent=0)}\n", encoding="utf-8")

@@ -183,7 +183,7 @@ def test_a_time_at_full_pace_has_its_label(cli):
     burn = f"{PYTHON} 'sum(range({{n}}))'"
     shown = " ".join(cli("commands", burn, "-L", "n", "1,9", *QUICK).stdout.split())
     assert " 1. " in shown
-    assert "Compared at full pace" not in shown
+    assert "Compared at the full speed" not in shown
 
 
 @pytest.mark.slow

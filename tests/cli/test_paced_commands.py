@@ -33,7 +33,7 @@ def test_how_the_time_of_a_command_came_about_is_told_of_the_start_of_the_interp
     assert result.exit_code == 0
     told = words(result.stdout)
     assert "a bare start of the interpreter was timed 20 times" in told
-    assert "It takes 10 ms of processor time at full pace" in told
+    assert "It takes 10 ms of processor time at full speed" in told
     assert "loop of byte code" not in told
 
 
@@ -43,18 +43,16 @@ def test_each_place_tells_the_pace_that_the_figures_have(cli, run_ids, strict):
     analysis = strict(cli("show", run_ids[1], "--json").stdout)["analyses"][0]
     share = analysis["at_full_pace"]["value"] / analysis["estimate"]["value"]
     assert 0.2 < share < 0.4
-    said = f"the command ran at {100 * share:.0f}% of its full pace, processors at 7"
+    said = f"the command ran at {100 * share:.0f}% of its full speed, processors at 7"
     assert said in shown
     assert said in words(cli("explain", run_ids[1]).stdout)
-    assert f"and {100 * share:.1f}% of full pace" in words(
-        cli("compare", *run_ids, "--details").stdout
-    )
+    assert f"and {100 * share:.1f}% of it" in words(cli("compare", *run_ids, "--details").stdout)
 
 
 @pytest.mark.slow
-def test_times_that_are_compared_at_quiet_pace_are_called_so(cli, run_ids):
+def test_times_that_are_compared_at_full_speed_are_called_so(cli, run_ids):
     shown = words(cli("compare", *run_ids, "--details").stdout)
-    assert shown.count("95% at quiet pace, ") == 2
+    assert shown.count("95% at full speed, ") == 2
 
 
 @pytest.mark.slow
@@ -83,7 +81,7 @@ def test_each_command_of_a_ranking_has_its_time_and_in_detail_that_at_full_pace(
     asked = ("commands", "true {n}", "-L", "n", "1,2", "--no-store")
     assert len(re.findall(r"\. true \d [\d.]+ ms ", words(cli(*asked).stdout))) == 2
     shown = words(cli(*asked, "--details").stdout)
-    assert len(re.findall(r" full pace [\d.]+ ms \[", shown)) == 2
+    assert len(re.findall(r" headline [\d.]+ ms \[", shown)) == 2
 
 
 @pytest.mark.slow

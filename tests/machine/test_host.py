@@ -16,6 +16,7 @@ from benchrigor.model import Capability
 
 CPUS = "sys/devices/system/cpu"
 LAPTOP = {
+    "sys/class/power_supply/AC/online": "0\n",
     f"{CPUS}/cpufreq/policy0/scaling_governor": "powersave\n",
     f"{CPUS}/cpufreq/policy1/scaling_governor": "performance\n",
     f"{CPUS}/intel_pstate/no_turbo": "0\n",
@@ -58,6 +59,7 @@ def test_a_laptop_is_read_as_it_is(tmp_path: Path) -> None:
         "aslr": "full",
         "scheduler statistics": "time running and waiting of each process",
         "perf events": "hardware and software (paranoid level 1)",
+        "power source": "battery",
     }
 
 
@@ -103,7 +105,7 @@ def test_each_setting_is_read(tmp_path: Path, name: str, files: dict[str, str], 
 
 def test_a_machine_that_shows_nothing_gives_a_reason_for_each_capability(tmp_path: Path) -> None:
     nothing = capabilities(root=tmp_path)
-    assert len(nothing) == 10
+    assert len(nothing) == 11
     for each in nothing:
         assert not each.available
         assert each.value is None
@@ -112,7 +114,12 @@ def test_a_machine_that_shows_nothing_gives_a_reason_for_each_capability(tmp_pat
 
 def test_files_that_make_no_sense_give_a_reason(tmp_path: Path) -> None:
     nonsense = capabilities(root=made_up(tmp_path, dict.fromkeys(LAPTOP, "\x00?!")))
-    any_text = {"cpu governor", "clock source", "virtualisation"}  # whatever stands there
+    any_text = {
+        "cpu governor",
+        "clock source",
+        "virtualisation",
+        "power source",
+    }  # whatever stands there
     assert {each.name for each in nonsense if each.available} == any_text
     assert all(each.reason for each in nonsense if not each.available)
 

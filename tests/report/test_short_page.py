@@ -21,8 +21,7 @@ from benchrigor.model import (
     StopReason,
     Verdict,
 )
-from benchrigor.model.text import show_estimate
-from benchrigor.report import comparison_page, explain, render, run_page
+from benchrigor.report import comparison_page, render, run_page
 from benchrigor.report.notice_lines import OF_PAIRS, PAGE, REFUSED, chosen, chosen_of_run
 from benchrigor.report.short_page import MOST_ROWS
 from benchrigor.testing import FakeClock, SyntheticWorkload
@@ -78,20 +77,14 @@ def test_a_page_tells_what_to_do_and_no_code(run: RunRecord) -> None:
     assert not re.search(r"\[[a-z]+-[a-z-]+\]", run_page(run))
 
 
-def test_a_quiet_machine_is_told_only_where_the_numbers_agree(run: RunRecord) -> None:
-    is_quiet = bool(re.search(r"machine +quiet", run_page(run)))
-    assert not (is_quiet and "just now" in run_page(run))
-    estimate, headline = run.estimate(), run.headline()
-    if is_quiet and estimate and headline:
-        assert abs(estimate.value / headline.value - 1.0) < 0.15
-
-
-def test_a_quiet_machine_did_not_disturb_all_readings() -> None:
+def test_the_page_says_how_fast_the_machine_ran() -> None:
     record = paced(slow=1.003, delay=0.005)
     disturbed = Notice.warning(Code.HARDLY_UNDISTURBED, "3 of 30 readings are undisturbed.")
     record = replace(record, session_notices=(*record.session_notices, disturbed))
-    assert re.search(r"machine +quiet", run_page(record))
+    assert re.search(r"machine +at (99|100)% of its full speed", run_page(record))
     assert "disturbed nearly all" not in run_page(record)
+    assert re.search(r"machine +at 79% of its full speed", run_page(paced()))
+    assert "of its full speed" not in run_page(paced(references=False))
 
 
 @pytest.mark.parametrize(("first_s", "kind"), [(0.001, "the first call"), (0.002, "a call")])
@@ -161,22 +154,9 @@ def test_a_run_that_ended_before_its_budget_is_not_to_be_given_more(
     assert (reason is StopReason.OUT_OF_REACH) == ("would not narrow this" in text)
 
 
-def test_a_stored_run_is_as_quiet_as_it_was(tmp_path: Path) -> None:
-    """Equal numbers are told by their values: a record that is loaded has copies of them."""
-    for name in ("satisfied", "slow"):
-        record = RUNS[name]()
-        (analysis,) = record.analyses
-        copied = replace(analysis, headline=analysis.headline and replace(analysis.headline))
-        assert run_page(replace(record, analyses=(copied,))) == run_page(record)
-    assert "on a quiet machine" not in run_page(RUNS["satisfied"]())
-
-
-def test_the_whole_report_has_the_headline_too() -> None:
-    record = RUNS["slow"]()
-    headline = record.headline()
-    assert headline is not None
-    assert f"headline  {show_estimate(headline, 's')} on a quiet machine" in render(record)
-    assert "The headline is the same figure at the quiet pace" in " ".join(explain(record).split())
+def test_the_headline_says_that_it_is_at_full_speed() -> None:
+    assert "at the full speed of this machine" in " ".join(run_page(RUNS["slow"]()).split())
+    assert "at the full speed" not in " ".join(run_page(paced(references=False)).split())
 
 
 def test_one_cause_is_told_once() -> None:

@@ -1,50 +1,55 @@
-"""The full pace of machines, kept from run to run."""
+"""The fastest levels of machines, kept from run to run."""
 
 import json
 import stat
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from benchrigor.errors import StoreFailed
 from benchrigor.storage import full_pace
-from benchrigor.storage.full_pace import (
-    believe,
-    full_pace_path,
-    keep_full_pace,
-    keep_quiet_run,
-    kept_full_pace,
-    kept_quiet_runs,
-)
+from benchrigor.storage.full_pace import full_pace_path, keep_levels, kept_levels
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(full_pace, "full_pace_path", lambda: tmp_path / "b" / "full_pace.json")
+    monkeypatch.setattr(full_pace, "full_pace_path", lambda: tmp_path / "b" / "full_speed.json")
     return tmp_path / "b"
 
 
 def test_the_path_is_in_the_folder_of_the_user(tmp_path):
-    assert full_pace_path().parts[-2:] == ("benchrigor", "full_pace.json")
+    assert full_pace_path().parts[-2:] == ("benchrigor", "full_speed.json")
 
 
-def test_nothing_is_known_at_first():
-    assert kept_full_pace("here") == {}
+def test_the_levels_of_runs_are_kept_for_each_machine_and_kind():
+    assert kept_levels("here") == {}
+    keep_levels("here", {"interpreter": (4e-6, 0.5)})
+    keep_levels("there", {"interpreter": (2e-6, 1.0)})
+    keep_levels("here", {"interpreter": (3e-6, 0.25), "command": (0.01, 1.0)})
+    assert kept_levels("here") == {
+        "interpreter": [(4e-6, 0.5), (3e-6, 0.25)],
+        "command": [(0.01, 1.0)],
+    }
+    assert kept_levels("there") == {"interpreter": [(2e-6, 1.0)]}
 
 
-def test_the_best_level_is_kept_for_each_machine_and_kind():
-    keep_full_pace("here", {"interpreter": 4e-6})
-    keep_full_pace("there", {"interpreter": 2e-6})
-    keep_full_pace("here", {"interpreter": 3e-6, "command": 0.01})
-    keep_full_pace("here", {"interpreter": 5e-6})
-    assert kept_full_pace("here") == {"interpreter": 3e-6, "command": 0.01}
-    assert kept_full_pace("there") == {"interpreter": 2e-6}
+def test_a_level_that_the_last_twenty_runs_did_not_show_is_forgotten():
+    keep_levels("here", {"interpreter": (1e-6, 1.0)})
+    for number in range(20):
+        assert (1e-6, 1.0) in kept_levels("here")["interpreter"]
+        keep_levels("here", {"interpreter": (4e-6 + number * 1e-9, 1.0)})
+    assert len(kept_levels("here")["interpreter"]) == 20
+    assert (1e-6, 1.0) not in kept_levels("here")["interpreter"]
 
 
-def test_what_is_hardly_better_changes_nothing():
-    keep_full_pace("here", {"interpreter": 4e-6})
-    keep_full_pace("here", {"interpreter": 3.97e-6})
-    assert kept_full_pace("here") == {"interpreter": 4e-6}
+def test_a_level_of_two_weeks_ago_is_forgotten(monkeypatch):
+    keep_levels("here", {"interpreter": (1e-6, 1.0)})
+    began = time.time()
+    monkeypatch.setattr(full_pace.time, "time", lambda: began + 13.9 * 86_400)
+    assert kept_levels("here") == {"interpreter": [(1e-6, 1.0)]}
+    monkeypatch.setattr(full_pace.time, "time", lambda: began + 14.1 * 86_400)
+    assert kept_levels("here") == {"interpreter": []}
 
 
 @pytest.mark.parametrize(
@@ -54,76 +59,33 @@ def test_what_is_hardly_better_changes_nothing():
         "{",
         "[1]",
         '{"here": 3}',
-        '{"here": {"interpreter": "x", "command": -1}}',
-        '{"here": {"interpreter": 1e-320}}',
-        '{"here": {"interpreter": 1e999}}',
-        f'{{"here": {{"interpreter": {"9" * 400}}}}}',
+        '{"here": {"interpreter": 4e-6}}',
+        '{"here": {"interpreter": ["x", [1], [4e9, "x", 1], [4e9, 1e-6, 2], [4e9, 1e-320, 1]]}}',
+        f'{{"here": {{"interpreter": [[4e9, {"9" * 400}, 1.0]]}}}}',
         "[" * 100_000,
     ],
 )
 def test_a_file_that_holds_something_else_is_as_good_as_none(folder, content):
     folder.mkdir()
-    (folder / "full_pace.json").write_text(content)
-    assert kept_full_pace("here") == {}
-    keep_full_pace("here", {"interpreter": 4e-6})
-    assert json.loads((folder / "full_pace.json").read_text())["here"] == {"interpreter": 4e-6}
-
-
-def test_what_a_run_contradicts_is_neither_believed_nor_kept():
-    own = {"interpreter": 4e-6, "command": 0.01, "command rest": 1e-3}
-    wrong = {"interpreter": 3e-7, "command": 0.002, "command rest": 1e-6}
-    keep_full_pace("here", wrong)
-    right = {"command": 0.002, "command rest": 1e-6}
-    assert believe(wrong, own) == right
-    keep_full_pace("here", own)
-    assert kept_full_pace("here") == {"interpreter": 4e-6, **right}
+    (folder / "full_speed.json").write_text(content)
+    assert not any(kept_levels("here").values())
+    keep_levels("here", {"interpreter": (4e-6, 1.0)})
+    assert kept_levels("here") == {"interpreter": [(4e-6, 1.0)]}
 
 
 def test_a_folder_that_cannot_be_made_is_named(folder):
     folder.write_text("a file")
-    with pytest.raises(StoreFailed, match=r"full_pace\.json: cannot be written: .+"):
-        keep_full_pace("here", {"interpreter": 4e-6})
+    with pytest.raises(StoreFailed, match=r"full_speed\.json: cannot be written: .+"):
+        keep_levels("here", {"interpreter": (4e-6, 1.0)})
 
 
-def test_processes_that_keep_their_times_at_once_lose_none(folder):
+def test_processes_that_keep_their_levels_at_once_lose_none(folder):
     def keep(number):
-        keep_full_pace(f"machine {number}", {"interpreter": 4e-6})
+        keep_levels("here", {"interpreter": (1e-6 * (1 + number), 1.0)})
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(keep, range(40)))
-    assert all(kept_full_pace(f"machine {number}") for number in range(40))
-    assert stat.S_IMODE((folder / "full_pace.json").stat().st_mode) == 0o600
+        list(pool.map(keep, range(20)))
+    assert len(kept_levels("here")["interpreter"]) == 20
+    assert json.loads((folder / "full_speed.json").read_text())
+    assert stat.S_IMODE((folder / "full_speed.json").stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-
-
-def test_the_median_references_of_quiet_runs_are_kept_beside_it(folder):
-    assert kept_quiet_runs("here") == {}
-    keep_quiet_run("here", {})
-    assert not folder.exists()
-    keep_quiet_run("here", {"interpreter": 4e-6})
-    keep_quiet_run("there", {"interpreter": 5e-6})
-    keep_quiet_run("here", {"interpreter": 4.1e-6, "command": 0.01})
-    assert kept_quiet_runs("here") == {"interpreter": [4e-6, 4.1e-6], "command": [0.01]}
-    assert stat.S_IMODE((folder / "quiet_pace.json").stat().st_mode) == 0o600
-    for number in range(100):
-        keep_quiet_run("here", {"interpreter": 1.0 + number})
-    assert kept_quiet_runs("here")["interpreter"][-1] == 100.0
-    assert len(kept_quiet_runs("here")["interpreter"]) == 50
-
-
-@pytest.mark.parametrize(
-    "content", ["{", '{"here": {"interpreter": 4e-6}}', '{"here": {"a": [-1]}}']
-)
-def test_what_is_no_median_is_as_good_as_none(folder, content):
-    folder.mkdir()
-    (folder / "quiet_pace.json").write_text(content)
-    assert kept_quiet_runs("here") == {}
-    keep_quiet_run("here", {"interpreter": 4e-6})
-    assert kept_quiet_runs("here") == {"interpreter": [4e-6]}
-
-
-def test_a_quiet_run_that_cannot_be_kept_is_an_error(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setattr(full_pace, "full_pace_path", lambda: tmp_path / "file" / "pace.json")
-    with pytest.raises(StoreFailed, match="cannot be written"):
-        keep_quiet_run("here", {"interpreter": 4e-6})

@@ -60,3 +60,24 @@ def test_sides_of_a_stored_pair_are_compared(journal):
     sides = {row["name"]: journal.load(row["run_id"]) for row in journal.runs()}
     ratio = br.compare_runs(sides["work.old"], sides["work.new"]).ratio
     assert ratio.low < ESTIMATES["work.new"][0] / ESTIMATES["work.old"][0] < ratio.high
+
+
+def test_the_headlines_of_stored_runs_are_at_full_speed_by_their_own_references(journal):
+    for row in journal.runs():
+        record = journal.load(row["run_id"])
+        headline, figure, estimate = record.headline(), record.at_full_pace(), record.estimate()
+        assert headline == (figure or estimate)
+        if figure is not None:
+            assert record.analysis().pace is not None
+            assert figure.value <= 1.001 * estimate.value
+
+
+def test_a_stored_headline_without_a_figure_at_full_speed_is_the_estimate_with_a_notice(journal):
+    record = journal.load(next(row["run_id"] for row in journal.runs() if row["name"] == "new"))
+    plain = record.to_dict()
+    (analysis,) = plain["analyses"]
+    analysis["pace"]["quiet"] = {"seconds": {"interpreter": 5e-6}, "sd": 0.01, "runs": 0}
+    analysis["at_full_pace"] = None
+    again = br.RunRecord.from_dict(plain)
+    assert again.headline() == again.estimate()
+    assert br.model.Code.FULL_PACE_NOT_KEPT in {notice.code for notice in again.analysis().notices}

@@ -150,7 +150,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     """Measure commands in turn, and rank them or compare them with one.
 
     A round runs every command once, in a new random order, so that all see the same minutes. The
-    budget applies to every command. The first column is the time on a quiet machine, as in run; the
+    budget applies to every command. The first column is the time at full speed, as in run; the
     wall time just now follows if it differs. Ratios within rounds rank and compare the commands, as
     in ab. The target is for the wall times, not for the ratios.
 

@@ -42,7 +42,7 @@ from benchrigor.session.pairs.against import Against
 from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
 from benchrigor.session.replays.recorded_run import is_bare
 from benchrigor.session.stored_runs import StoredRuns
-from benchrigor.stats.estimators.headline import AT_QUIET_PACE
+from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 
 _LABEL = 11
 # Warnings of differences other than in readings.
@@ -301,8 +301,8 @@ def report_comparison(comparison: Comparison, labels: Sequence[str]) -> Page:
 
 
 def _show_estimate(estimate: Estimate, unit: str) -> str:
-    """Show an estimate, and say of one that was not measured so that it is at quiet pace."""
-    label = f" {AT_QUIET_PACE}" if estimate.method.startswith(AT_QUIET_PACE) else ""
+    """Show an estimate, and say of one that was not measured so that it is at full speed."""
+    label = f" {AT_FULL_SPEED}" if estimate.method.startswith(AT_FULL_SPEED) else ""
     return f"{show_estimate(estimate, unit)}{label}"
 
 

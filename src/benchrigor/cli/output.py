@@ -167,7 +167,7 @@ def summary(record: RunRecord) -> dict[str, Any]:
 
 def outline(analysis: Analysis) -> dict[str, Any]:
     """Return an analysis as plain data without the means of subsessions, and places of readings."""
-    document: dict[str, Any] = codec.encode(analysis)
+    document = analysis.to_dict()
     if analysis.subsessions:
         del document["subsessions"]["means"]
     if analysis.disturbed:

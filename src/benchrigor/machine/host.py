@@ -10,6 +10,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -51,7 +52,8 @@ def capabilities(*, full: bool = False, root: Path = ROOT) -> tuple[Capability, 
     -------
     tuple of Capability
         "cpu governor", "turbo", "smt", "cores available", "cpu quota", "virtualisation",
-        "clock source", "aslr", "scheduler statistics", "perf events"; always all of them. In full
+        "clock source", "aslr", "scheduler statistics", "perf events", "power source"; always all
+        of them. In full
         also "cpu packages", "cpu cores", "cpu threads", "cpu model", "cpu flags", "ram", "swap",
         "memory limit", "gpu 0", "disk sda", "network eth0" and others, as they are.
 
@@ -184,6 +186,24 @@ def load_average() -> float | None:
         return None
 
 
+def slowed_by() -> str:
+    """Say what makes the interpreter slower than it is: a tracer or a profiler; empty if nothing.
+
+    Examples
+    --------
+    >>> slowed_by() in ("", "a tracer or profiler slows the interpreter down")
+    True
+    """
+    tool_of = getattr(getattr(sys, "monitoring", None), "get_tool", None)  # Python 3.12
+    is_watched = (
+        sys.gettrace() is not None
+        or sys.getprofile() is not None
+        or (tool_of is not None and any(map(tool_of, range(6))))
+        or "COVERAGE_PROCESS_START" in os.environ  # in processes that are started
+    )
+    return "a tracer or profiler slows the interpreter down" if is_watched else ""
+
+
 def _capability(name: str, reader: Callable[[Path], str], root: Path) -> Capability:
     try:
         return Capability(name=name, available=True, value=reader(root))
@@ -271,6 +291,14 @@ def _perf_events(root: Path) -> str:
     return f"{'hardware and software' if counters else 'software only'} (paranoid level {level})"
 
 
+def _power_source(root: Path) -> str:
+    supplies = root / "sys/class/power_supply"
+    online = [read_text(path) for path in supplies.glob("*/online")]
+    if not online:
+        raise Unavailable(f"{supplies}: no supply that is online or not is there")
+    return "mains" if any(each != "0" for each in online) else "battery"
+
+
 def _setting(path: str, names: dict[str, str]) -> Callable[[Path], str]:
     """Return the reader of a file that holds one of a few values."""
     return lambda root: names[read_text(root / path)]
@@ -287,6 +315,7 @@ _READERS: dict[str, Callable[[Path], str]] = {
     "aslr": _setting(_ASLR, {"0": "off", "1": "partial", "2": "full"}),
     "scheduler statistics": _scheduler_statistics,
     "perf events": _perf_events,
+    "power source": _power_source,
 }
 
 

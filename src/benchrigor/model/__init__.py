@@ -27,7 +27,7 @@ __getattr__, __dir__ = lazy_names(
         "metric": "Metric quantile_named",
         "notice": "Code Notice Severity",
         "options": "Options check_work",
-        "pace": "Pace QuietPace",
+        "pace": "Pace",
         "readings": "Delays References Round RoundPlan",
         "replay": "Replay Ruling",
         "run": "Provenance RunRecord",

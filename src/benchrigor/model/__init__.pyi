@@ -47,7 +47,6 @@ from benchrigor.model.notice import Severity as Severity
 from benchrigor.model.options import Options as Options
 from benchrigor.model.options import check_work as check_work
 from benchrigor.model.pace import Pace as Pace
-from benchrigor.model.pace import QuietPace as QuietPace
 from benchrigor.model.readings import Delays as Delays
 from benchrigor.model.readings import References as References
 from benchrigor.model.readings import Round as Round

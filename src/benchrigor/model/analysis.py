@@ -6,9 +6,11 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from benchrigor.model import codec
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.metric import Metric
 from benchrigor.model.notice import Notice
@@ -476,9 +478,8 @@ class Analysis(OneLine):
     pace
         Pace of the machine during the readings that count; None without enough references.
     at_full_pace
-        Estimate of a time or speed at the full pace of the machine; None without a pace.
-    headline
-        Estimate for a quiet machine, as wide as runs differ; None without a pace.
+        Estimate of a time or speed at the full speed of the machine, as wide as runs differ; None
+        without a pace.
     disturbed
         Readings that were left out because of delay, and the estimate of all readings; None if no
         reading was left out.
@@ -504,8 +505,16 @@ class Analysis(OneLine):
     observed: Observed | None = None
     pace: Pace | None = None
     at_full_pace: Estimate | None = None
-    headline: Estimate | None = None
     disturbed: Disturbed | None = None
+
+    @property
+    def headline(self) -> Estimate | None:
+        """The figure that the line of a run leads with: at full speed if known, else measured."""
+        return self.at_full_pace or self.estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the analysis as plain dicts, lists, strings and numbers, with its headline."""
+        return {**codec.encode(self), "headline": codec.encode(self.headline)}
 
     def _line(self) -> str:
         why = "".join(f": {notice.sentence}" for notice in self.notices[:1])

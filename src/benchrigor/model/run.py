@@ -20,15 +20,20 @@ from benchrigor.model.estimate import Estimate
 from benchrigor.model.interference import Interference
 from benchrigor.model.machine import Capability
 from benchrigor.model.metric import Metric
-from benchrigor.model.notice import Notice
+from benchrigor.model.notice import Code, Notice
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.options import Options
 from benchrigor.model.readings import Facts, Round
-from benchrigor.model.run_line import headline_of, run_line
+from benchrigor.model.run_line import run_line
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import Floats
 from benchrigor.model.text import many, show_short
 from benchrigor.units import Direction, Quantity
+
+_NO_FIGURE = Notice.note(
+    Code.FULL_PACE_NOT_KEPT,
+    "An earlier version stored this run without a figure at full speed: its number is as measured.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,21 +206,21 @@ class RunRecord(OneLine):
         return None if analysis is None else analysis.estimate
 
     def at_full_pace(self, metric: str | None = None) -> Estimate | None:
-        """Return a time or speed as it would be at the full pace of the machine.
+        """Return a time or speed as it would be at the full speed of the machine.
 
-        Full pace is the best level of the reference that was timed in turn with the readings, its
-        fastest tenth, for this machine and interpreter. None without references, and for other
-        metrics; ``metric`` as in `analysis`.
+        It is the `headline` of a metric that has references, timed in turn with its readings. None
+        without references, and for other metrics; ``metric`` as in `analysis`.
         """
         analysis = self.analysis(metric)
         return None if analysis is None else analysis.at_full_pace
 
     def headline(self, metric: str | None = None) -> Estimate | None:
-        """Return the estimate for this machine when it is quiet; None if there is no number.
+        """Return the figure at the full speed of this machine; None if there is no number.
 
-        Its interval holds what other runs of the same code on this machine find. A time or speed
-        without references, any other metric, and a record from before there were headlines have
-        their estimate; ``metric`` as in `analysis`.
+        Full speed is the fastest level at which this machine spends a real share of its time, in
+        this run and in those of the last days. The interval holds what other runs of the same code
+        on this machine find. A time or speed without references, and any other metric, have their
+        estimate; ``metric`` as in `analysis`.
 
         Examples
         --------
@@ -226,7 +231,7 @@ class RunRecord(OneLine):
         True
         """
         analysis = self.analysis(metric)
-        return None if analysis is None else headline_of(analysis)
+        return None if analysis is None else analysis.headline
 
     @property
     def throughput(self) -> tuple[Estimate, str] | None:
@@ -292,7 +297,9 @@ class RunRecord(OneLine):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain dicts, lists, strings and numbers, with schema versions."""
-        return {**codec.versions(), **codec.encode(self)}
+        plain = {**codec.versions(), **codec.encode(self)}
+        plain["analyses"] = [analysis.to_dict() for analysis in self.analyses]
+        return plain
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RunRecord:
@@ -304,7 +311,7 @@ class RunRecord(OneLine):
             When the data are not a record, or of a newer schema than this version knows.
         """
         record = codec.decode(cls, codec.without_versions(data), where="record")
-        return _with_directions(record, data)
+        return _without_old_headlines(_with_directions(record, data), data)
 
     def save(self, path: str | Path) -> None:
         """Write the record to a JSON file, whole or not at all."""
@@ -326,6 +333,18 @@ class RunRecord(OneLine):
         except (ValueError, RecursionError) as error:
             raise InvalidInput(f"{path} is not a record: {error}") from error
         return cls.from_dict(data)
+
+
+def _without_old_headlines(record: RunRecord, data: Mapping[str, Any]) -> RunRecord:
+    """Say where a record had a headline at another speed, and has no figure at full speed."""
+    plain = data.get("analyses", ())
+    analyses = tuple(
+        replace(analysis, notices=(*analysis.notices, _NO_FIGURE))
+        if "quiet" in (old.get("pace") or {}) and analysis.at_full_pace is None
+        else analysis
+        for old, analysis in zip(plain, record.analyses, strict=True)
+    )
+    return replace(record, analyses=analyses)
 
 
 def _with_directions(record: RunRecord, data: Mapping[str, Any]) -> RunRecord:

@@ -19,20 +19,16 @@ from benchrigor.model.text import (
     show_value,
     within_sentence,
 )
-from benchrigor.units import Direction, Quantity
+from benchrigor.units import Quantity
 
 LONGEST = 100  # Columns of the line
+AT_FULL_SPEED = "at the full speed of this machine"
 _SHORTEST_NAME, _LONGEST_NAME = 20, 40
-
-
-def headline_of(analysis: Analysis) -> Estimate | None:
-    """Return the figure that the line of a run leads with."""
-    return analysis.headline or analysis.estimate
 
 
 def just_now(analysis: Analysis) -> Estimate | None:
     """Return the number with all that disturbed it, if the headline does not hold it."""
-    headline, disturbed = headline_of(analysis), analysis.disturbed
+    headline, disturbed = analysis.headline, analysis.disturbed
     measured = analysis.estimate
     if disturbed is not None and disturbed.estimate is not None:
         measured = disturbed.estimate
@@ -41,39 +37,17 @@ def just_now(analysis: Analysis) -> Estimate | None:
     return measured
 
 
-def is_corrected(analysis: Analysis) -> bool:
-    """Whether the headline is another number than the measured number."""
-    headline, measured = headline_of(analysis), analysis.estimate
-    if headline is None or measured is None:
-        return False
-    return (headline.value, headline.low, headline.high) != (
-        measured.value,
-        measured.low,
-        measured.high,
-    )
-
-
-def is_worse(analysis: Analysis) -> bool:
-    """Whether the measured number is worse than the headline."""
-    measured, headline = just_now(analysis), headline_of(analysis)
-    if measured is None or headline is None:
-        return False
-    is_more = measured.value > headline.value
-    return is_more != (analysis.metric.direction is Direction.HIGHER)
-
-
 def show_just_now(analysis: Analysis) -> str:
-    """Say the number as measured, and that the machine was busy if that is worse than usual."""
+    """Say the number as it was measured, if it differs from the headline."""
     measured = just_now(analysis)
     if measured is None:
         return ""
-    busy = "busy machine: " if is_worse(analysis) else ""
-    return f"{busy}{show_value(measured.value, analysis.metric.unit)} just now"
+    return f"{show_value(measured.value, analysis.metric.unit)} just now"
 
 
 def show_number(analysis: Analysis, statistic: str) -> str:
     """Show the number of an analysis, and which statistic it is unless it is the mean."""
-    headline, metric = headline_of(analysis), analysis.metric
+    headline, metric = analysis.headline, analysis.metric
     if headline is None:
         return "no number"
     shown = show_short(headline, metric.unit, is_share=metric.kind is Quantity.SHARE)
@@ -82,12 +56,9 @@ def show_number(analysis: Analysis, statistic: str) -> str:
 
 
 def notes_on(numbers: Iterable[str], *, corrected: str = "") -> list[str]:
-    """Explain a table of numbers; ``corrected`` names its numbers for a quiet machine, if any."""
-    notes = (
-        [f"just now: as it ran; {corrected}: estimated for a quiet machine"] if corrected else []
-    )
+    """Explain a table of numbers; ``corrected`` names its numbers at full speed, if any."""
     return [
-        *notes,
+        *([f"{corrected}: {AT_FULL_SPEED}; just now: as it ran"] if corrected else []),
         *(
             ["±: half of the 95% confidence interval"]
             if any("±" in number for number in numbers)
@@ -112,7 +83,7 @@ def run_line(
     broken = "" if is_recorded and decision is None else _broken_off(decision)
     if analysis is None:
         return _fitting(name, "no number", [say_end(decision)])
-    if headline_of(analysis) is None:
+    if analysis.headline is None:
         return _without_number(name, analysis, broken)
     overhead = "" if analysis.wps is None else show_added(analysis.wps.overhead)
     asides = [show_just_now(analysis), overhead, *more, broken]

@@ -205,11 +205,6 @@ def warnings(
     return [part for sentence in sentences for part in wrapped(sentence, "  ! ", style="yellow")]
 
 
-def asks_for_quiet(notice: Notice) -> bool:
-    """Return whether the sentence of a Notice asks for a quiet machine."""
-    return _CALM in sentence_of(notice)
-
-
 def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | None = None) -> str:
     """Return the sentence of a page about a Notice; empty if the page omits it.
 

@@ -1,4 +1,4 @@
-"""How the figure at full pace came to be, in words."""
+"""How the figure at full speed came to be, in words."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 
 from benchrigor.model import Analysis, Estimate, Kind, Pace, quantile_named
 from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
-from benchrigor.model.run_line import is_corrected
 from benchrigor.model.text import counted, many, percent, show_estimate, show_value, show_values
-from benchrigor.stats.estimators.pace import SD_OF_FASTEST, SENSITIVITY, SENSITIVITY_SD
+from benchrigor.stats.estimators.pace import SENSITIVITY_SD
 
-_FULL_PACE = (
-    "at full pace, the fastest tenth of the best run known of its machine and interpreter "
-    "(sessions keep it in full_pace.json, in the user's folder for data)"
+_FULL_SPEED = (
+    "at full speed, the fastest level at which it spent at least a tenth of a run, of the newest "
+    "20 runs and 14 days on this machine and interpreter (kept in full_speed.json, in the user's "
+    "folder for data)"
 )
 
 _NEARLY_ALL = 0.98  # of a reading that was work
@@ -27,18 +27,17 @@ def show_pace(pace: Pace) -> str:
     share, mean, slowest, fastest = (percent(min(share, 1.0), digits=2) for share in paces)
     over = "" if slowest == fastest else f", {slowest.removesuffix('%')} to {fastest}"
     if pace.of_command:
-        return f"the command ran at {share} of its full pace, processors at {mean}{over}"
-    return f"the machine ran at {mean} of its full pace{over}"
+        return f"the command ran at {share} of its full speed, processors at {mean}{over}"
+    return f"the machine ran at {mean} of its full speed{over}"
 
 
 def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
-    """Explain the pace of the machine, and how the figure at full pace came to be."""
+    """Explain the pace of the machine, and how the figure at full speed came to be."""
     full, pace, measured = analysis.at_full_pace, analysis.pace, analysis.estimate
     if full is None or pace is None or measured is None:
         return []
-    headline = _headline(analysis, pace)
     if pace.of_command:
-        return _command_pace(full, pace, analysis.metric.unit) + headline
+        return _command_pace(full, pace, analysis.metric.unit)
     learned = "as other workloads have it, since the pace moved too little to tell more"
     if pace.sensitivity_sd < pace.busy * SENSITIVITY_SD:
         learned = "from segments between fast and between slow references, and other workloads"
@@ -51,33 +50,15 @@ def explain_pace(analysis: Analysis, statistic: str) -> list[str]:
         own = f"that of the mean of {many(full.n, 'level')}"
         shown = show_values([value for value in pace.by_piece if value is not None], unit)
         whose = "invocations" if analysis.kind is Kind.INVOCATIONS else "pieces"
-        levels = f" Levels of the {whose} at full pace: {', '.join(shown)}."
+        levels = f" Levels of the {whose} at full speed: {', '.join(shown)}."
     return [
         "Between readings a short loop of byte code was timed, the reference. It takes "
-        f"{show_value(pace.full_s[INTERPRETER], 's')} {_FULL_PACE}. By that {show_pace(pace)}.",
+        f"{show_value(pace.full_s[INTERPRETER], 's')} {_FULL_SPEED}. By that {show_pace(pace)}.",
         f"Where the reference takes 1% longer, a reading takes {pace.sensitivity:.2f}% ± "
         f"{pace.sensitivity_sd:.2f}% longer: its sensitivity, {learned}.{_say_share(pace)}",
-        f"{_say_evidence(pace)} At full pace it is {full.value / measured.value:.3g} of what was "
+        f"{_say_evidence(pace)} At full speed it is {full.value / measured.value:.3g} of what was "
         f"measured.{levels}",
-        _at_full_pace(full, pace, unit, own, f"{shared} and from the fastest references"),
-        *headline,
-    ]
-
-
-def _headline(analysis: Analysis, pace: Pace) -> list[str]:
-    """Explain how the headline came to be, unless it is the measured number."""
-    figure, quiet = analysis.headline, pace.quiet
-    if figure is None or quiet is None or not is_corrected(analysis):
-        return []
-    source = "this run's own references, since fewer than five quiet runs are stored"
-    if quiet.runs:
-        source = f"the median of {many(quiet.runs, 'quiet run')} that are stored"
-    between = percent(pace.between, digits=2)
-    learned = "" if pace.widening == 1.0 else f", times {pace.widening:.2g} from stored runs"
-    return [
-        f"The headline is the same figure at the quiet pace of the machine, as {source} tell it: "
-        f"{show_estimate(figure, analysis.metric.unit)}. Its interval holds how far runs differ, "
-        f"too: {between} assumed{learned}."
+        _at_full_speed(full, pace, unit, own, f"{shared} and from the fastest references"),
     ]
 
 
@@ -92,51 +73,53 @@ def _say_share(pace: Pace) -> str:
 
 
 def _say_evidence(pace: Pace) -> str:
-    """Say which readings show the level at full pace."""
+    """Say which readings show the level at full speed."""
     away = percent(math.expm1(abs(pace.away)), digits=2)
-    fastest = percent(math.expm1(pace.fastest_reference or 0.0), digits=2)
+    fastest = percent(math.expm1(abs(pace.fastest_reference or 0.0)), digits=2)
+    way = "slower" if (pace.fastest_reference or 0.0) > 0.0 else "faster"
     least = (
-        f"The fastest references are {fastest} slower than at full pace: that is the machine, or "
-        f"if little in part this process, and counts by {SENSITIVITY} ± {SD_OF_FASTEST}, the "
-        "sensitivity of most work."
+        f"At the fastest level of this run the reference is {fastest} {way} than at full speed: "
+        "that is the machine, or if little in part this process, and counts by "
+        f"{pace.to_full:.2f} ± {pace.to_full_sd:.2f}."
     )
     if pace.at_full:
         sign, rest = ("less", "left") if pace.away > 0.0 else ("and", "beyond it")
         return (
-            f"{least} {many(pace.at_full, 'segment')} of readings lie between two of these, or "
-            f"within 10%. Their mean tells the level, {sign} what the sensitivity makes of the "
-            f"{away} {rest}."
+            f"{least} {many(pace.at_full, 'segment')} of readings lie between two references "
+            f"within 10% of that level. Their mean tells the time, {sign} what the sensitivity "
+            f"makes of the {away} {rest}."
         )
     return (
-        f"{least} Hardly any readings lie between two of these: the mean of all tells the level, "
-        f"less what the sensitivity makes of the {away} between."
+        f"{least} Hardly any readings lie between two references near that level: the mean of all "
+        f"tells the time, less what the sensitivity makes of the {away} between."
     )
 
 
 def _command_pace(full: Estimate, pace: Pace, unit: str) -> list[str]:
-    """Explain how the time of a command at full pace came to be."""
+    """Explain how the time of a command at full speed came to be."""
     return [
         f"Between runs a bare start of the interpreter was timed {counted(pace.blocks)} times, the "
         f"reference. It takes {show_value(pace.full_s[COMMAND_CPU], 's')} of processor time "
-        f"{_FULL_PACE}.",
+        f"{_FULL_SPEED}.",
         "Where a start takes 1% more processor time, a command takes "
         f"{pace.sensitivity:.2f}% ± {pace.sensitivity_sd:.2f}% more, as other commands have it. "
         "There is a rest of the wall time that is neither processor time nor measured delay. A "
         "start only waits in it, and so does a command that never gave a processor up before its "
         "end: theirs is left out. Of one that did, to sleep or to wait for something, what counts "
         "lies between all of the rest and what is beyond that of the starts. That makes the time "
-        f"at full pace {pace.factor:.3g} of that measured: {show_pace(pace)}.",
-        _at_full_pace(
+        f"at full speed {pace.factor:.3g} of that measured: {show_pace(pace)}.",
+        _at_full_speed(
             full, pace, unit, f"{percent(pace.error, digits=2)} from blocks of time and the rest"
         ),
     ]
 
 
-def _at_full_pace(full: Estimate, pace: Pace, unit: str, own: str, shared: str = "runs") -> str:
-    """Show a figure at full pace with what its standard error is made of."""
+def _at_full_speed(full: Estimate, pace: Pace, unit: str, own: str, shared: str = "runs") -> str:
+    """Show a figure at full speed with what its standard error is made of."""
     distance = percent(abs(pace.away) * pace.sensitivity_sd, digits=2)
+    learned = "" if pace.widening == 1.0 else f". All times {pace.widening:.2g}, by stored runs"
     return (
-        f"At full pace: {show_estimate(full, unit)}. Standard errors: {own}; {distance} from the "
+        f"At full speed: {show_estimate(full, unit)}. Standard errors: {own}; {distance} from the "
         f"sensitivity, by that distance; {percent(pace.between, digits=2)} between "
-        f"{shared}, which no single run can tell and is assumed."
+        f"{shared}, which no single run can tell and is assumed{learned}."
     )

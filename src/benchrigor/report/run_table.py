@@ -10,7 +10,7 @@ from benchrigor.layout import Page, Part, page, table, wrapped
 from benchrigor.model.notice import Code
 from benchrigor.model.recorded import FILE
 from benchrigor.model.run import RunRecord
-from benchrigor.model.run_line import headline_of, just_now, notes_on, show_number
+from benchrigor.model.run_line import just_now, notes_on, show_number
 from benchrigor.model.text import counted, first_few, say_end, show_value
 from benchrigor.report.notice_lines import chosen_of_run, sentence_of
 
@@ -24,7 +24,7 @@ def tabulate(
 ) -> Page:
     """Return a table of runs: name, number, readings, and how the run ended.
 
-    If the machine was busier than usual, a column has the times as measured just now. Warnings
+    A column has the times as measured just now where they differ from those at full speed. Warnings
     stand below the table, once for all runs that they concern.
 
     Parameters
@@ -92,7 +92,7 @@ def _row(record: RunRecord) -> tuple[str, ...]:
     if analysis is None:
         return record.name, "no number", "", "", ending
     unit, observed = analysis.metric.unit, analysis.observed
-    if headline_of(analysis) is not None:
+    if analysis.headline is not None:
         now = just_now(analysis)
         shown = "" if now is None else show_value(now.value, unit)
         return record.name, show_number(analysis, "mean"), shown, counted(analysis.n), ending

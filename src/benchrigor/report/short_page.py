@@ -14,7 +14,6 @@ from benchrigor.model import (
     Code,
     Comparison,
     Estimate,
-    Interference,
     Kind,
     Notice,
     Options,
@@ -24,7 +23,7 @@ from benchrigor.model import (
     Verdict,
 )
 from benchrigor.model.comparison import show_difference
-from benchrigor.model.run_line import headline_of, is_corrected, is_worse, just_now
+from benchrigor.model.run_line import AT_FULL_SPEED, just_now
 from benchrigor.model.text import (
     PEAK_MEMORY,
     counted,
@@ -42,7 +41,6 @@ from benchrigor.model.text import (
 from benchrigor.report.comparison_text import show_basis, show_more
 from benchrigor.report.figure_text import show_amounts, show_figures, subsessions_of_rounds
 from benchrigor.report.notice_lines import (
-    asks_for_quiet,
     chosen,
     chosen_of_run,
     is_undisturbed,
@@ -157,8 +155,8 @@ def _without_missed_targets(comparison: Comparison) -> Iterable[Notice]:
 
 
 def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
-    """Describe the number of a metric, and the measured one if it is of a quiet machine."""
-    headline, unit = headline_of(analysis), analysis.metric.unit
+    """Describe the number of a metric, and the measured one if it is at full speed."""
+    headline, unit = analysis.headline, analysis.metric.unit
     measured = analysis.estimate
     if headline is None or measured is None:
         seen = analysis.observed
@@ -167,18 +165,18 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
     several = len(record.analyses) > 1
     statistic = record.options.statistic if analysis.kind is not Kind.WORK else "mean"
     label = analysis.metric.name if several or analysis.kind is Kind.WORK else statistic
-    is_quiet = is_corrected(analysis)
-    where = " on a quiet machine" if is_quiet else ""
+    is_moved = analysis.at_full_pace is not None
+    where = f" {AT_FULL_SPEED}" if is_moved else ""
     rows = row(label, [_interval(headline, unit) + where])
     now = just_now(analysis)
     rows += row("just now", ["" if now is None else _interval(now, unit)])
     if several:
         return rows
-    rows += row("target", [_target(measured, analysis, record.options, is_quiet=is_quiet)])
+    rows += row("target", [_target(measured, analysis, record.options, is_moved=is_moved)])
     if analysis.wps is not None:
         rows += row("overhead", [show_added(analysis.wps.overhead)])
     typical = analysis.typical
-    if typical is not None and statistic == "mean" and not typical.notices and not is_quiet:
+    if typical is not None and statistic == "mean" and not typical.notices and not is_moved:
         rows += row("median", [_interval(typical, unit)])
     return rows + row("modes", [_modes(analysis)])
 
@@ -191,7 +189,7 @@ def _interval(estimate: Estimate, unit: str) -> str:
     return f"{value}, {percent(estimate.confidence, digits=10)} confidence interval [{interval}"
 
 
-def _target(estimate: Estimate, analysis: Analysis, options: Options, *, is_quiet: bool) -> str:
+def _target(estimate: Estimate, analysis: Analysis, options: Options, *, is_moved: bool) -> str:
     """Say how narrow the interval of the measured number should be, and whether it is."""
     wanted = wanted_half_width(estimate, analysis.metric, options)
     if not analysis.metric.must_satisfy or wanted == math.inf or estimate.value == 0.0:
@@ -202,7 +200,7 @@ def _target(estimate: Estimate, analysis: Analysis, options: Options, *, is_quie
     within = show_plus_minus(estimate.relative_half_width)
     shown = show_plus_minus(wanted / abs(estimate.value))
     which = "without disturbed readings" if analysis.disturbed is not None else "measured"
-    of = f" of the {show_value(estimate.value, analysis.metric.unit)} {which}" * is_quiet
+    of = f" of the {show_value(estimate.value, analysis.metric.unit)} {which}" * is_moved
     return f"{shown}: {reached}, with {within}{of}"
 
 
@@ -254,13 +252,13 @@ def _is_here(notice: Notice) -> bool:
 
 
 def _machine(record: RunRecord) -> str:
-    """Say how busy the machine was; it was quiet only if the numbers agree with that."""
+    """Say how busy the machine was, else how fast."""
     lost, where = record.interference, record.provenance
     if lost is not None and is_disturbed(lost):
         kept = ", left out of the number" * is_undisturbed(record)
         return f"busy: other programs took {lost.measured_percent:.0f}% of the time{kept}"
     about = "" if where is None else where.machine
-    return "; ".join(part for part in (_state(record, lost), about) if part)
+    return "; ".join(part for part in (_state(record), about) if part)
 
 
 def _notices(record: RunRecord) -> list[Notice]:
@@ -270,19 +268,7 @@ def _notices(record: RunRecord) -> list[Notice]:
     return [notice for notice in chosen_of_run(record) if notice.code not in hidden]
 
 
-def _is_far_from_measured(analysis: Analysis) -> bool:
-    """Whether the headline does not hold the measured number."""
-    headline, measured = headline_of(analysis), analysis.estimate
-    if headline is None or measured is None:
-        return False
-    return not headline.low <= measured.value <= headline.high
-
-
-def _state(record: RunRecord, lost: Interference | None) -> str:
-    """Call the machine quiet only if the number and the warnings agree with that."""
-    changed = [analysis for analysis in record.analyses if just_now(analysis) is not None]
-    if changed:
-        return f"{'slower' if any(map(is_worse, changed)) else 'faster'} than usual"
-    unsteady = any(asks_for_quiet(notice) for notice in _notices(record))
-    unsteady = unsteady or any(map(_is_far_from_measured, record.analyses))
-    return "" if lost is None or not lost.is_measured or unsteady else "quiet"
+def _state(record: RunRecord) -> str:
+    """Say at which share of its full speed the machine ran, where references tell it."""
+    paces = [analysis.pace for analysis in record.analyses if analysis.at_full_pace is not None]
+    return f"at {percent(paces[0].share, digits=2)} of its full speed" if paces and paces[0] else ""

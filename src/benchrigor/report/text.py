@@ -21,7 +21,6 @@ from benchrigor.model import (
     WpsFit,
 )
 from benchrigor.model.machine import OF_MACHINE
-from benchrigor.model.run_line import is_corrected
 from benchrigor.model.text import (
     MEMORY_FLOOR,
     PEAK_MEMORY,
@@ -144,23 +143,12 @@ def _metric(analysis: Analysis, record: RunRecord) -> list[Part]:
     return lines + (_line if is_speed else _readings)(analysis, record)
 
 
-def _headline(analysis: Analysis) -> str:
-    """Show the headline if it differs from the measured number."""
-    figure = analysis.headline
-    if figure is None or not is_corrected(analysis):
-        return ""
-    return f"{show_estimate(figure, analysis.metric.unit)} on a quiet machine"
-
-
-def _full_pace(analysis: Analysis) -> list[Part]:
-    """Show a time or speed on a quiet machine and at full pace, and how far from that it was."""
+def _full_speed(analysis: Analysis) -> list[Part]:
+    """Show a time or speed at full speed, and how far from that the machine was."""
     full, pace = analysis.at_full_pace, analysis.pace
     if full is None or pace is None:
         return []
-    return [
-        *row("headline", [_headline(analysis)]),
-        *row("full pace", [show_estimate(full, analysis.metric.unit), show_pace(pace)]),
-    ]
+    return row("headline", [show_estimate(full, analysis.metric.unit), show_pace(pace)])
 
 
 def _readings(analysis: Analysis, record: RunRecord) -> list[Part]:
@@ -170,7 +158,7 @@ def _readings(analysis: Analysis, record: RunRecord) -> list[Part]:
     return [
         *row("", [_evidence(analysis.estimate, analysis)]),
         *row("", [_correlation(analysis)]),
-        *_full_pace(analysis),
+        *_full_speed(analysis),
         *row("typical", [_quantile(analysis.typical, "median", analysis.metric.unit)]),
         *_floor(analysis),
         *row("", [_modes(analysis)]),
@@ -230,7 +218,7 @@ def _line(analysis: Analysis, record: RunRecord) -> list[Part]:
     return [
         *lines,
         *row("", [inflation if fit.inflation >= NOTABLE else ""]),
-        *_full_pace(analysis),
+        *_full_speed(analysis),
         *row("overhead", [f"{show_overhead(fit.overhead)} in each round"]),
         *row("", [_naive(fit, analysis.metric.unit)]),
         *row("line", [fitted_work(analysis, [done.plan.work for done in record.whole_rounds])]),

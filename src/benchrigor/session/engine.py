@@ -20,7 +20,6 @@ from benchrigor.model import (
     Notice,
     Options,
     Progress,
-    QuietPace,
     Round,
     RoundPlan,
     RunRecord,
@@ -30,7 +29,7 @@ from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.options import LATEST
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.protocols import Detector, StopRule
-from benchrigor.session.conditions.pace_of_rounds import full_pace_of, with_pace
+from benchrigor.session.conditions.pace_of_rounds import full_speed_of, levels_of, with_pace
 from benchrigor.session.conditions.red_rounds import (
     check_light,
     is_red,
@@ -122,8 +121,7 @@ class Engine(Controller[RoundPlan, Round]):
         self._traces = Traces(self.options, metrics, detector, recorded=recorded, seed=seed)
         if self._traces.schedule is not None:
             self._traces.schedule.tries_further = next_work is None
-        self.full_pace: dict[str, float] = {}  # of the reference, known before
-        self.quiet_pace: QuietPace | None = None  # the same
+        self.kept_levels: dict[str, list[tuple[float, float]]] = {}  # of the reference, before
         self._rounds: list[Round] = []
         self._piece = 0  # under way; their number when all are over
         self._red: dict[int, None] = {}
@@ -377,10 +375,9 @@ class Engine(Controller[RoundPlan, Round]):
         )
         restarted = self.options.rounds == "restarted"
         counted = with_stops(counted, restarted=restarted)
-        full_s = full_pace_of(counted, self.full_pace)
+        full_s = full_speed_of(levels_of(counted), self.kept_levels)
         analyses = tuple(
-            with_pace(analysis, counted, full_s, self.options.statistic, quiet=self.quiet_pace)
-            for analysis in analyses
+            with_pace(analysis, counted, full_s, self.options.statistic) for analysis in analyses
         )
         delayed = None if self._recorded else measured_interference(counted or self._rounds)
         interference = check_light(delayed, analyses)

@@ -16,7 +16,7 @@ from benchrigor import machine
 from benchrigor.clocks import WallClock
 from benchrigor.control_characters import escaped
 from benchrigor.errors import BenchrigorError, InvalidInput, StoreFailed, WorkTooShort
-from benchrigor.machine.host import environment
+from benchrigor.machine.host import environment, slowed_by
 from benchrigor.machine.host_delays import HostDelays
 from benchrigor.machine.run_delay import RunDelay
 from benchrigor.model import (
@@ -42,7 +42,7 @@ from benchrigor.protocols import (
     Store,
     Workload,
 )
-from benchrigor.session.conditions.pace_of_rounds import full_pace_of, quiet_medians
+from benchrigor.session.conditions.pace_of_rounds import levels_of
 from benchrigor.session.controller import check_seed
 from benchrigor.session.engine import Engine
 from benchrigor.session.fitness.status_watch import watch_for
@@ -57,18 +57,11 @@ from benchrigor.session.loop import (
 )
 from benchrigor.session.outcomes import earlier_numbers, say_begin, say_decision
 from benchrigor.session.schedule.work_schedule import NextWork
-from benchrigor.session.stored_runs import with_history
+from benchrigor.session.stored_runs import conditions_of_speed, with_history
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
-from benchrigor.stats.estimators.headline import quiet_of_runs
 from benchrigor.stats.wps.hc3 import load_statsmodels
 from benchrigor.storage import Journal, as_store
-from benchrigor.storage.full_pace import (
-    believe,
-    keep_full_pace,
-    keep_quiet_run,
-    kept_full_pace,
-    kept_quiet_runs,
-)
+from benchrigor.storage.full_pace import keep_levels, kept_levels
 from benchrigor.workloads import AmountWorkload, CallableWorkload, CommandWorkload, StepwiseWorkload
 from benchrigor.workloads.amount import takes_amount
 from benchrigor.workloads.processes import reference_command
@@ -349,9 +342,8 @@ class Session(Engine):
         ):
             if host is not None:
                 host.start()
-            if self._is_paced:
-                self.full_pace = kept_full_pace(self._machine)
-                self.quiet_pace = quiet_of_runs(kept_quiet_runs(self._machine))
+            if self._is_paced and not slowed_by():
+                self.kept_levels = kept_levels(self._machine)
             watch = watch_for(self.options, self._clock, self._alarms)
             if watch is None:
                 yield performer(adapted, self._clock, host)
@@ -472,33 +464,28 @@ class Session(Engine):
 
     @property
     def _machine(self) -> str:
-        """The conditions that a full pace holds for."""
-        known = self._describe()
+        """The conditions that a full speed holds for."""
         versions = f"reference {VERSION}, command {reference_command.VERSION}"
-        return f"{known.host}, {known.cpu}, {known.python}, {versions}"
+        return ", ".join([*conditions_of_speed(self._describe()).values(), versions])
 
     def _keep_pace(self) -> None:
-        """Keep full and quiet pace for later runs; note if that fails or is not believed."""
-        own = full_pace_of(self._rounds, {})
+        """Keep the fastest levels of this run for later ones; note if they are not kept."""
+        own = levels_of(self._rounds)
         if not own or not self._is_paced:
             return
-        kept, self.full_pace = self.full_pace, believe(self.full_pace, own)
-        why = [
-            f"the one kept before, {kept[kind]:g} s ({kind}), is less than a tenth of it"
-            for kind in kept.keys() - self.full_pace.keys()
-        ]
+        why = slowed_by()
         try:
-            keep_full_pace(self._machine, own)
-            keep_quiet_run(self._machine, quiet_medians(self._rounds, self.full_pace))
+            if not why:
+                keep_levels(self._machine, own)
         except StoreFailed as error:
-            why.append(str(error))
+            why = str(error)
         if why:
-            sentence = f"Full pace is that of this run alone: {'; '.join(why)}."
+            sentence = f"Full speed is that of this run alone: {why}."
             self.note(Notice.note(Code.FULL_PACE_NOT_KEPT, sentence))
-        elif not kept:
+        elif not self.kept_levels:
             sentence = (
-                "Full pace is the best of this run, the first on this machine: where it was busy "
-                "all the time, a later run finds a better one, and compares by that."
+                "Full speed is the fastest level of this run, the first on this machine: if it was "
+                "slow all the time, a later run finds a faster one, and compares by that."
             )
             self.note(Notice.note(Code.FULL_PACE_NEW, sentence))
 

@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,20 +19,25 @@ from benchrigor.model import (
     Notice,
     Pace,
     Provenance,
-    QuietPace,
     RunRecord,
     codec,
 )
+from benchrigor.model.pace import reference_s
 from benchrigor.protocols import Store
 from benchrigor.stats.estimators.headline import (
+    OTHER_WAY,
+    Point,
     Told,
-    at_quiet,
-    from_full_pace,
-    one_of_each_cluster,
+    slope_of_runs,
     spread_of,
     widening,
     with_spread,
 )
+from benchrigor.stats.estimators.pace import at_sensitivity, of_machine
+
+_LEAST_ERROR = 1e-6  # of a figure that its readings tell exactly
+
+T = TypeVar("T")
 
 PAIR = "pair"  # in the subjects of both sides of a comparison the same, and of no other run
 BASELINE, CANDIDATE = "baseline", "candidate"  # roles in the subjects of both sides
@@ -48,59 +53,61 @@ _LENGTH = {  # options about the length of a run and its reports, not about its 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """A run and its headline; ``version`` identifies the code."""
+    """A run and its figure at full speed; ``version`` identifies the code."""
 
     work: str
     version: tuple[str, str]
     pace: Pace
     figure: Estimate
-    analysis: Analysis
+    is_speed: bool
 
-    def log_figure(self, quiet: QuietPace, *, from_full: bool = False) -> Told:
-        """Return logarithm and variance of its headline at a quiet pace, for the spread of runs."""
-        figure, widened = at_quiet(self.figure, self.pace, quiet), self.pace.widening
-        if from_full and self.analysis.at_full_pace is not None:
-            figure, widened = figure_at(self.analysis, quiet, from_full=True) or figure, 1.0
-        error = (figure.standard_error or 0.0) / widened / figure.value
-        return Told(math.log(figure.value), error**2)
+    def point(self, full_s: float) -> Point:
+        """Return its time at its own fastest moments, and how far these are from a full speed."""
+        pace, sign = self.pace, -1.0 if self.is_speed else 1.0
+        own, away = pace.fastest_reference, 0.0
+        if own is not None:  # not of commands
+            away = own + math.log(reference_s(pace.full_s) / full_s)
+        moved, _ = of_machine(own or 0.0)
+        error = (self.figure.standard_error or 0.0) / pace.widening / self.figure.value
+        variance = max(error**2 - (moved * pace.to_full_sd) ** 2, pace.error**2, _LEAST_ERROR**2)
+        level = sign * math.log(self.figure.value) + pace.to_full * moved
+        return Point(of_machine(away)[0], level, variance)
 
-
-def figure_at(analysis: Analysis, quiet: QuietPace, *, from_full: bool) -> Estimate | None:
-    """Return the headline; or one from the moments at full pace, if the run has a figure."""
-    figure, pace = analysis.at_full_pace, analysis.pace
-    if not from_full or figure is None or pace is None:
-        return analysis.headline
-    return from_full_pace(figure, pace, quiet, is_speed=analysis.wps is not None)
+    def told(self, full_s: float, to_full: tuple[float, float]) -> Told:
+        """Return logarithm and variance of its time at a full speed, by that sensitivity."""
+        away, level, variance = self.point(full_s)
+        return Told(level - to_full[0] * away, variance + (to_full[1] * away) ** 2)
 
 
 def with_history(record: RunRecord, store: Store) -> RunRecord:
-    """Add to the headlines of a record the spread between similar runs in a store.
+    """Add to the figures of a record at full speed what similar runs in a store tell.
 
-    If the store fails, the record stays as it is.
+    That is the sensitivity of their work to the distance from full speed, and the spread between
+    them. If the store fails, the record stays as it is.
     """
     stored, statistic = StoredRuns(store), record.options.statistic
     try:
-        analyses = [_with_spread(record, a, stored, statistic) for a in record.analyses]
+        analyses = [_with_like_runs(record, a, stored, statistic) for a in record.analyses]
     except StoreFailed:
         return record
     return replace(record, analyses=tuple(analyses))
 
 
-def _with_spread(
+def _with_like_runs(
     record: RunRecord, analysis: Analysis, stored: StoredRuns, statistic: str
 ) -> Analysis:
-    pace, figure = analysis.pace, analysis.headline
+    pace, figure = analysis.pace, analysis.at_full_pace
     if pace is None or figure is None:
         return analysis
-    work, groups = _work(record, pace, statistic), defaultdict[object, list[Told]](list)
-    for run in stored.apart([record], record.name, analysis.metric.name):
-        if run.work == work and pace.quiet is not None:
-            groups[run.version].append(run.log_figure(pace.quiet))
-    spread = spread_of(groups.values())
+    like = stored.beside([record], [pace], statistic, analysis.metric.name)
+    full_s = reference_s(pace.full_s)
+    to_full = like.to_full(pace)
+    figure, pace = at_sensitivity(figure, pace, to_full, is_speed=analysis.wps is not None)
+    spread = like.spread(full_s, to_full)
     return replace(
         analysis,
         pace=replace(pace, widening=widening(spread)),
-        headline=with_spread(figure, spread, pace.widening),
+        at_full_pace=with_spread(figure, spread) if spread[1] else figure,
     )
 
 
@@ -129,19 +136,16 @@ class StoredRuns:
         )
 
     def apart(self, runs: Sequence[RunRecord], name: str, metric: str) -> Iterator[_Run]:
-        """Return other runs of a name, one per ten minutes; few, for loading is slow."""
+        """Return other runs of a name, the newest first; few, for loading is slow."""
         known = {run.run_id for run in runs}
         listed = [
-            run
-            for run in self._store.runs(name)
-            if run["name"] == name
-            and run["run_id"] not in known
-            and run.get("started_at")
-            and not run.get("damage")
+            str(run["run_id"])
+            for run in sorted(
+                self._store.runs(name), key=lambda run: str(run.get("started_at")), reverse=True
+            )
+            if run["name"] == name and run["run_id"] not in known and not run.get("damage")
         ]
-        began = [datetime.fromisoformat(run["started_at"]).timestamp() for run in listed]
-        for index in one_of_each_cluster(began)[:_MOST]:
-            run_id = str(listed[index]["run_id"])
+        for run_id in listed[:_MOST]:
             if (run_id, metric) not in self._loaded:
                 self._loaded[run_id, metric] = _read_run(self._store.load(run_id), metric)
             found = self._loaded[run_id, metric]
@@ -151,36 +155,61 @@ class StoredRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikeRuns:
-    """Runs next to two that are compared.
+    """Runs next to one, or to two that are compared.
 
     ``versions`` are the work of these and the version of its code, None if that is not known.
     """
 
-    versions: tuple[tuple[str, tuple[str, str] | None], ...]
-    others: tuple[_Run, ...]
+    versions: tuple[tuple[str, tuple[str, str] | None], ...] = ()
+    others: tuple[_Run, ...] = ()
 
     @property
     def paces(self) -> list[Pace]:
         """The paces of the others, as evidence of the sensitivity."""
         return [other.pace for other in self.others]
 
+    def to_full(self, pace: Pace) -> tuple[float, float]:
+        """Return the sensitivity to the distance from full speed, by a run and the others."""
+        full_s = reference_s(pace.full_s)
+        points = [other.point(full_s) for other in self.others]
+        groups = self._by_version(points).values()
+        return slope_of_runs(groups, (pace.to_full, pace.to_full_sd), own=OTHER_WAY * pace.busy)
+
+    def spread(self, full_s: float, to_full: tuple[float, float]) -> tuple[float, float]:
+        """Return the spread between the others, pooled over the versions of the work."""
+        return spread_of(self._by_version(self._told(full_s, to_full)).values())
+
     def means(
-        self, own: Sequence[Estimate], quiet: QuietPace, *, from_full: bool = False
+        self,
+        own: Sequence[Estimate],
+        full_s: float,
+        to_full: tuple[float, float],
+        *,
+        is_speed: bool,
     ) -> tuple[list[Estimate], tuple[Notice, ...]]:
-        """Return for both runs the mean of their headline and similar stored runs.
+        """Return for both runs the mean of their figure and similar stored runs.
 
         If both runs have the same version, the stored runs belong to neither, and both stand alone.
-        The spread between runs is pooled over the versions of the work and an assumed spread.
         """
-        groups: dict[object, list[Told]] = defaultdict(list)
-        for other in self.others:
-            groups[other.work, other.version].append(other.log_figure(quiet, from_full=from_full))
+        groups = self._by_version(self._told(full_s, to_full))
         spread = spread_of(groups.values())
-        is_alone = self.versions[0] == self.versions[1]
-        alike = [[] if is_alone else groups[key] for key in self.versions]
-        means = [_mean(one, more, spread) for one, more in zip(own, alike, strict=True)]
+        is_alone = len(set(self.versions)) < len(own)
+        alike = [[] for _ in own] if is_alone else [groups[key] for key in self.versions]
+        means = [
+            _mean(one, more, spread, sign=-1.0 if is_speed else 1.0)
+            for one, more in zip(own, alike, strict=True)
+        ]
         counts = [len(more) for more in alike]
         return means, (_told_of(counts),) if any(counts) else ()
+
+    def _told(self, full_s: float, to_full: tuple[float, float]) -> list[Told]:
+        return [other.told(full_s, to_full) for other in self.others]
+
+    def _by_version(self, items: Sequence[T]) -> dict[object, list[T]]:
+        groups: dict[object, list[T]] = defaultdict(list)
+        for other, item in zip(self.others, items, strict=True):
+            groups[other.work, other.version].append(item)
+        return groups
 
 
 def _told_of(counts: Sequence[int]) -> Notice:
@@ -191,38 +220,50 @@ def _told_of(counts: Sequence[int]) -> Notice:
     return Notice.note(Code.STORED_RUNS, sentence)
 
 
-def _mean(own: Estimate, others: Sequence[Told], spread: tuple[float, float]) -> Estimate:
-    """Return the mean of a run's own headline and of others, weighted by their variances."""
+def _mean(
+    own: Estimate, others: Sequence[Told], spread: tuple[float, float], *, sign: float
+) -> Estimate:
+    """Return the mean of a run's own figure and of others, weighted by their variances.
+
+    The others tell logarithms of times; ``sign`` is -1 where the figure is a speed.
+    """
     error = (own.standard_error or 0.0) / own.value
     if not others or not error:
         return with_spread(own, spread) if spread[1] else own
-    values, variances = np.array([(math.log(own.value), error**2), *others]).T
-    value = math.exp(float(np.average(values, weights=1.0 / variances)))
+    values, variances = np.array([(sign * math.log(own.value), error**2), *others]).T
+    value = math.exp(sign * float(np.average(values, weights=1.0 / variances)))
     error = float((1.0 / variances).sum()) ** -0.5
     mean = replace(own, value=value, standard_error=value * error, n=own.n + len(others))
     return with_spread(mean, spread)
 
 
 def _read_run(run: RunRecord, metric: str) -> _Run | None:
-    """Return a run of a known version with its headline, if it has one."""
+    """Return a run of a known version with its figure at full speed, if it has one."""
     analysis = next((analysis for analysis in run.analyses if analysis.metric.name == metric), None)
     version = _version(run)
     if analysis is None or analysis.pace is None or version is None:
         return None
-    pace, figure = analysis.pace, analysis.headline
-    if figure is None or pace.quiet is None or not figure.standard_error or figure.value <= 0.0:
+    pace, figure = analysis.pace, analysis.at_full_pace
+    if figure is None or not figure.standard_error or figure.value <= 0.0:
         return None
-    work = _work(run, pace, run.options.statistic)
-    return _Run(work=work, version=version, pace=pace, figure=figure, analysis=analysis)
+    work, is_speed = _work(run, pace, run.options.statistic), analysis.wps is not None
+    return _Run(work=work, version=version, pace=pace, figure=figure, is_speed=is_speed)
+
+
+def conditions_of_speed(where: Provenance | None) -> dict[str, str]:
+    """Return the machine, its settings and the interpreter, which full speed depends on."""
+    if where is None:
+        return {"machine": "unknown", "interpreter": "unknown"}
+    settings = {known.name: known.value for known in where.capabilities if known.value}
+    found = {"machine": f"{where.host}, {where.cores} x {where.cpu}"}
+    found |= {name: settings[name] for name in ("cpu governor", "power source") if name in settings}
+    return found | {"interpreter": where.python}
 
 
 def paced_by(where: Provenance | None, pace: Pace) -> dict[str, str]:
-    """Return the conditions of full pace: machine, interpreter, reference and its version."""
-    return {
-        "machine": f"{where.host}, {where.cpu}" if where else "unknown",
-        "interpreter": where.python if where else "unknown",
-        "version of the reference": f"{', '.join(sorted(pace.full_s))} {pace.version}",
-    }
+    """Return the conditions of full speed, with the reference and its version."""
+    reference = f"{', '.join(sorted(pace.full_s))} {pace.version}"
+    return {**conditions_of_speed(where), "version of the reference": reference}
 
 
 def _work(run: RunRecord, pace: Pace, statistic: str) -> str:

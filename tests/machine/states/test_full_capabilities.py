@@ -98,11 +98,11 @@ def test_a_memory_without_a_limit_says_none(psutil_of, write, limit) -> None:
     assert texts(write(files))["memory limit"] == "none"
 
 
-def test_the_ten_that_go_into_each_record_stay_as_they_are(psutil_of, write) -> None:
+def test_the_eleven_that_go_into_each_record_stay_as_they_are(psutil_of, write) -> None:
     root = write(SERVER)
     short = capabilities(root=root)
-    assert len(short) == 10
-    assert capabilities(full=True, root=root)[:10] == short
+    assert len(short) == 11
+    assert capabilities(full=True, root=root)[:11] == short
 
 
 def test_a_machine_that_shows_nothing_gives_reasons(broken_psutil, tmp_path) -> None:

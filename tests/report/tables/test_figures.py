@@ -147,6 +147,6 @@ def test_what_cannot_be_written_is_refused_before_anything_is_measured(
     assert problem in result.stderr
 
 
-def test_a_number_at_quiet_pace_says_so() -> None:
-    paced = replace(ESTIMATE, method="at quiet pace")
-    assert Figure(name="a", estimate=paced, unit="s").shown[0] == "1.020 ms at quiet pace"
+def test_a_number_at_full_speed_says_so() -> None:
+    paced = replace(ESTIMATE, method="at full speed")
+    assert Figure(name="a", estimate=paced, unit="s").shown[0] == "1.020 ms at full speed"

@@ -5,7 +5,7 @@ from simulated.paced_commands import FULL, run_of
 
 import benchrigor as br
 from benchrigor.model.pace import COMMAND_CPU
-from benchrigor.session.conditions.pace_of_rounds import full_pace_of
+from benchrigor.session.conditions.pace_of_rounds import full_speed_of, levels_of
 
 
 def test_the_time_at_full_pace_stands_beside_that_measured() -> None:
@@ -38,12 +38,23 @@ def test_without_references_there_is_none() -> None:
     assert run_of(slower=1.4, seed=5, references=False).at_full_pace() is None
 
 
-def test_full_pace_is_the_best_of_this_run_and_of_those_before() -> None:
+def test_full_speed_is_that_of_this_run_and_of_those_before() -> None:
     rounds = run_of(slower=1.4, seed=6).rounds
-    assert full_pace_of(rounds, FULL) == FULL
-    own = full_pace_of(rounds, {})
-    assert own[COMMAND_CPU] == pytest.approx(0.0135, rel=0.03)
-    assert full_pace_of(rounds[:9], {}) == {}
+    own = levels_of(rounds)
+    assert own[COMMAND_CPU][0] == pytest.approx(0.0135, rel=0.05)
+    kept = {kind: [(seconds, 1.0)] for kind, seconds in FULL.items()}
+    assert full_speed_of(own, kept) == FULL
+    assert levels_of(rounds[:9]) == {}
+
+
+def test_the_figure_of_a_command_is_not_below_its_processor_time() -> None:
+    """Both stand on one page; the interval holds what it would be at full speed."""
+    for seed in range(3):
+        record = run_of(slower=1.4, seed=seed)
+        headline = record.headline()
+        assert headline is not None
+        cpu_s = [float(finished.facts["cpu_s"]) for finished in record.rounds]
+        assert headline.value >= sum(cpu_s) / len(cpu_s)
 
 
 def test_a_command_that_was_stopped_tells_nothing_of_the_pace() -> None:

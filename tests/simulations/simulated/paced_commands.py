@@ -31,7 +31,7 @@ def run_of(
     rng = np.random.default_rng(seed)
     given = br.Options(target=None, max_rounds=60, min_rounds=60, rounds="restarted", **options)
     engine = Engine(given, seed=1, subject={"kind": "command"})
-    engine.full_pace = dict(FULL)
+    engine.kept_levels = {kind: [(seconds, 1.0)] for kind, seconds in FULL.items()}
     while (plan := engine.ask()) is not None:
         cpu_s, start_s = (slower * each * rng.normal(1.0, 0.03) for each in (0.02, 0.01))
         rests = rng.exponential(rest_s, 2) + 0.0002

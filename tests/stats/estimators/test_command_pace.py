@@ -18,7 +18,7 @@ from benchrigor.stats.estimators.command_pace import (
     Invocations,
     command_pace,
 )
-from benchrigor.stats.estimators.pace import BETWEEN, Sensitivity, at_full_pace
+from benchrigor.stats.estimators.pace import BETWEEN, Sensitivity, at_full_speed
 
 FULL = {COMMAND: 0.0102, COMMAND_CPU: 0.01, COMMAND_REST: 0.0002}
 
@@ -69,7 +69,7 @@ def pace_of(found: Invocations, **options: Any) -> Pace:
 
 
 def at_full(found: Invocations, **options: Any) -> Estimate:
-    return at_full_pace(within(float(found.wall.mean())), pace_of(found, **options))
+    return at_full_speed(within(float(found.wall.mean())), pace_of(found, **options))
 
 
 @pytest.mark.slow
@@ -181,7 +181,7 @@ def test_the_pace_of_a_command_is_its_time_at_full_pace_over_that_measured() -> 
     pace = pace_of(found)
     assert pace.share == at_full(found).value / found.wall.mean() < 0.25
     assert pace.mean > 0.7
-    said = f"the command ran at {100 * pace.share:.0f}% of its full pace, processors at "
+    said = f"the command ran at {100 * pace.share:.0f}% of its full speed, processors at "
     assert show_pace(pace).startswith(said)
 
 
@@ -209,7 +209,7 @@ def test_what_is_not_known_of_the_pace_concerns_processor_time_only(idle_s: floa
     estimate = at_full(found)
     assert estimate.low < 0.0022 + idle_s < estimate.high
     assert estimate.high - estimate.low < 0.003
-    again = pace_of(found, sensitivity=Sensitivity(*sensitivity_of(pace_of(found))))
+    again = pace_of(found, sensitivity=Sensitivity(*sensitivity_of(pace_of(found)), 0.0, 0.0))
     assert sensitivity_of(again) == pytest.approx(sensitivity_of(pace_of(found)))
 
 

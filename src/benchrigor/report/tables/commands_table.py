@@ -45,7 +45,7 @@ def command_table(
     has_target
         Whether to show the target.
     """
-    quiet, first = _quiet_times(records, estimates), next(iter(records.values()))
+    paced, first = _paced_times(records, estimates), next(iter(records.values()))
     statistic = first.options.statistic
     titles = [metric.name.removesuffix("_time") for metric in spent]
     rows: list[tuple[str, ...]] = [
@@ -54,9 +54,9 @@ def command_table(
     for index, (name, record) in enumerate(records.items(), start=1):
         estimate, headline = estimates.get(name), ""
         shown = "no number" if estimate is None else show_short(estimate, "s")
-        if name in quiet:
-            now = just_now(quiet[name])
-            headline = show_number(quiet[name], "mean")
+        if name in paced:
+            now = just_now(paced[name])
+            headline = show_number(paced[name], "mean")
             shown = show_value(now.value, "s") if now else ""
         known = (record.estimate(metric.name) for metric in spent)
         seconds = ["" if found is None else show_value(found.value, "s") for found in known]
@@ -79,10 +79,10 @@ def command_table(
     ]
 
 
-def _quiet_times(
+def _paced_times(
     records: Mapping[str, RunRecord], estimates: Mapping[str, Estimate | None]
 ) -> dict[str, Analysis]:
-    """Return the times of commands if all that have a number have one of a quiet machine.
+    """Return the times of commands if all that have a number have one at full speed.
 
     A command without it would seem slower than the others.
     """

@@ -12,11 +12,10 @@ from benchrigor.control_characters import escaped
 from benchrigor.model import Comparison, Estimate, Family, Notice, Ranked, RunRecord
 from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.run_line import headline_of
 from benchrigor.model.text import percent, show_interval
 from benchrigor.report.notice_lines import chosen, chosen_of_run, sentence_of
 from benchrigor.report.tables.suite_page import held_in, mean_of, said_of, warnings_of
-from benchrigor.stats.estimators.headline import AT_QUIET_PACE
+from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _TEXTS = ("name", "file", "metric", "place", "statistic")
@@ -45,8 +44,8 @@ class Figure(OneLine):
         if self.estimate is None:
             return self.instead, ""
         value, _, interval = show_interval(self.estimate, self.unit).rpartition(" [")
-        is_quiet = self.estimate.method.startswith(AT_QUIET_PACE)
-        return f"{value} {AT_QUIET_PACE}" if is_quiet else value, f"[{interval}"
+        is_moved = self.estimate.method.startswith(AT_FULL_SPEED)
+        return f"{value} {AT_FULL_SPEED}" if is_moved else value, f"[{interval}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +190,7 @@ def figures_of_run(record: RunRecord) -> Figures:
         replace(
             row,
             metric=analysis.metric.name if len(record.analyses) > 1 else "",
-            estimate=headline_of(analysis),
+            estimate=analysis.headline,
             unit=analysis.metric.unit,
         )
         for analysis in record.analyses

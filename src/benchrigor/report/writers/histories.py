@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Analysis, Estimate, Metric, Notice, RunRecord
 from benchrigor.model.one_line import OneLine
-from benchrigor.model.run_line import headline_of
 from benchrigor.model.text import no_number, refusal_of
 from benchrigor.units import Direction
 
@@ -109,7 +108,7 @@ def _numbers(
         main = record.analysis(metric)
         wanted = record.analyses if every and metric is None else [main]
         for analysis in filter(None, wanted):
-            number = headline_of(analysis)
+            number = analysis.headline
             if number is not None:
                 known.append((record, analysis, number))
             elif analysis is main:

@@ -1,10 +1,10 @@
-"""The pace of the machine during the rounds of a run, and its figures at full pace. No I/O."""
+"""The pace of the machine during the rounds of a run, and its figure at full speed. No I/O."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ from benchrigor.model import (
     Floats,
     Kind,
     Pace,
-    QuietPace,
     References,
     Round,
     quantile_named,
@@ -25,50 +24,53 @@ from benchrigor.model.readings import readings_of
 from benchrigor.session.conditions.stopped import was_stopped
 from benchrigor.session.traces import calls_per_reading
 from benchrigor.stats.estimators.command_pace import FEWEST_STARTS, Invocations, command_pace
-from benchrigor.stats.estimators.headline import (
-    MOST_DELAY,
-    NEAR,
-    between_runs,
-    is_quiet,
-    of_quiet_run,
-    quiet_of_references,
-    reducible_share,
-    with_doubt,
-    with_spread,
-)
 from benchrigor.stats.estimators.pace import (
-    AT_FULL_PACE,
+    AT_FULL_SPEED,
     FEWEST,
     Segments,
     Sensitivity,
-    at_full_pace,
+    at_full_speed,
     pace_of,
-    pieces_at_full_pace,
+    pieces_at_full_speed,
+    reducible_share,
 )
 from benchrigor.stats.estimators.rate import reciprocal
-from benchrigor.stats.series.interval import PIECE_MEANS
+from benchrigor.stats.series.full_speed import fastest_level, full_speed
+from benchrigor.stats.series.interval import scale
 from benchrigor.stats.series.undisturbed import groups_of
 
 _MOST_WAITED = 0.005  # share of the time, up to which quantiles are as they would be without
 _MOST_OF_THEM = 0.75  # of the invocations: leaving out a few of them hardly matters
-_BEST = 0.1  # the fastest share of references is at full pace
+_LEAST_WAIT = 0.1  # the share of starts that wait least show what a start waits by itself
 _OF_COMMANDS = (COMMAND, COMMAND_CPU, COMMAND_REST)
 _LEAST_S = 1e-6  # the unit in which the kernel counts
 _FEWEST = {INTERPRETER: FEWEST, **dict.fromkeys(_OF_COMMANDS, FEWEST_STARTS)}
 
 
-def full_pace_of(rounds: Sequence[Round], kept: Mapping[str, float]) -> dict[str, float]:
-    """Return the best level of the reference, in these rounds or known before.
+def levels_of(rounds: Sequence[Round]) -> dict[str, tuple[float, float]]:
+    """Return the fastest level of the reference in these rounds and its share, by kind of work.
 
-    Empty if too few references were measured and no level is known.
+    Kinds of which too few references were measured are left out.
     """
-    best = dict(kept)
+    found = {}
     for kind, fewest in _FEWEST.items():
         times = [reference.seconds[kind] for reference in _references(rounds, kind)]
         if sum(time.size for time in times) >= fewest:
-            fastest = float(np.quantile(np.concatenate(times), _BEST))
-            best[kind] = min(fastest, best.get(kind, fastest))
-    return best
+            whole = np.concatenate(times)
+            # Waits have no level: on a busy machine they are anything.
+            shortest = float(np.quantile(whole, _LEAST_WAIT)), 1.0
+            found[kind] = shortest if kind == COMMAND_REST else fastest_level(whole)
+    return found
+
+
+def full_speed_of(
+    levels: Mapping[str, tuple[float, float]], kept: Mapping[str, Sequence[tuple[float, float]]]
+) -> dict[str, float]:
+    """Return the time of the reference at full speed, from a run and those before it, by kind."""
+    return {
+        kind: full_speed([*kept.get(kind, ()), *([levels[kind]] if kind in levels else ())])
+        for kind in kept.keys() | levels.keys()
+    }
 
 
 def with_pace(
@@ -77,132 +79,90 @@ def with_pace(
     full_s: Mapping[str, float],
     statistic: str,
     *,
-    quiet: QuietPace | None = None,
     sensitivity: Sensitivity | None = None,
+    bounded: bool = True,
 ) -> Analysis:
-    """Add to the analysis of a time or a speed the pace of its rounds, and figures at other paces.
+    """Add the pace of its rounds to the analysis of a time or speed, and its figure at full speed.
 
-    These are a figure at full pace and, as the headline, one at the quiet pace: ``quiet``, or the
-    quiet pace that the rounds show. The headline is the plain estimate if there are too few
-    references or segments between them. It also is if other threads or processes did part of the
-    work, since the pace is that of one thread.
+    There is none if there are too few references or segments between them. There also is none if
+    other threads or processes did part of the work, since the pace is that of one thread. With
+    ``bounded`` it agrees with what stands beside it: what was measured, and processor time.
     """
+    estimate = analysis.estimate
     is_command = analysis.kind is Kind.READINGS and analysis.metric.name == "time"
-    given = _commands if is_command else _readings
-    measured = given(analysis, rounds, full_s, statistic, sensitivity)
-    if measured is None or (pace := measured.pace_at(full_s, None)) is None:
-        return replace(analysis, headline=analysis.estimate)
-    full = measured.correct(pace)
-    notices = (*analysis.notices, *(full.notices if full else ()))
-    delay = delay_of(rounds)
-    kinds = measured.references.keys()
-    if quiet is None or not kinds <= quiet.seconds.keys():
-        quiet = quiet_of_references(measured.references, full_s, delay=delay)
-    else:  # runs are compared by the kind of reference that both have
-        quiet = replace(quiet, seconds={kind: quiet.seconds[kind] for kind in kinds})
-    headline, share = measured.headline(quiet, delay)
+    given = _pace_of_commands if is_command else _pace_of_readings
+    pace = given(analysis, rounds, full_s, quantile_named(statistic), sensitivity)
+    if estimate is None or pace is None:
+        return analysis
+    figure = _figure(analysis, estimate, pace, is_mean=quantile_named(statistic) is None)
+    if figure is None:
+        return replace(analysis, pace=pace)
+    pace = replace(pace, reducible=reducible_share(figure, pace))
+    if bounded:
+        figure = _not_beyond(figure, analysis)
+    if bounded and pace.of_command:
+        figure = _not_below(_processor_time(rounds, quantile_named(statistic)), figure)
+        pace = replace(pace, factor=min(figure.value / estimate.value, 1.0))
     return replace(
         analysis,
-        pace=replace(pace, quiet=quiet, reducible=share),
-        at_full_pace=full,
-        headline=headline,
-        notices=notices,
+        pace=pace,
+        at_full_pace=figure,
+        notices=(*analysis.notices, *figure.notices),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Measured:
-    """Evidence for the pace of rounds, the same for every kind of measurement."""
-
-    analysis: Analysis
-    estimate: Estimate
-    statistic: str
-    references: Mapping[str, Floats]
-    pace_at: Callable[[Mapping[str, float], float | None], Pace | None]
-    """The pace relative to these times of the reference; the second argument replaces the usual
-    standard deviation between runs."""
-
-    def correct(self, pace: Pace) -> Estimate | None:
-        """Return the figure at the pace that this one is relative to."""
-        is_mean = quantile_named(self.statistic) is None
-        if self.analysis.kind is Kind.PIECES or (is_mean and pace.by_piece):
-            return pieces_at_full_pace(self.estimate, pace)
-        return self.move_to(pace, is_mean=is_mean)
-
-    def move_to(self, pace: Pace, *, is_mean: bool) -> Estimate:
-        """Return the estimate at that pace, as a whole."""
-        if self.analysis.wps is not None:  # a speed is the reciprocal of a time per work
-            speed = reciprocal(at_full_pace(reciprocal(self.estimate), pace))
-            return replace(speed, method=AT_FULL_PACE)
-        return at_full_pace(self.estimate, pace, is_mean=is_mean)
-
-    def headline(self, quiet: QuietPace, delay: float) -> tuple[Estimate | None, float]:
-        """Return the figure at the quiet pace, and the share of its variance from readings."""
-        several = self.analysis.kind is Kind.INVOCATIONS
-        pace = self.pace_at(quiet.seconds, between_runs(quiet, processes=several))
-        away = _away(self.references, quiet)
-        if pace is None:
-            return self.estimate, 1.0
-        pace = with_doubt(pace)
-        if delay < MOST_DELAY and abs(away) <= NEAR:
-            pace = of_quiet_run(pace, away, self.estimate)
-            figure = self.move_to(pace, is_mean=False)
-            if self.analysis.kind is Kind.PIECES:
-                figure = replace(figure, method=f"{figure.method}, {PIECE_MEANS}")
-        elif (corrected := self.correct(pace)) is not None:
-            figure = corrected
-        else:
-            return self.estimate, 1.0
-        return with_spread(figure), reducible_share(figure, pace)
+def _figure(
+    analysis: Analysis, estimate: Estimate, pace: Pace, *, is_mean: bool
+) -> Estimate | None:
+    """Return the estimate as it would be at full speed."""
+    if analysis.kind is Kind.PIECES or (is_mean and pace.by_piece):
+        return pieces_at_full_speed(estimate, pace)
+    if analysis.wps is not None:  # a speed is the reciprocal of a time per work
+        speed = reciprocal(at_full_speed(reciprocal(estimate), pace))
+        return replace(speed, method=AT_FULL_SPEED)
+    return at_full_speed(estimate, pace, is_mean=is_mean)
 
 
-def _away(times: Mapping[str, Floats], quiet: QuietPace) -> float:
-    """Return the logarithm of the median reference over the quiet pace."""
-    kind = COMMAND_CPU if COMMAND_CPU in times else INTERPRETER
-    return math.log(float(np.median(times[kind])) / quiet.seconds[kind])
+def _not_beyond(figure: Estimate, analysis: Analysis) -> Estimate:
+    """Return a figure at full speed whose interval is not wholly slower than what was measured."""
+    disturbed = None if analysis.disturbed is None else analysis.disturbed.estimate
+    values = [each.value for each in (analysis.estimate, disturbed) if each is not None]
+    if analysis.wps is not None:
+        slowest = max(values) / figure.high
+        return scale(figure, slowest) if slowest > 1.0 else figure
+    fastest = min(values) / figure.low if figure.low > 0.0 else 1.0
+    return scale(figure, fastest) if 0.0 < fastest < 1.0 else figure
 
 
-def are_near(rounds: Sequence[Round], pace: Pace, quiet: QuietPace) -> bool:
-    """Whether rounds with this pace had the machine nearly for themselves, at the quiet pace."""
-    times = {
-        kind: np.concatenate([timed.seconds[kind] for timed in _references(rounds, kind)])
-        for kind in pace.full_s
-    }
-    return delay_of(rounds) < MOST_DELAY and abs(_away(times, quiet)) <= NEAR
+def _not_below(least: float, figure: Estimate) -> Estimate:
+    """Return a figure at full speed that is not below the processor time that stands beside it.
+
+    What the figure was, which is as likely as that, is in the interval.
+    """
+    if figure.value >= least or figure.standard_error is None:
+        return figure
+    error = figure.standard_error / figure.value
+    error = math.hypot(error, math.log(least / figure.value) / math.sqrt(3.0))
+    high = least * figure.high / figure.value
+    return replace(figure, value=least, high=high, standard_error=least * error)
 
 
-def delay_of(rounds: Sequence[Round]) -> float:
-    """Return the share of their time that rounds waited; infinite if that was not measured."""
-    delays = [round_.delays for round_ in rounds if round_.delays is not None]
-    elapsed_s = sum(round_.elapsed_ns for round_ in rounds) / 1e9
-    if len(delays) < len(rounds) or not elapsed_s:
-        return math.inf
-    waited_s = sum(float(seconds.sum()) for delay in delays for seconds in delay.seconds.values())
-    return waited_s / elapsed_s
+def _processor_time(rounds: Sequence[Round], q: float | None) -> float:
+    """Return the mean processor time of commands, or that quantile."""
+    spent = [float(round_.facts["cpu_s"] or 0.0) for round_ in rounds if "cpu_s" in round_.facts]
+    return float(np.mean(spent) if q is None else np.quantile(spent, q))
 
 
-def quiet_medians(rounds: Sequence[Round], full_s: Mapping[str, float]) -> dict[str, float]:
-    """Return the median reference of quiet rounds by kind; empty of busy ones."""
-    times = {kind: [timed.seconds[kind] for timed in _references(rounds, kind)] for kind in _FEWEST}
-    medians = {
-        kind: float(np.median(np.concatenate(time)))
-        for kind, time in times.items()
-        if sum(map(len, time)) >= _FEWEST[kind]
-    }
-    return medians if is_quiet(medians, full_s, delay=delay_of(rounds)) else {}
-
-
-def _readings(
+def _pace_of_readings(
     analysis: Analysis,
     rounds: Sequence[Round],
     full_s: Mapping[str, float],
-    statistic: str,
+    q: float | None,
     sensitivity: Sensitivity | None,
-) -> _Measured | None:
-    """Gather what shows the pace of readings in turn with references."""
-    estimate, q = analysis.estimate, quantile_named(statistic)
+) -> Pace | None:
+    """Return the pace that references in turn with readings show."""
     is_paced = INTERPRETER in full_s and (analysis.metric.is_duration or analysis.wps)
-    if estimate is None or not is_paced:
+    if analysis.estimate is None or not is_paced:
         return None
     segments = _segments(analysis, rounds)
     if segments is None or any("other_cpu_s" in round_.facts for round_ in rounds):
@@ -210,62 +170,40 @@ def _readings(
     if q is not None and segments.waited > _MOST_WAITED:
         return None  # it is not known how much of a quantile is waiting
     several = analysis.kind is Kind.INVOCATIONS
-
-    def pace_at(times: Mapping[str, float], between: float | None) -> Pace | None:
-        pace = pace_of(
-            segments,
-            times[INTERPRETER],
-            version=_version(rounds),
-            q=q,
-            pieces=len(analysis.phases if several else analysis.levels) or 1,
-            processes=several,
-            sensitivity=sensitivity,
-            between=between,
-        )
-        if pace is not None and (analysis.wps or not _tells_invocations(analysis, pace)):
-            # Segments hold durations relative to the line, or only some invocations have a level
-            # and may not represent the others: such a pace gives a factor alone.
-            pace = replace(pace, level=None, by_piece=())
-        return pace
-
-    return _Measured(
-        analysis=analysis,
-        estimate=estimate,
-        statistic=statistic,
-        references={INTERPRETER: np.append(segments.before, segments.after)},
-        pace_at=pace_at,
+    pace = pace_of(
+        segments,
+        full_s[INTERPRETER],
+        version=_version(rounds),
+        q=q,
+        pieces=len(analysis.phases if several else analysis.levels) or 1,
+        processes=several,
+        sensitivity=sensitivity,
     )
+    if pace is None or not (analysis.wps or not _tells_invocations(analysis, pace)):
+        return pace
+    # Segments hold durations relative to the line, or only some invocations have a level and may
+    # not represent the others: such a pace gives a factor alone.
+    return replace(pace, level=None, by_piece=())
 
 
-def _commands(
+def _pace_of_commands(
     analysis: Analysis,
     rounds: Sequence[Round],
     full_s: Mapping[str, float],
-    statistic: str,
+    q: float | None,
     sensitivity: Sensitivity | None,
-) -> _Measured | None:
-    """Gather what shows the pace of commands in turn with bare starts of the interpreter."""
+) -> Pace | None:
+    """Return the pace that bare starts of the interpreter in turn with commands show."""
     estimate, found = analysis.estimate, _invocations(rounds)
     if estimate is None or found is None or not full_s.keys() >= set(_OF_COMMANDS):
         return None
-
-    def pace_at(times: Mapping[str, float], between: float | None) -> Pace | None:
-        return command_pace(
-            found,
-            {kind: times[kind] for kind in _OF_COMMANDS},
-            estimate.value,
-            version=_version(rounds, COMMAND),
-            q=quantile_named(statistic),
-            sensitivity=sensitivity,
-            between=between,
-        )
-
-    return _Measured(
-        analysis=analysis,
-        estimate=estimate,
-        statistic=statistic,
-        references=found.starts,
-        pace_at=pace_at,
+    return command_pace(
+        found,
+        {kind: full_s[kind] for kind in _OF_COMMANDS},
+        estimate.value,
+        version=_version(rounds, COMMAND),
+        q=q,
+        sensitivity=sensitivity,
     )
 
 

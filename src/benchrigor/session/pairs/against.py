@@ -14,7 +14,7 @@ from benchrigor.session.pairs.run_comparison import compare_named, label_of
 from benchrigor.session.session import Session
 from benchrigor.session.stop_rules import LITTLE, caution, default_rules
 from benchrigor.session.stored_runs import StoredRuns
-from benchrigor.stats.estimators.headline import AT_QUIET_PACE
+from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 
 
 class Against:
@@ -133,7 +133,7 @@ def _share_of_readings(comparison: Comparison, run: RunRecord) -> float:
     baseline, candidate, analysis = comparison.baseline, comparison.candidate, run.analysis()
     if baseline is None or candidate is None or analysis is None or analysis.estimate is None:
         return 1.0
-    is_paced = analysis.pace is not None and candidate.method.startswith(AT_QUIET_PACE)
+    is_paced = analysis.pace is not None and candidate.method.startswith(AT_FULL_SPEED)
     part = analysis.pace.reducible if is_paced and analysis.pace else 1.0
     fixed, all_of_it = baseline.relative_half_width**2, candidate.relative_half_width**2
     return part * all_of_it / (fixed + all_of_it) if all_of_it else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,25 +21,25 @@ from benchrigor.model import (
     Light,
     Notice,
     Pace,
-    QuietPace,
     Ranked,
     RunRecord,
 )
 from benchrigor.model.checks import refuse
+from benchrigor.model.pace import reference_s
 from benchrigor.model.recorded import FILE, PROCESSES
 from benchrigor.model.text import percent, say_end, show_observed
 from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
-from benchrigor.session.conditions.pace_of_rounds import are_near, with_pace
+from benchrigor.session.conditions.pace_of_rounds import with_pace
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.pairs.kept_sides import compare_in_turn
 from benchrigor.session.replays.recorded_run import Recording, is_bare, recording_of
 from benchrigor.session.stored_runs import (
     BASELINE,
     CANDIDATE,
+    LikeRuns,
     StoredRuns,
     are_in_turn,
-    figure_at,
     paced_by,
 )
 from benchrigor.stats.changepoints.named_detector import detector_named
@@ -47,8 +47,7 @@ from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.samples import refuse_zeros
 from benchrigor.stats.comparison.two_sample import compare_samples
 from benchrigor.stats.estimators.estimation import INVOCATION_MEANS, notice_of
-from benchrigor.stats.estimators.headline import AT_QUIET_PACE, common_quiet
-from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
+from benchrigor.stats.estimators.pace import AT_FULL_SPEED, Sensitivity, common_sensitivity
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.storage import as_store
 from benchrigor.units import Quantity
@@ -311,7 +310,7 @@ class _Source:
 
     def of_processes(self, estimate: Estimate) -> Estimate:
         """Mark an estimate as of one process or of several; a headline is of any."""
-        if estimate.method.startswith(AT_QUIET_PACE):
+        if estimate.method.startswith(AT_FULL_SPEED):
             return estimate
         if self.recorded.kind is Kind.WORK:
             notices = () if self.by_process else (_ONE_PROCESS,)
@@ -371,11 +370,10 @@ def _at_one_pace(
     statistic: str,
     stored: StoredRuns | None = None,
 ) -> tuple[list[Estimate], tuple[Notice, ...]]:
-    """Return the headlines at a common quiet pace, or as measured if a run knows no pace.
+    """Return the figures at a common full speed, or as measured if a run knows no pace.
 
-    The best full pace of any run counts for all. Two runs do similar work, so they and the stored
-    runs share one sensitivity. If a run was not near the quiet pace, all are compared by their
-    figures at full pace, which every run had for moments.
+    The fastest full speed of any run counts for all. Two runs do similar work, so they and the
+    stored runs share one sensitivity.
     """
     measured = [analysis.estimate for analysis in analyses if analysis.estimate is not None]
     runs = [source.run for source in sources if source.run is not None]
@@ -387,42 +385,43 @@ def _at_one_pace(
         return measured, apart
     full_s = {kind: min(pace.full_s[kind] for pace in known) for kind in known[0].full_s}
 
-    def at_pace(quiet: QuietPace | None, sensitivity: Sensitivity | None = None) -> list[Analysis]:
+    def at_full_speed(sensitivity: Sensitivity | None = None) -> list[Analysis]:
         return [
             with_pace(
                 analysis,
                 run.counted_rounds,
                 full_s,
                 statistic,
-                quiet=quiet,
                 sensitivity=sensitivity,
+                bounded=False,
             )
             for run, analysis in zip(runs, analyses, strict=True)
         ]
 
-    paces = [analysis.pace for analysis in at_pace(None) if analysis.pace is not None]
+    paced = at_full_speed()
+    paces = [analysis.pace for analysis in paced if analysis.pace is not None]
     if len(paces) < len(sources):
         return measured, ()
-    own = (kept.quiet or pace.quiet for kept, pace in zip(known, paces, strict=True))
-    quiet = common_quiet([pace for pace in own if pace is not None])
-    beside, common = None, None
+    told: tuple[Notice, ...] = (_at_paces(known),)
     if len(paces) == 2:
-        name = sources[0].recorded.metric.name
-        beside = stored.beside(runs, paces, statistic, name) if stored else None
-        common = common_sensitivity(paces[0], paces[1], beside.paces if beside else ())
-    told, at_quiet = (_at_paces(paces),), at_pace(quiet, common)
-    pairs = zip(runs, paces, strict=True)
-    are_quiet = all(are_near(run.counted_rounds, pace, quiet) for run, pace in pairs)
-    figures = [figure_at(analysis, quiet, from_full=not are_quiet) for analysis in at_quiet]
-    headlines = [figure for figure in figures if figure is not None]
-    if beside is None or common is None:
-        return headlines, told
-    means, more = beside.means(headlines, quiet, from_full=not are_quiet)
-    return means, (*told, *more)
+        name, reference = sources[0].recorded.metric.name, reference_s(full_s)
+        beside = stored.beside(runs, paces, statistic, name) if stored else LikeRuns()
+        to_full = beside.to_full(min(paces, key=lambda pace: pace.to_full_sd))
+        common = common_sensitivity(paces[0], paces[1], beside.paces, to_full=to_full)
+        if common is not None:
+            figures = _headlines(at_full_speed(common))
+            is_speed = analyses[0].wps is not None
+            means, more = beside.means(figures, reference, to_full, is_speed=is_speed)
+            return means, (*told, *more)
+    return _headlines(paced), told
+
+
+def _headlines(analyses: Iterable[Analysis]) -> list[Estimate]:
+    return [figure for analysis in analyses if (figure := analysis.headline) is not None]
 
 
 def _no_common_pace(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> tuple[Notice, ...]:
-    """Say which conditions of full pace differ between runs, if any."""
+    """Say which conditions of full speed differ between runs, if any."""
     of_runs = [paced_by(run.provenance, pace) for run, pace in zip(runs, paces, strict=True)]
     values = {what: sorted({run[what] for run in of_runs}) for what in of_runs[0]}
     different = {what: found for what, found in values.items() if len(found) > 1}
@@ -430,7 +429,7 @@ def _no_common_pace(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> tuple[N
         return ()
     shown = ", ".join(f"{what} ({'; '.join(found)})" for what, found in different.items())
     sentence = (
-        f"Compared as measured: the runs differ in {shown}, and so have no full pace in common."
+        f"Compared as measured: the runs differ in {shown}, and so have no full speed in common."
     )
     return (Notice.warning(Code.NO_COMMON_PACE, sentence),)
 
@@ -438,7 +437,7 @@ def _no_common_pace(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> tuple[N
 def _at_paces(paces: Sequence[Pace]) -> Notice:
     shown = " and ".join(percent(pace.share) for pace in paces)
     sentence = (
-        f"Compared at the quiet pace of the machine, which ran at {shown} of full pace. The "
+        f"Compared at the full speed of the machine, which ran at {shown} of it. The "
         "interval allows for the difference between runs."
     )
     return Notice.note(Code.AT_FULL_PACE, sentence)

@@ -24,8 +24,8 @@ from benchrigor.stats.comparison.fieller_mover import (
 )
 from benchrigor.stats.comparison.samples import Sample, estimate_sample, unit_of
 from benchrigor.stats.estimators.estimation import Policy, combine_values
-from benchrigor.stats.estimators.headline import AT_QUIET_PACE
 from benchrigor.stats.estimators.order_statistics import quantile_of
+from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.estimators.proportion import WILSON
 from benchrigor.stats.series.interval import estimate_level
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, fit_level, too_few
@@ -59,7 +59,7 @@ def independent(baseline: Sample, candidate: Sample, policy: Policy) -> Basis:
     single = [
         name
         for name, sample, estimate in (("baseline", baseline, one), ("candidate", candidate, two))
-        if (unit_of(sample) in ("reading", "piece") and AT_QUIET_PACE not in estimate.method)
+        if (unit_of(sample) in ("reading", "piece") and AT_FULL_SPEED not in estimate.method)
         or Code.THIS_PROCESS_ONLY in {notice.code for notice in estimate.notices}
     ]
     return Basis(

@@ -20,7 +20,7 @@ from benchrigor.stats.estimators.estimation import (
     estimate,
     rejected_notices,
 )
-from benchrigor.stats.estimators.headline import AT_QUIET_PACE
+from benchrigor.stats.estimators.pace import AT_FULL_SPEED
 from benchrigor.stats.estimators.proportion import are_outcomes
 from benchrigor.stats.series.interval import PIECE_MEANS
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE, all_zero
@@ -106,10 +106,10 @@ def _series_of(samples: Iterable[Sample]) -> list[Floats]:
 def unit_of(sample: Sample) -> str:
     """Name the unit of inference.
 
-    "invocation", "piece", "reading", "round" of various work, or "run" at quiet pace.
+    "invocation", "piece", "reading", "round" of various work, or "run" at full speed.
     """
     if isinstance(sample, Estimate):
-        if sample.method == AT_QUIET_PACE:
+        if sample.method == AT_FULL_SPEED:
             return "run"
         if sample.method.startswith(WPS):
             return "round"

@@ -1,6 +1,6 @@
-"""The time of commands at the full pace of the machine, from bare starts in turn with them.
+"""The time of commands at the full speed of the machine, from bare starts in turn with them.
 
-The wall time of a command is its processor time, its measured delay, and a rest. At full pace the
+The wall time of a command is its processor time, its measured delay, and a rest. At full speed the
 processor time is shorter by the pace of the bare starts, and there is no delay.
 
 The rest includes uncounted waiting: until the parent runs again, and while another system has the
@@ -29,7 +29,7 @@ SENSITIVITY, SENSITIVITY_SD = 0.95, 0.15
 _START_SD = 0.12  # of the log processor time of a start within a run
 FEWEST_STARTS = 4  # in 5 % of the second that a run lasts at least
 _BLOCKS = 8
-BETWEEN = 0.03  # relative sd between runs that is left
+BETWEEN = 0.02  # relative sd between runs that is left
 _LEAST_HIT = 0.55  # chance that none of all starts is among the least hit, whose share follows
 _PARALLEL = 0.05  # share of the time up to which threads with work at once matter little
 _END = 1  # times that a process gives a processor up which never waits: when it ends
@@ -94,24 +94,21 @@ def command_pace(
     version: int,
     q: float | None = None,
     sensitivity: Sensitivity | None = None,
-    between: float | None = None,
 ) -> Pace | None:
-    """Return the pace of the machine during commands, with the factor of their level to full pace.
+    """Return the pace of the machine during commands, with the factor of their level to full speed.
 
     Parameters
     ----------
     invocations
         Commands and starts.
     full_s
-        Of the starts by kind, at full pace.
+        Of the starts by kind, at full speed.
     value
         The level measured: the mean, or the quantile ``q``.
     version
         Of the reference.
     sensitivity
         Of the wall time; None for that of most commands.
-    between
-        Relative standard deviation between runs that is left; None for the usual one.
 
     Returns
     -------
@@ -124,7 +121,7 @@ def command_pace(
         return None
     share = invocations.share
     known = of_busy(sensitivity, share)
-    slope, sd, _ = known or Sensitivity(SENSITIVITY, SENSITIVITY_SD)
+    slope, sd = (SENSITIVITY, SENSITIVITY_SD) if known is None else known[:2]
     slower = max(float((relative**slope).mean()), 1.0)
     least, whole, rest_error = _levels(invocations, slower, full_s[COMMAND_REST], q)
     residuals, blocks = _blocks(invocations, np.log(relative), slope)
@@ -144,7 +141,7 @@ def command_pace(
         sensitivity_sd=share * sd,
         factor=min(whole / value, 1.0),
         error=math.hypot(part * error, rest_error),
-        between=part * (BETWEEN if between is None else between),
+        between=part * BETWEEN,
         busy=share,
     )
 
@@ -152,7 +149,7 @@ def command_pace(
 def _levels(
     invocations: Invocations, slower: float, full_rest_s: float, q: float | None
 ) -> tuple[float, float, float]:
-    """Return the level without and with the rest at full pace, and the relative error of the rest.
+    """Return the level without and with the rest at full speed, and the relative error of the rest.
 
     What is their own of it lies anywhere between all and what is beyond that of starts.
     """
@@ -180,7 +177,7 @@ def _levels(
 
 
 def _blocks(invocations: Invocations, pace: Floats, slope: float) -> tuple[Floats, Floats]:
-    """Return log processor time at full pace, and log pace, of blocks of equal wall time."""
+    """Return log processor time at full speed, and log pace, of blocks of equal wall time."""
     count = min(_BLOCKS, pace.size // 2)
     first = block_starts(invocations.wall, blocks=count)
     edges = np.searchsorted(invocations.after, first, side="right")

@@ -1,9 +1,10 @@
-"""The level of readings at the full pace of the machine, from a reference timed in turn with them.
+"""The level of readings at the full speed of the machine, from a reference timed in turn with them.
 
-The pace of a shared machine changes within a millisecond, and no counter of the kernel shows it.
+The speed of a shared machine changes within a millisecond, and no counter of the kernel shows it.
 The reference before and after a short segment of readings does. Segments between two slow
-references, compared with segments between two fast ones, show how sensitive the readings are to the
-pace. The mean of the segments between two references at full pace is the level at full pace.
+references, compared with segments between two fast ones, show how sensitive the readings are to
+it. The mean of the segments between two references at the fastest level of a run, moved by the
+distance of that from full speed, is the level at full speed.
 """
 
 from __future__ import annotations
@@ -20,32 +21,38 @@ from benchrigor.model import Code, Estimate, Floats, Notice, Pace
 from benchrigor.model.pace import INTERPRETER
 from benchrigor.model.series import Ints
 from benchrigor.model.text import percent
+from benchrigor.stats.estimators.headline import ASSUMED
+from benchrigor.stats.series.full_speed import NEAR, SENSITIVITY, SENSITIVITY_SD, fastest_level
 from benchrigor.stats.series.interval import PIECE_MEANS, satterthwaite, student_t
 from benchrigor.stats.series.wall_time_blocks import block_starts
 
-# The prior: a reading takes 0.9 % longer if the reference takes 1 % longer. Learned from 48
-# workloads on two kinds of processors, see docs/evidence/pace.py.
-SENSITIVITY, SENSITIVITY_SD = 0.9, 0.25
-SD_OF_FASTEST = 0.2  # sd of the sensitivity to the distance of a run's fastest moments
-BETWEEN = 0.035  # remaining relative sd between runs of those workloads
+# The prior of the sensitivity, as a mixture of two kinds of work: their shares, means and standard
+# deviations. Of 48 workloads on two kinds of processors, 30 were limited by the interpreter, and
+# the others by something else; see docs/evidence/pace.py.
+_KINDS_OF_WORK = ((0.63, 1.0, 0.18), (0.37, 0.67, 0.36))
+# The fastest moments of runs differ for other reasons than the moments of one run, above all by the
+# clock of the machine: so much do both sensitivities differ.
+_OTHER_WAY = 0.15
+BETWEEN = 0.02  # relative sd between runs of one process that the reference does not explain
+BETWEEN_OF_PROCESSES = 0.01  # of runs of several processes, which show part of it themselves
+BETWEEN_RESTS = 0.003  # of the time in which no processor worked: how late sleeps end
 BETWEEN_PROCESSES = 0.015  # the part of it that pieces of one process share
 # The same for work that the pace of the interpreter does not limit, such as copies in memory.
-BETWEEN_UNLIKE, UNLIKE = 0.08, 0.5
-AT_FULL_PACE = "at full pace"
+BETWEEN_UNLIKE, UNLIKE = 0.04, 0.5
+AT_FULL_SPEED = "at full speed"
 _CONTRAST = 0.03  # relative error of the contrast between segments at either pace
 _DEPENDENT = 10.0  # neighbouring segments that are worth one independent segment
 _DIFFERENCE = 0.03  # sd of the sensitivity between versions of the same work
 _UNLIKELY = 3.0  # standard errors
-_FREEDOM = 30.0  # degrees of freedom of these
-
-# The fastest references of a run may differ from full pace because the machine is slower, or due to
+_REAL = 0.05  # share of the ends of segments, from which on they tell the fastest level of a run
+# The fastest references of a run may differ from full speed because the machine is slower, or by
 # their place in the memory of this process. So the work follows them by the share _FOLLOWS. From
-# the distance _NEARLY on (a logarithm) more and more of it is the machine; all of it at twice that.
-_FASTEST, _FOLLOWS, _FOLLOWS_SD, _NEARLY = 0.05, 0.6, 0.2, 0.15
+# the distance _NEARLY on (a logarithm) more and more of it is the machine; all at twice that.
+_FOLLOWS, _FOLLOWS_SD, _NEARLY = 0.6, 0.3, 0.15
 _EXTREME = 0.1  # minimum share of segments that count as fast, and as slow
-_FAST, _SLOW = math.log(1.1), math.log(1.4)  # log of the reference over the fastest, or full pace
-_FEWEST_FAST = 10  # segments at or near full pace that show the sensitivity
-_FEWEST_TELLING = 50  # and that show the level
+_SLOW = math.log(1.4)  # log of the reference over the fastest
+_FEWEST_FAST = 10  # segments near the fastest level that show the sensitivity
+_FEWEST_TELLING = 20  # and that show the level
 # Below this log contrast between slow and fast segments the jitter of the reference makes up much
 # of the contrast, and the sensitivity comes out too small.
 _LEAST_CONTRAST = 0.1
@@ -58,19 +65,20 @@ _COLD = 0.05  # relative sd of the cost of a preemption beyond the waiting: cold
 
 
 class Sensitivity(NamedTuple):
-    """How sensitive work is to the pace, known from elsewhere.
+    """By how many per cent work takes longer where the reference takes 1 % longer.
 
     Parameters
     ----------
     value, sd
-        Sensitivity to differences between moments of a run, and its standard deviation.
-    sd_of_fastest
-        Standard deviation of the sensitivity to the distance of the fastest moments from full pace.
+        Between moments of a run, and its standard deviation.
+    to_full, to_full_sd
+        Between the fastest moments of a run and full speed, and its standard deviation.
     """
 
     value: float
     sd: float
-    sd_of_fastest: float = SD_OF_FASTEST
+    to_full: float
+    to_full_sd: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,7 +126,6 @@ def pace_of(
     pieces: int = 1,
     processes: bool = False,
     sensitivity: Sensitivity | None = None,
-    between: float | None = None,
 ) -> Pace | None:
     """Return the pace of the machine during segments, and their sensitivity to it.
 
@@ -129,9 +136,9 @@ def pace_of(
     2 (1 - r) / (-log(r) (1 + r)) d, with r the correlation of the ends (the bridge of a telegraph
     process, averaged over the segment).
 
-    The fastest moments of a run differ from full pace for other reasons, above all the clock
-    frequency of the machine. The level crosses that distance by the usual sensitivity of work. The
-    same holds if ``full_s`` is a slower pace than the slowest moments.
+    The fastest moments are those at the fastest level of the run. They differ from full speed for
+    other reasons, above all the clock frequency of the machine; the sensitivity to that is the same
+    with a larger error.
 
     Only the time during which a processor worked follows the pace. Sleeping and waiting for data
     take the same time at any pace, and are added to the level as measured. For the quantile ``q``
@@ -139,8 +146,7 @@ def pace_of(
 
     Pieces are parts of one process; with ``processes`` each piece is a process.
 
-    A known ``sensitivity`` refers to whole readings, and is used unchanged. ``between`` replaces
-    the usual relative standard deviation between runs.
+    A known ``sensitivity`` refers to whole readings, and is used unchanged.
 
     None with fewer than 3 segments whose references were not interrupted.
     """
@@ -150,19 +156,17 @@ def pace_of(
     ends = np.stack([segments.before, segments.after]) / full_s
     log_ends, level, busy = np.log(ends), segments.level, segments.level * segments.busy
     share = _share(busy, level, q)
-    nearest = float(np.clip(0.0, *np.quantile(log_ends, [_FASTEST, 1.0 - _FASTEST])))
+    nearest = math.log(fastest_level(ends.ravel(), real=_REAL).seconds)
     beyond = log_ends - nearest
-    slope, sd, sd_of_fastest = of_busy(sensitivity, share) or _sensitivity(_log(busy), beyond)
+    slope, sd, way, way_sd = of_busy(sensitivity, share) or _sensitivity(_log(busy), beyond)
     blocks = _blocks(log_ends, segments.duration_s)
-    whole, in_pieces = _level(busy, beyond, slope, sd), pieces > 1
-    machine, unsure = _of_machine(nearest)
-    between = between or _between(_is_unlike(slope, sd), in_pieces and not processes)
-    between = math.hypot(between, SENSITIVITY * unsure, machine * sd_of_fastest)
-    to_full, rest = math.exp(-SENSITIVITY * machine), _of_group(level - busy, 0.0)
+    whole, (machine, unsure) = _level(busy, beyond, slope, sd), of_machine(nearest)
+    between = _between(_is_unlike(slope, sd), pieces > 1, processes)
+    between = math.hypot(between, machine * way_sd, unsure * way)
+    to_full, rest = math.exp(-way * machine), _of_group(level - busy, 0.0)
     part = share * to_full * whole.value / max(float(busy.mean()), 1e-300)
     factor = 1.0 - share + part
     part /= factor
-    levels = _by_piece(segments, beyond, (slope, sd), pieces, to_full)
     return Pace(
         full_s={INTERPRETER: full_s},
         version=version,
@@ -174,13 +178,15 @@ def pace_of(
         sensitivity_sd=share * sd,
         factor=(1.0 - segments.waited) * factor,
         error=math.hypot(part * whole.error, (1.0 - part) * rest.error, _COLD * segments.waited),
-        between=part * between,
+        between=math.hypot(part * between, (1.0 - part) * BETWEEN_RESTS),
         blocks=whole.blocks,
-        by_piece=tuple(levels if in_pieces else ()),
+        by_piece=tuple(_by_piece(segments, beyond, (slope, sd), pieces, to_full)),
         level=to_full * whole.value + rest.value,
         distance=whole.distance,
         at_full=whole.at_full,
         fastest_reference=nearest,
+        to_full=share * way,
+        to_full_sd=share * way_sd,
         busy=share,
     )
 
@@ -223,18 +229,20 @@ def of_busy(sensitivity: Sensitivity | None, share: float) -> Sensitivity | None
     """Return the sensitivity of the work alone, if work is that share of the readings."""
     if sensitivity is None or share < _LEAST_BUSY:
         return None
-    return Sensitivity(sensitivity.value / share, sensitivity.sd / share, sensitivity.sd_of_fastest)
+    return Sensitivity(*(part / share for part in sensitivity))
 
 
-def _between(is_unlike: bool, is_one_process: bool) -> float:
+def _between(is_unlike: bool, in_pieces: bool, processes: bool) -> float:
     """Return the relative sd between runs, or between pieces of one process."""
-    if is_one_process:
+    if in_pieces and not processes:
         return BETWEEN_PROCESSES
-    return BETWEEN_UNLIKE if is_unlike else BETWEEN
+    if is_unlike:
+        return BETWEEN_UNLIKE
+    return BETWEEN_OF_PROCESSES if processes else BETWEEN
 
 
-def _of_machine(nearest: float) -> tuple[float, float]:
-    """Return the machine's distance from full pace, given the nearest references; also its sd."""
+def of_machine(nearest: float) -> tuple[float, float]:
+    """Return the machine's distance from full speed, given the fastest references; also its sd."""
     far = abs(nearest)
     either = min(far, _NEARLY) * min(max(2.0 - far / _NEARLY, 0.0), 1.0)
     return math.copysign(far - (1.0 - _FOLLOWS) * either, nearest), _FOLLOWS_SD * either
@@ -242,7 +250,7 @@ def _of_machine(nearest: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Level:
-    """The mean of segments at full pace, and how it was found."""
+    """The mean of segments at full speed, and how it was found."""
 
     value: float
     distance: float  # bridged by the sensitivity, a logarithm
@@ -263,7 +271,7 @@ def _level(level: Floats, log_ends: Floats, slope: float, sd: float) -> _Level:
     mean, share = float(around.mean()), _share_inside(log_ends)
     inside = mean + share * (around - mean)
     everything = _of_group(level / np.exp(slope * log_ends).mean(axis=0), mean)
-    fast = log_ends.max(axis=0) <= _FAST
+    fast = log_ends.max(axis=0) <= NEAR
     if fast.sum() < _FEWEST_TELLING:
         return everything
     near = level[fast] * np.exp(-slope * inside[fast])
@@ -274,7 +282,7 @@ def _level(level: Floats, log_ends: Floats, slope: float, sd: float) -> _Level:
 
 
 def _of_group(moved_level: Floats, distance: float, at_full: int = 0) -> _Level:
-    """Return the mean of a group of segments that were moved to full pace, in order of time."""
+    """Return the mean of a group of segments that were moved to full speed, in order of time."""
     value, size = float(moved_level.mean()), moved_level.size
     count = size if size < _ENOUGH else min(_MOST_BLOCKS, size // _IN_BLOCK)
     means = np.array([block.mean() for block in np.array_split(moved_level, count)])
@@ -283,11 +291,18 @@ def _of_group(moved_level: Floats, distance: float, at_full: int = 0) -> _Level:
     return _Level(value=value, distance=distance, error=error, blocks=count, at_full=at_full)
 
 
-def common_sensitivity(one: Pace, two: Pace, others: Sequence[Pace] = ()) -> Sensitivity | None:
+def common_sensitivity(
+    one: Pace,
+    two: Pace,
+    others: Sequence[Pace] = (),
+    *,
+    to_full: tuple[float, float] | None = None,
+) -> Sensitivity | None:
     """Return one sensitivity for two runs of similar work; None if theirs differ significantly.
 
-    ``others`` are further runs of that work. The error of a shared sensitivity counts only by the
-    difference between the distances of the two runs.
+    ``others`` are further runs of that work, and ``to_full`` is what is known of the sensitivity to
+    the distance from full speed; None takes it from the two. The error of a shared sensitivity
+    counts only by the difference between the distances of the two runs.
     """
     variance = one.sensitivity_sd**2 + two.sensitivity_sd**2 + 2.0 * _DIFFERENCE**2
     if abs(one.sensitivity - two.sensitivity) > _UNLIKELY * math.sqrt(variance):
@@ -296,8 +311,12 @@ def common_sensitivity(one: Pace, two: Pace, others: Sequence[Pace] = ()) -> Sen
     weights = np.array([fit.sensitivity_sd**-2 for fit in known])
     mean = float(np.average([fit.sensitivity for fit in known], weights=weights))
     sd = float(weights.sum()) ** -0.5 * _own_error(one.away, two.away)
-    fastest = (_of_machine(pace.fastest_reference or 0.0)[0] for pace in (one, two))
-    return Sensitivity(mean, math.hypot(_DIFFERENCE, sd), SD_OF_FASTEST * _own_error(*fastest))
+    far = _own_error(*(of_machine(pace.fastest_reference or 0.0)[0] for pace in (one, two)))
+    best = min(one, two, key=lambda pace: pace.to_full_sd)
+    way, way_sd = to_full or (best.to_full, best.to_full_sd)
+    return Sensitivity(
+        mean, math.hypot(_DIFFERENCE, sd), way, math.hypot(_DIFFERENCE, way_sd * far)
+    )
 
 
 def _own_error(one: float, two: float) -> float:
@@ -312,8 +331,8 @@ def _by_piece(
     pieces: int,
     to_full: float,
 ) -> Iterator[float | None]:
-    """Return the level of each piece at full pace: ``to_full`` times its level at the fastest."""
-    for piece in range(pieces):
+    """Return the level of each of several pieces: ``to_full`` times its level at the fastest."""
+    for piece in range(pieces if pieces > 1 else 0):
         mine = segments.piece == piece
         if not mine.any():
             yield None
@@ -325,24 +344,46 @@ def _by_piece(
 
 
 def _sensitivity(log_level: Floats, log_ends: Floats) -> Sensitivity:
-    """Return the sensitivity of segments to differences of their pace."""
+    """Return the sensitivity of segments to their pace, from a prior and their contrast."""
+    found = _contrast(log_level, log_ends)
+    if found is None:
+        return Sensitivity(SENSITIVITY, SENSITIVITY_SD, SENSITIVITY, SENSITIVITY_SD)
+    value, variance = found
+    return Sensitivity(*_posterior(value, variance), *_posterior(value, variance + _OTHER_WAY**2))
+
+
+def _posterior(value: float, variance: float) -> tuple[float, float]:
+    """Return mean and standard deviation of a sensitivity that was measured with a variance."""
+    weights, means, variances = [], [], []
+    for share, mean, sd in _KINDS_OF_WORK:
+        total = sd**2 + variance
+        weights.append(share * math.exp(-0.5 * (value - mean) ** 2 / total) / math.sqrt(total))
+        means.append((mean * variance + value * sd**2) / total)
+        variances.append(sd**2 * variance / total)
+    if not sum(weights):  # far from either kind of work
+        return value, math.sqrt(variance)
+    mean = float(np.average(means, weights=weights))
+    spread = [own + (each - mean) ** 2 for own, each in zip(variances, means, strict=True)]
+    return mean, math.sqrt(float(np.average(spread, weights=weights)))
+
+
+def _contrast(log_level: Floats, log_ends: Floats) -> tuple[float, float] | None:
+    """Return the sensitivity that slow and fast segments show, with its variance."""
     if log_level.size < _ENOUGH:
-        return Sensitivity(SENSITIVITY, SENSITIVITY_SD)
+        return None
     worse, better = log_ends.max(axis=0), log_ends.min(axis=0)
-    fast = worse <= _FAST
+    fast = worse <= NEAR
     if fast.sum() < _FEWEST_FAST:
-        fast = worse <= max(_FAST, float(np.quantile(worse, _EXTREME)))
+        fast = worse <= max(NEAR, float(np.quantile(worse, _EXTREME)))
     slow = better >= min(_SLOW, float(np.quantile(better, 1.0 - _EXTREME)))
     around = log_ends.mean(axis=0)
     share, apart = _share_inside(log_ends), float(around[slow].mean() - around[fast].mean())
     contrast, unsure = share * apart, (share - _least_share(log_ends)) * apart
     if contrast < _LEAST_CONTRAST:
-        return Sensitivity(SENSITIVITY, SENSITIVITY_SD)
+        return None
     high, low = _quartile(log_level[slow]), _quartile(log_level[fast])
-    told = contrast**2 / (_CONTRAST**2 + unsure**2 + high[1] + low[1])
-    known = SENSITIVITY_SD**-2
-    mean = (known * SENSITIVITY + told * (high[0] - low[0]) / contrast) / (known + told)
-    return Sensitivity(mean, math.sqrt(1.0 / (known + told)))
+    variance = (_CONTRAST**2 + unsure**2 + high[1] + low[1]) / contrast**2
+    return (high[0] - low[0]) / contrast, variance
 
 
 def _quartile(values: Floats) -> tuple[float, float]:
@@ -370,8 +411,8 @@ def _least_share(log_ends: Floats) -> float:
     return _share_inside(log_ends, less=2.0 / math.sqrt(log_ends.shape[1]))
 
 
-def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Estimate:
-    """Return an estimate of a time, measured at this pace, as it would be at full pace.
+def at_full_speed(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Estimate:
+    """Return an estimate of a time, measured at this pace, as it would be at full speed.
 
     A mean is the level of the segments there, if they have one; what else is estimated changes as
     their mean does. On the logarithmic scale, the variance has the error of blocks of segments, the
@@ -390,25 +431,25 @@ def at_full_pace(estimate: Estimate, pace: Pace, *, is_mean: bool = True) -> Est
 
 
 def _interval(estimate: Estimate, value: float, own: float, freedom: float, pace: Pace) -> Estimate:
-    """Return a value at full pace with all of its errors, ``own`` of so many degrees of freedom."""
+    """Return a value at full speed with all errors, ``own`` with so many degrees of freedom."""
     others = math.hypot(pace.away * pace.sensitivity_sd, pace.between)
     error = math.hypot(own, others)
-    freedom = satterthwaite((own, others), (freedom, _FREEDOM))
+    freedom = satterthwaite((own, others), (freedom, ASSUMED))
     reach = math.exp(student_t(freedom, estimate.confidence) * error)
     return replace(
         estimate,
         value=value,
         low=value / reach,
         high=value * reach,
-        method=AT_FULL_PACE,
+        method=AT_FULL_SPEED,
         standard_error=value * error,
         degrees_of_freedom=freedom,
         notices=_unlike(pace),
     )
 
 
-def pieces_at_full_pace(estimate: Estimate, pace: Pace) -> Estimate | None:
-    """Return the estimate of a run in pieces, from their levels at full pace.
+def pieces_at_full_speed(estimate: Estimate, pace: Pace) -> Estimate | None:
+    """Return the estimate of a run in pieces, from their levels at full speed.
 
     What the reference leaves unexplained is in the differences between the levels, whose mean has
     Student's t. None with fewer than two.
@@ -420,7 +461,45 @@ def pieces_at_full_pace(estimate: Estimate, pace: Pace) -> Estimate | None:
     value = float(at_full.mean())
     own = float(at_full.std(ddof=1)) / math.sqrt(count) / value
     found = _interval(replace(estimate, n=count), value, own, count - 1.0, pace)
-    return replace(found, n_effective=float(count), method=f"{AT_FULL_PACE}, {PIECE_MEANS}")
+    return replace(found, n_effective=float(count), method=f"{AT_FULL_SPEED}, {PIECE_MEANS}")
+
+
+def at_sensitivity(
+    figure: Estimate, pace: Pace, to_full: tuple[float, float], *, is_speed: bool
+) -> tuple[Estimate, Pace]:
+    """Return a figure at full speed, and its pace, by another sensitivity to the distance.
+
+    ``to_full`` is that of whole readings, and its standard deviation.
+    """
+    away, (value, sd) = of_machine(pace.fastest_reference or 0.0)[0], to_full
+    if not away or not figure.standard_error or figure.value <= 0.0:
+        return figure, pace
+    ratio = math.exp((pace.to_full - value) * away)
+    change = away**2 * (sd**2 - pace.to_full_sd**2)
+    error = math.sqrt(max((figure.standard_error / figure.value) ** 2 + change, pace.error**2))
+    moved = figure.value / ratio if is_speed else figure.value * ratio
+    reach = math.exp(student_t(figure.degrees_of_freedom or ASSUMED, figure.confidence) * error)
+    pace = replace(
+        pace,
+        to_full=value,
+        to_full_sd=sd,
+        factor=pace.factor * ratio,
+        level=None if pace.level is None else pace.level * ratio,
+        between=math.sqrt(max(pace.between**2 + change, 0.0)),
+    )
+    found = replace(figure, value=moved, low=moved / reach, high=moved * reach)
+    return replace(found, standard_error=moved * error), pace
+
+
+def reducible_share(figure: Estimate, pace: Pace) -> float:
+    """Return the share of the variance of a figure at this pace that more readings reduce.
+
+    The rest is the uncertainty of the correction, and how far runs differ.
+    """
+    if not figure.standard_error or figure.value <= 0.0:
+        return 1.0
+    lasting = math.hypot(pace.away * pace.sensitivity_sd, pace.between)
+    return max(1.0 - (lasting * figure.value / figure.standard_error) ** 2, 0.0)
 
 
 def _is_unlike(sensitivity: float, sd: float) -> bool:
@@ -440,7 +519,7 @@ def _unlike(pace: Pace) -> tuple[Notice, ...]:
     sentence = (
         f"Where the interpreter takes 10% longer, this takes {percent(0.1 * pace.sensitivity)} ± "
         f"{percent(0.1 * pace.sensitivity_sd)} longer: something else limits it, which the "
-        "reference does not see, and the interval at full pace is wide."
+        "reference does not see, and the interval at full speed is wide."
     )
     evidence = {"sensitivity": pace.sensitivity, "sensitivity_sd": pace.sensitivity_sd}
     return (Notice.note(Code.REFERENCE_UNLIKE, sentence, **evidence),)

@@ -13,8 +13,8 @@ from benchrigor.model import Floats, Phase, PhaseLabel, PhaseReason, StablePhase
 from benchrigor.model.series import Ints
 from benchrigor.stats.phases.chosen_phase import average_over_time, choose_phase
 from benchrigor.stats.phases.stable_phase import is_unsettled
+from benchrigor.stats.series.full_speed import SENSITIVITY, SENSITIVITY_SD
 
-SENSITIVITY, SENSITIVITY_SD = 0.9, 0.25  # of most work, by how much its reading follows a reference
 _FEWEST = 5  # references in each segment
 _NEAR = 2.0  # standard errors within which a step vanishes
 _STEPS = (PhaseReason.STABLE, PhaseReason.NO_DOMINANT_SEGMENT)

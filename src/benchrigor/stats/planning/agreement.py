@@ -13,7 +13,6 @@ from benchrigor.errors import InvalidInput
 from benchrigor.model import Analysis, Estimate, RunPair, RunRecord, Standing, Tally, TrackRecord
 from benchrigor.model.checks import refuse
 from benchrigor.stats.comparison.fieller_mover import Contrast, difference_of, uncertain_value
-from benchrigor.stats.estimators.headline import at_quiet, common_quiet
 from benchrigor.stats.estimators.proportion import estimate_proportion
 
 _TAIL = 0.025  # less likely counts, on one side, contradict the nominal coverage
@@ -126,7 +125,7 @@ def pair_runs(records: Iterable[RunRecord]) -> tuple[RunPair, ...]:
     """Pair runs of the same thing, in order of time, on the same machine.
 
     The first is paired with the second, the third with the fourth, so that the pairs are
-    independent. Figures are headlines at one quiet pace if both runs tell it. Only complete runs
+    independent. Figures are at full speed if both runs have one. Only complete runs
     count, which met their target or found it out of reach, each with the first metric that must be
     satisfied. Runs are the same when name, subject, machine, interpreter, commit, metric,
     statistic, method, confidence, work amount and kind of rounds are.
@@ -143,7 +142,7 @@ def pair_runs(records: Iterable[RunRecord]) -> tuple[RunPair, ...]:
     for (name, host, *_), group in runs.items():
         group.sort(key=lambda run: run[0])
         for one, other in zip(group[::2], group[1::2], strict=False):  # an odd one waits
-            earlier, later = _at_one_pace(one[1], other[1])
+            earlier, later = _at_one_speed(one[1], other[1])
             pairs.append(
                 RunPair(
                     name=name,
@@ -185,15 +184,10 @@ def _add_run(runs: dict[_Key, list[_Run]], record: RunRecord) -> None:
     runs[key].append((where.started_at, analysis, record.run_id))
 
 
-def _at_one_pace(one: Analysis, other: Analysis) -> tuple[Estimate, Estimate]:
-    """Return what two runs show: their headlines at one quiet pace, if both have one."""
-    quiet = [run.pace.quiet for run in (one, other) if run.pace and run.pace.quiet]
-    figures = [
-        at_quiet(run.headline, run.pace, common_quiet(quiet))
-        for run in (one, other)
-        if len(quiet) == 2 and run.pace is not None and run.headline is not None
-    ]
-    measured = tuple(run.estimate for run in (one, other) if run.estimate is not None)
+def _at_one_speed(one: Analysis, other: Analysis) -> tuple[Estimate, Estimate]:
+    """Return what two runs show: their figures at full speed, if both have one."""
+    figures = [run.at_full_pace for run in (one, other) if run.at_full_pace is not None]
+    measured = [run.estimate for run in (one, other) if run.estimate is not None]
     earlier, later = figures if len(figures) == 2 else measured
     return earlier, later
 

@@ -1,0 +1,97 @@
+"""The full speed of a machine: the fastest level at which a reference spends a real share of time.
+
+The times of a fixed reference gather around one level for each speed of the machine. A level is a
+peak of their density on the logarithmic scale. The fastest times of all are luck: a peak counts
+from a tenth of the time on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from benchrigor.model import Floats
+
+REAL_SHARE = 0.1  # of the time, from which on a level is no luck
+# Of most work, how much it slows down when the reference does by 1 %, and the standard deviation:
+# learned from 48 workloads on two kinds of processors, see docs/evidence/pace.py.
+SENSITIVITY, SENSITIVITY_SD = 0.88, 0.31
+NEAR = math.log(1.1)  # times of one speed lie that close together; speeds differ by more
+_FINEST = 0.02  # smallest bandwidth: the jitter of a reference within one process
+_BINS, _REACH = 4, 4  # of the grid in a bandwidth, and bandwidths that the kernel reaches
+_KERNEL = np.exp(-0.5 * (np.arange(-_BINS * _REACH, _BINS * _REACH + 1) / _BINS) ** 2)
+
+
+class Level(NamedTuple):
+    """Time of a reference at one speed of a machine, and the share of the time that it shows it."""
+
+    seconds: float
+    share: float
+
+
+def fastest_level(seconds: npt.ArrayLike, *, real: float = REAL_SHARE) -> Level:
+    """Return the fastest level of a reference that holds a real share of its times.
+
+    With one level it is the median of the times within 10 % of their peak.
+
+    Parameters
+    ----------
+    seconds
+        Times of the reference, at least one, more than 0.
+    real
+        Smallest share that counts; two times at least.
+
+    Examples
+    --------
+    >>> fastest_level([1.0, 1.01, 1.02, 1.7, 1.71, 1.7, 1.72, 1.69])
+    Level(seconds=1.01, share=0.375)
+    """
+    times = np.asarray(seconds, dtype=np.float64)
+    return _fastest_peak(times, None, max(real, min(2.0 / times.size, 1.0)))
+
+
+def full_speed(levels: Iterable[Sequence[float]]) -> float:
+    """Return the full speed that runs show: the fastest of their levels, by all that are near it.
+
+    Each run is a pair of its fastest level and its share, which is its weight. A level that one run
+    shows counts, for its share of that run was real.
+
+    Examples
+    --------
+    >>> round(full_speed([(4.0, 0.5), (4.1, 0.9), (4.2, 0.8), (7.0, 1.0)]), 2)
+    4.12
+    """
+    seconds, shares = np.array(list(levels), dtype=np.float64).T
+    return _fastest_peak(seconds, shares, real=0.0).seconds
+
+
+def _fastest_peak(seconds: Floats, weights: Floats | None, real: float) -> Level:
+    """Return the fastest peak of the density that no higher one within 10 % hides."""
+    order = np.argsort(seconds)
+    seconds = seconds[order]
+    logs, weights = np.log(seconds), np.ones(order.size) if weights is None else weights[order]
+    first, third = np.quantile(logs, [0.25, 0.75])
+    # Half of the bandwidth for one normal peak (Silverman), since there may be several.
+    spread = min(float(third - first) / 1.349, float(logs.std()))
+    step = min(max(0.53 * spread * logs.size**-0.2, _FINEST), NEAR / 2.0) / _BINS
+    bins = ((logs - logs[0]) / step).astype(np.int64)
+    density = np.convolve(np.bincount(bins, weights=weights), _KERNEL)
+    density = density[_KERNEL.size // 2 : density.size - _KERNEL.size // 2]
+    near = max(round(NEAR / step), 1)
+    for peak in range(density.size):
+        if density[peak] < density[max(peak - near, 0) : peak + near + 1].max():
+            continue
+        beside = np.abs(logs - (logs[0] + (peak + 0.5) * step)) <= NEAR
+        share = float(weights[beside].sum() / weights.sum())
+        if share > 0.0 and share >= real:
+            return Level(_middle(seconds[beside], weights[beside]), share)
+    return Level(_middle(seconds, weights), 1.0)
+
+
+def _middle(ordered: Floats, weights: Floats) -> float:
+    """Return the median of values in order with these weights."""
+    return float(np.interp(0.5 * weights.sum(), np.cumsum(weights) - 0.5 * weights, ordered))

@@ -1,0 +1,67 @@
+"""The full speed of a machine: the fastest level that a reference shows for a real share."""
+
+import numpy as np
+import pytest
+
+from benchrigor.stats.series.full_speed import Level, fastest_level, full_speed
+
+FULL_S = 4e-6
+
+
+def times(share, slower, n=2_000, jitter=0.02, seed=1):
+    """Return references of a machine that spends a share of its time at full speed."""
+    rng = np.random.default_rng(seed)
+    slow = rng.random(n) >= share
+    return FULL_S * np.where(slow, slower, 1.0) * np.exp(rng.normal(0.0, jitter, n))
+
+
+@pytest.mark.parametrize("n", [4, 30, 1_000, 10_000])
+def test_with_one_speed_it_is_the_median(n):
+    seconds = times(1.0, 1.0, n=n)
+    found = fastest_level(seconds)
+    assert found.seconds == pytest.approx(np.median(seconds), rel=0.002)
+    assert found.share > 0.99
+
+
+@pytest.mark.parametrize("share", [0.15, 0.5, 0.9])
+@pytest.mark.parametrize("slower", [1.3, 1.7, 2.5])
+def test_of_two_speeds_it_is_the_faster_one(share, slower):
+    found = fastest_level(times(share, slower))
+    assert found.seconds == pytest.approx(FULL_S, rel=0.01)
+    assert found.share == pytest.approx(share, abs=0.03)
+
+
+def test_luck_is_no_level():
+    """A few of the times are far faster, and the fastest tenth of one level is no other one."""
+    seconds = times(1.0, 1.0)
+    lucky = np.append(seconds, 0.8 * seconds[:100])
+    assert fastest_level(lucky).seconds == pytest.approx(FULL_S, rel=0.005)
+    assert fastest_level(lucky, real=0.03).seconds == pytest.approx(0.8 * FULL_S, rel=0.02)
+    wide = times(1.0, 1.0, jitter=0.12)
+    assert fastest_level(wide).seconds == pytest.approx(FULL_S, rel=0.03)
+
+
+def test_single_and_equal_times_are_their_own_level():
+    assert fastest_level([3.0]) == Level(3.0, 1.0)
+    assert fastest_level([2.0] * 9) == Level(2.0, 1.0)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e3])
+def test_the_level_has_the_scale_of_the_times(scale):
+    seconds = times(0.4, 1.7)
+    found, scaled = fastest_level(seconds), fastest_level(scale * seconds)
+    assert scaled.seconds == pytest.approx(scale * found.seconds)
+    assert scaled.share == found.share
+
+
+def test_one_run_that_was_fast_is_enough():
+    slow = [(6.8e-6, 0.9)] * 19
+    assert full_speed([*slow, (FULL_S, 0.1)]) == pytest.approx(FULL_S)
+    assert full_speed(slow) == pytest.approx(6.8e-6)
+
+
+def test_of_runs_at_full_speed_it_is_their_middle():
+    rng = np.random.default_rng(2)
+    levels = FULL_S * np.exp(rng.normal(0.0, 0.02, 20))
+    found = full_speed([(level, 0.5) for level in levels])
+    assert found == pytest.approx(np.median(levels), rel=0.01)
