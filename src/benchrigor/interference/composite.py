@@ -24,7 +24,7 @@ from benchrigor.model import (
 from benchrigor.model.checks import refuse
 from benchrigor.model.series import Ints
 from benchrigor.model.text import many
-from benchrigor.stats.estimators.estimation import combine_values
+from benchrigor.stats.estimators.variance_components import combine_values
 from benchrigor.stats.interference.diagnostics import MATERIAL
 from benchrigor.stats.interference.grouping import (
     MIN_IN_GROUP,

@@ -7,7 +7,7 @@ import math
 from benchrigor.model import Analysis, Estimate, Kind, Pace, quantile_named
 from benchrigor.model.pace import COMMAND_CPU, INTERPRETER
 from benchrigor.model.text import counted, many, percent, show_estimate, show_value, show_values
-from benchrigor.stats.estimators.pace import SENSITIVITY_SD
+from benchrigor.stats.series.full_speed import SENSITIVITY_SD
 
 _FULL_SPEED = (
     "at full speed, the fastest level at which it spent at least a tenth of a run, of the newest "

@@ -11,7 +11,7 @@ from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Kind, Notice, Plan, RunRecord, Severity
 from benchrigor.model.series import short
 from benchrigor.session.stop_rules import min_evidence
-from benchrigor.stats.estimators.estimation import MIN_PIECES
+from benchrigor.stats.estimators.variance_components import MIN_PIECES
 from benchrigor.stats.planning.power import plan_sizes
 
 

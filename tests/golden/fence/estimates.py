@@ -18,7 +18,8 @@ from benchrigor.stats import (
     readings_per_invocation,
     required_readings,
 )
-from benchrigor.stats.estimators.estimation import combine_values, rejected_notices
+from benchrigor.stats.estimators.estimation import rejected_notices
+from benchrigor.stats.estimators.variance_components import combine_values
 from fence.cases import case
 from fence.plain import attempted
 from fence.readings import column, correlated, drifting, invocations, skewed, warming

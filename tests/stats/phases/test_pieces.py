@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from benchrigor.model import Code, Kind, PhaseLabel, PhaseReason
-from benchrigor.stats.estimators.estimation import Policy, combine_values, estimate
+from benchrigor.stats.estimators.estimation import Policy, estimate
+from benchrigor.stats.estimators.variance_components import combine_values
 from benchrigor.stats.phases.cold_readings import whole_piece
 from benchrigor.stats.phases.trimming import trimmed
 

@@ -46,8 +46,9 @@ from benchrigor.stats.changepoints.named_detector import detector_named
 from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.samples import refuse_zeros
 from benchrigor.stats.comparison.two_sample import compare_samples
-from benchrigor.stats.estimators.estimation import INVOCATION_MEANS, notice_of
+from benchrigor.stats.estimators.estimation import notice_of
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED, Sensitivity, common_sensitivity
+from benchrigor.stats.estimators.variance_components import INVOCATION_MEANS
 from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
 from benchrigor.storage import as_store
 from benchrigor.units import Quantity

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from benchrigor.model import Floats, Kind, Notice, Options
-from benchrigor.stats.estimators.estimation import MIN_PIECES, few_pieces
+from benchrigor.stats.estimators.variance_components import MIN_PIECES, few_pieces
 
 T = TypeVar("T")
 

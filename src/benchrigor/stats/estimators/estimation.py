@@ -7,7 +7,6 @@ differences.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,7 +26,6 @@ from benchrigor.model import (
     StablePhase,
 )
 from benchrigor.model.notice import one_each
-from benchrigor.model.text import many, show_plainly
 from benchrigor.stats.changepoints.detector import MIN_FOR_CHANGES
 from benchrigor.stats.changepoints.edm import name_averaging
 from benchrigor.stats.changepoints.named_detector import takes_longest
@@ -46,6 +44,7 @@ from benchrigor.stats.estimators.rate import (
     reciprocal,
     weighted_mean,
 )
+from benchrigor.stats.estimators.variance_components import INVOCATION_MEANS, combine_values
 from benchrigor.stats.phases.chosen_phase import few_in_order
 from benchrigor.stats.phases.cold_readings import (
     behind_cold,
@@ -60,10 +59,7 @@ from benchrigor.stats.phases.rounds_cut import cut_rounds
 from benchrigor.stats.phases.trimming import measured_phase, phase_by_shares, short_run, trimmed
 from benchrigor.stats.series.interval import (
     LONG_RUN_VARIANCE,
-    PIECE_MEANS,
-    StandardError,
     estimate_level,
-    t_interval,
 )
 from benchrigor.stats.series.level import (
     COMPLETE,
@@ -77,9 +73,6 @@ from benchrigor.stats.series.remembered import remembered
 from benchrigor.stats.series.subsessions import SUBSESSIONS, fit_merged
 from benchrigor.stats.series.wall_time_blocks import BLOCKS, block_starts, fit_blocks
 
-INVOCATION_MEANS = "invocation means"
-MIN_INVOCATIONS = 10  # below so many invocations a rare memory layout or code path is easily missed
-MIN_PIECES = 4  # below that many pieces the interval is very wide
 _SEVERAL = (Kind.INVOCATIONS, Kind.PIECES)  # of several series
 
 
@@ -436,63 +429,11 @@ def _combine(kept: Sequence[Floats | None], estimation: Estimation, policy: Poli
     return _invert(_of_one(level), policy)
 
 
-def combine_values(
-    values: Sequence[float], confidence: float, unit: str = "invocation", *, harmonic: bool = False
-) -> Estimate:
-    """Estimate the mean over two or more invocations, or pieces, from one value of each.
-
-    If it is ``harmonic``, the values are reciprocals, and so is the estimate of theirs.
-
-    Student's t holds at 95 % also for values of unequal variance (Ibragimov & Müller 2010), as
-    pieces have of which one was on a busier machine. The interval of values that are not negative
-    begins at 0 or above.
-    """
-    levels = np.array(values)
-    count = levels.size
-    constant = float(levels.min()) == float(levels.max())  # their mean may be rounded
-    value = float(levels[0]) if constant else float(levels.mean())
-    error = 0.0 if constant else float(levels.std(ddof=1)) / math.sqrt(count)
-    estimate = t_interval(
-        value,
-        StandardError(error, count - 1.0),
-        confidence,
-        n=count,
-        n_effective=float(count),
-        method=INVOCATION_MEANS if unit == "invocation" else PIECE_MEANS,
-    )
-    if harmonic:
-        estimate = reciprocal(estimate)
-    elif levels.min() >= 0.0:
-        estimate = replace(estimate, low=max(estimate.low, 0.0))
-    notices = _combination_notices(count, error, estimate.value, unit)
-    return replace(estimate, notices=tuple(notices))
-
-
-def _combination_notices(count: int, error: float, value: float, unit: str) -> Iterator[Notice]:
-    if error == 0.0:
-        sentence = f"All {count} {unit}s are at {show_plainly(value)}: the interval has no width."
-        yield Notice.warning(Code.CONSTANT, sentence, n=count, value=value)
-    if unit == "piece":
-        yield from (few_pieces(count, count),) if count < MIN_PIECES else ()
-        return
-    wanted = MIN_INVOCATIONS
-    if count < wanted:
-        sentence = f"Only {count} invocations: fewer than {wanted} easily miss a rare case."
-        yield Notice.warning(Code.FEW_INVOCATIONS, sentence, invocations=count, wanted=wanted)
-
-
 def _of_one(inner: Estimate) -> Estimate:
     """Turn the estimate of a series into the estimate over one invocation."""
     sentence = "One invocation: the interval holds for this process only."
     only = Notice.warning(Code.THIS_PROCESS_ONLY, sentence, invocations=1)
     return replace(inner, n=1, n_effective=1.0, notices=(only, *inner.notices))
-
-
-def few_pieces(told: int, of: int) -> Notice:
-    """Say that few pieces were measured so far."""
-    counts = many(told, "piece") if told == of else f"{told} of {many(of, 'piece')}"
-    sentence = f"Only {counts}: fewer than {MIN_PIECES} tell little of the pace at other times."
-    return Notice.warning(Code.FEW_PIECES, sentence, pieces=told, wanted=MIN_PIECES)
 
 
 def rejected_notices(rejected: int, total: int) -> tuple[Notice, ...]:

@@ -1,15 +1,23 @@
-"""Variance components: how much of the variance lies between invocations, how much within."""
+"""Several series: the mean over them, and how much of the variance lies between or within."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from benchrigor.model import LevelFit, VarianceSplit
+from benchrigor.model import Code, Estimate, LevelFit, Notice, VarianceSplit
 from benchrigor.model.checks import refuse, wrong_number, wrong_whole
+from benchrigor.model.text import many, show_plainly
+from benchrigor.stats.estimators.rate import reciprocal
+from benchrigor.stats.series.interval import PIECE_MEANS, StandardError, t_interval
 from benchrigor.stats.series.level import MIN_FOR_VARIANCE
+
+INVOCATION_MEANS = "invocation means"
+MIN_INVOCATIONS = 10  # below so many invocations a rare memory layout or code path is easily missed
+MIN_PIECES = 4  # below that many pieces the interval is very wide
 
 
 def split_variance(fits: Sequence[LevelFit]) -> VarianceSplit:
@@ -79,3 +87,55 @@ def readings_per_invocation(
     # Two roots: the product of tiny variances would leave the range of a double.
     best = math.sqrt(split.within / split.between) * math.sqrt(start_cost / reading_cost)
     return max(MIN_FOR_VARIANCE, round(min(best, longest)))
+
+
+def combine_values(
+    values: Sequence[float], confidence: float, unit: str = "invocation", *, harmonic: bool = False
+) -> Estimate:
+    """Estimate the mean over two or more invocations, or pieces, from one value of each.
+
+    If it is ``harmonic``, the values are reciprocals, and so is the estimate of theirs.
+
+    Student's t holds at 95 % also for values of unequal variance (Ibragimov & Müller 2010), as
+    pieces have of which one was on a busier machine. The interval of values that are not negative
+    begins at 0 or above.
+    """
+    levels = np.array(values)
+    count = levels.size
+    constant = float(levels.min()) == float(levels.max())  # their mean may be rounded
+    value = float(levels[0]) if constant else float(levels.mean())
+    error = 0.0 if constant else float(levels.std(ddof=1)) / math.sqrt(count)
+    estimate = t_interval(
+        value,
+        StandardError(error, count - 1.0),
+        confidence,
+        n=count,
+        n_effective=float(count),
+        method=INVOCATION_MEANS if unit == "invocation" else PIECE_MEANS,
+    )
+    if harmonic:
+        estimate = reciprocal(estimate)
+    elif levels.min() >= 0.0:
+        estimate = replace(estimate, low=max(estimate.low, 0.0))
+    notices = _combination_notices(count, error, estimate.value, unit)
+    return replace(estimate, notices=tuple(notices))
+
+
+def _combination_notices(count: int, error: float, value: float, unit: str) -> Iterator[Notice]:
+    if error == 0.0:
+        sentence = f"All {count} {unit}s are at {show_plainly(value)}: the interval has no width."
+        yield Notice.warning(Code.CONSTANT, sentence, n=count, value=value)
+    if unit == "piece":
+        yield from (few_pieces(count, count),) if count < MIN_PIECES else ()
+        return
+    wanted = MIN_INVOCATIONS
+    if count < wanted:
+        sentence = f"Only {count} invocations: fewer than {wanted} easily miss a rare case."
+        yield Notice.warning(Code.FEW_INVOCATIONS, sentence, invocations=count, wanted=wanted)
+
+
+def few_pieces(told: int, of: int) -> Notice:
+    """Say that few pieces were measured so far."""
+    counts = many(told, "piece") if told == of else f"{told} of {many(of, 'piece')}"
+    sentence = f"Only {counts}: fewer than {MIN_PIECES} tell little of the pace at other times."
+    return Notice.warning(Code.FEW_PIECES, sentence, pieces=told, wanted=MIN_PIECES)

@@ -12,12 +12,12 @@ import scipy
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Code, Estimate, Notice, Plan, Price
 from benchrigor.model.checks import refuse, wrong_number, wrong_share
-from benchrigor.stats.estimators.estimation import (
+from benchrigor.stats.estimators.proportion import whole_of
+from benchrigor.stats.estimators.variance_components import (
     INVOCATION_MEANS,
     MIN_INVOCATIONS,
     MIN_PIECES,
 )
-from benchrigor.stats.estimators.proportion import whole_of
 from benchrigor.stats.series.interval import (
     MAX_RELATIVE_WIDTH,
     PIECE_MEANS,
