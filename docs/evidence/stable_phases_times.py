@@ -107,12 +107,14 @@ def starts(setting: Setting) -> None:
     budget_s, runs = br.Options().budget_s, setting.runs(100, 3)
     rng, took, late = np.random.default_rng([setting.seed, 7]), [], 0
     for number in range(runs):
-        calls = int(np.exp(rng.uniform(0.0, np.log(2_000))))
-        func = SlowStart(("sleep", "cache", "compile")[number % 3], calls)
+        kind = ("sleep", "cache", "compile")[number % 3]
+        func = SlowStart(kind, int(np.exp(rng.uniform(0.0, np.log(2_000)))))
         began = time.perf_counter()
-        br.measure(func)
+        readings = br.measure(func).readings().size
         took.append(time.perf_counter() - began)
-        late += took[-1] > budget_s + func.longest_s + MOST_S
+        if took[-1] > budget_s + func.longest_s + MOST_S:
+            late += 1
+            print(f"Late: {took[-1]:.1f} s, {kind}, {readings:,} readings")
     median, longest = float(np.median(took)), max(took)
     print(
         f"{runs} runs with 1 to 2,000 slow calls first: median {median:.1f} s, at most "
