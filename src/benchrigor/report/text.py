@@ -159,8 +159,7 @@ def _readings(analysis: Analysis, record: RunRecord) -> list[Part]:
         *row("", [_evidence(analysis.estimate, analysis)]),
         *row("", [_correlation(analysis)]),
         *_full_speed(analysis),
-        *row("typical", [_quantile(analysis.typical, "median", analysis.metric.unit)]),
-        *_floor(analysis),
+        *_quantiles(analysis),
         *row("", [_modes(analysis)]),
         *row("spread", _split(analysis, record)),
         *row("cut", _cuts(analysis, record.options)),
@@ -260,21 +259,24 @@ def why_left_out(analysis: Analysis, record: RunRecord) -> list[str]:
     return [f"{numbers[code]} {why}" for code, why in reasons.items() if numbers.get(code)] + hit
 
 
-def _quantile(estimate: Estimate | None, name: str, unit: str) -> str:
+def _quantiles(analysis: Analysis) -> list[Part]:
+    """Show the median, and the fastest tenth, which hardly moves on a contended machine."""
+    unit = analysis.metric.unit
+    fastest = "p90" if analysis.metric.direction is Direction.HIGHER else "p10"
+    return [
+        *row("median", [_quantile(analysis.typical, unit)]),
+        *row(fastest, [_quantile(analysis.floor, unit)]),
+    ]
+
+
+def _quantile(estimate: Estimate | None, unit: str) -> str:
     """Show a quantile that has enough readings; say if it is of averages."""
     codes = {} if estimate is None else {note.code: note.evidence for note in estimate.notices}
     if estimate is None or codes.keys() & {Code.FEW_EFFECTIVE, Code.FEW_READINGS}:
         return ""
     batched = codes.get(Code.BATCHED)
-    of = f" of averages of {batched['calls']} calls" if batched else ""
-    return f"{show_estimate(estimate, unit)} ({name}{of})"
-
-
-def _floor(analysis: Analysis) -> list[Part]:
-    """Show the fastest tenth, which hardly moves on a contended machine."""
-    higher = analysis.metric.direction is Direction.HIGHER
-    label, name = ("ceiling", "p90") if higher else ("floor", "p10")
-    return row(label, [_quantile(analysis.floor, name, analysis.metric.unit)])
+    of = f" (of averages of {batched['calls']} calls)" if batched else ""
+    return f"{show_estimate(estimate, unit)}{of}"
 
 
 def _modes(analysis: Analysis) -> str:
