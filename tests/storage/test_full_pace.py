@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from benchrigor.errors import StoreFailed
+from benchrigor.session.conditions.pace_of_rounds import full_speed_of
 from benchrigor.storage import full_pace
 from benchrigor.storage.full_pace import full_pace_path, keep_levels, kept_levels
 
@@ -49,7 +50,9 @@ def test_a_level_of_two_weeks_ago_is_forgotten(monkeypatch):
     monkeypatch.setattr(full_pace.time, "time", lambda: began + 13.9 * 86_400)
     assert kept_levels("here") == {"interpreter": [(1e-6, 1.0)]}
     monkeypatch.setattr(full_pace.time, "time", lambda: began + 14.1 * 86_400)
-    assert kept_levels("here") == {"interpreter": []}
+    assert kept_levels("here") == {}
+    monkeypatch.setattr(full_pace.time, "time", lambda: began - 14.1 * 86_400)
+    assert kept_levels("here") == {}  # of a clock that was ahead
 
 
 @pytest.mark.parametrize(
@@ -89,3 +92,15 @@ def test_processes_that_keep_their_levels_at_once_lose_none(folder):
     assert json.loads((folder / "full_speed.json").read_text())
     assert stat.S_IMODE((folder / "full_speed.json").stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_kind_without_recent_levels_does_not_end_a_measurement(monkeypatch):
+    keep_levels("here", {"interpreter": (1e-6, 1.0), "command": (1e-2, 1.0)})
+    began = time.time()
+    monkeypatch.setattr(full_pace.time, "time", lambda: began + 10.0 * 86_400)
+    keep_levels("here", {"interpreter": (1e-6, 1.0)})
+    monkeypatch.setattr(full_pace.time, "time", lambda: began + 15.0 * 86_400)
+    kept = kept_levels("here")
+    assert kept.keys() == {"interpreter"}
+    assert full_speed_of({}, kept) == {"interpreter": 1e-6}
+    assert full_speed_of({}, {"command": []}) == {}

@@ -470,7 +470,7 @@ class Session(Engine):
 
     def _keep_pace(self) -> None:
         """Keep the fastest levels of this run for later ones; note if they are not kept."""
-        own = levels_of(self._rounds)
+        own = levels_of(self._rounds, to_keep=True)
         if not own or not self._is_paced:
             return
         why = slowed_by()

@@ -67,12 +67,13 @@ def _read(path: Path) -> dict[str, dict[str, list[tuple[float, float, float]]]]:
         return {}
     if not isinstance(found, dict):
         return {}
-    after_s = time.time() - _LONGEST_S
+    now_s = time.time()
     return {
         machine: {
-            kind: [row for row in rows if _fits(row) and row[0] >= after_s]
+            kind: fitting
             for kind, rows in by_kind.items()
             if isinstance(rows, list)
+            and (fitting := [r for r in rows if _fits(r) and abs(r[0] - now_s) <= _LONGEST_S])
         }
         for machine, by_kind in found.items()
         if isinstance(by_kind, dict)

@@ -96,8 +96,9 @@ def test_a_series_that_goes_on_has_no_cool_down() -> None:
     phase = choose_phase(values, 0.95, goes_on=True)
     assert phase.reason is PhaseReason.CHANGING_PACE
     assert (phase.start, phase.stop) == (100, 1_250)
-    labels = [PhaseLabel.WARM_UP, PhaseLabel.STABLE, PhaseLabel.COOL_DOWN]
+    labels = [PhaseLabel.WARM_UP, PhaseLabel.STABLE, PhaseLabel.OTHER]
     assert [part.label for part in phase.phases] == labels
+    assert [notice.code for notice in phase.notices] == [Code.CHANGING_PACE, Code.START_CUT]
     start_only = choose_phase(values[:1_100], 0.95, goes_on=True)
     assert (start_only.reason, start_only.stop) == (PhaseReason.STABLE, 1_100)
 

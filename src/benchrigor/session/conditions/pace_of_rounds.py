@@ -45,15 +45,17 @@ _LEAST_WAIT = 0.1  # the share of starts that wait least show what a start waits
 _OF_COMMANDS = (COMMAND, COMMAND_CPU, COMMAND_REST)
 _LEAST_S = 1e-6  # the unit in which the kernel counts
 _FEWEST = {INTERPRETER: FEWEST, **dict.fromkeys(_OF_COMMANDS, FEWEST_STARTS)}
+_FEWEST_TO_KEEP = {INTERPRETER: 100}  # a twentieth of a second of references in turn
 
 
-def levels_of(rounds: Sequence[Round]) -> dict[str, tuple[float, float]]:
+def levels_of(rounds: Sequence[Round], *, to_keep: bool = False) -> dict[str, tuple[float, float]]:
     """Return the fastest level of the reference in these rounds and its share, by kind of work.
 
-    Kinds of which too few references were measured are left out.
+    Kinds of which too few references were measured are left out; for other runs to build on, a
+    few references of a short run are luck.
     """
     found = {}
-    for kind, fewest in _FEWEST.items():
+    for kind, fewest in (_FEWEST | _FEWEST_TO_KEEP if to_keep else _FEWEST).items():
         times = [reference.seconds[kind] for reference in _references(rounds, kind)]
         if sum(time.size for time in times) >= fewest:
             whole = np.concatenate(times)
@@ -67,10 +69,11 @@ def full_speed_of(
     levels: Mapping[str, tuple[float, float]], kept: Mapping[str, Sequence[tuple[float, float]]]
 ) -> dict[str, float]:
     """Return the time of the reference at full speed, from a run and those before it, by kind."""
-    return {
-        kind: full_speed([*kept.get(kind, ()), *([levels[kind]] if kind in levels else ())])
+    known = {
+        kind: [*kept.get(kind, ()), *([levels[kind]] if kind in levels else ())]
         for kind in kept.keys() | levels.keys()
     }
+    return {kind: full_speed(shown) for kind, shown in known.items() if shown}
 
 
 def with_pace(

@@ -72,7 +72,7 @@ def choose_phase(
     if is_back:
         return _behind_warm_up(series, confidence, phase, rates=rates, goes_on=goes_on)
     if goes_on and after:
-        return average_over_time(phase, series.size)
+        return average_over_time(_cut_ends(phase, before, after, goes_on=True), series.size)
     return _cut_ends(phase, before, after)
 
 
@@ -124,11 +124,17 @@ def _is_warm_up(before: Sequence[Phase], level: float, n: int, *, rates: bool) -
     return share <= _BRIEF or slower > _FAR or (slower > 1.0 and share <= _WARM_UP)
 
 
-def _cut_ends(phase: StablePhase, before: list[Phase], after: list[Phase]) -> StablePhase:
-    """Take the longest segment, and say what is cut and how far it is from it."""
+def _cut_ends(
+    phase: StablePhase, before: list[Phase], after: list[Phase], *, goes_on: bool = False
+) -> StablePhase:
+    """Take the longest segment, label the others, and say which are cut and how far they are."""
+    behind = PhaseLabel.OTHER if goes_on else PhaseLabel.COOL_DOWN
     labels = {segment.start: PhaseLabel.WARM_UP for segment in before}
-    labels |= {segment.start: PhaseLabel.COOL_DOWN for segment in after}
-    cut = (_say_cut(phase, before, "first", "warm-up"), _say_cut(phase, after, "last", "cool-down"))
+    labels |= {segment.start: behind for segment in after}
+    cut = (
+        _say_cut(phase, before, "first", "warm-up"),
+        None if goes_on else _say_cut(phase, after, "last", "cool-down"),
+    )
     return replace(
         phase,
         phases=tuple(
