@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import benchrigor as br
-from benchrigor.model import Metric, Options, PhaseReason, Round
+from benchrigor.model import Metric, Options, PhaseReason, Round, StopReason
 from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.session.replays.recorded_phases import record_with_changes
@@ -27,12 +27,13 @@ def phased(seed: int) -> np.ndarray:
 
 
 def by_session(series: np.ndarray) -> br.RunRecord:
-    """Tell a session the readings, and return its record."""
+    """Tell a session the readings of what ends by itself, and return its record."""
     options = br.Options(detector="edm", target=None, readings_per_round=series.size)
     session = br.Session(options, (METRIC,), clock=FakeClock())
     plan = session.ask()
     assert plan is not None
     session.tell(Round(plan=plan, elapsed_ns=1, unit_readings={"time": series}))
+    session.end(StopReason.EXHAUSTED)
     return session.result()
 
 

@@ -22,6 +22,7 @@ from benchrigor.model import (
 from benchrigor.model.text import show_estimate, show_value
 from benchrigor.report import plot_phases, plot_trace, render
 from benchrigor.session import Engine
+from benchrigor.session.replays.recorded_run import record_of_readings
 from benchrigor.stats import estimate_mean, find_stable_phase, trimmed
 
 
@@ -78,7 +79,9 @@ def drawn(axes: Axes) -> Axes:
 
 @pytest.mark.slow
 def test_rejected_phases_are_shaded_from_their_first_reading_to_their_last() -> None:
-    record = told(THREE)
+    record = record_of_readings(
+        [THREE], br.Options(), br.Metric(name="time", unit="s"), name="file"
+    )
     phases = record.analyses[0].phases[0].phases
     axes = drawn(plot_trace(record))
     assert [phase.label for phase in phases] == ["warm-up", "stable", "cool-down"]

@@ -25,7 +25,9 @@ class Timed(NamedTuple):
 def timed_round(values: Floats, references: References | None, calls: int) -> Timed:
     """Take a round whose readings are durations of so many calls each."""
     busy = np.empty(0)
-    if references is not None and references.busy is not None and values.size:
+    if references is not None and references.stops[-1] > values.size:
+        references = None  # they lie between other readings of the round
+    if references is not None and references.busy is not None:
         starts = np.append(0, references.stops[:-1])
         took_s = np.add.reduceat(values[: references.stops[-1]], starts) * calls
         busy = references.busy / np.maximum(took_s, 1e-12)
