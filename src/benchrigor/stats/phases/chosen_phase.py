@@ -64,7 +64,7 @@ def choose_phase(
         return _behind_warm_up(series, confidence, phase, rates=rates, goes_on=goes_on)
     before, after = _outside(phase)
     level = _level(phase)
-    if (trend := _moves_behind(series, after)) is not None:
+    if (trend := _moves_away(series, after, level)) is not None:
         return _refuse(phase, replace(trend, first=level))
     is_back = _comes_back(series, after, level, phase)
     if not is_back and _comes_back(series, before[::-1], level, phase):
@@ -95,12 +95,14 @@ def _level(phase: StablePhase) -> float:
     return next(part.median for part in phase.phases if part.start == phase.start)
 
 
-def _moves_behind(series: Floats, after: Sequence[Phase]) -> Trend | None:
-    """Find a movement behind the longest segment, if more than a tenth of the readings follow."""
+def _moves_away(series: Floats, after: Sequence[Phase], level: float) -> Trend | None:
+    """Find a movement away from the level, if more than a tenth of the readings follow."""
     if sum(segment.n for segment in after) <= _TAIL * series.size:
         return None
     first = after[0].start
-    return find_trend(series[first:], [segment.start - first for segment in after[1:]])
+    trend = find_trend(series[first:], [segment.start - first for segment in after[1:]])
+    is_away = trend is not None and abs(trend.last - level) > abs(trend.first - level)
+    return trend if is_away else None
 
 
 def _comes_back(series: Floats, outward: Iterable[Phase], level: float, phase: StablePhase) -> bool:
