@@ -7,7 +7,7 @@ fixture.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __getattr__, _ = lazy_names(__name__, {"fixture": "Bench"})
 
 _SUITE = pytest.StashKey["Suite"]()
+_RAN = pytest.StashKey[bool]()
+_REASON = pytest.StashKey[str]()  # why a run fails that compared nothing
 _SHIPPED = "benchrigor_unmeasured"
 _RIVAL = "benchmark"  # the name of pytest-benchmark's plugin, fixture and marker
 
@@ -196,7 +198,7 @@ def pytest_configure(config: pytest.Config) -> None:
         if (rival := config.pluginmanager.get_plugin(_RIVAL)) is not None:
             config.pluginmanager.unregister(rival)
         config.pluginmanager.register(_Taken(), "benchrigor-benchmark")
-    if any(config.getoption(f"bench_{name}") for name in ("save", "compare", "json")):
+    if any(config.getoption(f"bench_{name}") for name in ("save", "compare", "json", "fail_on")):
         from benchrigor.pytest_plugin.suite import check_files  # noqa: PLC0415  # only then
 
         check_files(config)
@@ -216,19 +218,47 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
+    """Note that tests are run, not only collected or listed."""
+    session.config.stash[_RAN] = not session.config.option.collectonly
+    return (yield)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write and compare the measurements; a worker reports its unmeasured tests."""
-    suite = session.config.stash.get(_SUITE, None)
-    if suite is None:
-        return
-    output = getattr(session.config, "workeroutput", None)
+    config, suite = session.config, session.config.stash.get(_SUITE, None)
+    output = getattr(config, "workeroutput", None)
     if output is not None:
-        output[_SHIPPED] = suite.unmeasured
-    elif (
-        suite.finish([item.nodeid for item in session.items])
-        and session.exitstatus == pytest.ExitCode.OK
-    ):
+        output[_SHIPPED] = suite.unmeasured if suite is not None else []
+        return
+    fails = suite is not None and suite.finish([item.nodeid for item in session.items])
+    is_well = session.exitstatus in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+    if is_well and (gate := _gate(config)) and config.stash.get(_RAN, False):
+        idle = "no test that ran uses the fixture bench" if suite is None else suite.idle()
+        config.stash[_REASON] = f"The run fails: {gate} compared nothing: {idle}" if idle else ""
+        fails |= bool(idle)
+    if fails and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _gate(config: pytest.Config) -> str:
+    """Return the option with whose comparison the run may fail; empty without one."""
+    for name, otherwise in (("against", "worse"), ("compare", "never")):
+        given, fail_on = config.getoption(f"bench_{name}"), config.getoption("bench_fail_on")
+        if given is not None and (fail_on or otherwise) != "never":
+            from benchrigor.control_characters import escaped  # noqa: PLC0415  # only then
+
+            return escaped(f"--bench-{name} {given}")
+    return ""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say last why a run fails that compared nothing."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and (reason := config.stash.get(_REASON, "")):
+        reporter.write_line(reason, red=True)
 
 
 @pytest.hookimpl(optionalhook=True)
