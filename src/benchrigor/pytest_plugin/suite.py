@@ -131,10 +131,13 @@ class Suite:
         """Return the report for the end of the run."""
         lines = list[Part]()
         if self.records:
-            shown = [
-                replace(record, name=name) for name, (_, record) in self._label_records().items()
-            ]
-            lines.append(tabulate(shown, worded=_with_pytest_options))
+            groups = [bench.group or "" for bench, _ in self.records]
+            labelled = sorted(  # members of a group stand together
+                self._label_records().items(), key=lambda item: groups.index(item[1][0].group or "")
+            )
+            groups = [bench.group or "" for _, (bench, _) in labelled]
+            shown = [replace(record, name=name) for name, (_, record) in labelled]
+            lines.append(tabulate(shown, groups=groups, worded=_with_pytest_options))
             if any(
                 record.decision and record.decision.reason is StopReason.SATISFIED
                 for record in shown
