@@ -133,6 +133,9 @@ class CallableWorkload(TimedWorkload):
     (array([5.e-06, 5.e-06, 5.e-06]), 8)
     """
 
+    _is_chosen = False  # whether readings told how many calls they need
+    _latest_ns: Sequence[int] = ()  # readings
+
     def __init__(
         self,
         func: Callable[..., object],
@@ -179,8 +182,6 @@ class CallableWorkload(TimedWorkload):
         self._most_given = _MOST_GIVEN
         alone = self.takes_amount or teardown is not None
         self.inner = 1 if alone else inner or 0  # calls per reading; 0 until chosen
-        self._chooses = not self.inner  # how many calls a reading takes
-        self._latest_ns: list[int] = []  # readings
         self._is_coroutine = awaits(func)
         self._loop_factory = loop_factory
         self._carry_out: Callable[[Coroutine[Any, Any, Any]], Any] | None = None
@@ -316,7 +317,7 @@ class CallableWorkload(TimedWorkload):
     def _next_chunk(self, n: int, done: int, until_ns: int) -> Chunk:
         """Return up to ``n`` readings until then, after ``done`` others; kept ones first."""
         if not (self.inner or self._kept_ns):
-            self.inner = self._calibrate(done)
+            self.inner, self._is_chosen = self._calibrate(done), True
         if self._kept_ns:
             return Chunk([self._kept_ns.pop(0)])
         elapsed_ns = self._time(n, done, inner=self.inner, delays=self._delays, until_ns=until_ns)
@@ -325,7 +326,7 @@ class CallableWorkload(TimedWorkload):
 
     def _are_too_short(self) -> bool:
         """Return whether the latest readings lasted much less than the clock needs."""
-        if not self._chooses or len(self._latest_ns) < _TELLING:
+        if not self._is_chosen or len(self._latest_ns) < _TELLING:
             return False
         median_ns = sorted(self._latest_ns)[_TELLING // 2]
         return median_ns < _TOO_SHORT * HEADROOM * self._stopwatch.shortest_ns
