@@ -38,6 +38,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import no_number
 from benchrigor.protocols import Workload
 from benchrigor.report import render
@@ -52,7 +53,6 @@ from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_s
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
-from benchrigor.workloads.worktrees import words_of
 
 _MOST_COMMANDS = 10_000  # with all values of parameters
 _PLACE = re.compile(r"(?<!\$)\{(\w+)\}")
@@ -114,7 +114,7 @@ class _Command(NamedTuple):
 @click.option(
     "--cleanup", metavar="COMMAND", help="Run once after all runs of each command, up to a minute."
 )
-@click.option("--shell", is_flag=True, help="Have sh read the commands; its start is timed too.")
+@shared.shell_option
 @click.option(
     "--input",
     "stdin",
@@ -294,7 +294,7 @@ def _veil(text: Veiled) -> list[str]:
 
 def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
     def argv(text: Veiled) -> list[str]:
-        words = ["sh", "-c", text] if given["shell"] else _veil(text)
+        words = words_of(text, by_shell=True) if given["shell"] else _veil(text)
         if not words:
             raise InvalidInput(
                 f"{text.shown!r} is no command, expected a program and its arguments"

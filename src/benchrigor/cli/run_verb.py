@@ -17,7 +17,7 @@ from benchrigor.cli.amounts import amounts
 from benchrigor.cli.driving import drive_against, drive_and_print, drive_in_turn
 from benchrigor.cli.functions import Chosen, chosen_function
 from benchrigor.cli.session_log import log_option, logged_to
-from benchrigor.cli.targets import metrics_for, names_function
+from benchrigor.cli.targets import command_words, metrics_for, names_function
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
@@ -147,6 +147,7 @@ _THOROUGH_S = 60.0
     metavar="CODE",
     help="Exit code that is no failure; may be given again.  [default: 0]",
 )
+@shared.shell_option
 @click.option(
     "--timeout",
     type=shared.TimeLimit(),
@@ -216,6 +217,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run --against 3f2a mypackage.bench:parse
       benchrigor run --in-process mypackage.bench:parse
       benchrigor run --python .venv/bin/python mypackage.bench:parse
+      benchrigor run --shell 'sort big.log | uniq -c'
       benchrigor run --timeout 30 --accept-exit 0 --accept-exit 1 ./bench.sh
       benchrigor run --read 'rate:req/s=regex:rps: ([0-9.]+)' ./load.sh
       benchrigor run --read 'ok:share,higher=regex:ok ([0-9]+/[0-9]+)' ./load.sh
@@ -327,6 +329,7 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
         if given[name]:
             flag = name.replace("_", "-")
             raise InvalidInput(f"--{flag} is for functions, and {words[0]} is a command")
+    words = tuple(command_words(words, shell=given["shell"]))
     flag = "--work" if given["work"] else "--analysis wps"
     if (given["work"] or speed) and not any("{work}" in word for word in words):
         raise InvalidInput(f"{flag} is given, but no argument of the command holds {{work}}")

@@ -41,6 +41,7 @@ from benchrigor.workbench.surfaces.samples import Measured, Sample
     is_flag=True,
     help="Then measure those that may be the best in turn on all hosts, until one is chosen.",
 )
+@shared.shell_option
 @plot_option
 @shared.store_option
 @shared.details_option
@@ -51,6 +52,7 @@ def map_(
     dry_run: bool,
     reuse: bool,
     best: bool,
+    shell: bool,
     picture: Path | None,
     store: Path | None,
     as_json: bool,
@@ -84,7 +86,7 @@ def map_(
       url = "http://127.0.0.1:8000/"
       p95 = "200ms"
     """  # noqa: D301  # click wants the backspace itself
-    read = read_map(file)
+    read = read_map(file, by_shell=shell)
     search = search_for(read)
     opened = shared.open_store(store)
     provenance = machine.provenance(full=True)
