@@ -185,3 +185,48 @@ def test_names_stay_as_they_are_and_are_escaped_when_shown(held, name: str) -> N
     assert found.name == name
     assert not {"\n", "\x1b", "\u202e"} & set(repr(found))
     assert all(isinstance(each, Round) for each in found.rounds)
+
+
+def result(name: str, **told: object) -> dict[str, object]:
+    return {"command": name, "times": [1.0, 2.0], **told}
+
+
+@pytest.mark.parametrize(
+    ("results", "names"),
+    [
+        ([result("a"), result("a"), result("a #2")], ["a", "a #3", "a #2"]),
+        (
+            [result("a", parameters={"n": n, "m": 5}) for n in ("1", "2", "2")],
+            ["a (n=1)", "a (n=2)", "a (n=2) #2"],
+        ),
+        (
+            [result("a --password=hunter2"), result("a --password=hunter3")],
+            ["a --password=__hidden__", "a --password=__hidden__ #2"],
+        ),
+    ],
+)
+def test_benchmarks_of_one_name_have_names_that_show_what_differs(held, results, names) -> None:
+    assert [each.name for each in held({"results": results})] == names
+
+
+def test_each_of_two_benchmarks_of_one_name_can_be_chosen(tmp_path: Path, cli) -> None:
+    benchmark = {"mode": "avgt", "benchmark": "a", "primaryMetric": {"scoreUnit": "s/op"}}
+    data = [
+        {**benchmark, "threads": n, "primaryMetric": {"scoreUnit": "s/op", "rawData": [[n, n + 1]]}}
+        for n in (1, 8)
+    ]
+    path = tmp_path / "jmh.json"
+    path.write_text(json.dumps(data))
+    for n, level in ((1, "1.5"), (8, "8.5")):
+        told = cli("analyze", path, "--column", f"a avgt (threads={n})", "--json")
+        assert f'"value": {level}' in told.stdout
+
+
+@pytest.mark.parametrize("end", ["\n", "", "\n\n"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_documents_one_after_another_are_read(held, end: str, indent: int | None) -> None:
+    documents = ({"results": [result(name)]} for name in ("a", "b", "a"))
+    texts = [json.dumps(each, indent=indent) + end for each in documents]
+    assert [each.name for each in held("".join(texts))] == ["a", "b", "a #2"]
+    with pytest.raises(InvalidInput, match="document 2 is of no known tool"):
+        held(texts[0] + '{"other": 1}' + end + texts[1])

@@ -11,12 +11,30 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import saved_records
-from benchrigor.formats.fields import are_objects, one_series, require, rounds_of, scale
+from benchrigor.formats.fields import (
+    are_objects,
+    check,
+    one_series,
+    only_summary,
+    rounds_of,
+    scale,
+)
 from benchrigor.model import RunRecord
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.recorded import Recorded
 
 TOOL = "JSON lines"
+_CURE = "give the file that these numbers were made of"
+
+
+def is_format(data: object) -> bool:
+    """Return whether JSON is a list of such objects."""
+    return isinstance(data, list) and data != [] and are_format(data)
+
+
+def read(data: Any, _: str, place: str) -> Iterator[Recorded | RunRecord]:
+    """Read the list as its lines."""
+    return read_lines(data, place)
 
 
 def are_format(lines: Sequence[Any]) -> bool:
@@ -33,13 +51,18 @@ def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded | RunRecor
         if saved_records.is_format(item):
             yield from saved_records.read(item, "", here)
         else:
-            rows.setdefault(require(item, "name", str, here), []).append((here, item))
+            check(item, {"name": str}, here)
+            rows.setdefault(item["name"], []).append((here, item))
     for name, several in rows.items():
         units = sorted({str(row["unit"]) for _, row in several})
         kinds = {"values" in row for _, row in several}
         if len(units) > 1 or len(kinds) > 1:
             raise InvalidInput(f"{place} has {name!r} in several units or forms, expected one")
         metric = describe_metric("value", units[0])
+        if any("range" in row for _, row in several):  # numbers for github-action-benchmark
+            means = only_summary({"value": several[-1][1].get("value")}, _CURE)
+            yield Recorded(name=name, metrics=(metric,), tool=TOOL, **means)
+            continue
         if kinds == {True}:
             series = [scale(row["values"], 1.0, f"{here} values") for here, row in several]
             rounds, unit = rounds_of(({"value": values}, {}) for values in series), "process"

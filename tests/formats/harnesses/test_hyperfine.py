@@ -72,7 +72,7 @@ def test_the_primary_metric_of_version_2_is_the_first(held, document) -> None:
         ({"unit": "fortnight"}, r"time_wall_clock is in fortnight, second, expected one of"),
         ({"primary_metric": "instructions"}, r"instructions\[0\] is None, expected"),
         ({"measurements": []}, "time_wall_clock is empty"),
-        ({"measurements": [1]}, r"time_wall_clock\[0\] is None, expected a number"),
+        ({"measurements": [1]}, r"measurements\[0\] is 1, expected an object"),
     ],
 )
 def test_what_is_wrong_in_version_2_is_named(held, document, change, said) -> None:

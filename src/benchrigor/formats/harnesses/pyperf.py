@@ -36,9 +36,10 @@ def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
 
     try:
         suite = pyperf.BenchmarkSuite.loads(text) if data["benchmarks"] else ()
+        dated = [(benchmark, benchmark.get_dates()) for benchmark in suite]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise InvalidInput(f"{place} is refused by pyperf: {error!r}") from error
-    for benchmark in suite:
+    for benchmark, dates in dated:
         common, metric = benchmark.get_metadata(), _METRICS[benchmark.get_unit()]
         implementation = common.get("python_implementation", "")
         yield Recorded(
@@ -58,7 +59,7 @@ def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
                 cores=common.get("cpu_count"),
                 python=f"{implementation} {common.get('python_version', '')}".strip(),
                 packages={TOOL: str(common.get("perf_version", "unknown"))},
-                started_at=str(benchmark.get_dates()[0]) if benchmark.get_dates() else None,
+                started_at=dates[0] if dates else None,
             ),
         )
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from benchrigor.errors import InvalidInput
 from benchrigor.formats.fields import (
     are_objects,
+    check,
     object_at,
     only_summary,
-    require,
     rounds_of,
     scale,
     warn_of_failures,
 )
 from benchrigor.formats.load_tools.tables import number, rows_in
-from benchrigor.model import Metric
+from benchrigor.model import Metric, Notice
 from benchrigor.model.recorded import Recorded
 
 TOOL = "k6"  # also the name of points without a request
@@ -43,9 +44,23 @@ def read(data: Any, *_: str) -> Iterator[Recorded]:
     metrics = object_at(data, "metrics")
     name = next((metric for metric in _FIRST if metric in metrics), TOOL)
     summary = object_at(metrics, name)
-    means = only_summary(summary.get("values") or summary, _CURE)
+    means = only_summary(object_at(summary, "values") or summary, _CURE)
     metric = Metric(name=name, unit=_scale(name, {})[0])
+    counted = [object_at(metrics, key) for key in ("checks", "http_req_failed")]
+    checks, requests = (object_at(each, "values") or each for each in counted)
+    means["notices"] += _of_counts(checks, "fails", "checks")
+    # A rate counts what is true: requests that failed.
+    means["notices"] += _of_counts(requests, "passes", "http_req_failed")
     yield Recorded(name=TOOL, metrics=(metric,), tool=TOOL, **means)
+
+
+def _of_counts(counts: Mapping[str, Any], key: str, what: str) -> tuple[Notice, ...]:
+    try:
+        check(counts, {"passes": int, "fails": int}, what)
+    except InvalidInput:  # another version, or none of them in the script
+        return ()
+    total = counts["passes"] + counts["fails"]
+    return warn_of_failures(counts[key], total, what) if total > 0 else ()
 
 
 def are_format(lines: Sequence[Any]) -> bool:
@@ -59,12 +74,13 @@ def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded]:
     points = list[Point]()
     for index, line in enumerate(lines, 1):
         here, name = f"{place} object {index}", str(line["metric"])
-        data = require(line, "data", dict, here)
+        check(line, {"data": dict}, here)
+        data = line["data"]
         if line["type"] == "Metric":
             kinds[name] = data
         elif line["type"] == "Point":
             value = float(scale([data.get("value")], 1.0, f"{here} value")[0])
-            points.append((str(object_at(data, "tags").get("name") or TOOL), name, value))
+            points.append((_request(object_at(data, "tags")), name, value))
     return _by_request(points, kinds, place)
 
 
@@ -76,17 +92,23 @@ def is_text(text: str) -> bool:
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Read the CSV; its one column of values holds all metrics."""
     (_, header), *rows = rows_in(text, place)
-    at = header.index("name") if "name" in header else None
-    names = [TOOL if at is None else row[at] or TOOL for _, row in rows]
+    names = [_request(dict(zip(header, row, strict=True))) for _, row in rows]
     values = [number(row[2], _HEADER[2], line, place) for line, row in rows]
     metrics = [row[0] for _, row in rows]
     return _by_request(zip(names, metrics, values, strict=True), {}, place)
+
+
+def _request(tags: Mapping[str, Any]) -> str:
+    """Name what a point is of: an error has another duration than an answer, POST than GET."""
+    words = (tags.get(key) for key in ("method", "name", "status"))
+    return " ".join(str(word) for word in words if word not in (None, "")) or TOOL
 
 
 def _by_request(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[Recorded]:
     grouped: dict[str, dict[str, list[float]]] = {}
     for request, metric, value in points:
         grouped.setdefault(request, {}).setdefault(metric, []).append(value)
+    checks = [value for by_metric in grouped.values() for value in by_metric.get("checks", [])]
     for request, by_metric in grouped.items():
         trends = [name for name in by_metric if _is_trend(name, kinds)]
         trends.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
@@ -97,7 +119,7 @@ def _by_request(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[R
             name: scale(by_metric[name], factor, f"{place} {request} {name}")
             for name, (_, factor) in scales.items()
         }
-        errors = by_metric.get("http_req_failed", [])
+        failed = sum(map(bool, by_metric.get("http_req_failed", [])))
         yield Recorded(
             name=request,
             metrics=tuple(
@@ -106,7 +128,9 @@ def _by_request(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[R
             ),
             rounds=rounds_of([(series, {})]),
             tool=TOOL,
-            notices=warn_of_failures(sum(map(bool, errors)), len(errors), "http_req_failed"),
+            notices=warn_of_failures(failed, len(by_metric["http_req_failed"]), "http_req_failed")
+            if failed
+            else warn_of_failures(checks.count(0.0), len(checks), "checks of the whole file"),
         )
 
 
