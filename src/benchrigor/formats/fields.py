@@ -8,7 +8,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Floats, Metric, Notice, Provenance, Round, RoundPlan, as_series
-from benchrigor.model.series import short
+from benchrigor.model.series import LARGEST, short
 from benchrigor.model.text import percent
 from benchrigor.units import time_in
 
@@ -58,7 +58,9 @@ def check(value: Any, shape: Any, place: str) -> None:
 
 def _is_of(value: object, shape: Any) -> bool:
     kind = type(shape) if isinstance(shape, dict | list) else shape
-    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
+    return isinstance(value, kind)
 
 
 def _word(shape: Any) -> str:
@@ -152,10 +154,13 @@ def provenance_of(
     environment: object, *, cores: object = None, packages: Any = None, **known: Any
 ) -> Provenance:
     """Return the provenance of a file; facts that the file lacks stay unknown."""
-    facts = {key: str(value) for key, value in known.items() if value not in (None, "")}
-    number = cores if isinstance(cores, int) else None
-    environment = flat(environment)
-    return Provenance(environment=environment, cores=number, packages=packages or {}, **facts)
+    facts: dict[str, Any] = {
+        "environment": flat(environment),
+        "cores": cores if isinstance(cores, int) else None,
+        "packages": packages or {},
+    }
+    facts |= {key: str(value) for key, value in known.items() if value not in (None, "")}
+    return Provenance(**facts)
 
 
 def only_summary(summary: Mapping[str, object], cure: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from benchrigor.formats.json_text import load_object
 from benchrigor.model import Metric, Provenance
 from benchrigor.model.codec import is_there
 from benchrigor.model.recorded import Recorded
-from benchrigor.model.series import short
+from benchrigor.model.series import LARGEST, short
 
 TOOL = "asv"
 _BENCHMARKS = "benchmarks.json"  # above the folders of machines
@@ -95,7 +95,7 @@ def _rounds(own: Mapping[str, Any], metric: Metric, place: str) -> dict[str, Any
     if samples is None:
         means = {"median": result, "low": own["stats_ci_99_a"], "high": own["stats_ci_99_b"]}
         return fields.only_summary(means, "run asv run with --record-samples")
-    facts = {"inner_loop": loops} if isinstance(loops, int) and loops > 0 else {}
+    facts = {"inner_loop": loops} if isinstance(loops, int) and 0 < loops < LARGEST else {}
     values = fields.scale(samples, 1.0, f"{place} samples")
     return {"rounds": fields.one_series(metric, values, **facts)}
 
@@ -109,8 +109,9 @@ def _metric(name: str, unit: str | None) -> Metric:
 def _provenance(data: Mapping[str, Any]) -> Provenance:
     params = object_at(data, "params")
     cores, date = str(params.get("num_cpu", "")), data.get("date")
-    is_date = isinstance(date, int) and 0 <= date < _LAST_DATE
-    at = datetime.fromtimestamp(date / 1e3, tz=UTC).isoformat() if is_date else None
+    at = None
+    if isinstance(date, int) and 0 <= date < _LAST_DATE:
+        at = datetime.fromtimestamp(date / 1e3, tz=UTC).isoformat()
     return fields.provenance_of(
         {key: data.get(key) for key in ("env_name", "requirements", "env_vars", "params")},
         host=params.get("machine"),

@@ -20,8 +20,8 @@ _LIKE_LINE = re.compile(  # a result, or a name whose result stands behind what 
 )
 _START = re.compile(r"(Benchmark\S*)\s(.*)")
 _AWAITED = re.compile(r"Benchmark[^a-z\s]")  # Go names nothing Benchmarks or Benchmarking
-_RESULT = re.compile(r"(\d+)\s+([-+\dNI.].*|.*/op.*)")
-_AFTER_LOG = re.compile(r".*?(\d+)\t\s*(\d.*/.*)")
+_RESULT = re.compile(r"(\d{1,18})\s+([-+\dNI.].*|.*/op.*)")
+_AFTER_LOG = re.compile(r".*?(\d{1,18})\t\s*(\d.*/.*)")
 _KEY = re.compile(r"([a-z][^\s:A-Z]*):\s+(.*)")
 _UNIT = re.compile(r"Unit\s+(\S+)\s+(?:.*\s)?better=(higher|lower)\b.*")
 _PROCESSORS = re.compile(r"-(\d+)$")
