@@ -105,3 +105,16 @@ def test_text_above_a_table_is_named_with_the_option_that_leaves_it_out(above, c
     lines = str(above.count("\n"))
     assert f"--ignore-lines {lines}" in " ".join(cli("analyze", path).stderr.split())
     assert cli("analyze", path, "--column", "time", "--ignore-lines", lines).exit_code in {0, 4}
+
+
+@pytest.mark.parametrize("verb", ["analyze", "explain", "plan", "compare", "changes", "convert"])
+@pytest.mark.parametrize("n", [1, 3, 9, 60])
+def test_nobody_is_told_to_measure_a_file_longer_by_an_option(verb, n, cli, tmp_path) -> None:
+    for name in ("f.csv", "g.csv"):
+        (tmp_path / name).write_text("".join(f"{1 + 0.1 * (k % 7)}\n" for k in range(n)))
+    files = ["f.csv", "g.csv"] if verb == "compare" else ["f.csv"]
+    done = cli(
+        verb, *(tmp_path / each for each in files), *(["x.json"] if verb == "convert" else [])
+    )
+    assert not {"--budget", "budget_s", "--fresh"} & set((done.stdout + done.stderr).split())
+    assert "--budget" not in done.stdout + done.stderr
