@@ -31,13 +31,12 @@ def check(value: Any, shape: Any, place: str) -> None:
     >>> check({"runs": [{"times": 1}]}, {"runs": [{"times": list}]}, "f")
     Traceback (most recent call last):
     ...
-    benchrigor.errors.InvalidInput: f runs[0] has 1 for 'times', expected a list
+    benchrigor.errors.InvalidInput: f runs[0] times is 1, expected a list
     """
-    if not _is_of(value, shape):
-        keys = (
-            f" with {next(iter(shape))!r}" if isinstance(shape, dict) and str not in shape else ""
-        )
-        raise InvalidInput(f"{place} is {short(value)}, expected {_word(shape)}{keys}")
+    kind = type(shape) if isinstance(shape, dict | list) else shape
+    is_number = isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
+    if not (is_number if kind is int else isinstance(value, kind)):
+        raise InvalidInput(f"{place} is {short(value)}, expected {_WORDS[kind]}")
     if isinstance(shape, list):
         for index, item in enumerate(value):
             check(item, shape[0], f"{place}[{index}]")
@@ -47,24 +46,10 @@ def check(value: Any, shape: Any, place: str) -> None:
     elif isinstance(shape, dict):
         for key, inner in shape.items():
             name = key.removesuffix("?")
-            item = value.get(name)
-            if item is None and name != key:
-                continue
-            if not _is_of(item, inner):
-                has = f"has {short(item)} for {name!r}" if name in value else f"has no {name!r}"
-                raise InvalidInput(f"{place} {has}, expected {_word(inner)}")
-            check(item, inner, f"{place} {name}")
-
-
-def _is_of(value: object, shape: Any) -> bool:
-    kind = type(shape) if isinstance(shape, dict | list) else shape
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
-    return isinstance(value, kind)
-
-
-def _word(shape: Any) -> str:
-    return _WORDS[type(shape) if isinstance(shape, dict | list) else shape]
+            if name == key and name not in value:
+                raise InvalidInput(f"{place} has no {name!r}")
+            if name == key or value.get(name) is not None:
+                check(value[name], inner, f"{place} {name}")
 
 
 def object_at(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -183,7 +168,7 @@ def no_rounds(sentence: str, **evidence: Any) -> dict[str, Any]:
 
 def warn_of_failures(n: int, total: int, what: str, *, counts: bool = True) -> tuple[Notice, ...]:
     """Warn of runs or requests that failed: an error may be faster or slower than an answer."""
-    if not n:
+    if not 0 < n <= total:
         return ()
     times = "their times count" if counts else "they do not count"
     sentence = f"{n:,} of {total:,} ({percent(n / total)}) failed ({what}), and {times}."

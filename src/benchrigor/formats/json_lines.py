@@ -1,7 +1,7 @@
 """Our own form of JSON lines: an object per line with a name, a unit, and a value or several.
 
 A line with ``values`` is a process of its own; lines with a ``value`` continue one series. ``unit``
-describes both as ``--unit`` does. Lines may also be saved records.
+describes both as ``--unit`` does. They may also be the items of a list.
 """
 
 from __future__ import annotations
@@ -10,16 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats import saved_records
-from benchrigor.formats.fields import (
-    are_objects,
-    check,
-    one_series,
-    only_summary,
-    rounds_of,
-    scale,
-)
-from benchrigor.model import RunRecord
+from benchrigor.formats.fields import are_objects, check, one_series, only_summary, rounds_of, scale
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.recorded import Recorded
 
@@ -32,27 +23,22 @@ def is_format(data: object) -> bool:
     return isinstance(data, list) and data != [] and are_format(data)
 
 
-def read(data: Any, _: str, place: str) -> Iterator[Recorded | RunRecord]:
+def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
     """Read the list as its lines."""
     return read_lines(data, place)
 
 
 def are_format(lines: Sequence[Any]) -> bool:
     """Return whether objects, one per line, have the keys of this format."""
-    kinds = (("name", "unit", "value"), ("name", "unit", "values"), saved_records.KEYS)
-    return all(any(are_objects([item], *keys) for keys in kinds) for item in lines)
+    return are_objects(lines, "name", "unit") and all({"value", "values"} & {*i} for i in lines)
 
 
-def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded | RunRecord]:
-    """Read saved records, then the benchmarks in the order of their first lines."""
+def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded]:
+    """Read the benchmarks in the order of their first lines."""
     rows: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     for number, item in enumerate(lines, 1):
-        here = f"{place} object {number}"
-        if saved_records.is_format(item):
-            yield from saved_records.read(item, "", here)
-        else:
-            check(item, {"name": str}, here)
-            rows.setdefault(item["name"], []).append((here, item))
+        check(item, {"name": str}, f"{place} object {number}")
+        rows.setdefault(item["name"], []).append((f"{place} object {number}", item))
     for name, several in rows.items():
         units = sorted({str(row["unit"]) for _, row in several})
         kinds = {"values" in row for _, row in several}

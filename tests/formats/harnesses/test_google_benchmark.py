@@ -40,7 +40,7 @@ def test_means_alone_are_no_readings(held, document) -> None:
         ("real_time", None, r"real_time\[0\] is None, expected a number"),
         ("time_unit", "fortnight", "time_unit 'fortnight', expected ns, us, ms or s"),
         ("iterations", 0, "has 0 for 'iterations'"),
-        ("name", None, "has None for 'name', expected a text"),
+        ("name", None, "name is None, expected a text"),
     ],
 )
 def test_wrong_fields_are_named(held, document, field, value, said) -> None:

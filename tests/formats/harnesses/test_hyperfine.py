@@ -31,10 +31,10 @@ def test_means_alone_are_no_readings(held) -> None:
     ("fields", "said"),
     [
         ({"times": []}, r"results\[0\] times is empty"),
-        ({"times": "1"}, "has '1' for 'times', expected a list"),
+        ({"times": "1"}, "times is '1', expected a list"),
         ({"times": [1.0, "NaN"]}, r"times\[1\] is 'NaN', expected a number"),
         ({"times": [1.0, 2.0], "memory_usage_byte": [1]}, "fewer memory_usage_byte than times"),
-        ({"command": 3, "times": [1.0]}, "has 3 for 'command', expected a text"),
+        ({"command": 3, "times": [1.0]}, "command is 3, expected a text"),
     ],
 )
 def test_wrong_fields_are_named(held, fields, said) -> None:

@@ -26,7 +26,7 @@ def test_attacks_are_told_apart(held) -> None:
 
 
 def test_wrong_fields_are_named(held) -> None:
-    with pytest.raises(InvalidInput, match="object 1 has 'x' for 'latency', expected a whole"):
+    with pytest.raises(InvalidInput, match="object 1 latency is 'x', expected a whole"):
         held('{"code": 200, "timestamp": "t", "latency": "x"}\n' * 2)
 
 

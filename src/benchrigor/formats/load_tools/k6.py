@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from benchrigor.errors import InvalidInput
 from benchrigor.formats.fields import (
     are_objects,
     check,
@@ -16,7 +15,7 @@ from benchrigor.formats.fields import (
     warn_of_failures,
 )
 from benchrigor.formats.load_tools.tables import number, rows_in
-from benchrigor.model import Metric, Notice
+from benchrigor.model import Metric
 from benchrigor.model.recorded import Recorded
 
 TOOL = "k6"  # also the name of points without a request
@@ -28,6 +27,7 @@ _NO_TREND = {
 }
 _FIRST = ("http_req_duration", "grpc_req_duration", "iteration_duration")
 _UNITS = {"time": ("s", 1e-3), "data": ("B", 1.0)}
+_COUNTS = ("passes", "fails")
 _CURE = "run k6 run with --out json=FILE"
 
 Point = tuple[str, str, float]  # request, metric, value
@@ -46,21 +46,15 @@ def read(data: Any, *_: str) -> Iterator[Recorded]:
     summary = object_at(metrics, name)
     means = only_summary(object_at(summary, "values") or summary, _CURE)
     metric = Metric(name=name, unit=_scale(name, {})[0])
-    counted = [object_at(metrics, key) for key in ("checks", "http_req_failed")]
-    checks, requests = (object_at(each, "values") or each for each in counted)
-    means["notices"] += _of_counts(checks, "fails", "checks")
-    # A rate counts what is true: requests that failed.
-    means["notices"] += _of_counts(requests, "passes", "http_req_failed")
+    # A rate counts what is true: checks that passed, and requests that failed.
+    for key, failed in (("checks", "fails"), ("http_req_failed", "passes")):
+        told = object_at(metrics, key)
+        counts = {
+            key: n for key, n in {**told, **object_at(told, "values")}.items() if key in _COUNTS
+        }
+        if len(counts) == 2 and all(isinstance(n, int) for n in counts.values()):
+            means["notices"] += warn_of_failures(counts[failed], sum(counts.values()), key)
     yield Recorded(name=TOOL, metrics=(metric,), tool=TOOL, **means)
-
-
-def _of_counts(counts: Mapping[str, Any], key: str, what: str) -> tuple[Notice, ...]:
-    try:
-        check(counts, {"passes": int, "fails": int}, what)
-    except InvalidInput:  # another version, or none of them in the script
-        return ()
-    total = counts["passes"] + counts["fails"]
-    return warn_of_failures(counts[key], total, what) if total > 0 else ()
 
 
 def are_format(lines: Sequence[Any]) -> bool:
