@@ -60,24 +60,19 @@ def read_text(text: str, place: str) -> Iterator[Recorded]:
     rows, lost = _rows(text, place)
     known = dict.fromkeys((*rows, *lost))
     packages = {dict(about).get("pkg", "") for _, about in known}
-    told = [dict(about) for _, about in known]
-    changing = {
-        key for about in told for key in about if any(about[key] != o.get(key) for o in told)
-    }
     for key in known:
         name, about = key[0], dict(key[1])
-        package = about.get("pkg", "")
-        more = {each: about[each] for each in sorted(changing & about.keys() - {"pkg"})}
+        package = about.pop("pkg", "")
         yield Recorded(
             name=f"{package}.{name}" if len(packages) > 1 else name,
             tool=TOOL,
             provenance=fields.provenance_of(
-                {key: value for key, value in about.items() if key != "pkg"},
+                about,
                 system="/".join(about[key] for key in ("goos", "goarch") if key in about),
                 cpu=about.get("cpu"),
                 commit=about.get("commit"),
             ),
-            parameters={**_parameters(name, package), **more},
+            parameters={**about, **_parameters(name, package)},
             **_content(name, rows.get(key, []), lost.get(key, []), better, place),
         )
 
