@@ -232,3 +232,29 @@ def test_documents_one_after_another_are_read(held, end: str, indent: int | None
     assert [each.name for each in held("".join(texts))] == ["a", "b", "a #2"]
     with pytest.raises(InvalidInput, match="document 2 is of no known tool"):
         held(texts[0] + '{"other": 1}' + end + texts[1])
+
+
+@pytest.mark.parametrize(
+    ("above", "name"),
+    [
+        ("# run 5 of today\n# on a machine\n", "jmeter.csv"),
+        ("# k6\n", "k6.csv"),
+        ("Benchmarking ...\nwarmed up, at 3.5 GHz\n", "hyperfine.json"),
+        ("# a comment\n", "jmh.json"),
+        ("starting\n\n", "vegeta.json"),
+    ],
+)
+def test_text_above_the_data_is_left_out_and_said_to_be(held, above: str, name: str) -> None:
+    text = (DATA / name).read_text()
+    if "timeStamp" in text:  # a long file is read by its beginning
+        text += text[text.index("\n") + 1 :] * 12
+    whole, found = held(text), held(above + text)
+    assert [each.name for each in found] == [each.name for each in whole]
+    for each in found:
+        assert f"{len(above.splitlines())} lines above" in each.notices[-1].sentence
+        assert each.notices[-1].code is Code.NOT_READ
+
+
+def test_a_single_object_is_a_reading(held) -> None:
+    (found,) = held({"name": "a", "unit": "s", "value": 1.5})
+    assert found.rounds[0].unit_readings["value"].tolist() == [1.5]

@@ -50,24 +50,30 @@ def figure_in_json(value: object, index: int, name: str) -> object:
     return float(value) if isinstance(value, str) and is_number(value) else value
 
 
-def check_labels(columns: Mapping[str, Sequence[object]], used: Sequence[str], name: str) -> None:
+def check_labels(
+    columns: Mapping[str, Sequence[object]], used: Sequence[str], by: str | None, name: str
+) -> None:
     """Refuse to count readings of unlike rows as one series, which another column tells apart.
 
-    Labels tell them apart that come back, or units. Those in blocks may be phases of one series.
-    Who has chosen rows (--where) has seen the labels.
+    Labels tell them apart that come back, unless rows are chosen (--where) or rounds told apart.
+    Labels in blocks may be phases of one series. No number has two units.
     """
-    if rows_to_read():
-        return
+    is_chosen = by is not None or bool(rows_to_read())
     for key, cells in columns.items():
-        several = dict.fromkeys(map(str, cells))
-        if key in used or len(several) == 1 or not _are_texts(cells):
+        several, is_unit = dict.fromkeys(map(str, cells)), key.lower() in {"unit", "units"}
+        if (
+            len(several) == 1
+            or not _are_texts(cells)
+            or (not is_unit and (is_chosen or key in used))
+        ):
             continue
         comes_back = len(several) < sum(1 for _ in groupby(cells))
-        if (comes_back and 2 * len(several) <= len(cells)) or key.lower() in {"unit", "units"}:
+        if is_unit or (comes_back and 2 * len(several) <= len(cells)):
             some = ", ".join(map(repr, list(several)[:_SOME]))
+            cure = "" if is_unit else f", or tell rounds apart with --round {key}"
             raise InvalidInput(
                 f"{name} has rows of several {key}: {some}. Choose some with --where "
-                f"{key}={cells[0]}, or tell rounds apart with --round {key}"
+                f"{key}={cells[0]}{cure}"
             )
 
 

@@ -268,8 +268,8 @@ def _lists_in(
     if is_table:
         named = _chosen(keys, list(data[0]), name, "keys", by)
         data = _choose_objects(data, named[: len(columns)], name)
-        if by is None:
-            check_labels({key: [row.get(key) for row in data] for key in data[0]}, named, name)
+        told = {key: [row.get(key) for row in data] for key in data[0]}
+        check_labels(told, named, by, name)
         for index, row in enumerate(data):
             for key in named:
                 if key not in row:
@@ -368,8 +368,7 @@ def _from_csv(
     if not rows:
         raise InvalidInput(f"{name} has no row left by --where and --missing, expected one")
     columns = {key: [row[at].strip() for _, row in rows] for at, key in enumerate(table.columns)}
-    if by is None:
-        check_labels(columns, [table.columns[at] for at in table.indices], name)
+    check_labels(columns, [table.columns[at] for at in table.indices], by, name)
     for number, index in enumerate(table.indices):
         column = [(line, row[index].strip()) for line, row in rows]
         if number < len(wanted):
@@ -490,7 +489,7 @@ def _chosen(
     """Return the chosen columns; None stands for the only other one."""
     others = [key for key in names if key not in wanted]
     if not names:
-        raise InvalidInput(f"{name} has no {kind}, expected one with the readings, {READABLE}")
+        raise InvalidInput(f"{name} has no {kind} of readings, expected {READABLE}")
     unknown = next((key for key in wanted if key is not None and key not in names), None)
     if unknown is not None or (None in wanted and len(others) != 1):
         some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")

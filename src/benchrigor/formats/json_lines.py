@@ -19,13 +19,13 @@ _CURE = "give the file that these numbers were made of"
 
 
 def is_format(data: object) -> bool:
-    """Return whether JSON is a list of such objects."""
-    return isinstance(data, list) and data != [] and are_format(data)
+    """Return whether JSON is such an object, or a list of them."""
+    return bool(data) and are_format(data if isinstance(data, list) else [data])
 
 
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
     """Read the list as its lines."""
-    return read_lines(data, place)
+    return read_lines(data if isinstance(data, list) else [data], place)
 
 
 def are_format(lines: Sequence[Any]) -> bool:

@@ -38,6 +38,8 @@ from benchrigor.model.series import short
 Result = Recorded | RunRecord
 
 _GZIP = b"\x1f\x8b"
+_COMMENTS = re.compile(r"(?:\s*#.*\n)+\s*")
+_BEFORE_JSON = re.compile(r"(?:(?![\[{]).*\n){1,20}(?=[\[{])")
 _MARK = re.compile(r"\S")
 _MOST = 10_000  # benchmarks of a file
 _CHOOSE = "choose some by their names (--column, compare --filter), or divide the file"
@@ -86,6 +88,8 @@ def results_in(
         raise InvalidInput(f"{place} is empty, expected readings")
     read = _from_json if begin[0] in "[{" else _from_text
     found, notices = read(text, place)
+    if found is None:
+        found, notices = _below_a_text(text, place)
     return None if found is None else _with_notices(found, place, wanted, notices)
 
 
@@ -97,10 +101,23 @@ def _is_table_of_no_tool(raw: bytes) -> bool:
     )
     if not is_plain or head.lstrip()[:1] in b"[{":
         return False
-    return not any(tool.is_text(head.decode()) for tool in _TEXTS)
+    text = _COMMENTS.sub("", head.decode(), count=1)
+    return not (_BEFORE_JSON.match(text) or any(tool.is_text(text) for tool in _TEXTS))
 
 
 _Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]
+
+
+def _below_a_text(text: str, place: str) -> _Found:
+    """Read what a tool wrote below comments, or JSON below whatever a program printed first."""
+    for above, read in ((_COMMENTS, _from_text), (_BEFORE_JSON, _from_json)):
+        if match := above.match(text[:_HEAD]):
+            with suppress(InvalidInput):  # a table of no tool, whose reader names the problem
+                found, notices = read(text[match.end() :], place)
+                if found is not None:
+                    sentence = f"{len(match[0].splitlines())} lines above the data are not read."
+                    return found, (*notices, Notice.note(Code.NOT_READ, sentence))
+    return None, ()
 
 
 def _from_json(text: str, place: str) -> _Found:
