@@ -20,7 +20,7 @@ from unittest.mock import patch
 import click.testing
 from coverage_tables import Setting, heading, row
 from formats_files import DATA
-from trust_inputs import LONGEST_S, within
+from trust_inputs import within
 
 import benchrigor as br
 from benchrigor.cli import main as command_line
@@ -28,7 +28,7 @@ from benchrigor.cli.exits import ExitCode
 
 __all__ = ["batch", "mutant", "mutants", "samples"]
 
-BATCH = 250
+BATCH, LONGEST_S = 250, 30.0
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 1.5, -0.5, float("nan"), float("inf"), 10**400, 1e300, 5e-324),
     *("", "x", "12.5", "-1", "NaN", "1e999", "1.0", "2", "\x00", "\ud800", "\u202e", "a\nb"),

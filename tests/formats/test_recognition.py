@@ -157,7 +157,7 @@ def test_an_unfinished_last_line_is_told_and_not_used(held, name: str) -> None:
     assert n in range(sum(r.n_readings for each in whole.values() for r in each.rounds) - 1, 10**6)
 
 
-@pytest.mark.parametrize("name", ["k6.csv", "jmeter.csv", "vegeta.csv"])
+@pytest.mark.parametrize("name", ["k6.csv", "jmeter.csv", "vegeta.csv", "hyperfine-2.0.0.csv"])
 def test_a_row_with_more_or_fewer_cells_is_an_error_with_its_line(held, name: str) -> None:
     first, second, third, *rest = (DATA / name).read_text().splitlines(keepends=True)
     for row in (third.replace("\n", ",1\n"), third.partition(",")[0] + ",2,3\n"):
