@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from benchrigor.cli.options import rows_to_read
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.recognition import TOOLS
 from benchrigor.model.commented_csv import is_number
@@ -51,14 +50,13 @@ def figure_in_json(value: object, index: int, name: str) -> object:
 
 
 def check_labels(
-    columns: Mapping[str, Sequence[object]], used: Sequence[str], by: str | None, name: str
+    columns: Mapping[str, Sequence[object]], used: Sequence[str], name: str, *, is_chosen: bool
 ) -> None:
     """Refuse to count readings of unlike rows as one series, which another column tells apart.
 
     Labels tell them apart that come back, unless rows are chosen (--where) or rounds told apart.
     Labels in blocks may be phases of one series. No number has two units.
     """
-    is_chosen = by is not None or bool(rows_to_read())
     for key, cells in columns.items():
         several, is_unit = dict.fromkeys(map(str, cells)), key.lower() in {"unit", "units"}
         if (

@@ -9,9 +9,8 @@ from typing import Any
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
 from benchrigor.formats.fields import check, object_at, scale
-from benchrigor.formats.load_tools.tables import rows_in
 from benchrigor.model import Floats, Metric
-from benchrigor.model.commented_csv import is_number
+from benchrigor.model.commented_csv import is_number, rows_of
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.series import short
 
@@ -43,7 +42,11 @@ def is_text(text: str) -> bool:
 
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Say that a CSV holds no readings."""
-    (_, header), *rows = rows_in(text, place)
+    (_, header), *rows = rows_of(text.splitlines(), place)
+    for line, row in rows:
+        if len(row) != len(header):
+            found = f"line {line} has {len(row)} cells"
+            raise InvalidInput(f"{place} {found}, expected {len(header)} as in its header")
     first = header[1].removesuffix("unit") if header[1] != "mean" else ""
     names = [cell.removeprefix(first) for cell in header]
     cells = [dict(zip(names, row, strict=True)) for _, row in rows]
