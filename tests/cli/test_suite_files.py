@@ -152,6 +152,36 @@ def test_a_machine_of_its_own_is_refused(cli, tmp_path) -> None:
     assert "the runs are of a and b, expected one machine" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ("goos: linux\ncpu: Y\n", "of cpu X and Y"),
+        ("goos: darwin\ncpu: X\n", "of system darwin and linux"),
+        ("cpu: X\n", "of system None and linux"),
+    ],
+)
+def test_another_processor_or_system_is_another_machine(cli, tmp_path, head, said) -> None:
+    line = "BenchmarkA-8 10 %d ns/op\n"
+    for name, machine in (
+        ("a", "goos: linux\ncpu: X\n"),
+        ("b", head),
+        ("c", "cpu: X\ngoos: linux\n"),
+    ):
+        (tmp_path / name).write_text(machine + "".join(line % (30 + n % 3) for n in range(12)))
+    refused = cli("compare", "a", "b", "--same-machine")
+    assert (refused.exit_code, said in refused.stderr) == (8, True)
+    assert cli("compare", "a", "c", "--same-machine").exit_code in {0, 3}
+
+
+def test_other_cores_are_another_machine(cli, tmp_path) -> None:
+    data = json.loads((DATA / "google-benchmark.json").read_text())
+    for cores in (4, 8):
+        data["context"]["num_cpus"] = cores
+        (tmp_path / f"{cores}.json").write_text(json.dumps(data))
+    refused = cli("compare", "4.json", "8.json", "--same-machine")
+    assert (refused.exit_code, "of cores 4 and 8" in refused.stderr) == (8, True)
+
+
 def test_a_suite_prints_as_its_page(suites) -> None:
     named = {
         file: {each.name: each for each in benchrigor.read_results(suites / file)}

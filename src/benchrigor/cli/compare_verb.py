@@ -19,7 +19,7 @@ from benchrigor.cli.tables import table_options
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput, NotComparable
 from benchrigor.layout import Page, Part, page, row, table, wrapped
-from benchrigor.model import Code, Comparison, Decision, Estimate, RunRecord
+from benchrigor.model import Code, Comparison, Decision, Estimate, Provenance, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.codec import is_there
 from benchrigor.model.comparison import SuiteComparison, show_difference
@@ -224,9 +224,14 @@ def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool)
 
 def _check_machine(runs: Iterable[RunRecord]) -> None:
     """Raise NotComparable if the runs are of several machines."""
-    hosts = {str(run.provenance and run.provenance.host) for run in runs}
-    if len(hosts) > 1:
-        raise NotComparable(f"the runs are of {' and '.join(sorted(hosts))}, expected one machine")
+    places = [run.provenance or Provenance() for run in runs]
+    for name in ("host", "cpu", "cores", "system"):
+        several = sorted({str(getattr(place, name)) for place in places})
+        if len(several) > 1:
+            of = "" if name == "host" else f"{name} "
+            raise NotComparable(
+                f"the runs are of {of}{' and '.join(several)}, expected one machine"
+            )
 
 
 def _side(source: str, given: RunRecord, *, metric: str | None) -> _Side:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,23 +24,15 @@ def compared_files(
 ) -> SuiteComparison:
     """Compare files with the first one; ``pattern`` is searched for in the names."""
     suites = dict(
-        zip(_short([file for file, _ in files]), (_by_name(runs) for _, runs in files), strict=True)
+        zip(
+            _short([file for file, _ in files]),
+            ({run.name: run for run in runs} for _, runs in files),
+            strict=True,
+        )
     )
     if pattern is not None:
         suites = _filter_suites(suites, pattern)
     return compare_suites(suites, **options)
-
-
-def _by_name(runs: Sequence[RunRecord]) -> dict[str, RunRecord]:
-    """Return runs by their names; the second of a name is "name #2", as in other tables."""
-    named, times = dict[str, RunRecord](), Counter[str]()
-    for run in runs:
-        name, times[run.name] = run.name, times[run.name] or 1
-        while name in named:
-            times[run.name] += 1
-            name = f"{run.name} #{times[run.name]}"
-        named[name] = run
-    return named
 
 
 def compile_filter(pattern: str | None) -> re.Pattern[str] | None:

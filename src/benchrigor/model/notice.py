@@ -45,6 +45,7 @@ class Code(enum.StrEnum):
     NOT_CONVERGED = "not-converged"
     NO_DATA = "no-data"
     UNFINISHED_LINE = "unfinished-line"
+    NOT_READ = "not-read"
     FAILED_RUNS = "failed-runs"
     NO_RAW_READINGS = "no-raw-readings"
     THIS_PROCESS_ONLY = "this-process-only"

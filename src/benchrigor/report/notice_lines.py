@@ -6,6 +6,7 @@ their figures.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from benchrigor.control_characters import escaped
@@ -20,6 +21,8 @@ _MARKS = {
     Severity.REFUSAL: ("✗", "red"),
 }
 _LONGER = "Measure longer (--budget)."
+# Options of verbs that measure: whoever reads files and earlier runs has none of them.
+_OPTIONS = re.compile(r" \(--(?:budget|fresh|over|batch)\b[^)]*\)")
 _MORE_STEPS = "It ended by itself: let it give more readings."
 _NARROWER = "Ask for a narrower interval (--target)."
 _OTHER_RUNS = "More readings would hardly change that, runs at other times would."
@@ -198,7 +201,7 @@ def is_undisturbed(record: RunRecord) -> bool:
 def warnings(
     chosen: Iterable[Notice], *, of_pairs: bool = False, reason: StopReason | None = None
 ) -> list[Part]:
-    """Return the lines of a page about its Notices; ``reason`` is why the run ended."""
+    """Return the lines of a page about its Notices; ``reason`` is why what was measured ended."""
     sentences = dict.fromkeys(
         sentence_of(notice, of_pairs=of_pairs, reason=reason) for notice in chosen
     )
@@ -221,10 +224,10 @@ def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | 
     elif reason is StopReason.OUT_OF_REACH:
         is_width = notice.code is Code.NOT_CONVERGED
         usual = _OUT_OF_REACH if is_width else usual.replace(_LONGER, _OTHER_RUNS)
-    match notice.severity:
-        case Severity.NOTE:
-            return ""
-        case Severity.REFUSAL:
-            return REFUSED.get(notice.code, usual)
-        case _:
-            return OF_PAIRS.get(notice.code, usual) if of_pairs else usual
+    if notice.severity is Severity.NOTE:
+        return ""
+    if notice.severity is Severity.REFUSAL:
+        usual = REFUSED.get(notice.code, usual)
+    elif of_pairs:
+        usual = OF_PAIRS.get(notice.code, usual)
+    return _OPTIONS.sub("", usual) if reason is None else usual
