@@ -39,7 +39,8 @@ from benchrigor.report.notice_lines import chosen, marked, warnings
 from benchrigor.report.tables.figures import figures_of_pair, figures_of_ranking, figures_of_suites
 from benchrigor.report.tables.suite_page import suite_page
 from benchrigor.session.pairs.against import Against
-from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
+from benchrigor.session.pairs.compared_sides import label_of
+from benchrigor.session.pairs.run_comparison import compare_named, rank_runs
 from benchrigor.session.replays.recorded_run import is_bare
 from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED

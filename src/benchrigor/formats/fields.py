@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Floats, Metric, Notice, Provenance, Round, RoundPlan, as_series
 from benchrigor.model.series import short
+from benchrigor.model.text import percent
 from benchrigor.units import time_in
 
 T = TypeVar("T")
@@ -141,6 +142,7 @@ def no_rounds(sentence: str, **evidence: Any) -> dict[str, Any]:
 
 def warn_of_failures(n: int, total: int, what: str) -> tuple[Notice, ...]:
     """Warn of runs or requests that failed: an error may be faster or slower than an answer."""
-    sentence = f"{n:,} of {total:,} failed ({what}), and their times count."
+    share = percent(n / max(total, 1))
+    sentence = f"{share} failed ({n:,} of {total:,}, {what}), and their times count."
     notice = Notice.warning(Code.FAILED_RUNS, sentence, failed=n, total=total)
     return (notice,) if n else ()

@@ -10,7 +10,8 @@ from benchrigor.errors import NotComparable, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Notice, Options, Progress, RunRecord
 from benchrigor.model.text import percent
 from benchrigor.protocols import Store
-from benchrigor.session.pairs.run_comparison import compare_named, label_of
+from benchrigor.session.pairs.compared_sides import label_of
+from benchrigor.session.pairs.run_comparison import compare_named
 from benchrigor.session.session import Session
 from benchrigor.session.stop_rules import LITTLE, caution, default_rules
 from benchrigor.session.stored_runs import StoredRuns
