@@ -157,8 +157,8 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     Every value replaces {NAME} in commands and hooks; several parameters give all combinations.
     Other braces stay. No shell reads a command without --shell.
 
-    Exit codes: 0 a result, 3 a target missed or a comparison undecided, 4 no number, 5 a command
-    failed, 7 one is worse than the baseline.
+    Exit codes: 0 a result, 3 a --target that was given is missed, 4 no number, 5 a command failed,
+    7 one is worse than the baseline.
 
     \b
     Examples:

@@ -52,7 +52,6 @@ _BY_ERROR: tuple[tuple[Any, ExitCode], ...] = (
     (NotComparable, ExitCode.NOT_COMPARABLE),
     (BenchrigorError, ExitCode.BAD_INPUT),
 )
-_CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.TARGET_MISSED}
 _WHOLE = {
     StopReason.SATISFIED,
     StopReason.TIME_BUDGET,
@@ -78,16 +77,20 @@ def code_for(record: RunRecord, *, target_given: bool) -> ExitCode:
     return ExitCode.TARGET_MISSED if missed else ExitCode.RESULT
 
 
-def code_of(comparison: Comparison, fail_on: str | None) -> ExitCode:
-    """Return the exit code of a verdict, 0 if it is not failed on."""
-    if fail_on == "never":
-        return ExitCode.RESULT
-    if comparison.ratio is None and fail_on is None:
+def code_of(
+    comparison: Comparison, fail_on: str | None, *, target_missed: bool = False
+) -> ExitCode:
+    """Return the exit code of a comparison, the same at every verb.
+
+    ``target_missed`` says whether a width that was asked for is not reached. That matters where
+    the verdict is still open.
+    """
+    if comparison.ratio is None:
         return ExitCode.NOTHING_MEASURED
-    verdict = comparison.verdict
-    if fail_on == "worse" and verdict is not Verdict.WORSE:
-        return ExitCode.RESULT
-    return _CODES.get(verdict, ExitCode.RESULT)
+    is_open = comparison.verdict is Verdict.UNDECIDED
+    if comparison.fails(fail_on):
+        return ExitCode.TARGET_MISSED if is_open else ExitCode.WORSE
+    return ExitCode.TARGET_MISSED if is_open and target_missed else ExitCode.RESULT
 
 
 def code_of_family(family: Family, fail_on: str | None) -> ExitCode:

@@ -260,7 +260,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
 
         with logged_to(given["log"]):
             record = drive_against(lambda line: begin(progress=line), workload, against)
-        compare_against(given["against"], against, record, as_json=given["as_json"])
+        compare_against(given["against"], against, record, **ending)
     with logged_to(given["log"]):
         drive_and_print(lambda line: begin(progress=line), workload, over_s=over_s, **ending)
 

@@ -104,8 +104,8 @@ PAGE: dict[Code, str] = {
     Code.METRICS_DIFFER: "The runs measured different things. Choose one with --metric.",
     Code.FUNCTIONS_DIFFER: "The measured function itself has changed. Measure both versions of "
     "the code with one benchmark.",
-    Code.NO_COMMON_PACE: "The runs are of different machines or interpreters, and compared as "
-    "measured. Repeat the older one here.",
+    Code.NO_COMMON_PACE: "Runs at different times cannot tell code from machine. Measure in turn "
+    "(benchrigor ab, or pytest --bench-against).",
     Code.NOT_COMPARED: "There is no verdict on it: compare runs of one kind.",
     Code.OUT_OF_REACH: "The target is narrower than one run can show. Ask for less (--target), or "
     "store several runs of each side.",

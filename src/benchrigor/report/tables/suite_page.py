@@ -45,7 +45,8 @@ def said_of(suites: SuiteComparison) -> Iterator[str]:
     for file, family in suites.families.items():
         counts = Counter(family.verdicts.values())
         shown = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
-        yield f"{file}: {shown}"
+        scopes = {one.scope for one in family.comparisons.values()}
+        yield f"{file}: {shown}{f' in {max(scopes)}' if any(scopes) else ''}"
     yield from _say_rule(suites)
     for file, names in suites.missing.items():
         if names:

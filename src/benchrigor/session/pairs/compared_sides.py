@@ -161,7 +161,7 @@ def _averaged_alike(sources: Sequence[Source]) -> Sequence[Source]:
 
 
 def notices_of_sides(
-    sources: Sequence[Source], analyses: Sequence[Analysis], known: Sequence[Notice] = ()
+    sources: Sequence[Source], analyses: Sequence[Analysis] = (), known: Sequence[Notice] = ()
 ) -> tuple[Notice, ...]:
     """Return what weakens either side, apart from what the comparison says of it by itself."""
     said = {*_SAID_ELSEWHERE, *(notice.code for notice in known)}

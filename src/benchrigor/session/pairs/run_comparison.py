@@ -23,6 +23,7 @@ from benchrigor.model import (
     RunRecord,
 )
 from benchrigor.model.checks import refuse
+from benchrigor.model.comparison import THESE_RUNS
 from benchrigor.model.pace import reference_s
 from benchrigor.model.text import percent, show_observed
 from benchrigor.protocols import Store
@@ -158,7 +159,8 @@ def compare_named(
         estimates, told = _at_one_pace(sources, analyses, statistic, stored)
         marked = map(Source.of_processes, sources, estimates)
         found = compare_samples(*marked, positive=_are_positive(sources), **options)
-        found = replace(found, baseline=estimates[0], candidate=estimates[1])
+        scope = "" if any(notice.code is Code.AT_FULL_PACE for notice in told) else THESE_RUNS
+        found = replace(found, baseline=estimates[0], candidate=estimates[1], scope=scope)
     told = (*told, *other_differences(sources))
     return replace(
         found,
@@ -225,7 +227,7 @@ def rank_runs(
         confidence=confidence,
         direction=direction,
     )
-    notices = (*told, *other_differences(sources), *notices_of_sides(sources, analyses))
+    notices = (*told, *other_differences(sources), *notices_of_sides(sources))
     if direction is None:
         sentence = (
             "Ranked from the lowest on: which way is better is not known; choose a direction."
@@ -278,10 +280,9 @@ def _at_one_pace(
     runs = [source.run for source in sources if source.run is not None]
     known = [source.pace for source in sources if source.pace is not None]
     if len(known) < len(sources) or len(runs) < len(sources):
-        return measured, ()
-    apart = _no_common_pace(runs, known)
-    if apart:
-        return measured, apart
+        return measured, _as_measured("share no reference")
+    if apart := _say_apart(runs, known):
+        return measured, _as_measured(f"differ in {apart}, and so have no full speed in common")
     full_s = {kind: min(pace.full_s[kind] for pace in known) for kind in known[0].full_s}
 
     def at_full_speed(sensitivity: Sensitivity | None = None) -> list[Analysis]:
@@ -300,7 +301,7 @@ def _at_one_pace(
     paced = at_full_speed()
     paces = [analysis.pace for analysis in paced if analysis.pace is not None]
     if len(paces) < len(sources):
-        return measured, ()
+        return measured, _as_measured("share no reference")
     told: tuple[Notice, ...] = (_at_paces(known),)
     if len(paces) == 2:
         name, reference = sources[0].recorded.metric.name, reference_s(full_s)
@@ -319,16 +320,18 @@ def _headlines(analyses: Iterable[Analysis]) -> list[Estimate]:
     return [figure for analysis in analyses if (figure := analysis.headline) is not None]
 
 
-def _no_common_pace(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> tuple[Notice, ...]:
-    """Say which conditions of full speed differ between runs, if any."""
+def _say_apart(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> str:
+    """Say which conditions of full speed differ between runs; empty if none does."""
     of_runs = [paced_by(run.provenance, pace) for run, pace in zip(runs, paces, strict=True)]
     values = {what: sorted({run[what] for run in of_runs}) for what in of_runs[0]}
     different = {what: found for what, found in values.items() if len(found) > 1}
-    if not different:
-        return ()
-    shown = ", ".join(f"{what} ({'; '.join(found)})" for what, found in different.items())
+    return ", ".join(f"{what} ({'; '.join(found)})" for what, found in different.items())
+
+
+def _as_measured(why: str) -> tuple[Notice, ...]:
     sentence = (
-        f"Compared as measured: the runs differ in {shown}, and so have no full speed in common."
+        f"Compared as measured: the runs {why}. Runs at different times cannot tell code from "
+        "machine: measure in turn (benchrigor ab, or pytest --bench-against)."
     )
     return (Notice.warning(Code.NO_COMMON_PACE, sentence),)
 
