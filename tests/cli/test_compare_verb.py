@@ -324,7 +324,7 @@ def test_other_machines_are_named(cli, keep, strict):
     assert "of two machines" in " ".join(cli("compare", here, there).stdout.split())
     document = strict(cli("compare", here, there, "--json").stdout)
     unpaced, *short, machines = document["warnings"]
-    assert "share no reference" in unpaced
+    assert "no-common-pace" in unpaced
     assert "alpha, beta" in machines
     assert all("ended before its target: round limit reached" in each for each in short)
     assert len(short) == 2

@@ -98,7 +98,7 @@ def changes(
     if picture:
         title = click.format_filename(record.name, shorten=True)
         write_picture(plot_trace(replace(record, name=title)), picture)
-    leave(code_for(record, target_given=False))
+    leave(code_for(record))
 
 
 def _report(record: RunRecord, labels: Sequence[str]) -> Iterator[Part]:

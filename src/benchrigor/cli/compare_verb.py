@@ -177,9 +177,7 @@ def compare(
     _compare_two(sides, as_json=as_json, fail_on=fail_on, **options)
 
 
-def compare_against(
-    source: str, against: Against, candidate: RunRecord, *, target_given: bool, as_json: bool
-) -> None:
+def compare_against(source: str, against: Against, candidate: RunRecord, *, as_json: bool) -> None:
     """Compare a run that has just ended with an earlier one, as the verb does; leave."""
     is_reached = candidate.decision is not None and candidate.decision.satisfied
     sides = [_side_of(source, against.baseline), _side_of(candidate.run_id or "", candidate)]
@@ -189,7 +187,7 @@ def compare_against(
     _compare_two(
         sides,
         as_json=as_json,
-        target_missed=target_given and not is_reached,
+        target_missed=against.is_asked and not is_reached,
         statistic=options.statistic,
         confidence=options.confidence,
         stored=against.stored,

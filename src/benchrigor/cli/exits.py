@@ -25,7 +25,7 @@ from benchrigor.errors import (
 from benchrigor.model import Analysis, Comparison, Family, Options, RunRecord, StopReason, Verdict
 from benchrigor.model.text import many
 from benchrigor.secret_texts import hide_in_text
-from benchrigor.session.stop_rules import wanted_half_width
+from benchrigor.session.stop_rules import asked_half_width
 from benchrigor.session.stored_runs import PAIR, are_in_turn
 from benchrigor.workloads.processes.own_signals import ExitedAtOnce
 
@@ -61,19 +61,18 @@ _WHOLE = {
 }
 
 
-def code_for(record: RunRecord, *, target_given: bool) -> ExitCode:
+def code_for(record: RunRecord) -> ExitCode:
     """Return the exit code of a run that ended without an error.
 
-    A width that was not asked for need not be reached. ``target_given`` says whether the target of
-    the options was asked for; a width in the description of a metric always was.
+    A width that was not asked for need not be reached; a width in the description of a metric
+    always was.
     """
     if record.estimate() is None:
         return ExitCode.NOTHING_MEASURED
     if record.decision is not None and record.decision.satisfied:
         return ExitCode.RESULT
-    asked = record.options if target_given else replace(record.options, target=None)
     required = [analysis for analysis in record.analyses if analysis.metric.must_satisfy]
-    missed = any(misses_width(analysis, asked) for analysis in required)
+    missed = any(misses_width(analysis, record.options) for analysis in required)
     return ExitCode.TARGET_MISSED if missed else ExitCode.RESULT
 
 
@@ -101,12 +100,12 @@ def code_of_family(family: Family, fail_on: str | None) -> ExitCode:
 
 
 def misses_width(analysis: Analysis, options: Options) -> bool:
-    """Whether the interval of a metric is wider than wanted, or wanted and missing."""
+    """Whether the interval of a metric is wider than asked for, or asked for and missing."""
     estimate, metric = analysis.estimate, analysis.metric
     if estimate is None:
-        widths = (options.target, metric.relative_half_width, metric.absolute_half_width)
+        widths = (options.asked, metric.relative_half_width, metric.absolute_half_width)
         return any(width is not None for width in widths)
-    return estimate.half_width > wanted_half_width(estimate, metric, options)
+    return estimate.half_width > asked_half_width(estimate, metric, options)
 
 
 def leave(code: ExitCode) -> NoReturn:

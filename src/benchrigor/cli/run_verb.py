@@ -47,7 +47,9 @@ _THOROUGH_S = 60.0
     context_settings={"allow_interspersed_args": False},
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION...")
-@shared.share_option("--target", "2%", "Half-width wanted.")
+@shared.share_option(
+    "--target", "2%", "Half-width wanted; the default ends a run, and is not missed."
+)
 @shared.confidence_option()
 @shared.statistic_options
 @shared.trim_option
@@ -235,7 +237,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
             f"--over is {show_duration(over_s)}, expected as long as --budget at least, "
             f"{show_duration(options.budget_s)}"
         )
-    ending = {"target_given": shared.is_given("target"), "as_json": given["as_json"]}
+    ending = {"as_json": given["as_json"]}
     store = None if given["no_store"] else shared.open_store(given["store"])
     against = _against(given, targets, store) if given["against"] else None
     if len(targets) > 1:
@@ -372,6 +374,7 @@ def _stream(
 def _options(given: dict[str, Any], *, in_turn: bool) -> Options:
     """Make Options of all options that are named like one of its fields."""
     named = {field.name: given[field.name] for field in fields(Options) if field.name in given}
+    named["target_given"] = shared.is_given("target")
     if given["thorough"]:
         if shared.is_given("budget_s"):
             raise InvalidInput(

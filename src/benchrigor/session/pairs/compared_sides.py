@@ -14,7 +14,7 @@ from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Kind, Light, Notice, Pace, RunRecord
 from benchrigor.model.notice import weakening
 from benchrigor.model.recorded import FILE, PROCESSES
-from benchrigor.model.text import say_end
+from benchrigor.model.text import is_broken_off, say_end
 from benchrigor.session.conditions.red_rounds import is_disturbed
 from benchrigor.session.replays.recorded_run import Recording, is_bare, recording_of
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
@@ -181,7 +181,7 @@ def other_differences(sources: Sequence[Source]) -> tuple[Notice, ...]:
             Code.NOT_CONVERGED, f"{label} ended before its target: {say_end(run.decision)}."
         )
         for label, run in runs
-        if run.subject.get("kind") != FILE and say_end(run.decision) != "satisfied"
+        if run.subject.get("kind") != FILE and _ended_early(run)
     ]
     for source in sources:
         label, found = source.label, None if source.run is None else source.run.interference
@@ -204,6 +204,12 @@ def other_differences(sources: Sequence[Source]) -> tuple[Notice, ...]:
         sentence = f"The metrics have different names: {', '.join(names)}."
         notices.append(Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names)))
     return (*notices, *_changed_functions([run for _, run in runs]))
+
+
+def _ended_early(run: RunRecord) -> bool:
+    """Whether a run broke off, or missed a target that somebody asked for."""
+    is_missed = any(notice.code is Code.NOT_CONVERGED for notice in run.notices)
+    return is_missed or is_broken_off(run.decision)
 
 
 def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:

@@ -280,7 +280,7 @@ def _at_one_pace(
     runs = [source.run for source in sources if source.run is not None]
     known = [source.pace for source in sources if source.pace is not None]
     if len(known) < len(sources) or len(runs) < len(sources):
-        return measured, _as_measured("share no reference")
+        return measured, _as_measured("timed no common work beside their own")
     if apart := _say_apart(runs, known):
         return measured, _as_measured(f"differ in {apart}, and so have no full speed in common")
     full_s = {kind: min(pace.full_s[kind] for pace in known) for kind in known[0].full_s}
@@ -301,7 +301,7 @@ def _at_one_pace(
     paced = at_full_speed()
     paces = [analysis.pace for analysis in paced if analysis.pace is not None]
     if len(paces) < len(sources):
-        return measured, _as_measured("share no reference")
+        return measured, _as_measured("timed no common work beside their own")
     told: tuple[Notice, ...] = (_at_paces(known),)
     if len(paces) == 2:
         name, reference = sources[0].recorded.metric.name, reference_s(full_s)
@@ -331,7 +331,7 @@ def _say_apart(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> str:
 def _as_measured(why: str) -> tuple[Notice, ...]:
     sentence = (
         f"Compared as measured: the runs {why}. Runs at different times cannot tell code from "
-        "machine: measure in turn (benchrigor ab, or pytest --bench-against)."
+        "machine: measure both in turn."
     )
     return (Notice.warning(Code.NO_COMMON_PACE, sentence),)
 
