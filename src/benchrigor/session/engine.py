@@ -59,8 +59,8 @@ from benchrigor.session.stop_rules import (
     FEWEST_BLOCKS,
     LITTLE,
     SETTLED_S,
+    asked_half_width,
     default_rules,
-    wanted_half_width,
 )
 from benchrigor.session.traces import Traces
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
@@ -432,9 +432,9 @@ class Engine(Controller[RoundPlan, Round]):
             others = [notice for notice in notices if not only or notice.code is not only[0].code]
             notices = tuple(others)
             estimate = replace(estimate, notices=(*only, *others))
+        wanted = asked_half_width(estimate, metric, self.options)
         ended = self._decision is not None and not self._decision.satisfied
-        if ended and metric.must_satisfy:
-            wanted = wanted_half_width(estimate, metric, self.options)
+        if ended and metric.must_satisfy and math.isfinite(wanted):
             notice = warn_not_converged(estimate.half_width, wanted, *whole_of(estimate))
             estimate = replace(estimate, notices=(notice, *estimate.notices))
             notices = (notice, *notices)

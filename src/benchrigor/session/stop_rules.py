@@ -100,11 +100,20 @@ def min_evidence(options: Options, kind: Kind) -> MinEvidence:
     return _RESTARTED if kind is Kind.INVOCATIONS else _BY_ROUND
 
 
+def asked_half_width(estimate: Estimate, metric: Metric, options: Options) -> float:
+    """Return the `wanted_half_width` without the default target, which is nobody's wish."""
+    return _narrower(estimate, metric, options.asked)
+
+
 def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> float:
     """Return the narrower of both targets, in the metric's unit; infinite if none is set."""
+    return _narrower(estimate, metric, options.target)
+
+
+def _narrower(estimate: Estimate, metric: Metric, target: float | None) -> float:
     relative, absolute = metric.relative_half_width, metric.absolute_half_width
     if relative is None:
-        relative = options.target
+        relative = target
     known = relative is not None and relative < math.inf
     widths = (relative * whole_of(estimate)[0] if known and relative else None, absolute)
     return min((width for width in widths if width is not None), default=math.inf)
