@@ -1,4 +1,4 @@
-"""What is read of other tools and written for them: how right, how fast.
+"""What is read of other tools and written for them: how right, how robust, how fast.
 
     python docs/evidence/formats.py [--quick] [--seed N] [--only round-trip,samples]
 
@@ -13,6 +13,7 @@ from front_door import print_sections
 SECTIONS = {
     "round-trip": ("Written for pyperf, and read by its own loader", "formats_files"),
     "samples": ("Samples of other tools: what is warned of", "formats_files"),
+    "mutants": ("Damaged files of all formats, read and compared", "formats_mutants"),
     "false": ("The same code, with 3 % between processes: verdicts", "formats_verdicts"),
     "metadata": ("What pyperf's metadata cost a run", "formats_speed"),
     "suites": ("Two suites compared on the command line", "formats_speed"),

@@ -146,7 +146,7 @@ _PER_TIME = re.compile(
     re.VERBOSE,
 )
 _TIME = re.compile(r"[mnuµμp]?s|[mnuµμ]?secs?|(micro|milli|nano)?seconds?|min|minutes?|h|hours?")
-_MEMORY = re.compile(r"[kKMGTP]?i?B|[Bb]ytes?")
+_SPENT = re.compile(r"[kKMGTP]?i?B|[Bb]ytes?|alloc(ation)?s?")
 
 
 def quantity_of(unit: str) -> Quantity:
@@ -163,7 +163,9 @@ def quantity_of(unit: str) -> Quantity:
 
 
 def direction_of(unit: str) -> Direction | None:
-    """Return the better direction if the unit makes it clear: time, memory, or per time.
+    """Return the better direction if the unit makes it clear: time, memory, counts of allocations.
+
+    Of anything per time more is better.
 
     Examples
     --------
@@ -173,7 +175,7 @@ def direction_of(unit: str) -> Direction | None:
     quantity = quantity_of(unit)
     if quantity is Quantity.RATE:
         return Direction.HIGHER
-    plain = quantity is Quantity.TIME or _MEMORY.fullmatch(_numerator(unit)) is not None
+    plain = quantity is Quantity.TIME or _SPENT.fullmatch(_numerator(unit)) is not None
     return Direction.LOWER if plain else None
 
 

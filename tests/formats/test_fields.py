@@ -1,7 +1,7 @@
 import pytest
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import flat, in_base_unit, only_summary, require, scale
+from benchrigor.formats.fields import check, flat, in_base_unit, only_summary, scale
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,25 @@ def test_readings_that_are_no_finite_numbers_are_named(bad: object) -> None:
 
 
 def test_a_missing_key_and_one_of_another_kind_are_named() -> None:
-    with pytest.raises(InvalidInput, match="here has no 'a', expected a list"):
-        require({}, "a", list, "here")
-    with pytest.raises(InvalidInput, match="here has 'b' for 'a', expected a list"):
-        require({"a": "b"}, "a", list, "here")
-    with pytest.raises(InvalidInput, match="here is 3, expected an object with 'a'"):
-        require(3, "a", list, "here")
+    with pytest.raises(InvalidInput, match="here has no 'a'"):
+        check({}, {"a": list}, "here")
+    with pytest.raises(InvalidInput, match="here a is 'b', expected a list"):
+        check({"a": "b"}, {"a": list}, "here")
+    with pytest.raises(InvalidInput, match="here is 3, expected an object"):
+        check(3, {"a": list}, "here")
+
+
+def test_a_value_of_another_type_is_named_at_any_depth() -> None:
+    shape = {"runs": [{"times": list, "id?": int}], "known?": {str: [[str]]}}
+    check({"runs": [{"times": [None], "id": None}], "known": {"a": [["b"]]}, "more": 5}, shape, "f")
+    for data, said in [
+        ({"runs": [{"times": []}, 5]}, r"f runs\[1\] is 5, expected an object"),
+        ({"runs": [{"times": [], "id": True}]}, r"f runs\[0\] id is True, expected a whole"),
+        ({"runs": [], "known": {"a": [5]}}, r"f known\['a'\]\[0\] is 5, expected a list"),
+        ({"runs": [], "known": {"a": [[5]]}}, r"f known\['a'\]\[0\]\[0\] is 5, expected a text"),
+    ]:
+        with pytest.raises(InvalidInput, match=said):
+            check(data, shape, "f")
 
 
 def test_metadata_is_flat() -> None:

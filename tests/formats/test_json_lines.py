@@ -1,9 +1,11 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats.json_text import parse_json
+from benchrigor.formats.recognition import results_in
 from benchrigor.units import Direction
 
 
@@ -32,3 +34,28 @@ def test_an_unfinished_line_is_told_apart_from_a_wrong_one() -> None:
     assert found.unfinished == (3, '{"a":')
     with pytest.raises(InvalidInput, match="file is no JSON"):
         parse_json('{"a": 1}\n{"a":\n{"a": 2}\n', "file")
+
+
+def test_a_list_of_values_is_read_as_lines_and_no_number_has_two_units(held) -> None:
+    rows = [
+        {"name": name, "unit": unit, "value": value}
+        for value in (1.0, 2.0)
+        for name, unit in (("a", "s"), ("b", "MB"))
+    ]
+    one, other = held(rows)
+    assert [one.metrics[0].unit, other.metrics[0].unit] == ["s", "MB"]
+    assert one.rounds[0].unit_readings["value"].tolist() == [1.0, 2.0]
+    with pytest.raises(InvalidInput, match="'a' in several units"):
+        held([*rows, {"name": "a", "unit": "ms", "value": 1.0}])
+
+
+def test_what_convert_writes_for_github_is_read_back_as_numbers(tmp_path, cli) -> None:
+    data = Path(__file__).parent / "data" / "hyperfine.json"
+    written = tmp_path / "history.json"
+    assert cli("convert", data, written, "--to", "github").exit_code == 0
+    numbers = {each["name"]: each["value"] for each in json.loads(written.read_text())}
+    assert len(numbers) == 2
+    for each in results_in(written):
+        assert each.rounds == ()
+        assert each.notices[0].evidence["value"] == numbers[each.name]
+    assert cli("analyze", written).exit_code == 4

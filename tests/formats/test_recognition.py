@@ -24,12 +24,14 @@ TOOL_OF = {
     "hyperfine-1.15.0.json": "hyperfine",
     "hyperfine-2.0.0.json": "hyperfine",
     "google-benchmark.json": "google-benchmark",
+    "google-benchmark-1.4.json": "google-benchmark",
     "google-benchmark-1.9.5.json": "google-benchmark",
     "criterion": "criterion",
     "criterion-0.3.6": "criterion",
     "go-1.19.8.txt": "go",
     "jmh.json": "jmh",
     "go.txt": "go",
+    "go-json.ndjson": "go",
     "k6.ndjson": "k6",
     "k6.csv": "k6",
     "vegeta.json": "vegeta",
@@ -155,7 +157,7 @@ def test_an_unfinished_last_line_is_told_and_not_used(held, name: str) -> None:
     assert n in range(sum(r.n_readings for each in whole.values() for r in each.rounds) - 1, 10**6)
 
 
-@pytest.mark.parametrize("name", ["k6.csv", "jmeter.csv", "vegeta.csv"])
+@pytest.mark.parametrize("name", ["k6.csv", "jmeter.csv", "vegeta.csv", "hyperfine-2.0.0.csv"])
 def test_a_row_with_more_or_fewer_cells_is_an_error_with_its_line(held, name: str) -> None:
     first, second, third, *rest = (DATA / name).read_text().splitlines(keepends=True)
     for row in (third.replace("\n", ",1\n"), third.partition(",")[0] + ",2,3\n"):
@@ -185,3 +187,74 @@ def test_names_stay_as_they_are_and_are_escaped_when_shown(held, name: str) -> N
     assert found.name == name
     assert not {"\n", "\x1b", "\u202e"} & set(repr(found))
     assert all(isinstance(each, Round) for each in found.rounds)
+
+
+def result(name: str, **told: object) -> dict[str, object]:
+    return {"command": name, "times": [1.0, 2.0], **told}
+
+
+@pytest.mark.parametrize(
+    ("results", "names"),
+    [
+        ([result("a"), result("a"), result("a #2")], ["a", "a #3", "a #2"]),
+        (
+            [result("a", parameters={"n": n, "m": 5}) for n in ("1", "2", "2")],
+            ["a (n=1)", "a (n=2)", "a (n=2) #2"],
+        ),
+        (
+            [result("a --password=hunter2"), result("a --password=hunter3")],
+            ["a --password=__hidden__", "a --password=__hidden__ #2"],
+        ),
+    ],
+)
+def test_benchmarks_of_one_name_have_names_that_show_what_differs(held, results, names) -> None:
+    assert [each.name for each in held({"results": results})] == names
+
+
+def test_each_of_two_benchmarks_of_one_name_can_be_chosen(tmp_path: Path, cli) -> None:
+    benchmark = {"mode": "avgt", "benchmark": "a", "primaryMetric": {"scoreUnit": "s/op"}}
+    data = [
+        {**benchmark, "threads": n, "primaryMetric": {"scoreUnit": "s/op", "rawData": [[n, n + 1]]}}
+        for n in (1, 8)
+    ]
+    path = tmp_path / "jmh.json"
+    path.write_text(json.dumps(data))
+    for n, level in ((1, "1.5"), (8, "8.5")):
+        told = cli("analyze", path, "--column", f"a avgt (threads={n})", "--json")
+        assert f'"value": {level}' in told.stdout
+
+
+@pytest.mark.parametrize("end", ["\n", "", "\n\n"])
+@pytest.mark.parametrize("indent", [None, 2])
+def test_documents_one_after_another_are_read(held, end: str, indent: int | None) -> None:
+    documents = ({"results": [result(name)]} for name in ("a", "b", "a"))
+    texts = [json.dumps(each, indent=indent) + end for each in documents]
+    assert [each.name for each in held("".join(texts))] == ["a", "b", "a #2"]
+    with pytest.raises(InvalidInput, match="document 2 is of no known tool"):
+        held(texts[0] + '{"other": 1}' + end + texts[1])
+
+
+@pytest.mark.parametrize(
+    ("above", "name"),
+    [
+        ("# run 5 of today\n# on a machine\n", "jmeter.csv"),
+        ("# k6\n", "k6.csv"),
+        ("Benchmarking ...\nwarmed up, at 3.5 GHz\n", "hyperfine.json"),
+        ("# a comment\n", "jmh.json"),
+        ("starting\n\n", "vegeta.json"),
+    ],
+)
+def test_text_above_the_data_is_left_out_and_said_to_be(held, above: str, name: str) -> None:
+    text = (DATA / name).read_text()
+    if "timeStamp" in text:  # a long file is read by its beginning
+        text += text[text.index("\n") + 1 :] * 12
+    whole, found = held(text), held(above + text)
+    assert [each.name for each in found] == [each.name for each in whole]
+    for each in found:
+        assert f"{len(above.splitlines())} lines above" in each.notices[-1].sentence
+        assert each.notices[-1].code is Code.NOT_READ
+
+
+def test_a_single_object_is_a_reading(held) -> None:
+    (found,) = held({"name": "a", "unit": "s", "value": 1.5})
+    assert found.rounds[0].unit_readings["value"].tolist() == [1.5]

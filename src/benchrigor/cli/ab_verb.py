@@ -21,7 +21,7 @@ from benchrigor.cli.targets import imported, names_function
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Comparison, Options
+from benchrigor.model import Comparison, Options, StopReason
 from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.shell_words import words_of
@@ -102,7 +102,8 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
     --shell. Ctrl-C ends it after the round under way, with what is known so far. Each side is kept
     as a run: compare --paired reads both again.
 
-    Exit codes: 0 better or equivalent, 3 undecided, 4 no number, 5 one failed, 7 worse.
+    Exit codes: 0 a result, 3 undecided with a --target that was given and missed, or with --fail-on
+    undecided, 4 no number, 5 one failed, 7 worse.
 
     \b
     Examples:
@@ -250,4 +251,5 @@ def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) 
         baseline=labels[0],
         candidate=labels[1],
     )
-    leave(code_of(comparison, given["fail_on"]))
+    missed = shared.is_given("target") and comparison.reason is not StopReason.SATISFIED
+    leave(code_of(comparison, given["fail_on"], target_missed=missed))

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from benchrigor.errors import InvalidInput
+from benchrigor.formats.recognition import TOOLS
 from benchrigor.model.commented_csv import is_number
 from benchrigor.model.series import short
+from benchrigor.model.text import many
 from benchrigor.units import has_time_unit, time_in
 
+READABLE = f"columns of cells, JSON, or results of {', '.join(TOOLS)}"
+_SOME = 5  # labels that an error lists
+_FEWEST = 2  # rows of a table under a text
 COUNT = re.compile(r"[0-9]{1,15}/[0-9]{1,15}")  # successes/trials
 # Texts that people read as numbers: with a decimal comma, with marks between thousands.
 _LIKE_NUMBER = re.compile(r"[-+\u2212]?[\d.,'\u2019_\u00a0\u202f]*\d(e[-+]?\d+)?", re.IGNORECASE)
@@ -33,6 +40,92 @@ def is_like_number(cell: str) -> bool:
     if "\t" in cell or cell.startswith("_"):
         return False
     return any((is_number(cell), COUNT.fullmatch(cell), _LIKE_NUMBER.fullmatch(cell.strip())))
+
+
+def figure_in_json(value: object, index: int, name: str) -> object:
+    """Return the number in a text of JSON, and any other value but a truth as it is."""
+    if isinstance(value, bool):
+        raise InvalidInput(f"{name}[{index}] is {str(value).lower()}, expected a number")
+    return float(value) if isinstance(value, str) and is_number(value) else value
+
+
+def check_labels(
+    columns: Mapping[str, Sequence[object]], used: Sequence[str], name: str, *, is_chosen: bool
+) -> None:
+    """Refuse to count readings of unlike rows as one series, which another column tells apart.
+
+    Labels tell them apart that come back, unless rows are chosen (--where) or rounds told apart.
+    Labels in blocks may be phases of one series. No number has two units.
+    """
+    for key, cells in columns.items():
+        several, is_unit = dict.fromkeys(map(str, cells)), key.lower() in {"unit", "units"}
+        if (
+            len(several) == 1
+            or not _are_texts(cells)
+            or (not is_unit and (is_chosen or key in used))
+        ):
+            continue
+        comes_back = len(several) < sum(1 for _ in groupby(cells))
+        if is_unit or (comes_back and 2 * len(several) <= len(cells)):
+            some = ", ".join(map(repr, list(several)[:_SOME]))
+            cure = "" if is_unit else f", or tell rounds apart with --round {key}"
+            raise InvalidInput(
+                f"{name} has rows of several {key}: {some}. Choose some with --where "
+                f"{key}={cells[0]}{cure}"
+            )
+
+
+def _are_texts(cells: Sequence[object]) -> bool:
+    """Return whether cells are words or truths, none of them empty, a number or a time."""
+    if not all(isinstance(cell, str | bool) and cell != "" for cell in cells):
+        return False
+    return not any(is_like_number(word) or has_time_unit(word) for word in set(map(str, cells)))
+
+
+def may_be_labels(cells: Sequence[object], raw: bytes, first: int) -> bool:
+    """Return whether labels in a column may come back, of which only the first cells are known.
+
+    ``first`` is the line in which the rows begin.
+    """
+    several = set(map(str, cells))
+    if len(several) == len(cells) or all(map(is_like_number, several)):
+        return False
+    (only, *others) = several
+    as_written = max(raw.count(form.encode()) for form in (only, json.dumps(only)[1:-1]))
+    return bool(others) or as_written <= raw.count(b"\n") - first
+
+
+def without_comments(lines: Sequence[str], delimiter: str) -> list[str]:
+    """Return lines, with comments blank; a first one that may be the header stays."""
+    mark = None if delimiter == " " else delimiter
+    first, *others = (at for at, line in enumerate(lines) if line)
+    width = next((len(lines[at].split(mark)) for at in others if lines[at][0] != "#"), 1)
+    kept = {first} if width in {1, len(lines[first].split(mark))} else set()
+    return [line if at in kept or line[:1] != "#" else "" for at, line in enumerate(lines)]
+
+
+def check_width(rows: Sequence[tuple[int, list[str]]], delimiter: str, name: str) -> None:
+    """Refuse rows with more or fewer cells than the first."""
+    place, first = rows[0]
+    widths = [len(row) for _, row in rows]
+    has_numbers = any(_BEGINS_LIKE_NUMBER.match(cell) for _, row in rows for cell in row)
+    is_long = len(rows) > _FEWEST
+    if is_long and (not has_numbers or 2 * widths.count(max(widths, key=widths.count)) < len(rows)):
+        raise InvalidInput(f"{name} is no table, expected one reading per line, {READABLE}")
+    before = next(
+        at for at in reversed(range(len(rows))) if at == 0 or widths[at - 1] != widths[-1]
+    )
+    cure = "separate the cells of all rows alike"
+    if delimiter == ",":
+        cure = "write decimals with a point, and quote cells that hold a comma"
+    above = f"; leave text above a table out with --ignore-lines {rows[before - 1][0]}"
+    above = above if 0 < before <= len(rows) - _FEWEST else ""
+    for line, row in rows:
+        if len(row) != len(first):
+            raise InvalidInput(
+                f"{name} line {line} has {many(len(row), 'cell')}, expected {len(first)} as in "
+                f"line {place}; {cure}{above}"
+            )
 
 
 def is_missing(cell: object) -> bool:

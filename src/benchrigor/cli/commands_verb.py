@@ -134,7 +134,11 @@ class _Command(NamedTuple):
 @click.option("--memory", is_flag=True, help="Tell the peak memory, from a run of its own.")
 @click.option("--timeout", type=shared.TimeLimit(), help="A command that runs longer has failed.")
 @shared.share_option("--margin", "1%", "Change that does not matter, with --baseline.")
-@shared.share_option("--target", "2%", "Half-width wanted of each time, as it ran.")
+@shared.share_option(
+    "--target",
+    "2%",
+    "Half-width wanted of each time, as it ran; the default ends the runs, and is not missed.",
+)
 @shared.confidence_option()
 @shared.statistic_option
 @shared.choice_option("--detector", shared.DETECTOR)
@@ -157,8 +161,8 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     Every value replaces {NAME} in commands and hooks; several parameters give all combinations.
     Other braces stay. No shell reads a command without --shell.
 
-    Exit codes: 0 a result, 3 a target missed or a comparison undecided, 4 no number, 5 a command
-    failed, 7 one is worse than the baseline.
+    Exit codes: 0 a result, 3 a --target that was given is missed, 4 no number, 5 a command failed,
+    7 one is worse than the baseline.
 
     \b
     Examples:
@@ -183,6 +187,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     named = ["target", "confidence", "statistic", "detector"]
     named += ["budget_s", "max_rounds", "budget_readings"]
     asked = {name: given[name] for name in named} | _exactly(given["runs"])
+    asked |= {"target_given": shared.is_given("target")}
     options = Options(rounds="restarted", **asked)
     store = None if given["no_store"] else shared.open_store(given["store"])
     workloads = {label: _workload(command, given) for label, command in chosen.items()}
@@ -210,8 +215,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
         family = _tell(records, chosen, given, whole=len(records) == len(chosen))
     if error is not None:
         raise error
-    target_given = shared.is_given("target")
-    codes = [code_for(record, target_given=target_given) for record in records.values()]
+    codes = [*map(code_for, records.values())]
     if family is not None:
         codes.append(code_of_family(family, given["fail_on"]))
     leave(max(codes))
@@ -337,8 +341,7 @@ def _tell(
         }
     }
     family, estimates, ratios = None, {}, {}
-    has_target = shared.is_given("target") or not given["runs"]
-    show = partial(command_table, spent=_CPU, has_target=has_target)
+    show = partial(command_table, spent=_CPU)
     if given["baseline"] is not None and whole:
         baseline = list(records)[given["baseline"] - 1]
         ratios = compare_with(baseline, records, margin=given["margin"])

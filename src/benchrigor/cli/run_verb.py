@@ -47,7 +47,9 @@ _THOROUGH_S = 60.0
     context_settings={"allow_interspersed_args": False},
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION...")
-@shared.share_option("--target", "2%", "Half-width wanted.")
+@shared.share_option(
+    "--target", "2%", "Half-width wanted; the default ends a run, and is not missed."
+)
 @shared.confidence_option()
 @shared.statistic_options
 @shared.trim_option
@@ -237,7 +239,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
             f"--over is {show_duration(over_s)}, expected as long as --budget at least, "
             f"{show_duration(options.budget_s)}"
         )
-    ending = {"target_given": shared.is_given("target"), "as_json": given["as_json"]}
+    ending = {"as_json": given["as_json"]}
     store = None if given["no_store"] else shared.open_store(given["store"])
     against = _against(given, targets, store) if given["against"] else None
     if len(targets) > 1:
@@ -262,7 +264,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
 
         with logged_to(given["log"]):
             record = drive_against(lambda line: begin(progress=line), workload, against)
-        compare_against(given["against"], against, record, as_json=given["as_json"])
+        compare_against(given["against"], against, record, **ending)
     with logged_to(given["log"]):
         drive_and_print(lambda line: begin(progress=line), workload, over_s=over_s, **ending)
 
@@ -375,6 +377,7 @@ def _stream(
 def _options(given: dict[str, Any], *, in_turn: bool) -> Options:
     """Make Options of all options that are named like one of its fields."""
     named = {field.name: given[field.name] for field in fields(Options) if field.name in given}
+    named["target_given"] = shared.is_given("target")
     if given["thorough"]:
         if shared.is_given("budget_s"):
             raise InvalidInput(

@@ -17,13 +17,19 @@ import numpy as np
 
 from benchrigor.cli.cells import (
     COUNT,
+    READABLE,
     are_times,
+    check_labels,
+    check_width,
+    figure_in_json,
     figures_of,
     is_header,
     is_like_number,
     is_missing,
+    may_be_labels,
     times_in,
     unit_at_end,
+    without_comments,
 )
 from benchrigor.cli.options import ignored_lines, rows_to_read, skips_missing
 from benchrigor.cli.output import remark
@@ -31,7 +37,7 @@ from benchrigor.cli.plain_columns import columns_of, values_of
 from benchrigor.errors import InvalidInput
 from benchrigor.files import decoded, readable
 from benchrigor.formats.json_text import parse_json
-from benchrigor.model import Floats, as_series
+from benchrigor.model import Floats, Notice, as_series
 from benchrigor.model.codec import value_at
 from benchrigor.model.commented_csv import is_number, rows_of
 from benchrigor.model.series import short
@@ -57,12 +63,14 @@ class RecordedRounds:
 
     ``trials`` are the numbers of trials of shares, from cells such as 998/1000: then every row is a
     round. ``unit`` is the unit of the readings if cells have their own units, such as 487.5us.
+    ``notices`` say what a tool tells of its runs.
     """
 
     series: tuple[Floats, ...]
     labels: tuple[str, ...] = ()
     unit: str = ""
     trials: tuple[float, ...] | None = None
+    notices: tuple[Notice, ...] = ()
 
 
 def read_rounds(
@@ -157,8 +165,11 @@ def _plain(raw: bytes, wanted: Sequence[str | None], name: str) -> list[Any]:
         return []
     start, row = table.rows[0]
     beside = [row[index + 1].strip() for index in table.indices if index + 1 < len(row)]
+    others = [at for at in range(len(row)) if at not in table.indices]
+    columns = ([row[at] for _, row in table.rows] for at in others)
+    has_labels = any(may_be_labels(cells, raw, start) for cells in columns)
     has_units = any(quantity_of(cell) is Quantity.TIME for cell in beside)
-    if has_units or table.is_narrowed or (table.mark == " " and len(row) > 1):
+    if has_units or has_labels or table.is_narrowed or (table.mark == " " and len(row) > 1):
         return []
     first = len(raw[:_HEAD]) - len(head) + sum(len(line) + 1 for line in lines[: start - 1])
     return columns_of(memoryview(raw)[first:], table.indices, width=len(row), mark=table.mark)
@@ -169,9 +180,12 @@ def _plain_lines(raw: bytes, wanted: Sequence[str | None], name: str) -> list[An
     if len(raw) <= _HEAD or not raw.startswith(b"{") or len(wanted) > 1:
         return []
     try:
-        first = json.loads(raw[: raw.find(b"\n") + 1])
-        (key,) = _chosen(wanted, list(first), name, "keys", None)
-    except (ValueError, InvalidInput):  # the careful reader names the problem, of the whole file
+        head = [json.loads(line) for line in raw[:_HEAD].split(b"\n")[:-1]]
+        (key,) = _chosen(wanted, list(head[0]), name, "keys", None)
+        others = [[row.get(each) for row in head] for each in head[0] if each != key]
+    except (ValueError, LookupError, AttributeError):  # the careful reader names the problem
+        return []
+    if any(may_be_labels(cells, raw, 1) for cells in others):
         return []
     return values_of(memoryview(raw), key)
 
@@ -187,7 +201,7 @@ def _text(raw: bytes, name: str) -> str:
     try:
         text = decoded(raw)
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"{name} is no text: {error}") from error
+        raise InvalidInput(f"{name} is no text, expected {READABLE}: {error}") from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise InvalidInput(f"{name} line {line} has a NUL byte, expected text in UTF-8")
@@ -210,9 +224,7 @@ def _from_json(
     asked = [*columns, by, *(key for key, _ in rows_to_read())]
     lists = _lists_in(with_paths(found.data, asked), columns, by, name)
     for values in lists[: len(columns)]:
-        for index, value in enumerate(values):
-            if isinstance(value, bool):
-                raise InvalidInput(f"{name}[{index}] is {str(value).lower()}, expected a number")
+        values[:] = [figure_in_json(value, index, name) for index, value in enumerate(values)]
     return lists
 
 
@@ -258,6 +270,8 @@ def _lists_in(
     if is_table:
         named = _chosen(keys, list(data[0]), name, "keys", by)
         data = _choose_objects(data, named[: len(columns)], name)
+        told = {key: [row.get(key) for row in data] for key in data[0]}
+        check_labels(told, named, name, is_chosen=bool(by is not None or rows_to_read()))
         for index, row in enumerate(data):
             for key in named:
                 if key not in row:
@@ -314,7 +328,8 @@ def _table(text: str, wanted: Sequence[str | None], by: str | None, name: str) -
         raise InvalidInput(
             f"{name} has {short(','.join(first))} and no line after it, expected numbers"
         )
-    if not has_header and not all(first):
+    second = [cell.strip() for cell in rows[1][1]] if len(rows) > 1 else []
+    if not has_header and [*map(bool, first)] != [*map(bool, second)] and not all(first):
         raise InvalidInput(
             f"{name} line {rows[0][0]} has an empty cell, expected a name or a number in each; "
             "leave a header of numbers out with --ignore-lines"
@@ -354,6 +369,9 @@ def _from_csv(
         ]
     if not rows:
         raise InvalidInput(f"{name} has no row left by --where and --missing, expected one")
+    columns = {key: [row[at].strip() for _, row in rows] for at, key in enumerate(table.columns)}
+    used = [table.columns[at] for at in table.indices]
+    check_labels(columns, used, name, is_chosen=bool(by is not None or rows_to_read()))
     for number, index in enumerate(table.indices):
         column = [(line, row[index].strip()) for line, row in rows]
         if number < len(wanted):
@@ -388,7 +406,9 @@ def _rows(text: str, name: str) -> tuple[list[tuple[int, list[str]]], str, bool]
     The rows are not blank and have the same width. Only the last column may be left out.
     """
     lines = [line.strip(" ") for line in text.splitlines()]
-    delimiter = _delimiter(lines, name)
+    data = [line for line in lines if not line.startswith("#")]
+    delimiter = _delimiter(data if any(data) else lines, name)
+    lines = without_comments(lines, delimiter)
     rows = rows_of(lines, name, delimiter=delimiter, skipinitialspace=True)
     kept = [(line, row) for line, row in rows if any(map(str.strip, row))]
     if not kept:
@@ -402,7 +422,7 @@ def _rows(text: str, name: str) -> tuple[list[tuple[int, list[str]]], str, bool]
         is_cut = len(kept) > _FEWEST_WHOLE and _is_cut([r for _, r in kept])
         report_unfinished(name, number, delimiter.join(row), is_used=not is_cut)
         kept = kept[:-1] if is_cut else kept
-    _check_width(kept, delimiter, name)
+    check_width(kept, delimiter, name)
     is_narrowed = len(kept[0][1]) > 1 and not any(row[-1].strip() for _, row in kept)
     if is_narrowed:
         kept = [(line, row[:-1]) for line, row in kept]  # all lines end in a delimiter
@@ -430,20 +450,6 @@ def _is_cut(rows: Sequence[list[str]]) -> bool:
             return True
     sizes = [sum(map(len, row)) for row in others]
     return len(others) >= _MANY and sum(map(len, last)) < min(sizes)
-
-
-def _check_width(rows: Sequence[tuple[int, list[str]]], delimiter: str, name: str) -> None:
-    """Refuse rows with more or fewer cells than the first."""
-    place, first = rows[0]
-    cure = "separate the cells of all rows alike"
-    if delimiter == ",":
-        cure = "write decimals with a point, and quote cells that hold a comma"
-    for line, row in rows:
-        if len(row) != len(first):
-            raise InvalidInput(
-                f"{name} line {line} has {many(len(row), 'cell')}, expected {len(first)} as in "
-                f"line {place}; {cure}"
-            )
 
 
 def _check_commas(text: str, line: int, name: str) -> None:
@@ -486,7 +492,7 @@ def _chosen(
     """Return the chosen columns; None stands for the only other one."""
     others = [key for key in names if key not in wanted]
     if not names:
-        raise InvalidInput(f"{name} has no {kind}, expected one with the readings")
+        raise InvalidInput(f"{name} has no {kind} of readings, expected {READABLE}")
     unknown = next((key for key in wanted if key is not None and key not in names), None)
     if unknown is not None or (None in wanted and len(others) != 1):
         some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchrigor.cli.exits import ExitCode, code_of_family
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Notice, RunRecord
+from benchrigor.model import Code, RunRecord
 from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.text import first_few
 from benchrigor.session.pairs.suites import compare_suites
@@ -25,23 +24,15 @@ def compared_files(
 ) -> SuiteComparison:
     """Compare files with the first one; ``pattern`` is searched for in the names."""
     suites = dict(
-        zip(_short([file for file, _ in files]), (_by_name(runs) for _, runs in files), strict=True)
+        zip(
+            _short([file for file, _ in files]),
+            ({run.name: run for run in runs} for _, runs in files),
+            strict=True,
+        )
     )
     if pattern is not None:
         suites = _filter_suites(suites, pattern)
     return compare_suites(suites, **options)
-
-
-def _by_name(runs: Sequence[RunRecord]) -> dict[str, RunRecord]:
-    """Return runs by their names; the second of a name is "name #2", as in other tables."""
-    named, times = dict[str, RunRecord](), Counter[str]()
-    for run in runs:
-        name, times[run.name] = run.name, times[run.name] or 1
-        while name in named:
-            times[run.name] += 1
-            name = f"{run.name} #{times[run.name]}"
-        named[name] = run
-    return named
 
 
 def compile_filter(pattern: str | None) -> re.Pattern[str] | None:
@@ -83,20 +74,10 @@ def code_of_suites(suites: SuiteComparison, fail_on: str | None) -> ExitCode:
     """
     codes = [code_of_family(family, fail_on) for family in suites.families.values()]
     codes += [
-        _code_of_refusal(notice, fail_on)
-        for notices in suites.refused.values()
-        for notice in notices.values()
+        ExitCode.NOT_COMPARABLE if why.code is Code.NOT_COMPARED else ExitCode.NOTHING_MEASURED
+        for refused in suites.refused.values()
+        for why in refused.values()
     ]
-    if any(suites.missing.values()) and fail_on in {None, "undecided"}:
+    if any(suites.missing.values()) and fail_on == "undecided":
         codes.append(ExitCode.TARGET_MISSED)
-    return ExitCode.WORSE if ExitCode.WORSE in codes else max(codes)
-
-
-def _code_of_refusal(notice: Notice, fail_on: str | None) -> ExitCode:
-    """Return the exit code of a benchmark that allows no comparison."""
-    if fail_on in {"never", "worse"}:
-        return ExitCode.RESULT
-    if fail_on == "undecided":
-        return ExitCode.TARGET_MISSED
-    is_other = notice.code is Code.NOT_COMPARED
-    return ExitCode.NOT_COMPARABLE if is_other else ExitCode.NOTHING_MEASURED
+    return ExitCode.WORSE if ExitCode.WORSE in codes else max(codes, default=ExitCode.RESULT)

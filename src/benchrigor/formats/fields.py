@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.model import Code, Floats, Metric, Notice, Provenance, Round, RoundPlan, as_series
-from benchrigor.model.series import short
+from benchrigor.model.series import LARGEST, short
+from benchrigor.model.text import percent
 from benchrigor.units import time_in
 
-T = TypeVar("T")
-
-_WORDS = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
+_WORDS: dict[Any, str] = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
 TIME = Metric(name="time", unit="s")
 
 
@@ -22,15 +21,35 @@ def are_objects(items: Iterable[Any], *keys: str) -> bool:
     return all(isinstance(item, Mapping) and item.keys() >= set(keys) for item in items)
 
 
-def require(data: object, key: str, kind: type[T], place: str) -> T:
-    """Return the value of a key; InvalidInput unless there is one of this kind."""
-    value = data.get(key) if isinstance(data, Mapping) else None
-    if isinstance(value, kind) and not isinstance(value, bool):
-        return value
-    if not isinstance(data, Mapping):
-        raise InvalidInput(f"{place} is {short(data)}, expected an object with {key!r}")
-    found = f"has {short(value)} for {key!r}" if key in data else f"has no {key!r}"
-    raise InvalidInput(f"{place} {found}, expected {_WORDS[kind]}")
+def check(value: Any, shape: Any, place: str) -> None:
+    """Raise InvalidInput with the place of the first value of JSON that is of another type.
+
+    A shape is a type, a list with the shape of all items, or a mapping of keys to the shapes of
+    their values; the type ``str`` stands for any key, and "?" ends a key that may be missing.
+
+    >>> check({"runs": [{"times": [1], "name": "a"}]}, {"runs": [{"times": list, "id?": str}]}, "f")
+    >>> check({"runs": [{"times": 1}]}, {"runs": [{"times": list}]}, "f")
+    Traceback (most recent call last):
+    ...
+    benchrigor.errors.InvalidInput: f runs[0] times is 1, expected a list
+    """
+    kind = type(shape) if isinstance(shape, dict | list) else shape
+    is_number = isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST
+    if not (is_number if kind is int else isinstance(value, kind)):
+        raise InvalidInput(f"{place} is {short(value)}, expected {_WORDS[kind]}")
+    if isinstance(shape, list):
+        for index, item in enumerate(value):
+            check(item, shape[0], f"{place}[{index}]")
+    elif isinstance(shape, dict) and str in shape:
+        for key, item in value.items():
+            check(item, shape[str], f"{place}[{key!r}]")
+    elif isinstance(shape, dict):
+        for key, inner in shape.items():
+            name = key.removesuffix("?")
+            if name == key and name not in value:
+                raise InvalidInput(f"{place} has no {name!r}")
+            if name == key or value.get(name) is not None:
+                check(value[name], inner, f"{place} {name}")
 
 
 def object_at(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -41,7 +60,8 @@ def object_at(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def calls(data: Mapping[str, Any], key: str, place: str) -> dict[str, int]:
     """Return the number of calls that a reading averages, as a fact of its round."""
-    number = require(data, key, int, place)
+    check(data, {key: int}, place)
+    number = data[key]
     if number < 1:
         raise InvalidInput(f"{place} has {number} for {key!r}, expected 1 or more")
     return {"inner_loop": number}
@@ -115,10 +135,17 @@ def flat(data: object, prefix: str = "") -> dict[str, str | int | float]:
     return {prefix: data if isinstance(data, str | int | float) else json.dumps(data)}
 
 
-def provenance_of(environment: object, **known: Any) -> Provenance:
+def provenance_of(
+    environment: object, *, cores: object = None, packages: Any = None, **known: Any
+) -> Provenance:
     """Return the provenance of a file; facts that the file lacks stay unknown."""
-    facts = {key: value for key, value in known.items() if value not in (None, "")}
-    return Provenance(environment=flat(environment), **facts)
+    facts: dict[str, Any] = {
+        "environment": flat(environment),
+        "cores": cores if isinstance(cores, int) else None,
+        "packages": packages or {},
+    }
+    facts |= {key: str(value) for key, value in known.items() if value not in (None, "")}
+    return Provenance(**facts)
 
 
 def only_summary(summary: Mapping[str, object], cure: str) -> dict[str, Any]:
@@ -139,8 +166,10 @@ def no_rounds(sentence: str, **evidence: Any) -> dict[str, Any]:
     return {"rounds": (), "notices": (notice,)}
 
 
-def warn_of_failures(n: int, total: int, what: str) -> tuple[Notice, ...]:
+def warn_of_failures(n: int, total: int, what: str, *, counts: bool = True) -> tuple[Notice, ...]:
     """Warn of runs or requests that failed: an error may be faster or slower than an answer."""
-    sentence = f"{n:,} of {total:,} failed ({what}), and their times count."
-    notice = Notice.warning(Code.FAILED_RUNS, sentence, failed=n, total=total)
-    return (notice,) if n else ()
+    if not 0 < n <= total:
+        return ()
+    times = "their times count" if counts else "they do not count"
+    sentence = f"{percent(n / total)} failed ({n:,} of {total:,}, {what}), and {times}."
+    return (Notice.warning(Code.FAILED_RUNS, sentence, failed=n, total=total),)

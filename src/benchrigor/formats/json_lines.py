@@ -1,7 +1,7 @@
 """Our own form of JSON lines: an object per line with a name, a unit, and a value or several.
 
 A line with ``values`` is a process of its own; lines with a ``value`` continue one series. ``unit``
-describes both as ``--unit`` does. Lines may also be saved records.
+describes both as ``--unit`` does. They may also be the items of a list.
 """
 
 from __future__ import annotations
@@ -10,36 +10,45 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats import saved_records
-from benchrigor.formats.fields import are_objects, one_series, require, rounds_of, scale
-from benchrigor.model import RunRecord
+from benchrigor.formats.fields import are_objects, check, one_series, only_summary, rounds_of, scale
 from benchrigor.model.metric import describe_metric
 from benchrigor.model.recorded import Recorded
 
 TOOL = "JSON lines"
+_CURE = "give the file that these numbers were made of"
+
+
+def is_format(data: object) -> bool:
+    """Return whether JSON is such an object, or a list of them."""
+    return bool(data) and are_format(data if isinstance(data, list) else [data])
+
+
+def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
+    """Read the list as its lines."""
+    return read_lines(data if isinstance(data, list) else [data], place)
 
 
 def are_format(lines: Sequence[Any]) -> bool:
     """Return whether objects, one per line, have the keys of this format."""
-    kinds = (("name", "unit", "value"), ("name", "unit", "values"), saved_records.KEYS)
-    return all(any(are_objects([item], *keys) for keys in kinds) for item in lines)
+    return are_objects(lines, "name", "unit") and all({"value", "values"} & {*i} for i in lines)
 
 
-def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded | RunRecord]:
-    """Read saved records, then the benchmarks in the order of their first lines."""
+def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded]:
+    """Read the benchmarks in the order of their first lines."""
     rows: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
     for number, item in enumerate(lines, 1):
-        here = f"{place} object {number}"
-        if saved_records.is_format(item):
-            yield from saved_records.read(item, "", here)
-        else:
-            rows.setdefault(require(item, "name", str, here), []).append((here, item))
+        check(item, {"name": str}, f"{place} object {number}")
+        rows.setdefault(item["name"], []).append((f"{place} object {number}", item))
     for name, several in rows.items():
         units = sorted({str(row["unit"]) for _, row in several})
         kinds = {"values" in row for _, row in several}
         if len(units) > 1 or len(kinds) > 1:
             raise InvalidInput(f"{place} has {name!r} in several units or forms, expected one")
         metric = describe_metric("value", units[0])
+        if any("range" in row for _, row in several):  # numbers for github-action-benchmark
+            means = only_summary({"value": several[-1][1].get("value")}, _CURE)
+            yield Recorded(name=name, metrics=(metric,), tool=TOOL, **means)
+            continue
         if kinds == {True}:
             series = [scale(row["values"], 1.0, f"{here} values") for here, row in several]
             rounds, unit = rounds_of(({"value": values}, {}) for values in series), "process"

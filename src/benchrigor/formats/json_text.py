@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,21 @@ def parse_json(text: str, name: str) -> Parsed:
     try:
         return Parsed(data=json.loads(text))
     except (ValueError, RecursionError) as whole:
-        try:
-            return _json_lines(text)
-        except (ValueError, RecursionError):
-            raise InvalidInput(f"{name} is no JSON: {whole}") from whole
+        for parse in (_json_lines, _json_documents):
+            with suppress(ValueError, RecursionError):
+                return parse(text)
+        raise InvalidInput(f"{name} is no JSON: {whole}") from whole
+
+
+def _json_documents(text: str) -> Parsed:
+    """Return documents that stand one after another, as `cat` joins files."""
+    decoder, at, items = json.JSONDecoder(), 0, []
+    text = text.strip()
+    while at < len(text):
+        item, end = decoder.raw_decode(text, at)
+        items.append(item)
+        at = end + len(text[end:]) - len(text[end:].lstrip())
+    return Parsed(data=items, are_lines=True)
 
 
 def load_object(path: Path) -> Mapping[str, Any]:

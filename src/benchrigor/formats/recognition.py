@@ -6,7 +6,8 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
@@ -31,11 +32,14 @@ from benchrigor.formats.load_tools import jmeter, k6, vegeta
 from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.model.codec import is_there
 from benchrigor.model.recorded import Recorded
+from benchrigor.model.secret_values import hide_secrets
 from benchrigor.model.series import short
 
 Result = Recorded | RunRecord
 
 _GZIP = b"\x1f\x8b"
+_COMMENTS = re.compile(r"(?:\s*#.*\n)+\s*")
+_BEFORE_JSON = re.compile(r"(?:(?![\[{]).*\n){1,20}(?=[\[{])")
 _MARK = re.compile(r"\S")
 _MOST = 10_000  # benchmarks of a file
 _CHOOSE = "choose some by their names (--column, compare --filter), or divide the file"
@@ -43,9 +47,9 @@ _HEAD = 1 << 16  # bytes that show which tool wrote a long text; Go's lines may 
 _SOME = 1_000  # characters after the first line that show whether there is another line
 _DOCUMENTS: tuple[Any, ...] = (
     *(saved_records, pyperf, pytest_benchmark, asv, hyperfine, google_benchmark, jmh),
-    *(k6, vegeta),
+    *(k6, vegeta, json_lines),
 )
-_LINES: tuple[Any, ...] = (k6, vegeta, json_lines)
+_LINES: tuple[Any, ...] = (k6, vegeta, go, json_lines)
 _TEXTS: tuple[Any, ...] = (go, k6, jmeter, vegeta, hyperfine)
 _FOLDERS: tuple[Any, ...] = (criterion, asv)
 _EXPECTED = "sample.json of criterion in a folder 'new', benchmarks.json of asv, or one file"
@@ -84,19 +88,36 @@ def results_in(
         raise InvalidInput(f"{place} is empty, expected readings")
     read = _from_json if begin[0] in "[{" else _from_text
     found, notices = read(text, place)
+    if found is None:
+        found, notices = _below_a_text(text, place)
     return None if found is None else _with_notices(found, place, wanted, notices)
 
 
 def _is_table_of_no_tool(raw: bytes) -> bool:
     """Return whether a long text is not JSON, and its beginning shows that no tool wrote it."""
     head = raw[:_HEAD]
-    is_plain = len(raw) > _HEAD and head.isascii() and b"\0" not in head and b"/op" not in raw
+    is_plain = (
+        len(raw) > _HEAD and head.isascii() and b"\0" not in head and b"\nBenchmark" not in raw
+    )
     if not is_plain or head.lstrip()[:1] in b"[{":
         return False
-    return not any(tool.is_text(head.decode()) for tool in _TEXTS)
+    text = _COMMENTS.sub("", head.decode(), count=1)
+    return not (_BEFORE_JSON.match(text) or any(tool.is_text(text) for tool in _TEXTS))
 
 
 _Found = tuple[Iterator[Result] | None, tuple[Notice, ...]]
+
+
+def _below_a_text(text: str, place: str) -> _Found:
+    """Read what a tool wrote below comments, or JSON below whatever a program printed first."""
+    for above, read in ((_COMMENTS, _from_text), (_BEFORE_JSON, _from_json)):
+        if match := above.match(text[:_HEAD]):
+            with suppress(InvalidInput):  # a table of no tool, whose reader names the problem
+                found, notices = read(text[match.end() :], place)
+                if found is not None:
+                    sentence = f"{len(match[0].splitlines())} lines above the data are not read."
+                    return found, (*notices, Notice.note(Code.NOT_READ, sentence))
+    return None, ()
 
 
 def _from_json(text: str, place: str) -> _Found:
@@ -106,12 +127,28 @@ def _from_json(text: str, place: str) -> _Found:
     if found.are_lines:
         tool = next((tool for tool in _LINES if tool.are_format(found.data)), None)
         cut = () if found.unfinished is None else (_note_unfinished(*found.unfinished),)
-        return tool and tool.read_lines(found.data, place), cut
-    fits = [tool for tool in _DOCUMENTS if tool.is_format(found.data)]
+        read = tool.read_lines if tool else _documents
+        return read(found.data, place), cut
+    return _document(found.data, text, place), ()
+
+
+def _document(data: Any, text: str, place: str) -> Iterator[Result] | None:
+    fits = [tool for tool in _DOCUMENTS if tool.is_format(data)]
     if len(fits) > 1:
         tools = " and of ".join(tool.TOOL for tool in fits)
         raise InvalidInput(f"{place} has the keys of {tools}, expected those of one tool")
-    return fits[0].read(found.data, text, place) if fits else None, ()
+    return fits[0].read(data, text, place) if fits else None
+
+
+def _documents(items: Sequence[Any], place: str) -> Iterator[Result] | None:
+    """Read several documents in one file; InvalidInput if only some are of known tools."""
+    places = [f"{place} document {number}" for number in range(1, len(items) + 1)]
+    read = [_document(item, json.dumps(item), at) for item, at in zip(items, places, strict=True)]
+    known = [each for each in read if each is not None]
+    if known and len(known) < len(read):
+        unknown = places[read.index(None)]
+        raise InvalidInput(f"{unknown} is of no known tool, expected one like the others")
+    return chain.from_iterable(known) if known else None
 
 
 def _are_rows_of_no_tool(text: str) -> bool:
@@ -120,6 +157,7 @@ def _are_rows_of_no_tool(text: str) -> bool:
     with suppress(ValueError, RecursionError):
         first = json.loads(text[: max(end, 0)])
         is_known = any(tool.are_format([first]) for tool in _LINES)
+        is_known = is_known or any(tool.is_format(first) for tool in _DOCUMENTS)
         return not is_known and bool(text[end : end + _SOME].strip())
     return False
 
@@ -158,5 +196,24 @@ def _with_notices(
         raise InvalidInput(f"{place} holds more than {_MOST:,} benchmarks: {_CHOOSE}")
     return [
         replace(run, notices=(*run.notices, *notices)) if isinstance(run, Recorded) else run
-        for run in results
+        for run in _told_apart(results)
     ]
+
+
+def _told_apart(results: Sequence[Result]) -> Iterator[Result]:
+    """Yield results with names of their own: with the parameters that differ, else a number."""
+    alike: dict[str, list[Mapping[str, Any]]] = {}
+    names = [hide_secrets(result.name) for result in results]
+    for name, result in zip(names, results, strict=True):
+        alike.setdefault(name, []).append(result.subject.get("parameters") or {})
+    given, taken, times = set(names), set[str](), Counter[str]()
+    for name, result in zip(names, results, strict=True):
+        own, others = result.subject.get("parameters") or {}, alike[name]
+        differ = [key for key, value in own.items() if any(o.get(key) != value for o in others)]
+        told = ", ".join(f"{key}={own[key]}" for key in differ)
+        named = full = f"{name} ({told})" if told else name
+        while named in taken or (named != name and named in given):
+            times[full] += 1
+            named = f"{full} #{times[full] + 1}"
+        taken.add(named)
+        yield result if named == result.name else replace(result, name=named)

@@ -10,12 +10,11 @@ from benchrigor.formats.fields import are_objects
 from benchrigor.model import RunRecord
 
 TOOL = "benchrigor"
-KEYS = ("schema", "rounds", "options")
 
 
 def is_format(data: object) -> bool:
     """Return whether JSON has the keys of this format."""
-    return are_objects([data], *KEYS)
+    return are_objects([data], "schema", "rounds", "options")
 
 
 def read(data: Any, _: str, place: str) -> Iterator[RunRecord]:

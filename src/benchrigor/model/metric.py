@@ -31,7 +31,7 @@ class Metric(OneLine):
         Unit of its readings ("s", "B/s", ...); empty for a bare number.
     direction
         The better direction, "lower" or "higher"; None if it is not known. "auto": by the unit,
-        lower for times and bytes, higher for anything per time, else None.
+        lower for times, bytes and allocations, higher for anything per time, else None.
     must_satisfy
         Whether the session goes on until this metric reaches its precision.
     absolute_half_width, relative_half_width

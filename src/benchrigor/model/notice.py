@@ -45,6 +45,7 @@ class Code(enum.StrEnum):
     NOT_CONVERGED = "not-converged"
     NO_DATA = "no-data"
     UNFINISHED_LINE = "unfinished-line"
+    NOT_READ = "not-read"
     FAILED_RUNS = "failed-runs"
     NO_RAW_READINGS = "no-raw-readings"
     THIS_PROCESS_ONLY = "this-process-only"
@@ -197,6 +198,11 @@ class Notice(OneLine):
 
     def __str__(self) -> str:
         return escaped(f"{self.sentence} [{self.code}]")
+
+
+def weakening(notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    """Return the warnings and refusals among Notices."""
+    return tuple(notice for notice in notices if notice.severity is not Severity.NOTE)
 
 
 def one_each(notices: Iterable[Notice]) -> tuple[Notice, ...]:

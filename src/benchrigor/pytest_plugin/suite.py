@@ -19,6 +19,7 @@ from benchrigor.files import write_whole
 from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Comparison, Family, RunRecord, StopReason, Verdict, codec
 from benchrigor.model.codec import is_there
+from benchrigor.model.comparison import FAILING
 from benchrigor.model.text import first_few, many, percent
 from benchrigor.pytest_plugin.marks import settings_of
 from benchrigor.pytest_plugin.revision import Revision, unmeasured
@@ -35,7 +36,6 @@ _COARSE = 0.1  # a smallest visible change that hides what people look for
 _ENDED = "ended: satisfied where the number is as sure as --bench-target asks"
 _REPEATED = re.compile(r" #\d+$")  # the name of a second measurement of a test
 _OPTION = re.compile(r"--(?=(?:batch|budget|fresh|statistic|target)\b)")  # also of the command line
-_FAILING = {"worse": {Verdict.WORSE}, "undecided": {Verdict.WORSE, Verdict.UNDECIDED}}
 
 
 class Benchmarked:
@@ -111,7 +111,7 @@ class Suite:
             write_whole(Path(target), json.dumps(self._plain(), allow_nan=False, default=str))
         fail_on = self._config.getoption("bench_fail_on")
         fail_on = fail_on or ("never" if self.revision is None else "worse")
-        failing = _FAILING.get(fail_on, set()) & self._verdicts
+        failing = FAILING[fail_on] & self._verdicts
         if failing:
             why = "slower" if Verdict.WORSE in failing else "undecided, or not compared"
             self._failures.append(f"The run fails: some are {why} (--bench-fail-on {fail_on}).")

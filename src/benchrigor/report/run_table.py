@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page, table, wrapped
@@ -87,7 +88,8 @@ def _sentences(runs: Mapping[str, RunRecord], ranked: Sequence[str]) -> Iterator
 
     for name in ranked[1 : 1 + _MOST_SENTENCES]:
         with suppress(BenchrigorError):
-            yield from wrapped(str(compare_runs(runs[name], runs[ranked[0]])), hanging=2)
+            found = replace(compare_runs(runs[name], runs[ranked[0]]), scope="")  # run in turn
+            yield from wrapped(str(found), hanging=2)
 
 
 def _is_marked(row: tuple[str, ...]) -> bool:

@@ -40,7 +40,7 @@ def test_means_alone_are_no_readings(held, document) -> None:
         ("real_time", None, r"real_time\[0\] is None, expected a number"),
         ("time_unit", "fortnight", "time_unit 'fortnight', expected ns, us, ms or s"),
         ("iterations", 0, "has 0 for 'iterations'"),
-        ("name", None, "has None for 'name', expected a text"),
+        ("name", None, "name is None, expected a text"),
     ],
 )
 def test_wrong_fields_are_named(held, document, field, value, said) -> None:
@@ -48,3 +48,38 @@ def test_wrong_fields_are_named(held, document, field, value, said) -> None:
     data["benchmarks"][3][field] = value
     with pytest.raises(InvalidInput, match=rf"benchmarks\[3\].*{said}"):
         held(data)
+
+
+def older(*rows: tuple[str, float]) -> dict[str, object]:
+    """Return a file as versions before 1.5 write it: rows do not say what they are."""
+    each = {"iterations": 9, "time_unit": "ns"}
+    told = [{"name": name, "real_time": time, "cpu_time": time, **each} for name, time in rows]
+    return {"context": {"date": "2018-11-20 10:00:00", "num_cpus": 8}, "benchmarks": told}
+
+
+def test_before_1_5_rows_of_aggregates_are_no_benchmarks(held) -> None:
+    ends = ("_mean", "_median", "_stddev", "_cv")
+    means = [(f"BM_Copy/8{end}", 1.0) for end in ends]
+    (found,) = held(older(*(("BM_Copy/8", time) for time in (12.0, 13.0)), *means))
+    assert (found.name, len(found.rounds)) == ("BM_Copy/8", 2)
+    (found,) = held(older(*means))
+    assert "only mean 1, median 1" in found.notices[0].sentence
+    (found,) = held(older(("BM_mean", 1.0), ("BM_mean", 2.0)))  # a benchmark of means
+    assert (found.name, len(found.rounds)) == ("BM_mean", 2)
+
+
+def test_benchmarks_of_one_name_are_told_apart_by_their_threads(held, document) -> None:
+    data = document(NAME)
+    rows = [each for each in data["benchmarks"] if each["name"] == "BM_Copy/8"]
+    data["benchmarks"] = [*rows, *({**each, "threads": 4} for each in rows)]
+    assert [each.name for each in held(data)] == ["BM_Copy/8 (threads=1)", "BM_Copy/8 (threads=4)"]
+    data["benchmarks"] = [*rows, *({**each, "family_index": 4} for each in rows)]
+    assert [each.name for each in held(data)] == ["BM_Copy/8", "BM_Copy/8 #2"]
+
+
+def test_repetitions_that_failed_are_counted(held, document) -> None:
+    data = document(NAME)
+    data["benchmarks"][1] |= {"error_occurred": True}
+    first = held(data)[0]
+    assert len(first.rounds) == 7
+    assert dict(first.notices[0].evidence) == {"failed": 1, "total": 8}

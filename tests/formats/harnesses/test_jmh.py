@@ -11,7 +11,7 @@ def test_forks_are_rounds(sample, document) -> None:
     assert found.unit == "fork"
     held = [each.unit_readings["time"] for each in found.rounds]
     assert np.array(held) == pytest.approx(np.array(raw) * 1e-6, rel=1e-12)
-    assert found.parameters == {"n": "10"}
+    assert found.parameters == {"n": "10", "threads": 1}
     assert found.provenance.environment["jdkVersion"] == "17.0.15"
 
 

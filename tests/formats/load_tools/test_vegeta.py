@@ -26,5 +26,19 @@ def test_attacks_are_told_apart(held) -> None:
 
 
 def test_wrong_fields_are_named(held) -> None:
-    with pytest.raises(InvalidInput, match="object 1 has 'x' for 'latency', expected a whole"):
+    with pytest.raises(InvalidInput, match="object 1 latency is 'x', expected a whole"):
         held('{"code": 200, "timestamp": "t", "latency": "x"}\n' * 2)
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_targets_that_come_back_are_told_apart(held, form) -> None:
+    line = (
+        '{"seq": %d, "code": 200, "timestamp": "t", "latency": 1, "method": "GET", "url": "%s"}\n'
+        if form == "json"
+        else '1795200000000000000,200,1,0,0,"","",load,%d,GET,%s,\n'
+    )
+    attack = "vegeta" if form == "json" else "load"
+    found = held("".join(line % (n, "ab"[n % 2]) for n in range(6)))
+    assert [each.name for each in found] == [f"{attack} GET a", f"{attack} GET b"]
+    (found,) = held("".join(line % (n, f"item/{n}") for n in range(6)))  # each once
+    assert (found.name, found.rounds[0].n_readings) == (attack, 6)

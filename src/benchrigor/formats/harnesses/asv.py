@@ -12,17 +12,20 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
-from benchrigor.formats.fields import TIME, object_at, require
+from benchrigor.formats.fields import TIME, check, object_at
 from benchrigor.formats.json_text import load_object
 from benchrigor.model import Metric, Provenance
 from benchrigor.model.codec import is_there
 from benchrigor.model.recorded import Recorded
-from benchrigor.model.series import short
+from benchrigor.model.series import LARGEST, short
 
 TOOL = "asv"
 _BENCHMARKS = "benchmarks.json"  # above the folders of machines
 _COLUMNS = ("result", "stats_ci_99_a", "stats_ci_99_b", "stats_number", "samples")
+_LAST_DATE = 10**14  # milliseconds; the year 5138
 _MEMORY = Metric(name="memory", unit="B")
+_SHAPE = {"result_columns": [str], "results": {str: list}}
+_CELLS = {"params?": [[str]], **{f"{key}?": list for key in _COLUMNS}}
 _METRICS = {"time_": TIME, "timeraw_": TIME, "mem_": _MEMORY, "peakmem_": _MEMORY}
 
 
@@ -56,15 +59,18 @@ def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
     """
     if data.get("version", 2) != 2:
         raise InvalidInput(f"{place} has version {short(data['version'])} of asv, expected 2")
-    columns, where = require(data, "result_columns", list, place), _provenance(data)
+    check(data, _SHAPE, place)
+    columns, where = data["result_columns"], _provenance(data)
     index_path = Path(place).parent.parent / _BENCHMARKS
     known = load_object(index_path) if is_there(index_path, Path.is_file) else {}
-    for name, row in require(data, "results", dict, place).items():
+    for name, row in data["results"].items():
         here = f"{place} results[{name!r}]"
-        if not isinstance(row, list) or len(row) > len(columns):
+        if len(row) > len(columns):
             raise InvalidInput(f"{here} is {short(row)}, expected a list of {len(columns)} at most")
         cells = dict(zip(columns, row, strict=False))
+        check(cells, _CELLS, here)
         values, about = cells.get("params") or [], object_at(known, name)
+        check(about, {"param_names?": [str], "unit?": str}, f"{index_path} {name}")
         labels = about.get("param_names") or [str(index) for index in range(len(values))]
         metric = _metric(name, about.get("unit"))
         for index, combination in enumerate(itertools.product(*values)):
@@ -89,7 +95,7 @@ def _rounds(own: Mapping[str, Any], metric: Metric, place: str) -> dict[str, Any
     if samples is None:
         means = {"median": result, "low": own["stats_ci_99_a"], "high": own["stats_ci_99_b"]}
         return fields.only_summary(means, "run asv run with --record-samples")
-    facts = {"inner_loop": loops} if isinstance(loops, int) and loops > 0 else {}
+    facts = {"inner_loop": loops} if isinstance(loops, int) and 0 < loops < LARGEST else {}
     values = fields.scale(samples, 1.0, f"{place} samples")
     return {"rounds": fields.one_series(metric, values, **facts)}
 
@@ -103,7 +109,9 @@ def _metric(name: str, unit: str | None) -> Metric:
 def _provenance(data: Mapping[str, Any]) -> Provenance:
     params = object_at(data, "params")
     cores, date = str(params.get("num_cpu", "")), data.get("date")
-    at = datetime.fromtimestamp(date / 1e3, tz=UTC).isoformat() if isinstance(date, int) else None
+    at = None
+    if isinstance(date, int) and 0 <= date < _LAST_DATE:
+        at = datetime.fromtimestamp(date / 1e3, tz=UTC).isoformat()
     return fields.provenance_of(
         {key: data.get(key) for key in ("env_name", "requirements", "env_vars", "params")},
         host=params.get("machine"),

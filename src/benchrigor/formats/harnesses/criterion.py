@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import TIME, object_at, one_series, only_summary, require, scale
+from benchrigor.formats.fields import TIME, check, object_at, one_series, only_summary, scale
 from benchrigor.formats.json_text import load_object
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.series import check_items
@@ -43,10 +43,8 @@ def _read(folder: Path) -> Recorded:
         points = {key: object_at(known, key).get("point_estimate") for key in known}
         return Recorded(**common, **only_summary(points, _CURE))
     sample = load_object(path)
-    times, iters = (
-        scale(require(sample, key, list, str(path)), 1.0, f"{path} {key}")
-        for key in ("times", "iters")
-    )
+    check(sample, {"times": list, "iters": list}, str(path))
+    times, iters = (scale(sample[key], 1.0, f"{path} {key}") for key in ("times", "iters"))
     if times.size != iters.size:
         found = f"{times.size} times and {iters.size} iters"
         raise InvalidInput(f"{path} has {found}, expected as many of both")

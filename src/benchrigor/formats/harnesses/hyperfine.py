@@ -8,7 +8,7 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
-from benchrigor.formats.fields import object_at, require, scale
+from benchrigor.formats.fields import check, object_at, scale
 from benchrigor.model import Floats, Metric
 from benchrigor.model.commented_csv import is_number, rows_of
 from benchrigor.model.recorded import Recorded
@@ -20,6 +20,8 @@ _CURE = "run hyperfine with --export-json FILE"
 _VERSION = 2  # it has values by metric in its measurements; older files name no version
 _FIRST = "time_wall_clock"
 _NAMES = {_FIRST: "time", "memory_peak_resident": "memory"}
+_RUNS = {"times?": list, "memory_usage_byte?": list, "exit_codes?": list, "measurements?": [dict]}
+_SHAPE = {"results": [{"command": str, **_RUNS}], "primary_metric?": str}
 _CSV = re.compile(r"command,(?:mean,stddev,|(\w+)_unit,\1_mean,)")
 _UNITS = {"second": "s", "byte": "B", "count": ""}
 
@@ -41,9 +43,13 @@ def is_text(text: str) -> bool:
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Say that a CSV holds no readings."""
     (_, header), *rows = rows_of(text.splitlines(), place)
+    for line, row in rows:
+        if len(row) != len(header):
+            found = f"line {line} has {len(row)} cells"
+            raise InvalidInput(f"{place} {found}, expected {len(header)} as in its header")
     first = header[1].removesuffix("unit") if header[1] != "mean" else ""
     names = [cell.removeprefix(first) for cell in header]
-    cells = [dict(zip(names, row, strict=False)) for _, row in rows]
+    cells = [dict(zip(names, row, strict=True)) for _, row in rows]
     numbers = [{key: float(x) for key, x in row.items() if is_number(x)} for row in cells]
     return read({"results": [a | b for a, b in zip(cells, numbers, strict=True)]}, text, place)
 
@@ -53,10 +59,11 @@ def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
     if data.get("schema_version", _VERSION) != _VERSION:
         found = short(data["schema_version"])
         raise InvalidInput(f"{place} has schema_version {found} of hyperfine, expected {_VERSION}")
+    check(data, _SHAPE, place)
     primary, where = data.get("primary_metric", _FIRST), _provenance(object_at(data, "metadata"))
     for index, result in enumerate(data["results"]):
         here = f"{place} results[{index}]"
-        name, parameters = require(result, "command", str, here), object_at(result, "parameters")
+        parameters = object_at(result, "parameters")
         columns, codes = _columns(result, primary, here)
         content: dict[str, Any] = {"metrics": (fields.TIME,)}
         if columns:
@@ -65,7 +72,7 @@ def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
             known = object_at(object_at(result, "summary"), primary) or result
             content |= fields.only_summary({key: known.get(key) for key in _MEANS}, _CURE)
         yield Recorded(
-            name=name,
+            name=result["command"],
             tool=TOOL,
             unit="process",
             parameters={
@@ -82,20 +89,18 @@ def _columns(data: Mapping[str, Any], primary: str, place: str) -> tuple[Columns
     if data.get("measurements") is None:
         if data.get("times") is None:
             return {}, []
-        columns = {"time": ("s", scale(require(data, "times", list, place), 1.0, f"{place} times"))}
+        columns = {"time": ("s", scale(data["times"], 1.0, f"{place} times"))}
         if memory := data.get("memory_usage_byte"):
             columns["memory"] = ("B", scale(memory, 1.0, f"{place} memory_usage_byte"))
         return columns, data.get("exit_codes") or []
-    runs = require(data, "measurements", list, place)
-    found = [run if isinstance(run, Mapping) else {} for run in runs]
-    columns = {}
-    for name in dict.fromkeys((primary, *found[0])) if found else (primary,):
-        rows = [object_at(run, name) for run in found]
+    runs, columns = data["measurements"], {}
+    for name in dict.fromkeys((primary, *runs[0])) if runs else (primary,):
+        rows = [object_at(run, name) for run in runs]
         if name == primary or all(isinstance(row.get("value"), int | float) for row in rows):
             here = f"{place} {name}"
             values = scale([row.get("value") for row in rows], 1.0, here)
             columns[_NAMES.get(name, name)] = _unit(rows, here), values
-    return columns, [run.get("exit_code") for run in found]
+    return columns, [run.get("exit_code") for run in runs]
 
 
 def _unit(rows: list[Mapping[str, Any]], place: str) -> str:

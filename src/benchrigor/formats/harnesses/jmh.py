@@ -7,13 +7,15 @@ from typing import Any
 
 from benchrigor.errors import InvalidInput
 from benchrigor.formats import fields
-from benchrigor.formats.fields import object_at, require, scale
+from benchrigor.formats.fields import check, object_at, scale
 from benchrigor.model import Floats, Metric
 from benchrigor.model.recorded import Recorded
 from benchrigor.model.series import check_items, short
 from benchrigor.units import Quantity
 
 TOOL = "jmh"
+_SHAPE = [{"mode": str, "benchmark": str, "primaryMetric": dict}]
+_SCORE = {"scoreUnit": str, "rawData?": [list], "rawDataHistogram?": [[list]]}
 _VM = ("jvm", "jdkVersion", "vmName", "vmVersion", "jvmArgs", "threads", "forks")
 
 
@@ -24,16 +26,17 @@ def is_format(data: object) -> bool:
 
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
     """Read the benchmarks; a higher throughput is better, and its iterations take equal times."""
+    check(data, _SHAPE, place)
     for index, benchmark in enumerate(data):
-        here = f"{place}[{index}]"
-        mode, name = (require(benchmark, key, str, here) for key in ("mode", "benchmark"))
+        here, mode, name = f"{place}[{index}]", benchmark["mode"], benchmark["benchmark"]
         parameters = object_at(benchmark, "params")
+        threads = {key: benchmark[key] for key in ("threads",) if key in benchmark}
         shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
         yield Recorded(
             name=f"{name} {mode} ({shown})" if shown else f"{name} {mode}",
             tool=TOOL,
             unit="fork",
-            parameters=parameters,
+            parameters={**parameters, **threads},
             provenance=fields.provenance_of(
                 {key: benchmark.get(key) for key in _VM},
                 packages={TOOL: str(benchmark.get("jmhVersion", "unknown"))},
@@ -43,7 +46,7 @@ def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
 
 
 def _metrics_and_rounds(data: Mapping[str, Any], name: str, place: str) -> dict[str, Any]:
-    primary = require(data, "primaryMetric", dict, place)
+    primary = data["primaryMetric"]
     metric, forks = _forks(primary, name, f"{place} primaryMetric")
     if not forks:
         means = {key: primary.get(key) for key in ("score", "scoreError")}
@@ -65,7 +68,8 @@ def _forks(
     data: Mapping[str, Any], name: str, place: str, *, must_satisfy: bool = True
 ) -> tuple[Metric, list[Floats]]:
     """Return a metric, and its iterations by fork."""
-    unit, factor = fields.in_base_unit(require(data, "scoreUnit", str, place))
+    check(data, _SCORE, place)
+    unit, factor = fields.in_base_unit(data["scoreUnit"])
     is_rate = name == "throughput"
     averaging = "arithmetic" if is_rate else "auto"
     metric = Metric(name=name, unit=unit, must_satisfy=must_satisfy, averaging=averaging)

@@ -10,7 +10,7 @@ from benchrigor.formats.fields import TIME, are_objects, provenance_of, rounds_o
 from benchrigor.model import Metric
 from benchrigor.model.readings import WARM_UP
 from benchrigor.model.recorded import Recorded
-from benchrigor.model.series import short
+from benchrigor.model.series import LARGEST, short
 from benchrigor.units import Direction
 
 TOOL = "pyperf"
@@ -36,9 +36,10 @@ def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
 
     try:
         suite = pyperf.BenchmarkSuite.loads(text) if data["benchmarks"] else ()
+        dated = [(benchmark, benchmark.get_dates()) for benchmark in suite]
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise InvalidInput(f"{place} is refused by pyperf: {error!r}") from error
-    for benchmark in suite:
+    for benchmark, dates in dated:
         common, metric = benchmark.get_metadata(), _METRICS[benchmark.get_unit()]
         implementation = common.get("python_implementation", "")
         yield Recorded(
@@ -58,7 +59,7 @@ def read(data: Any, text: str, place: str) -> Iterator[Recorded]:
                 cores=common.get("cpu_count"),
                 python=f"{implementation} {common.get('python_version', '')}".strip(),
                 packages={TOOL: str(common.get("perf_version", "unknown"))},
-                started_at=str(benchmark.get_dates()[0]) if benchmark.get_dates() else None,
+                started_at=dates[0] if dates else None,
             ),
         )
 
@@ -68,6 +69,6 @@ def _round(run: Any, common: Mapping[str, Any], metric: Metric, place: str) -> A
     warm_up = [value for _, value in run.warmups]
     facts = {key: value for key, value in run.get_metadata().items() if key not in common}
     if metric is TIME:
-        facts["inner_loop"] = run.get_total_loops()
+        facts["inner_loop"] = min(run.get_total_loops(), int(LARGEST))
     values = scale(run.values, 1.0, place) if run.values else ()  # it takes those without end
     return {metric.name: values, f"{WARM_UP}{metric.name}": warm_up}, facts

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from benchrigor.formats import fields
-from benchrigor.formats.fields import TIME, object_at, require
+from benchrigor.formats.fields import TIME, check, object_at
 from benchrigor.model import Provenance
 from benchrigor.model.recorded import Recorded
 
 TOOL = "pytest-benchmark"
 _MEANS = ("mean", "stddev", "median", "min", "max", "rounds")
+_TEST = {"name": str, "fullname?": str, "stats": {"data?": list}}
 _CURE = "run pytest with --benchmark-save-data or --benchmark-json"
 
 
@@ -23,17 +24,17 @@ def is_format(data: object) -> bool:
 def read(data: Any, _: str, place: str) -> Iterator[Recorded]:
     """Read the tests; a reading is the time of a call, averaged over the calls of a round."""
     where = _provenance(data)
-    for index, test in enumerate(require(data, "benchmarks", list, place)):
-        here = f"{place} benchmarks[{index}]"
-        stats = require(test, "stats", dict, here)
+    check(data, {"benchmarks": [_TEST]}, place)
+    for index, test in enumerate(data["benchmarks"]):
+        here, stats = f"{place} benchmarks[{index}]", test["stats"]
         common: dict[str, Any] = {"metrics": (TIME,), "tool": TOOL, "provenance": where}
-        common["name"] = test.get("fullname") or require(test, "name", str, here)
+        common["name"] = test.get("fullname") or test["name"]
         common["parameters"] = {**object_at(test, "params"), **object_at(test, "extra_info")}
         if not stats.get("data"):
             means = {key: stats.get(key) for key in _MEANS}
             yield Recorded(**common, **fields.only_summary(means, _CURE))
             continue
-        values = fields.scale(require(stats, "data", list, here), 1.0, f"{here} stats.data")
+        values = fields.scale(stats["data"], 1.0, f"{here} stats.data")
         loops = fields.calls(stats, "iterations", f"{here} stats")
         yield Recorded(**common, rounds=fields.one_series(TIME, values, **loops))
 

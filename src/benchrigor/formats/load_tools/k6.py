@@ -7,9 +7,9 @@ from typing import Any
 
 from benchrigor.formats.fields import (
     are_objects,
+    check,
     object_at,
     only_summary,
-    require,
     rounds_of,
     scale,
     warn_of_failures,
@@ -27,6 +27,7 @@ _NO_TREND = {
 }
 _FIRST = ("http_req_duration", "grpc_req_duration", "iteration_duration")
 _UNITS = {"time": ("s", 1e-3), "data": ("B", 1.0)}
+_COUNTS = ("passes", "fails")
 _CURE = "run k6 run with --out json=FILE"
 
 Point = tuple[str, str, float]  # request, metric, value
@@ -43,8 +44,16 @@ def read(data: Any, *_: str) -> Iterator[Recorded]:
     metrics = object_at(data, "metrics")
     name = next((metric for metric in _FIRST if metric in metrics), TOOL)
     summary = object_at(metrics, name)
-    means = only_summary(summary.get("values") or summary, _CURE)
+    means = only_summary(object_at(summary, "values") or summary, _CURE)
     metric = Metric(name=name, unit=_scale(name, {})[0])
+    # A rate counts what is true: checks that passed, and requests that failed.
+    for key, failed in (("checks", "fails"), ("http_req_failed", "passes")):
+        told = object_at(metrics, key)
+        counts = {
+            key: n for key, n in {**told, **object_at(told, "values")}.items() if key in _COUNTS
+        }
+        if len(counts) == 2 and all(isinstance(n, int) for n in counts.values()):
+            means["notices"] += warn_of_failures(counts[failed], sum(counts.values()), key)
     yield Recorded(name=TOOL, metrics=(metric,), tool=TOOL, **means)
 
 
@@ -59,12 +68,13 @@ def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded]:
     points = list[Point]()
     for index, line in enumerate(lines, 1):
         here, name = f"{place} object {index}", str(line["metric"])
-        data = require(line, "data", dict, here)
+        check(line, {"data": dict}, here)
+        data = line["data"]
         if line["type"] == "Metric":
             kinds[name] = data
         elif line["type"] == "Point":
             value = float(scale([data.get("value")], 1.0, f"{here} value")[0])
-            points.append((str(object_at(data, "tags").get("name") or TOOL), name, value))
+            points.append((_request(object_at(data, "tags")), name, value))
     return _by_request(points, kinds, place)
 
 
@@ -76,17 +86,23 @@ def is_text(text: str) -> bool:
 def read_text(text: str, place: str) -> Iterator[Recorded]:
     """Read the CSV; its one column of values holds all metrics."""
     (_, header), *rows = rows_in(text, place)
-    at = header.index("name") if "name" in header else None
-    names = [TOOL if at is None else row[at] or TOOL for _, row in rows]
+    names = [_request(dict(zip(header, row, strict=True))) for _, row in rows]
     values = [number(row[2], _HEADER[2], line, place) for line, row in rows]
     metrics = [row[0] for _, row in rows]
     return _by_request(zip(names, metrics, values, strict=True), {}, place)
+
+
+def _request(tags: Mapping[str, Any]) -> str:
+    """Name what a point is of: an error has another duration than an answer, POST than GET."""
+    words = (tags.get(key) for key in ("method", "name", "status"))
+    return " ".join(str(word) for word in words if word not in (None, "")) or TOOL
 
 
 def _by_request(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[Recorded]:
     grouped: dict[str, dict[str, list[float]]] = {}
     for request, metric, value in points:
         grouped.setdefault(request, {}).setdefault(metric, []).append(value)
+    checks = [value for by_metric in grouped.values() for value in by_metric.get("checks", [])]
     for request, by_metric in grouped.items():
         trends = [name for name in by_metric if _is_trend(name, kinds)]
         trends.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
@@ -97,7 +113,7 @@ def _by_request(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[R
             name: scale(by_metric[name], factor, f"{place} {request} {name}")
             for name, (_, factor) in scales.items()
         }
-        errors = by_metric.get("http_req_failed", [])
+        failed = sum(map(bool, by_metric.get("http_req_failed", [])))
         yield Recorded(
             name=request,
             metrics=tuple(
@@ -106,7 +122,9 @@ def _by_request(points: Iterable[Point], kinds: Kinds, place: str) -> Iterator[R
             ),
             rounds=rounds_of([(series, {})]),
             tool=TOOL,
-            notices=warn_of_failures(sum(map(bool, errors)), len(errors), "http_req_failed"),
+            notices=warn_of_failures(failed, len(by_metric["http_req_failed"]), "http_req_failed")
+            if failed
+            else warn_of_failures(checks.count(0.0), len(checks), "checks of the whole file"),
         )
 
 

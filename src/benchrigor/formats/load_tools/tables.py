@@ -58,5 +58,7 @@ def by_name(
             metrics=(TIME,),
             rounds=one_series(TIME, times),
             tool=tool,
-            notices=warn_of_failures(len(errors), len(several), f"such as by {short(errors[:1])}"),
+            notices=warn_of_failures(
+                len(errors), len(several), f"such as by {short(errors[0])}" if errors else ""
+            ),
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from benchrigor.errors import InvalidInput
-from benchrigor.formats.fields import TIME, are_objects, object_at, only_summary, require
+from benchrigor.formats.fields import TIME, are_objects, check, object_at, only_summary
 from benchrigor.formats.load_tools.tables import Request, by_name, number, rows_in
 from benchrigor.model.recorded import Recorded
 
@@ -39,11 +39,11 @@ def read_lines(lines: Sequence[Any], place: str) -> Iterator[Recorded]:
     """Read requests."""
     requests = []
     for index, line in enumerate(lines, 1):
-        latency, code, sequence = (
-            require({"seq": 0, **line}, key, int, f"{place} object {index}")
-            for key in ("latency", "code", "seq")
-        )
-        requests.append((sequence, _request(line.get("attack"), latency, code, line.get("error"))))
+        check(line, {"latency": int, "code": int, "seq?": int}, f"{place} object {index}")
+        latency, code, sequence = line["latency"], line["code"], line.get("seq") or 0
+        request = _request(line.get("attack"), latency, code, line.get("error"))
+        target = f"{line.get('method') or ''} {line.get('url') or ''}".strip()
+        requests.append((sequence, target, request))
     return _as_sent(requests, place)
 
 
@@ -59,7 +59,7 @@ def read_text(text: str, place: str) -> Iterator[Recorded]:
         if len(row) < 9:
             raise InvalidInput(f"{place} line {line} has {len(row)} cells, expected 9 or more")
         sequence, latency, code = (number(row[at], "a number", line, place) for at in (8, 2, 1))
-        requests.append((sequence, _request(row[7], latency, code, row[5])))
+        requests.append((sequence, " ".join(row[9:11]), _request(row[7], latency, code, row[5])))
     return _as_sent(requests, place)
 
 
@@ -68,8 +68,12 @@ def _request(attack: object, latency: float, code: float, error: object) -> Requ
     return str(attack or TOOL), latency, str(error or f"code {code:g}") if is_bad else ""
 
 
-def _as_sent(requests: Iterable[tuple[float, Request]], place: str) -> Iterator[Recorded]:
-    in_order = sorted(requests, key=lambda numbered: numbered[0])
-    return by_name(
-        (request for _, request in in_order), TOOL, seconds=1e-9, place=f"{place} latency of"
+def _as_sent(requests: Sequence[tuple[float, str, Request]], place: str) -> Iterator[Recorded]:
+    """Return the times by attack, and by target if targets come back."""
+    targets = {target for _, target, _ in requests}
+    is_key = 1 < len(targets) <= len(requests) / 2
+    in_order = (
+        (f"{name} {target}" if is_key else name, time, error)
+        for _, target, (name, time, error) in sorted(requests, key=lambda numbered: numbered[0])
     )
+    return by_name(in_order, TOOL, seconds=1e-9, place=f"{place} latency of")

@@ -1,0 +1,120 @@
+"""Rows of unlike things, text around a table, and files of no known tool."""
+
+import json
+
+import pytest
+
+from benchrigor.cli.sources import read_rounds
+from benchrigor.errors import InvalidInput
+from benchrigor.formats.recognition import TOOLS
+
+TWO = [("sort", 1.0), ("copy", 9.0), ("sort", 1.1), ("copy", 9.1)]
+
+
+def table(rows, head="name,time\n", mark=","):
+    return head.replace(",", mark) + "".join(f"{name}{mark}{time}\n" for name, time in rows)
+
+
+UNLIKE = {
+    "a table": (table(TWO), "time", "name: 'sort', 'copy'. Choose some with --where name=sort"),
+    "no header": (table(TWO, head=""), "1", "several 0: 'sort', 'copy'.* --where 0=sort"),
+    "tabs": (table(TWO, mark="\t"), "time", "--where name=sort"),
+    "a long table": (table(TWO * 4_000), "time", "--where name=sort"),
+    "labels behind the head": (table(TWO[:1] * 9_000 + TWO), "time", "--where name=sort"),
+    "objects": (json.dumps([{"name": n, "t": t} for n, t in TWO]), "t", "--where name=sort"),
+    "an object per line": (
+        "".join(json.dumps({"name": n, "t": t}) + "\n" for n, t in TWO * 3_000),
+        "t",
+        "--where name=sort",
+    ),
+    "truths": (json.dumps([{"ok": n == "sort", "t": t} for n, t in TWO]), "t", "--where ok=True"),
+    "units in blocks": (table([("s", 1.0)] * 3 + [("MB", 5.0)] * 3, "unit,v\n"), "v", "unit=s"),
+    "perf stat": (
+        "# started on Sat Nov 28 18:54:42 2026\n\n"
+        + "1.26,msec,task-clock,1260000,100.00,0.001,CPUs utilized\n4,,faults,5060,100.00,,\n" * 3,
+        "0",
+        "several 2: 'task-clock', 'faults'.* --where 2=task-clock",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "column", "said"), UNLIKE.values(), ids=UNLIKE)
+def test_rows_of_unlike_things_ask_which_are_meant(text, column, said, tmp_path) -> None:
+    (tmp_path / "f").write_text(text)
+    with pytest.raises(InvalidInput, match=said):
+        read_rounds(str(tmp_path / "f"), column)
+
+
+LIKE = {
+    "labels in blocks": table([("warm", 1.0), ("warm", 2.5), ("steady", 3.0)], "phase,time\n"),
+    "one label": table([("a", 1.0), ("a", 2.5), ("a", 3.0)]),
+    "a label each": table([("a", 1.0), ("b", 2.5), ("c", 3.0)]),
+    "a remark now and then": table([("", 1.0), ("gc", 2.5), ("", 3.0)]),
+    "numbers beside": table([(1, 1.0), (2, 2.5), (1, 3.0)]),
+    "comments": "# a program\n# name,time\nname,time\na,1\n# more, or less, or not\na,2.5\na,3\n",
+    "a header that is a comment": "#name,time\na,1\na,2.5\na,3\n",
+    "numbers as texts": '[{"time": "1"}, {"time": "2.5"}, {"time": "3e0"}]',
+    "rows that begin with an empty cell": table([("", 1.0), ("", 2.5), ("", 3.0)], head=""),
+}
+
+
+@pytest.mark.parametrize("text", LIKE.values(), ids=LIKE)
+def test_what_is_one_series_is_read(text, tmp_path) -> None:
+    (tmp_path / "f").write_text(text)
+    column = "1" if text.startswith(("#n", ",")) else "time"
+    (series,) = read_rounds(str(tmp_path / "f"), column).series
+    assert series.tolist() == [1.0, 2.5, 3.0]
+
+
+def test_rows_are_chosen_or_told_apart_as_rounds(cli, tmp_path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text(table(TWO * 10))
+    asked = cli("analyze", path, "--column", "time")
+    assert (asked.exit_code, "--where name=sort" in asked.stderr) == (2, True)
+    assert cli("compare", path, path, "--column", "time").exit_code == 2
+    chosen = cli("analyze", path, "--column", "time", "--where", "name=copy", "--json")
+    assert '"n_readings": 20' in chosen.stdout or "20" in chosen.stdout
+    assert cli("analyze", path, "--column", "time", "--round", "name").exit_code == 0
+
+
+OTHERS = {
+    "wrk": "Running 30s test @ http://127.0.0.1:8080/\n  12 threads and 400 connections\n"
+    "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
+    "    Latency   635.91us    0.89ms  12.92ms   93.69%\n    Req/Sec    56.20k     8.07k   62.00k\n"
+    "  22464657 requests in 30.00s, 17.76GB read\nRequests/sec: 748868.53\n",
+    "a report in XML": '<?xml version="1.0"?>\n<testsuites>\n<testsuite name="a b" tests="2">\n'
+    '<testcase classname="x" name="y" time="0.1" />\n</testsuite>\n</testsuites>\n',
+    "other JSON": '{"took": 5, "ok": true, "hits": {"n": 3}}',
+    "no text": b"\x8b\xff\xfe\x00gob",
+}
+
+
+@pytest.mark.parametrize("held", OTHERS.values(), ids=OTHERS)
+def test_a_file_of_an_unknown_tool_names_those_that_are_known(held, cli, tmp_path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(held if isinstance(held, bytes) else held.encode())
+    said = " ".join(cli("analyze", path).stderr.split())
+    assert all(tool in said for tool in TOOLS)
+    assert "cell" not in said.replace("columns of cells", "")
+
+
+@pytest.mark.parametrize("above", ["Benchmark of today\n", "Starting, at noon, here\nready\n"])
+def test_text_above_a_table_is_named_with_the_option_that_leaves_it_out(above, cli, tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text(f"{above}n,time\n1,2.5\n2,2.6\n3,2.4\n")
+    lines = str(above.count("\n"))
+    assert f"--ignore-lines {lines}" in " ".join(cli("analyze", path).stderr.split())
+    assert cli("analyze", path, "--column", "time", "--ignore-lines", lines).exit_code in {0, 4}
+
+
+@pytest.mark.parametrize("verb", ["analyze", "explain", "plan", "compare", "changes", "convert"])
+@pytest.mark.parametrize("n", [1, 3, 9, 60])
+def test_nobody_is_told_to_measure_a_file_longer_by_an_option(verb, n, cli, tmp_path) -> None:
+    for name in ("f.csv", "g.csv"):
+        (tmp_path / name).write_text("".join(f"{1 + 0.1 * (k % 7)}\n" for k in range(n)))
+    files = ["f.csv", "g.csv"] if verb == "compare" else ["f.csv"]
+    done = cli(
+        verb, *(tmp_path / each for each in files), *(["x.json"] if verb == "convert" else [])
+    )
+    assert not {"--budget", "budget_s", "--fresh"} & set((done.stdout + done.stderr).split())
+    assert "--budget" not in done.stdout + done.stderr

@@ -1,0 +1,24 @@
+"""Damaged files of all formats: docs/evidence/formats.py --only mutants makes thousands of them."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("count", [52, pytest.param(520, marks=pytest.mark.slow)])
+def test_no_damaged_file_ends_in_a_traceback(monkeypatch, count) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs/evidence")
+    mutants = importlib.import_module("formats_mutants")
+    assert mutants.batch((1, 0, count)) == []
+
+
+def test_a_mutant_is_made_anew_by_its_number(monkeypatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "docs/evidence")
+    mutants = importlib.import_module("formats_mutants")
+    made = [mutants.mutant(7, index) for index in range(60)]
+    assert made == [mutants.mutant(7, index) for index in range(60)]
+    whole = sum(
+        files[name] == mutants.samples()[name][name] for name, files in made if name in files
+    )
+    assert whole <= 3  # a change may be of nothing
