@@ -169,6 +169,8 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
 
 def escaped_usage(error: click.UsageError) -> click.UsageError:
     """Return an error in how the command line is written, without secrets, and escaped."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return error  # a page of ours
     message = hide_in_text(error.format_message())
     if not isinstance(error, click.MissingParameter):  # it lists choices, not the typed words
         message = escaped(message)

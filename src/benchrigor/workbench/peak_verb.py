@@ -31,6 +31,7 @@ from benchrigor.workbench.loadgen.arrivals import ARRIVALS
 from benchrigor.workbench.loadgen.http_requests import HttpRequest
 from benchrigor.workbench.loadgen.limit_texts import limit_of
 from benchrigor.workbench.peak_run import PeakRun
+from benchrigor.workbench.planning.expected_cost import wrong_budget
 from benchrigor.workbench.planning.search import ADAPTIVE, POLICIES, PeakSearch
 from benchrigor.workbench.pool.host_table import HostTable, wrong_names, wrong_ways
 from benchrigor.workbench.searches import (
@@ -234,7 +235,7 @@ def peak(
     }
     generator = {name: given[name] for name in _OFFERED} | _by_shell(given) | _target(words, given)
     generator |= {"load": load, "cwd": str(Path.cwd()), "accuracy_given": accuracy_given}
-    planned = PeakSearch(**search)
+    planned = _planned(search)
     offering = generator_of(generator, planned.limits)
     if dry_run:
         announce(planned, search, as_json=as_json)
@@ -253,6 +254,12 @@ def peak(
     carry_out(
         run, planned, offering, accuracy_given=accuracy_given, as_json=as_json, picture=picture
     )
+
+
+def _planned(search: Mapping[str, Any]) -> PeakSearch:
+    """Return the search; InvalidInput if its budget is shorter than a trial."""
+    refuse(wrong_budget(search))
+    return PeakSearch(**search)
 
 
 def _budget(given_s: float | None, policy: str) -> float | None:
