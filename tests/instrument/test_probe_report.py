@@ -93,3 +93,12 @@ def test_the_time_of_work_is_its_kernels_however_it_was_entered(enter: object) -
             sum(range(100_000))
     assert sum(each.share for each in probe_table(registry.read())) == pytest.approx(1.0)
     assert all(each.share > 0.2 for each in probe_table(registry.read()))
+
+
+def test_missed_deadlines_have_rows_of_their_own() -> None:
+    frame = reading("frame", 200, 4.0, deadline_s=0.04, missed=3)
+    shown = render_probes(of(frame, reading("free", 5, 1.0)))
+    assert "deadline of  deadline  missed  share" in shown
+    assert "frame           40 ms       3   1.5%" in shown
+    assert "free  " not in shown.partition("deadline of")[2]
+    assert "deadline" not in render_probes(of(reading("free", 5, 1.0)))

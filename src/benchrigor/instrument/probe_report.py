@@ -112,6 +112,7 @@ def render_probes(readings: ProbeReadings, *, batch_above: float = BATCH_ABOVE) 
     head = ("kernel", "instances", "dispatch", "work", "total", "share", "in dispatch", "probe")
     lines = table([head, *map(_cells, rows)], "<>>>>>>>")
     lines += _quantiles(readings.values())
+    lines += _deadlines(readings.values())
     cost_s = sum(row.own_cost_s * row.instances for row in rows)
     elapsed = (
         f"{percent(cost_s / readings.elapsed_s, digits=2)} of {show_duration(readings.elapsed_s)}"
@@ -144,6 +145,16 @@ def _quantiles(readings: Iterable[ProbeReading]) -> list[Part]:
             shown = (show_value(quantile_s, "s") for quantile_s in (probe.p50_s, probe.p99_s))
             rows.append((probe.name, counted(probe.samples), counted(probe.samples_lost), *shown))
     return ["", *table(rows, "<>>>>")] if len(rows) > 1 else []
+
+
+def _deadlines(readings: Iterable[ProbeReading]) -> list[Part]:
+    rows: list[tuple[str, ...]] = [("deadline of", "deadline", "missed", "share")]
+    for probe in readings:
+        if probe.deadline_s is not None and probe.count:
+            share = percent(probe.missed / probe.count, digits=2)
+            known = show_duration(probe.deadline_s), counted(probe.missed), share
+            rows.append((probe.name, *known))
+    return ["", *table(rows, "<>>>")] if len(rows) > 1 else []
 
 
 def partition_page(partition: KernelPartition) -> Page:

@@ -288,7 +288,7 @@ class Suite:
         visible = {} if self._family is None else self._family.visible
         hidden = [name for name, least in visible.items() if least is None or least > _COARSE]
         if hidden:
-            cure = "raise --bench-budget, or stop other work on the machine"
+            cure = "raise --bench-budget"
             if self.revision is None:
                 cure = "measure both versions in turn with --bench-against REVISION"
             least = max(visible[name] or math.inf for name in hidden)

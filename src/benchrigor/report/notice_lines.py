@@ -32,9 +32,7 @@ _OUT_OF_REACH = (
     "More readings would not narrow this: how far runs on this machine differ remains. To compare "
     "versions, measure them in turn (benchrigor ab)."
 )
-_CALM = "or measure when the machine is quiet."
-_QUIETER = f"Close other programs, {_CALM}"
-_CLOSE = f"Close them, {_CALM}"
+_AGAIN = "Measure again later, or versions in turn (benchrigor ab)."
 PAGE: dict[Code, str] = {
     Code.NOT_CONVERGED: f"The number is less sure than asked for. {_LONGER}",
     Code.FEW_READINGS: f"There are too few readings to rely on the interval. {_LONGER}",
@@ -49,18 +47,18 @@ PAGE: dict[Code, str] = {
     Code.END_CUT: "The last readings are at another level and do not count: see --details.",
     Code.MOVED_ON: f"The speed changed near the end: the run may still have warmed up. {_LONGER}",
     Code.TOO_FEW_TO_CALL: f"The last readings differ from the others. {_LONGER}",
-    Code.DISTURBED: f"Other programs took processor time. {_CLOSE}",
-    Code.HARDLY_UNDISTURBED: f"Other programs disturbed nearly all readings. {_CLOSE}",
-    Code.CHANGING_PACE: f"The speed of the machine changed meanwhile. {_QUIETER}",
+    Code.DISTURBED: f"Other programs took processor time. {_AGAIN}",
+    Code.HARDLY_UNDISTURBED: f"Other programs disturbed nearly all readings. {_AGAIN}",
+    Code.CHANGING_PACE: f"The speed of the machine changed meanwhile. {_AGAIN}",
     Code.LONGEST_DISTURBED: "Other programs disturbed most of the slow readings: high "
-    f"percentiles are too low. {_CLOSE}",
+    f"percentiles are too low. {_AGAIN}",
     Code.STOPPED: "The process stood still for a while (Ctrl-Z, or a paused machine). The readings "
     "meanwhile do not count; measure again if they should.",
-    Code.RED_ROUNDS: f"Other programs disturbed some rounds, which do not count. {_CLOSE}",
+    Code.RED_ROUNDS: f"Other programs disturbed some rounds, which do not count. {_AGAIN}",
     Code.ALARM_STANDS: "The machine has a fault: benchrigor doctor says which. Mend it, and "
     "measure again.",
-    Code.BLOCKS_OF_PAIRS: f"The speed of the machine changed too much for a mean ratio. {_QUIETER}",
-    Code.NO_STABLE_PHASE: f"The speed of the machine changed meanwhile. {_QUIETER}",
+    Code.BLOCKS_OF_PAIRS: f"The speed of the machine changed too much for a mean ratio. {_AGAIN}",
+    Code.NO_STABLE_PHASE: f"The speed of the machine changed meanwhile. {_AGAIN}",
     Code.THIS_PROCESS_ONLY: "This holds for one process: another start may be faster or slower. "
     "Measure several processes (--fresh).",
     Code.FEW_PAIRS_CARRY: "A few slow readings decide the mean. Measure longer, or compare "
@@ -129,7 +127,7 @@ REFUSED: dict[Code, str] = {
 }
 OF_PAIRS = {
     Code.NO_STABLE_PHASE: "The speed of the machine changed meanwhile: the times are of these "
-    f"minutes, the ratio is not affected. {_QUIETER}"
+    "minutes, the ratio is not affected."
 }
 # Of the codes in a line, a page shows only the first that is present.
 _ALIKE: tuple[tuple[Code, ...], ...] = (

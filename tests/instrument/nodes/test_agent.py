@@ -86,6 +86,8 @@ def test_prometheus_reads_its_metrics(agent_of):
     for _ in range(3):
         with registry.probe(name):
             pass
+    frame = registry.probe("frame", deadline_s=4e-6)
+    frame.stop(frame.start() - 5_000)
     with agent_of(registry=registry) as agent:
         until(lambda: agent.service.status)
         agent.service.alarms.raise_("queue-full")
@@ -93,10 +95,14 @@ def test_prometheus_reads_its_metrics(agent_of):
             assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
             text = answer.read().decode()
     families = {each.name: each for each in text_string_to_metric_families(text)}
-    samples = {each.name: each for each in families["benchrigor_probe_seconds"].samples}
+    probes = families["benchrigor_probe_seconds"].samples
+    samples = {each.name: each for each in probes if each.labels["probe"] == name}
     assert samples["benchrigor_probe_seconds_count"].labels == {"probe": name, "clock": "wall"}
     assert samples["benchrigor_probe_seconds_count"].value == 3.0
     assert samples["benchrigor_probe_seconds_sum"].value > 0.0
+    (missed,) = families["benchrigor_probe_missed_deadlines"].samples
+    assert missed.labels == {"probe": "frame", "deadline": "4e-06"}
+    assert (missed.name, missed.value) == ("benchrigor_probe_missed_deadlines_total", 1.0)
     states = {each.labels["sample"]: each.value for each in families["benchrigor_state"].samples}
     assert states["cpu busy"] == 7.0
     alarms = {each.labels["code"]: each.value for each in families["benchrigor_alarm"].samples}

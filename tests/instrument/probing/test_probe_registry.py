@@ -414,3 +414,26 @@ def test_values_of_a_probe_are_unit_readings_of_a_session() -> None:
 def test_the_program_has_one_registry() -> None:
     assert probe("test_probe_registry").name in PROBES.read()
     assert probe("test_probe_registry") is PROBES.probe("test_probe_registry")
+
+
+def test_events_that_miss_a_deadline_are_counted_from_then_on(
+    registry: ProbeRegistry, hand: str, clock: FakeClock
+) -> None:
+    probe = registry.probe("frame", clock=hand)
+    spend(probe, clock, 8_000)  # before there is a deadline
+    assert (probe.read().deadline_s, probe.read().missed) == (None, 0)
+    assert registry.probe("frame", deadline_s=4e-6) is probe
+    for elapsed_ns in (3_999, 4_000, 4_001, 9_000):
+        spend(probe, clock, elapsed_ns)
+    reader = registry.reader()
+    assert (probe.read().deadline_s, probe.read().missed, probe.read().count) == (4e-6, 2, 5)
+    registry.probe("frame", deadline_s=1.0)
+    spend(probe, clock, 9_000)
+    assert registry.read()["frame"].missed == 2
+    assert [reader.since_last()["frame"].missed for _ in range(2)] == [2, 0]
+
+
+@pytest.mark.parametrize("wrong", [0, -1.0, float("nan"), float("inf"), "40ms", True])
+def test_a_deadline_that_cannot_be_is_refused(registry: ProbeRegistry, wrong: float) -> None:
+    with pytest.raises(InvalidInput, match="deadline_s is"):
+        registry.probe("frame", deadline_s=wrong)

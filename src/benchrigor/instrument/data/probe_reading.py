@@ -35,6 +35,8 @@ class ProbeReading(OneLine):
     own_cost_s
         What an event of the probe itself takes, calibrated in this process: of the dearest form
         that the probe was used in.
+    deadline_s, missed
+        The deadline of events, None without one; and the number that took longer.
     """
 
     name: str
@@ -52,6 +54,8 @@ class ProbeReading(OneLine):
     samples_lost: int
     rejected: int
     own_cost_s: float
+    deadline_s: float | None = None
+    missed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

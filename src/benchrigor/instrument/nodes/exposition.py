@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric, SummaryMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
 
 from benchrigor.instrument.nodes.node_service import NodeService
 
@@ -27,9 +32,16 @@ class NodeCollector:
         probes = SummaryMetricFamily(
             "benchrigor_probe_seconds", "Durations of events.", labels=["probe", "clock"]
         )
+        missed = CounterMetricFamily(
+            "benchrigor_probe_missed_deadlines",
+            "Events that took longer than the deadline of their probe.",
+            labels=["probe", "deadline"],
+        )
         for probe in service.registry.read().values():
             probes.add_metric([probe.name, probe.clock], probe.count, probe.total_s)
-        yield probes
+            if probe.deadline_s is not None:
+                missed.add_metric([probe.name, f"{probe.deadline_s:g}"], probe.missed)
+        yield from (probes, missed)
         states = GaugeMetricFamily(
             "benchrigor_state", "Samples of status and health.", labels=["sample", "unit"]
         )

@@ -20,11 +20,11 @@ _NS = 1e-9
 class Book:
     """The events of a probe that count for one reader."""
 
-    __slots__ = ("_kept", "_lost", "_nested_ns", "_rejected", "_sketch", "_sums")
+    __slots__ = ("_kept", "_lost", "_missed", "_nested_ns", "_rejected", "_sketch", "_sums")
 
     def __init__(self) -> None:
         self._sums = NOTHING
-        self._nested_ns = self._rejected = self._kept = self._lost = 0
+        self._nested_ns = self._rejected = self._kept = self._lost = self._missed = 0
         self._sketch: DDSketch | None = None
 
     def add(self, taken: Taken, sketch: DDSketch | None) -> None:
@@ -34,6 +34,7 @@ class Book:
         self._rejected += taken.rejected
         self._kept += len(taken.samples)
         self._lost += taken.samples_lost
+        self._missed += taken.missed
         if sketch is not None:
             self._sketch = self._sketch or new_sketch()
             self._sketch.merge(sketch)
@@ -42,10 +43,12 @@ class Book:
         """Return another one with the same content."""
         book = Book()
         book.add(Taken(self._sums, self._nested_ns, self._rejected, [], self._lost), self._sketch)
-        book._kept = self._kept
+        book._kept, book._missed = self._kept, self._missed
         return book
 
-    def reading(self, name: str, clock: str, own_cost_s: float) -> ProbeReading:
+    def reading(
+        self, name: str, clock: str, own_cost_s: float, deadline_s: float | None
+    ) -> ProbeReading:
         """Return its content as a reading, in seconds."""
         count, total_ns, least_ns, greatest_ns, squares = self._sums
         return ProbeReading(
@@ -64,6 +67,8 @@ class Book:
             samples_lost=self._lost,
             rejected=self._rejected,
             own_cost_s=own_cost_s,
+            deadline_s=deadline_s,
+            missed=self._missed,
         )
 
     def _quantile_s(self, q: float) -> float | None:

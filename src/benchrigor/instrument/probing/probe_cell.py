@@ -11,6 +11,7 @@ thread has its own cell.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import weakref
@@ -37,6 +38,7 @@ class Taken(NamedTuple):
     rejected: int
     samples: list[Entry]
     samples_lost: int
+    missed: int = 0
 
 
 class Bounds:
@@ -71,14 +73,18 @@ class Cell(list[int]):
     most_samples, decay
         How many durations, drawn at random, are kept one by one until they are read, and by what
         the logarithm of their weight grows in a nanosecond.
+    deadline_ns
+        Longer durations are counted.
     """
 
     __slots__ = (
         "_bounds",
+        "_missed",
         "_nested_ns",
         "_rejected",
         "_reservoir",
         "_sums",
+        "deadline_ns",
         "decay",
         "most_samples",
         "nested",
@@ -86,8 +92,15 @@ class Cell(list[int]):
         "room",
     )
 
-    def __init__(self, bounds: Bounds, most_samples: int = 0, decay: float = 0.0) -> None:
+    def __init__(
+        self,
+        bounds: Bounds,
+        most_samples: int = 0,
+        decay: float = 0.0,
+        deadline_ns: float = math.inf,
+    ) -> None:
         self._bounds, self.most_samples, self.decay = bounds, most_samples, decay
+        self.deadline_ns = deadline_ns
         self.nested: list[int] = []  # of events that ran inside of this probe's
         self.nests = False  # whether `Probe.again` was used
         self._clear()
@@ -101,7 +114,7 @@ class Cell(list[int]):
     def _clear(self) -> None:
         self.room = _COLD
         self._sums = NOTHING
-        self._nested_ns = self._rejected = 0
+        self._nested_ns = self._rejected = self._missed = 0
         self._reservoir: Reservoir | None = None
 
     @property
@@ -147,7 +160,7 @@ class Cell(list[int]):
             if self._reservoir is not None:
                 seen, samples = self._reservoir.seen, self._reservoir.entries()
             lost = seen - len(samples)
-            taken = Taken(self._sums, self._nested_ns, self._rejected, samples, lost)
+            taken = Taken(self._sums, self._nested_ns, self._rejected, samples, lost, self._missed)
             self._clear()
         finally:
             lock.release()
@@ -177,6 +190,8 @@ class Cell(list[int]):
             if self.most_samples:
                 reservoir = self._reservoir = self._reservoir or Reservoir()
                 reservoir.add(values, self.most_samples, self.decay)
+            if sums[3] > self.deadline_ns:
+                self._missed += sum(value > self.deadline_ns for value in values)
             self._sums = sums
             del self[:count]
         if self.nested:
@@ -203,10 +218,11 @@ class _Mark:
 class ThreadCells:
     """The cells of a probe, one per thread, for threads that run at once."""
 
-    __slots__ = ("_bounds", "_cells", "_local", "decay", "most_samples")
+    __slots__ = ("_bounds", "_cells", "_local", "deadline_ns", "decay", "most_samples")
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds, self.most_samples, self.decay = bounds, 0, 0.0
+        self.deadline_ns = math.inf
         self._local = threading.local()
         # By a reference that is None once the thread has ended. (`Thread.is_alive` may fail in
         # Python 3.11 when another thread joins meanwhile.)
@@ -217,7 +233,8 @@ class ThreadCells:
         try:
             return cast(Cell, self._local.cell)
         except AttributeError:
-            cell, mark = Cell(self._bounds, self.most_samples, self.decay), _Mark()
+            kept = self.most_samples, self.decay, self.deadline_ns
+            cell, mark = Cell(self._bounds, *kept), _Mark()
             self._local.cell, self._local.mark = cell, mark
             self._cells[weakref.ref(mark)] = cell
             return cell

@@ -27,7 +27,7 @@ _LONGEST, _MOST_SAMPLES = 200, 1_000_000
 _UNSHOWN = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of characters, ends of lines
 _NS = 1e-9
 _LN2_NS = math.log(2.0) * _NS
-_SHORTEST_S = 1e-9  # half-life
+_SHORTEST_S = 1e-9  # half-life, and deadline
 _READ_NS = 1_000_000_000  # a signal's handler that reads may itself have stopped who adds up
 _OFF = {"0", "off", "false", "no"}
 
@@ -88,18 +88,27 @@ class ProbeRegistry:
         clock: str | None = None,
         samples: int | None = None,
         half_life_s: float | None = None,
+        deadline_s: float | None = None,
     ) -> Probe:
         """Return the probe of a name, made when it is first asked for; see `probe`."""
         found = self._probes.get(name) if isinstance(name, str) else None
-        if found is None or (clock, samples, half_life_s) != (None, None, None):
+        if found is None or {clock, samples, half_life_s, deadline_s} != {None}:
             problems = [*_wrong_name(name), *_wrong_clock(clock, found), *_wrong_samples(samples)]
-            problems += _wrong_half_life(half_life_s, samples)
+            problems += _wrong_seconds("deadline_s", deadline_s)
+            problems += (
+                _wrong_seconds("half_life_s", half_life_s)
+                if samples or half_life_s is None
+                else [f"half_life_s is {half_life_s!r}, expected one only with samples"]
+            )
             if problems:
                 raise InvalidInput(problems)
             with self._lock:
                 found = self._probes.get(name) or self._made(name, clock or "wall")
                 if samples is not None:
                     found.keep(samples, 0.0 if half_life_s is None else _LN2_NS / half_life_s)
+                if deadline_s is not None:
+                    self.collect([found])  # events before have another deadline, or none
+                    found.expect(deadline_s)
         return found
 
     def _made(self, name: str, clock: str) -> Probe:
@@ -172,7 +181,7 @@ class ProbeRegistry:
     def _reading(self, probe: Probe, book: Book) -> ProbeReading:
         costs_s = _own_costs_s(probe.clock, self._per_thread)
         own_cost_s = max(costs_s[form] for form in probe.forms())
-        return book.reading(probe.name, probe.clock, own_cost_s)
+        return book.reading(probe.name, probe.clock, own_cost_s, probe.deadline_s)
 
     def reading_of(self, probe: Probe) -> ProbeReading:
         """Return the reading of a probe since the registry began."""
@@ -263,6 +272,7 @@ def probe(
     clock: str | None = None,
     samples: int | None = None,
     half_life_s: float | None = None,
+    deadline_s: float | None = None,
 ) -> Probe:
     """Return the probe of a name in this program; the first call makes it.
 
@@ -281,6 +291,9 @@ def probe(
         An event that is this many seconds older is half as likely to be in the sample. The sample
         favours recent events, but any event may stay (forward decay, Cormode et al. 2009). None:
         all events are equally likely.
+    deadline_s
+        Events that take longer are counted from then on: `ProbeReading.missed`. None keeps the
+        setting of the probe.
 
     Raises
     ------
@@ -304,7 +317,9 @@ def probe(
     >>> assign.read().count
     1
     """
-    return PROBES.probe(name, clock=clock, samples=samples, half_life_s=half_life_s)
+    return PROBES.probe(
+        name, clock=clock, samples=samples, half_life_s=half_life_s, deadline_s=deadline_s
+    )
 
 
 @cache
@@ -335,12 +350,10 @@ def _wrong_samples(samples: Any) -> Iterator[str]:
         yield f"samples is {samples!r}, expected a whole number from 0 to {_MOST_SAMPLES:,}"
 
 
-def _wrong_half_life(half_life_s: Any, samples: Any) -> Iterator[str]:
-    number = isinstance(half_life_s, int | float) and not isinstance(half_life_s, bool)
-    if half_life_s is not None and not samples:
-        yield f"half_life_s is {half_life_s!r}, expected one only with samples"
-    elif half_life_s is not None and not (number and _SHORTEST_S <= half_life_s < math.inf):
-        yield f"half_life_s is {half_life_s!r}, expected seconds from {_SHORTEST_S:g} on"
+def _wrong_seconds(name: str, seconds: Any) -> Iterator[str]:
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is not None and not (number and _SHORTEST_S <= seconds < math.inf):
+        yield f"{name} is {seconds!r}, expected seconds from {_SHORTEST_S:g} on"
 
 
 # All of them, for the one hook at forks: Python cannot take hooks back.

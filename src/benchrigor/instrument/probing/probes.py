@@ -86,6 +86,7 @@ class Probe(_Methods):  # type: ignore[misc]
         "cell",
         "clock",
         "cost_form",
+        "deadline_s",
         "decay",
         "inner",
         "keeper",
@@ -104,6 +105,7 @@ class Probe(_Methods):  # type: ignore[misc]
     latest: list[Entry]  # samples that were not returned yet
     most: int  # of them
     decay: float  # of them, see `Cell`
+    deadline_s: float | None
     on: bool
 
     def __new__(cls, *, clock: str, **_others: object) -> Self:
@@ -116,7 +118,7 @@ class Probe(_Methods):  # type: ignore[misc]
     def __init__(self, *, name: str, clock: str, keeper: Keeper, bounds: Bounds, on: bool) -> None:
         self.name, self.clock, self.keeper = name, clock, keeper
         self.inner, self.cost_form, self.latest = None, "held", []
-        self.most, self.decay = 0, 0.0
+        self.most, self.decay, self.deadline_s = 0, 0.0, None
         self.make_cells(bounds)
         self.on = on
 
@@ -221,6 +223,12 @@ class Probe(_Methods):  # type: ignore[misc]
         for cell in self.cells:
             cell.most_samples, cell.decay = most, decay
 
+    def expect(self, deadline_s: float) -> None:
+        """Count events that take longer, from now on."""
+        self.deadline_s = deadline_s
+        for cell in self.cells:
+            cell.deadline_ns = deadline_s * 1e9
+
 
 class ThreadsProbe(Probe):
     """A probe that is off, for threads that run at once; every thread has its own cell."""
@@ -247,6 +255,11 @@ class ThreadsProbe(Probe):
         """Keep up to ``most`` raw samples per cell until they are read; see `Cell`."""
         super().keep(most, decay)
         self.threads.most_samples, self.threads.decay = most, decay
+
+    def expect(self, deadline_s: float) -> None:
+        """Count events that take longer, from now on."""
+        self.threads.deadline_ns = deadline_s * 1e9
+        super().expect(deadline_s)
 
 
 class _NoBlock:

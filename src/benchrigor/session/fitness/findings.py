@@ -22,7 +22,7 @@ _LIGHT = (YELLOW_FROM, RED_ABOVE)  # percent of the time
 _MOST_NAMED = 3
 _QUIETER = "end what else runs, or measure later"
 _OTHER_CLOCK = "let a reading hold more work, or use the clock source tsc"
-_SPREAD = "measure in pieces over minutes (--pieces 6 --over 10), or on a quieter machine"
+_SPREAD = "measure in pieces over minutes (--pieces 6 --over 10)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

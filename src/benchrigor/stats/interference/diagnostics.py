@@ -155,7 +155,7 @@ def _warn_of_many_hits(run: RunExcess) -> Iterator[Notice]:
         sentence = (
             f"{share:.0f}% of the segments exceed their threshold. Above {_HIT:.0%} the median "
             "itself is disturbed, and the estimate is too low: take it as a lower limit, or repeat "
-            "the run on a quieter machine."
+            "the run."
         )
         code = Code.MANY_FLAGGED
         yield Notice.warning(code, sentence, flagged_percent=share, time_percent=percent)
