@@ -271,7 +271,7 @@ def test_a_baseline_is_what_the_others_are_compared_with(cli, strict):
     words = ("commands", burn, "-L", "n", "1,5000000", "--baseline", "1", *QUICK)
     result = cli(*words, "--json")
     (verdict,) = strict(result.stdout)["family"]["verdicts"].values()
-    assert (verdict, result.exit_code) in {("worse", 7), ("undecided", 3), ("undecided", 4)}
+    assert (verdict, result.exit_code) in {("worse", 7), ("undecided", 0), ("undecided", 4)}
     assert cli(*words, "--max-rounds", "3", "--fail-on", "never").exit_code in {0, 4}
 
 

@@ -184,7 +184,7 @@ def test_rates_of_0_are_averaged_over_time_on_both_sides(cli, tmp_path):
     (tmp_path / "old.csv").write_text("100\n300\n" * 40)
     (tmp_path / "new.csv").write_text("100\n300\n" * 39 + "100\n0\n")
     words = ("--unit", "req/s", "--details")
-    result = cli("compare", "old.csv", "new.csv", *words)
+    result = cli("compare", "old.csv", "new.csv", *words, "--fail-on", "undecided")
     assert result.exit_code == 3
     assert "[rate-of-0]" in result.stdout
     assert "[rate-of-0]" in cli("analyze", "new.csv", *words).stdout
@@ -194,7 +194,8 @@ def test_rates_of_0_are_averaged_over_time_on_both_sides(cli, tmp_path):
 def test_a_side_that_always_fails_is_compared(cli, tmp_path):
     (tmp_path / "ones.csv").write_text("1\n" * 300)
     (tmp_path / "zeros.csv").write_text("0\n" * 300)
-    result = cli("compare", "ones.csv", "zeros.csv", "--unit", "share,higher")
+    words = ("compare", "ones.csv", "zeros.csv", "--unit", "share,higher")
+    result = cli(*words, "--fail-on", "worse")
     assert result.exit_code == 7, result.output
     assert cli("plan", "ones.csv", "--unit", "share").exit_code in {0, 2, 4}
 

@@ -50,9 +50,11 @@ def test_compare_names_sides_by_their_files(cli, tmp_path) -> None:
     data["results"][0]["times"] = [1.5 * each for each in data["results"][0]["times"]]
     slower = tmp_path / "slower.json"
     slower.write_text(json.dumps(data))
-    result = cli("compare", HYPERFINE, slower, "--column", FIRST, "--statistic", "median")
-    assert result.exit_code == 7
+    words = ("compare", HYPERFINE, slower, "--column", FIRST, "--statistic", "median")
+    result = cli(*words)
+    assert result.exit_code == 0
     assert "slower.json" in result.stdout
+    assert cli(*words, "--fail-on", "worse").exit_code == 7
 
 
 def test_compare_refuses_means_with_the_option_that_keeps_readings(cli, tmp_path) -> None:

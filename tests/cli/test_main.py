@@ -75,6 +75,12 @@ def test_nothing_else_of_the_help_goes_on_in_a_next_line(cli):
     assert "\\\n" not in cli("--help").stdout
 
 
+def test_without_a_verb_the_help_is_shown_as_a_page(cli):
+    bare = cli()
+    assert bare.output == cli("--help").output
+    assert "\\n" not in bare.output
+
+
 def test_help_groups_the_verbs_by_task(cli):
     *_, measure, compare, servers, analyse, machine = cli("--help").stdout.split("\n\n")
     assert measure.startswith("Measure:\n  run  ")

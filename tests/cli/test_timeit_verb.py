@@ -40,12 +40,20 @@ def test_a_run_of_a_statement_is_taken_up_again(cli, store):
         (("-s", "1 / 0", "pass"), 5, "--setup raised ZeroDivisionError"),
         (("unknown_name",), 5, "raised NameError"),
         ((), 2, "Missing argument"),
+        (("-s", "async def f(): pass", "f()"), 2, "makes a coroutine that nothing awaits"),
+        (("-s", "import asyncio", "x = asyncio.sleep(0)"), 2, "write 'asyncio.run(...)' around it"),
+        (("-s", "async def f(): pass", "g = lambda: f()", "(g(), 1)"), 2, "nothing awaits"),
     ],
 )
 def test_what_is_no_statement_is_refused(cli, words, code, phrase):
     result = cli("timeit", *SHORT, *words)
     assert result.exit_code == code
     assert phrase in result.stderr
+
+
+def test_a_coroutine_that_is_awaited_is_measured(cli):
+    words = ("-s", "import asyncio", "asyncio.run(asyncio.sleep(0))", "--max-rounds", "2")
+    assert cli("timeit", *SHORT, *words).exit_code in {0, 3}
 
 
 @pytest.mark.slow

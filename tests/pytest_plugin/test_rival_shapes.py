@@ -81,6 +81,78 @@ def test_suites_of_pytest_benchmark_run_unchanged(pytester, options):
     result.stdout.fnmatch_lines(["Of the markers min_rounds, warmup are ignored*"])
 
 
+GROUPED = """
+    import pytest
+
+    @pytest.mark.benchmark(group="sums")
+    def test_few(benchmark):
+        benchmark(sum, range(10))
+
+    def test_sort(benchmark):
+        benchmark.group = "sorts"
+        benchmark(sorted, range(10))
+
+    @pytest.mark.benchmark(group="sums")
+    def test_many(benchmark):
+        benchmark(sum, range(100))
+
+    def test_plain():
+        pass
+"""
+IGNORED = "--benchmark-autosave --benchmark-compare --benchmark-columns=mean,min"
+
+
+@pytest.mark.parametrize(
+    ("options", "outcomes", "measured"),
+    [
+        (("--benchmark-only",), {"passed": 3, "deselected": 1}, 3),
+        (("--benchmark-skip",), {"passed": 1, "skipped": 3}, 0),
+        (("--benchmark-disable",), {"passed": 4}, 0),
+        (("--benchmark-disable", "--benchmark-enable"), {"passed": 4}, 3),
+        (("--benchmark-json", "all.json"), {"passed": 4}, 3),
+        (("--benchmark-json=all.json", "--benchmark-disable-gc"), {"passed": 4}, 3),
+        (("--benchmark-min-rounds", "9", "--benchmark-sort=name"), {"passed": 4}, 3),
+    ],
+)
+@pytest.mark.parametrize("plugins", [WITH, WITHOUT], ids=["beside it", "without it"])
+def test_options_of_pytest_benchmark_are_taken_over_or_named(
+    pytester, plugins, options, outcomes, measured
+):
+    pytester.makepyfile(grouped=GROUPED)
+    pytester.makeini(f"[pytest]\naddopts = {IGNORED}")
+    result = pytester.runpytest(*plugins, *TAKEN[:1], "--bench-budget=0.05", *options, "grouped.py")
+    result.assert_outcomes(**outcomes)
+    rows = [line.split()[:2] for line in result.outlines if line.startswith("test_")]
+    grouped = [["test_few", "sums"], ["test_many", "sums"], ["test_sort", "sorts"]]
+    assert rows == grouped[:measured]
+    named = [*IGNORED.split()[:2], "--benchmark-columns"]
+    (ignored,) = (line for line in result.outlines if line.startswith("Ignored, as pytest-bench"))
+    assert all(option in ignored for option in named)
+    assert "--benchmark-only" not in ignored
+    assert (pytester.path / "all.json").exists() is ("all.json" in "".join(options))
+    assert not (pytester.path / ".benchmarks").exists()
+
+
+def test_a_gate_of_pytest_benchmark_is_refused_and_workers_know_its_options(pytester):
+    pytester.makepyfile(GROUPED)
+    refused = pytester.runpytest(*WITHOUT, *TAKEN[:1], "--benchmark-compare-fail", "min:5%")
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    refused.stderr.fnmatch_lines(["*--benchmark-compare-fail is not taken over: give --bench-*"])
+    parallel = pytester.runpytest(*WITHOUT, *TAKEN[:1], "--benchmark-skip", "-n", "1")
+    parallel.assert_outcomes(passed=1, skipped=3)
+
+
+def test_without_the_option_a_missing_fixture_hints_at_it(pytester):
+    pytester.makepyfile(GROUPED)
+    result = pytester.runpytest(*WITHOUT)
+    result.assert_outcomes(passed=1, errors=3)
+    result.stdout.fnmatch_lines(
+        ["E*fixture 'benchmark' not found", "*--bench-take-benchmark has *"]
+    )
+    other = pytester.runpytest(*WITHOUT, pytester.makepyfile(test_b="def test_b(other): pass"))
+    other.stdout.no_fnmatch_line("*--bench-take-benchmark*")
+
+
 @pytest.mark.slow
 def test_its_own_options_and_its_own_fixture_stay_where_nobody_takes_it(pytester):
     pytest.importorskip("pytest_benchmark")

@@ -134,7 +134,7 @@ def test_the_report_tells_every_notice_once(name: str) -> None:
 
 
 def test_a_narrow_interval_of_little_evidence_says_so() -> None:
-    session = br.Session(br.Options(rounds="restarted", max_rounds=5), seed=1)
+    session = br.Session(br.Options(target=0.02, rounds="restarted", max_rounds=5), seed=1)
     for index in range(5):
         taken = np.array([1.0 + 0.001 * index])
         session.tell(br.Round(plan=session.ask(), elapsed_ns=1, unit_readings={"time": taken}))

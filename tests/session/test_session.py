@@ -116,7 +116,7 @@ def test_a_workload_that_ends_gives_what_it_gave() -> None:
             clock.advance(1_000_000)
             yield
 
-    record = Session(seed=1, clock=clock).run(forty)
+    record = Session(Options(target=0.02), seed=1, clock=clock).run(forty)
     assert ended(record) is StopReason.EXHAUSTED
     assert record.readings().size == 40
     assert Code.NOT_CONVERGED in [notice.code for notice in record.notices]

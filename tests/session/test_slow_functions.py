@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy.typing as npt
 import pytest
 
 import benchrigor as br
@@ -193,7 +194,7 @@ def test_a_pair_that_is_slow_only_once_chooses_its_calls_after_that() -> None:
 
 
 def test_it_is_not_over_for_a_reading_that_would_end_in_time() -> None:
-    def progress(readings: int, elapsed_s: float) -> Progress:
+    def progress(readings: int, elapsed_s: float, look_s: float = 0.0) -> Progress:
         return Progress(
             rounds=readings,
             readings=readings,
@@ -205,6 +206,7 @@ def test_it_is_not_over_for_a_reading_that_would_end_in_time() -> None:
             analyses=(),
             fresh=False,
             reading_s=2.0,
+            look_s=look_s,
         )
 
     rule, of_pairs = in_time(10.0), in_time(10.0, calls=2)
@@ -214,3 +216,20 @@ def test_it_is_not_over_for_a_reading_that_would_end_in_time() -> None:
     assert rule(progress(1, 10.0)) is not None
     assert of_pairs(progress(1, 8.9)) is None
     assert of_pairs(progress(1, 9.1)) is not None
+    assert rule(progress(2, 8.9, look_s=0.5)) is None
+    assert rule(progress(2, 8.0, look_s=0.8)) is not None
+
+
+def test_a_session_leaves_time_for_its_end() -> None:
+    # On a machine so busy that a look takes two seconds, the end takes several.
+    work = Slow(0.001)
+
+    def detect(series: npt.ArrayLike) -> br.ChangePoints:
+        work.clock.advance(2 * 10**9)
+        return br.stats.detect_changes(series)
+
+    options = br.Options(budget_s=10, target=1e-12)
+    record = br.Session(options, clock=work.clock, detector=detect, seed=1).run(work)
+    assert record.decision is not None
+    assert record.decision.reason is StopReason.TIME_BUDGET
+    assert 5.0 < work.elapsed_s < 11.0

@@ -111,7 +111,7 @@ def test_a_warm_up_that_ends_just_before_a_look_does_not_bias_the_estimate() -> 
 
 def test_a_session_that_ends_behind_its_phase_averages_over_time() -> None:
     rng = np.random.default_rng(13)
-    engine = Engine(Options(max_rounds=1, readings_per_round=500))
+    engine = Engine(Options(target=0.02, max_rounds=1, readings_per_round=500))
     plan = engine.ask()
     assert plan is not None
     values = 1.0 + 0.1 * rng.normal(size=500) + 0.5 * (np.arange(500) < 460)

@@ -459,6 +459,10 @@ def test_a_server_that_is_killed_ends_the_search_with_what_is_known(cli, store, 
         (("--p95", "1s", "--", "wrk2", "-R{load}"), "has no p95, expected limits of mean, p50"),
         (("--mean", "20s", "--timeout", "10s", "--url", "http://x/"), "timeout_s is 10.0"),
         (("--mean", "1s", "--url", "http://x/", "--processes", "0", "--dry-run"), "processes is 0"),
+        (
+            ("--mean", "1s", "--url", "http://x/", "--budget", "20s", "--trial-time", "30s"),
+            "budget is 20 s, and a trial takes longer: expected more",
+        ),
         (("--limit", "depth=40ms", "--read", "depth=column:1", "--", "x", "{load}"), "'40ms'"),
     ],
 )

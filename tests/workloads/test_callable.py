@@ -79,11 +79,20 @@ def test_a_reading_lasts_long_enough_for_the_clock(resolution_ns: int, duration_
     assert codes(finished) == []
 
 
-def test_the_inner_loop_is_chosen_once() -> None:
+@pytest.mark.parametrize(("later_ns", "choices"), [(50, 2), (2_500, 1), (50_000, 1)])
+def test_the_inner_loop_is_chosen_again_only_if_calls_become_much_faster(
+    later_ns: int, choices: int
+) -> None:
     clock = FakeClock()
-    workload = CallableWorkload(Taking(clock, *[5_000] * 500, 50), clock=clock)
+    workload = CallableWorkload(Taking(clock, *[5_000] * 500, later_ns), clock=clock)
     loops = {run(workload, 100, index).facts["inner_loop"] for index in range(3)}
-    assert len(loops) == 1
+    assert len(loops) == choices
+
+
+def test_a_given_inner_loop_is_kept() -> None:
+    clock = FakeClock()
+    workload = CallableWorkload(Taking(clock, *[5_000] * 50, 50), clock=clock, inner=4)
+    assert {run(workload, 100, index).facts["inner_loop"] for index in range(3)} == {4}
 
 
 def test_a_slow_function_is_hardly_called_to_calibrate() -> None:

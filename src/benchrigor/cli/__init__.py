@@ -24,17 +24,18 @@ def main() -> None:
 
     \b
     Exit codes:
-      0    a result; of a comparison: better, equivalent, or different (which way
-           is better is not known)
+      0    a result; of a comparison: better, equivalent, undecided, or different
+           (which way is better is not known)
       2    bad input: an option, a file or a reading that cannot be worked with
       3    a target that was asked for, by --target or with the metric, was not
-           reached; or undecided: of a comparison; or doubtful: of doctor
+           reached; or undecided, with --fail-on undecided; or doubtful: of
+           doctor
       4    nothing measured: the readings allow no number; or unfit: of doctor
       5    the workload failed
       6    the store cannot be read or written, or has no such run; or the result,
            or what a command prints, cannot be written
       7    worse: the candidate of a comparison, by more than the margin
-      8    not comparable: the units of what is to be compared differ
+      8    not comparable: units differ, or most runs of a side failed
       130  interrupted twice; 128 + N: ended by signal N, such as 143 by SIGTERM,
            or 141 where nothing reads the output any more
     """  # noqa: D301  # click wants the backspace itself

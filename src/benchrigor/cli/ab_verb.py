@@ -21,9 +21,10 @@ from benchrigor.cli.targets import imported, names_function
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Comparison, Options
+from benchrigor.model import Comparison, Options, StopReason
 from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import many
 from benchrigor.protocols import Workload
 from benchrigor.report.tables.figures import figures_of_pair
@@ -32,7 +33,7 @@ from benchrigor.session.pairs.measuring_processes import measure_processes
 from benchrigor.session.pairs.pair_engine import PairEngine
 from benchrigor.storage import Journal
 from benchrigor.workloads import CommandWorkload, InterpreterWorkload
-from benchrigor.workloads.worktrees import Checkout, is_changed, words_of, worktrees
+from benchrigor.workloads.worktrees import Checkout, is_changed, worktrees
 
 
 @click.command(
@@ -58,6 +59,7 @@ from benchrigor.workloads.worktrees import Checkout, is_changed, words_of, workt
     "a while in folders of their own.",
 )
 @click.option("--build", metavar="COMMAND", help="Run in each revision first.")
+@shared.shell_option
 @shared.process_options
 @shared.share_option("--margin", "1%", "Change that does not matter; 0 for the classical test.")
 @shared.share_option(
@@ -96,11 +98,12 @@ def ab(words: tuple[str, ...], **given: Any) -> None:
     Readings come in blocks old-new-new-old or the reverse, so that drift of the machine cancels;
     with --fresh, revisions and commands, whole processes do. Fresh interpreters run side by side,
     and hand over every three milliseconds. It ends when the ratio is known well enough, never
-    because a verdict appeared. A command with arguments stands in quotes; no shell reads it. Ctrl-C
-    ends it after the round under way, with what is known so far. Each side is kept as a run:
-    compare --paired reads both again.
+    because a verdict appeared. A command with arguments stands in quotes; no shell reads it without
+    --shell. Ctrl-C ends it after the round under way, with what is known so far. Each side is kept
+    as a run: compare --paired reads both again.
 
-    Exit codes: 0 better or equivalent, 3 undecided, 4 no number, 5 one failed, 7 worse.
+    Exit codes: 0 a result, 3 undecided with a --target that was given and missed, or with --fail-on
+    undecided, 4 no number, 5 one failed, 7 worse.
 
     \b
     Examples:
@@ -148,10 +151,14 @@ def _check(words: Sequence[str], given: dict[str, Any]) -> None:
     ]
     if given["build"] and not given["rev"]:
         problems.append("--build goes with --rev")
+    if given["shell"] and not given["build"] and all(map(names_function, words)):
+        problems.append("--shell is for commands")
     kinds = {names_function(word) for word in words}
     if len(kinds) > 1:
         problems.append(f"{words[0]} and {words[1]} are a function and a command, expected alike")
     refuse(problems)
+    for text in (*words, given["build"] or ""):
+        words_of(text, by_shell=given["shell"])
     if False in kinds:
         wrong = [
             name for name in ("fresh", "python", "inherit_env", "cpus", "batch") if given[name]
@@ -169,7 +176,8 @@ _Make = Callable[[Any, dict[str, Any]], Comparison]
 def _label_sides(words: Sequence[str], given: dict[str, Any]) -> Iterator[tuple[list[str], _Make]]:
     """Give the names of both sides, and what measures them."""
     if given["rev"]:
-        with worktrees(given["rev"], build=given["build"]) as checkouts:
+        build = given["build"] and words_of(given["build"], by_shell=given["shell"])
+        with worktrees(given["rev"], build=build) as checkouts:
             if is_changed():
                 remark("what is not committed here is in neither revision")
             python = given["python"][0] if given["python"] else None
@@ -201,7 +209,7 @@ def _process(
     """Make a workload that runs rounds in fresh processes."""
     cwd = None if at is None else str(at.folder)
     if not names_function(word):
-        clock, argv = WallClock(), words_of(word)
+        clock, argv = WallClock(), words_of(word, by_shell=given["shell"])
         if not argv:
             raise InvalidInput(f"{word!r} is no command, expected a program and its arguments")
         limit = given["timeout"]
@@ -243,4 +251,5 @@ def _tell(comparison: Comparison, labels: Sequence[str], given: dict[str, Any]) 
         baseline=labels[0],
         candidate=labels[1],
     )
-    leave(code_of(comparison, given["fail_on"]))
+    missed = shared.is_given("target") and comparison.reason is not StopReason.SATISFIED
+    leave(code_of(comparison, given["fail_on"], target_missed=missed))

@@ -73,7 +73,8 @@ def analyze(
       benchrigor analyze hyperfine.json --statistic median
       benchrigor analyze rounds.csv --work bytes --column seconds --unit B
     """  # noqa: D301  # click wants the backspace itself
-    options = Options(**given, analysis="auto" if work is None else "wps")
+    given |= {"target_given": True, "analysis": "auto" if work is None else "wps"}
+    options = Options(**given)
     columns = Columns(column=column, by=by, unit=unit)
     records = recorded_runs(source, options, column=column) if work is None else None
     if records is not None and len(records) > 1 and column is None and not (explained or picture):
@@ -95,7 +96,7 @@ def analyze(
         say(explanation(record) if explained else report_of(record))
     if picture:
         write_picture(plot_trace(record), picture)
-    leave(code_for(record, target_given=True))
+    leave(code_for(record))
 
 
 def _show_all(records: Sequence[RunRecord], *, as_json: bool) -> NoReturn:
@@ -104,4 +105,4 @@ def _show_all(records: Sequence[RunRecord], *, as_json: bool) -> NoReturn:
         print_json([summary(record) for record in records])
     else:
         say(tabulate(records))
-    leave(max(code_for(record, target_given=True) for record in records))
+    leave(max(map(code_for, records)))

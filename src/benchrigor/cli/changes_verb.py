@@ -18,7 +18,7 @@ from benchrigor.cli.sources import name_of
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.layout import Part, page, wrapped
-from benchrigor.model import Analysis, Notice, Options, StablePhase, codec
+from benchrigor.model import Notice, Options, RunRecord, StablePhase, codec
 from benchrigor.model.text import counted, false_alarms, many
 from benchrigor.report import plot_trace
 from benchrigor.report.notice_lines import marked_all
@@ -83,30 +83,32 @@ def changes(
         level=level,
         min_segment=min_segment,
     )
+    record = replace(record, session_notices=(*rounds.notices, *record.session_notices))
     (analysis,) = record.analyses
     if not rounds.labels:
         fields = codec.encode(analysis.phases[0])
+        fields["notices"] = [*codec.encode(record.session_notices), *fields["notices"]]
     else:
         named = zip(rounds.labels, analysis.phases, strict=True)
         fields = {
             "rounds": [{"round": label, **codec.encode(phase)} for label, phase in named],
-            "notices": codec.encode(analysis.notices),
+            "notices": codec.encode(record.notices),
         }
-    print_result(lambda: page(_report(analysis, rounds.labels)), as_json=as_json, **fields)
+    print_result(lambda: page(_report(record, rounds.labels)), as_json=as_json, **fields)
     if picture:
         title = click.format_filename(record.name, shorten=True)
         write_picture(plot_trace(replace(record, name=title)), picture)
-    leave(code_for(record, target_given=False))
+    leave(code_for(record))
 
 
-def _report(analysis: Analysis, labels: Sequence[str]) -> Iterator[Part]:
-    shown: list[Notice] = []
+def _report(record: RunRecord, labels: Sequence[str]) -> Iterator[Part]:
+    (analysis,), shown = record.analyses, list[Notice]()
     for label, stable in zip_longest(labels, analysis.phases):
         if label is not None:
             yield f"round {label}"
         yield from _phases(stable, analysis.metric.unit)
         shown += stable.notices
-    rest = [notice for notice in analysis.notices if notice not in shown]
+    rest = [notice for notice in record.notices if notice not in shown]
     yield from marked_all(rest, whole=shared.wants_details())
 
 

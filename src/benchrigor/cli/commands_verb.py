@@ -38,6 +38,7 @@ from benchrigor.model import (
 )
 from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import no_number
 from benchrigor.protocols import Workload
 from benchrigor.report import render
@@ -52,7 +53,6 @@ from benchrigor.session.pairs.ranking import Ranking, compare_with, notices_of_s
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.workloads import CommandWorkload
 from benchrigor.workloads.processes.command_hooks import PLACES
-from benchrigor.workloads.worktrees import words_of
 
 _MOST_COMMANDS = 10_000  # with all values of parameters
 _PLACE = re.compile(r"(?<!\$)\{(\w+)\}")
@@ -114,7 +114,7 @@ class _Command(NamedTuple):
 @click.option(
     "--cleanup", metavar="COMMAND", help="Run once after all runs of each command, up to a minute."
 )
-@click.option("--shell", is_flag=True, help="Have sh read the commands; its start is timed too.")
+@shared.shell_option
 @click.option(
     "--input",
     "stdin",
@@ -134,7 +134,11 @@ class _Command(NamedTuple):
 @click.option("--memory", is_flag=True, help="Tell the peak memory, from a run of its own.")
 @click.option("--timeout", type=shared.TimeLimit(), help="A command that runs longer has failed.")
 @shared.share_option("--margin", "1%", "Change that does not matter, with --baseline.")
-@shared.share_option("--target", "2%", "Half-width wanted of each time, as it ran.")
+@shared.share_option(
+    "--target",
+    "2%",
+    "Half-width wanted of each time, as it ran; the default ends the runs, and is not missed.",
+)
 @shared.confidence_option()
 @shared.statistic_option
 @shared.choice_option("--detector", shared.DETECTOR)
@@ -157,8 +161,8 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     Every value replaces {NAME} in commands and hooks; several parameters give all combinations.
     Other braces stay. No shell reads a command without --shell.
 
-    Exit codes: 0 a result, 3 a target missed or a comparison undecided, 4 no number, 5 a command
-    failed, 7 one is worse than the baseline.
+    Exit codes: 0 a result, 3 a --target that was given is missed, 4 no number, 5 a command failed,
+    7 one is worse than the baseline.
 
     \b
     Examples:
@@ -183,6 +187,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
     named = ["target", "confidence", "statistic", "detector"]
     named += ["budget_s", "max_rounds", "budget_readings"]
     asked = {name: given[name] for name in named} | _exactly(given["runs"])
+    asked |= {"target_given": shared.is_given("target")}
     options = Options(rounds="restarted", **asked)
     store = None if given["no_store"] else shared.open_store(given["store"])
     workloads = {label: _workload(command, given) for label, command in chosen.items()}
@@ -210,8 +215,7 @@ def commands(commands: tuple[str, ...], **given: Any) -> None:
         family = _tell(records, chosen, given, whole=len(records) == len(chosen))
     if error is not None:
         raise error
-    target_given = shared.is_given("target")
-    codes = [code_for(record, target_given=target_given) for record in records.values()]
+    codes = [*map(code_for, records.values())]
     if family is not None:
         codes.append(code_of_family(family, given["fail_on"]))
     leave(max(codes))
@@ -294,7 +298,7 @@ def _veil(text: Veiled) -> list[str]:
 
 def _workload(command: _Command, given: Mapping[str, Any]) -> CommandWorkload:
     def argv(text: Veiled) -> list[str]:
-        words = ["sh", "-c", text] if given["shell"] else _veil(text)
+        words = words_of(text, by_shell=True) if given["shell"] else _veil(text)
         if not words:
             raise InvalidInput(
                 f"{text.shown!r} is no command, expected a program and its arguments"
@@ -337,8 +341,7 @@ def _tell(
         }
     }
     family, estimates, ratios = None, {}, {}
-    has_target = shared.is_given("target") or not given["runs"]
-    show = partial(command_table, spent=_CPU, has_target=has_target)
+    show = partial(command_table, spent=_CPU)
     if given["baseline"] is not None and whole:
         baseline = list(records)[given["baseline"] - 1]
         ratios = compare_with(baseline, records, margin=given["margin"])

@@ -39,7 +39,8 @@ from benchrigor.report.notice_lines import chosen, marked, warnings
 from benchrigor.report.tables.figures import figures_of_pair, figures_of_ranking, figures_of_suites
 from benchrigor.report.tables.suite_page import suite_page
 from benchrigor.session.pairs.against import Against
-from benchrigor.session.pairs.run_comparison import compare_named, label_of, rank_runs
+from benchrigor.session.pairs.compared_sides import label_of
+from benchrigor.session.pairs.run_comparison import compare_named, rank_runs
 from benchrigor.session.replays.recorded_run import is_bare
 from benchrigor.session.stored_runs import StoredRuns
 from benchrigor.stats.estimators.pace import AT_FULL_SPEED
@@ -48,15 +49,15 @@ _LABEL = 11
 # Warnings of differences other than in readings.
 _WARNINGS = {
     *(Code.NOT_CONVERGED, Code.DISTURBED, Code.HOSTS_DIFFER, Code.METRICS_DIFFER),
-    *(Code.NO_COMMON_PACE, Code.FUNCTIONS_DIFFER),
+    *(Code.NO_COMMON_PACE, Code.FUNCTIONS_DIFFER, Code.FAILED_RUNS),
 }
 
 
 fail_on_option = click.option(
     "--fail-on",
     type=click.Choice(["worse", "undecided", "never"]),
-    help="Which verdicts end with an exit code other than 0: worse; undecided or worse; none.  "
-    "[default: undecided]",
+    help="Which verdicts end with an exit code other than 0: worse (7); undecided (3) or worse; "
+    "none.  [default: worse; none of runs that share no reference and were not measured in turn]",
 )
 
 
@@ -135,8 +136,11 @@ def compare(
     It is worse when the whole interval of the ratio lies beyond the margin, equivalent when all
     of it lies within, else undecided. Which way is better follows from --direction, else from the
     unit (s, B: lower; anything per second: higher); where it is not known, a change is
-    "different". Exit codes: 0 better, equivalent or different, 3 undecided, 4 a side allows no
-    number, 7 worse.
+    "different". Runs that share no reference and were not measured in turn may differ by the
+    machine: the verdict is about "these two runs", and ends with 0 unless --fail-on is given.
+
+    Exit codes: 0 a result, 3 undecided with --fail-on undecided, 4 a side allows no number, 7
+    worse, 8 not comparable, such as runs most of which failed.
 
     \b
     Examples:
@@ -177,6 +181,7 @@ def compare(
 
 def compare_against(source: str, against: Against, candidate: RunRecord, *, as_json: bool) -> None:
     """Compare a run that has just ended with an earlier one, as the verb does; leave."""
+    is_reached = candidate.decision is not None and candidate.decision.satisfied
     sides = [_side_of(source, against.baseline), _side_of(candidate.run_id or "", candidate)]
     if sides[0].label == sides[1].label:
         sides[1] = replace(sides[1], label="this run")
@@ -184,6 +189,7 @@ def compare_against(source: str, against: Against, candidate: RunRecord, *, as_j
     _compare_two(
         sides,
         as_json=as_json,
+        target_missed=against.is_asked and not is_reached,
         statistic=options.statistic,
         confidence=options.confidence,
         stored=against.stored,
@@ -191,7 +197,12 @@ def compare_against(source: str, against: Against, candidate: RunRecord, *, as_j
 
 
 def _compare_two(
-    sides: Sequence[_Side], *, as_json: bool, fail_on: str | None = None, **options: Any
+    sides: Sequence[_Side],
+    *,
+    as_json: bool,
+    fail_on: str | None = None,
+    target_missed: bool = False,
+    **options: Any,
 ) -> None:
     """Print the comparison of two sides, and leave with the exit code of its verdict."""
     comparison = compare_named({side.label: side.given for side in sides}, **options)
@@ -205,7 +216,7 @@ def _compare_two(
         candidate=sides[1].origin,
         warnings=[str(notice) for notice in comparison.notices if notice.code in _WARNINGS],
     )
-    leave(code_of(comparison, fail_on))
+    leave(code_of(comparison, fail_on, target_missed=target_missed))
 
 
 def _tell_suites(suites: SuiteComparison, fail_on: str | None, *, as_json: bool) -> NoReturn:

@@ -30,7 +30,6 @@ def drive_and_print(
     begin: Callable[[Callable[[Progress], object]], Session],
     workload: Workload,
     *,
-    target_given: bool,
     as_json: bool,
     over_s: float | None = None,
 ) -> None:
@@ -40,7 +39,7 @@ def drive_and_print(
     """
     record = _driven(begin, workload, over_s=over_s)
     print_record(record, as_json=as_json)
-    leave(code_for(record, target_given=target_given))
+    leave(code_for(record))
 
 
 def drive_against(
@@ -84,7 +83,6 @@ def drive_in_turn(
     begin: Callable[[Callable[[Progress], object]], Runs],
     options: Options,
     *,
-    target_given: bool,
     as_json: bool,
     seed: int,
     over_s: float | None,
@@ -95,7 +93,7 @@ def drive_in_turn(
         print_records(records, as_json=as_json)
     if error is not None:
         raise error
-    leave(max(code_for(record, target_given=target_given) for record in records.values()))
+    leave(max(map(code_for, records.values())))
 
 
 def driven_in_turn(

@@ -25,7 +25,7 @@ from benchrigor.errors import (
 from benchrigor.model import Analysis, Comparison, Family, Options, RunRecord, StopReason, Verdict
 from benchrigor.model.text import many
 from benchrigor.secret_texts import hide_in_text
-from benchrigor.session.stop_rules import wanted_half_width
+from benchrigor.session.stop_rules import asked_half_width
 from benchrigor.session.stored_runs import PAIR, are_in_turn
 from benchrigor.workloads.processes.own_signals import ExitedAtOnce
 
@@ -52,7 +52,6 @@ _BY_ERROR: tuple[tuple[Any, ExitCode], ...] = (
     (NotComparable, ExitCode.NOT_COMPARABLE),
     (BenchrigorError, ExitCode.BAD_INPUT),
 )
-_CODES = {Verdict.WORSE: ExitCode.WORSE, Verdict.UNDECIDED: ExitCode.TARGET_MISSED}
 _WHOLE = {
     StopReason.SATISFIED,
     StopReason.TIME_BUDGET,
@@ -62,32 +61,35 @@ _WHOLE = {
 }
 
 
-def code_for(record: RunRecord, *, target_given: bool) -> ExitCode:
+def code_for(record: RunRecord) -> ExitCode:
     """Return the exit code of a run that ended without an error.
 
-    A width that was not asked for need not be reached. ``target_given`` says whether the target of
-    the options was asked for; a width in the description of a metric always was.
+    A width that was not asked for need not be reached; a width in the description of a metric
+    always was.
     """
     if record.estimate() is None:
         return ExitCode.NOTHING_MEASURED
     if record.decision is not None and record.decision.satisfied:
         return ExitCode.RESULT
-    asked = record.options if target_given else replace(record.options, target=None)
     required = [analysis for analysis in record.analyses if analysis.metric.must_satisfy]
-    missed = any(misses_width(analysis, asked) for analysis in required)
+    missed = any(misses_width(analysis, record.options) for analysis in required)
     return ExitCode.TARGET_MISSED if missed else ExitCode.RESULT
 
 
-def code_of(comparison: Comparison, fail_on: str | None) -> ExitCode:
-    """Return the exit code of a verdict, 0 if it is not failed on."""
-    if fail_on == "never":
-        return ExitCode.RESULT
-    if comparison.ratio is None and fail_on is None:
+def code_of(
+    comparison: Comparison, fail_on: str | None, *, target_missed: bool = False
+) -> ExitCode:
+    """Return the exit code of a comparison, the same at every verb.
+
+    ``target_missed`` says whether a width that was asked for is not reached. That matters where
+    the verdict is still open.
+    """
+    if comparison.ratio is None:
         return ExitCode.NOTHING_MEASURED
-    verdict = comparison.verdict
-    if fail_on == "worse" and verdict is not Verdict.WORSE:
-        return ExitCode.RESULT
-    return _CODES.get(verdict, ExitCode.RESULT)
+    is_open = comparison.verdict is Verdict.UNDECIDED
+    if comparison.fails(fail_on):
+        return ExitCode.TARGET_MISSED if is_open else ExitCode.WORSE
+    return ExitCode.TARGET_MISSED if is_open and target_missed else ExitCode.RESULT
 
 
 def code_of_family(family: Family, fail_on: str | None) -> ExitCode:
@@ -98,12 +100,12 @@ def code_of_family(family: Family, fail_on: str | None) -> ExitCode:
 
 
 def misses_width(analysis: Analysis, options: Options) -> bool:
-    """Whether the interval of a metric is wider than wanted, or wanted and missing."""
+    """Whether the interval of a metric is wider than asked for, or asked for and missing."""
     estimate, metric = analysis.estimate, analysis.metric
     if estimate is None:
-        widths = (options.target, metric.relative_half_width, metric.absolute_half_width)
+        widths = (options.asked, metric.relative_half_width, metric.absolute_half_width)
         return any(width is not None for width in widths)
-    return estimate.half_width > wanted_half_width(estimate, metric, options)
+    return estimate.half_width > asked_half_width(estimate, metric, options)
 
 
 def leave(code: ExitCode) -> NoReturn:
@@ -167,6 +169,8 @@ def report_failure(error: BaseException, params: Iterable[click.Parameter]) -> i
 
 def escaped_usage(error: click.UsageError) -> click.UsageError:
     """Return an error in how the command line is written, without secrets, and escaped."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return error  # a page of ours
     message = hide_in_text(error.format_message())
     if not isinstance(error, click.MissingParameter):  # it lists choices, not the typed words
         message = escaped(message)

@@ -131,6 +131,12 @@ def count_option(*names: str, text: str, least: int = 1) -> Decorator:
     return click.option(*names, type=click.IntRange(min=least), metavar="N", help=text)
 
 
+shell_option = click.option(
+    "--shell",
+    is_flag=True,
+    help="Have sh read commands that are given as one text; its start is timed too.",
+)
+
 _LAST_CPU = 65_535  # more than any machine has
 FRESH = ("python", "inherit_env", "cpus")  # parameters of `fresh_options`
 

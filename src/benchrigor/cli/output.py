@@ -32,7 +32,7 @@ from benchrigor.model.text import (
     show_interval,
     show_value,
 )
-from benchrigor.session.stop_rules import wanted_half_width
+from benchrigor.session.stop_rules import asked_half_width
 
 if TYPE_CHECKING:
     from benchrigor.report.tables.figures import Figures
@@ -149,7 +149,7 @@ def _show_ratio(baseline: RunRecord, candidate: RunRecord) -> str:
     from benchrigor.session.pairs.run_comparison import compare_runs  # noqa: PLC0415  # slow to load
 
     try:
-        return str(compare_runs(baseline, candidate))
+        return str(replace(compare_runs(baseline, candidate), scope=""))  # they took turns
     except BenchrigorError as error:
         why = getattr(error, "notice", None)
         names = (baseline.name, candidate.name)
@@ -275,7 +275,8 @@ def _line(name: str, progress: Progress, options: Options) -> str:
 
 def out_of_reach(progress: Progress, options: Options) -> str:
     """Say that the target cannot be reached within the budget, and what can; empty if it can."""
-    if progress.reachable is None or progress.decision is not None:
+    is_asked = options.target is None or options.asked is not None
+    if not is_asked or progress.reachable is None or progress.decision is not None:
         return ""
     goal = "the target" if options.target is None else f"±{percent(options.target)}"
     sentence = f"{goal} cannot be reached within {show_duration(options.budget_s)} here"
@@ -303,7 +304,7 @@ def _half_width(wanted: Sequence[Analysis], options: Options) -> list[str]:
         found = analysis.estimate
         if found is None or found.value == 0.0:
             continue
-        width = wanted_half_width(found, analysis.metric, options) / abs(found.value)
+        width = asked_half_width(found, analysis.metric, options) / abs(found.value)
         if shown and found.relative_half_width / width <= far:
             continue
         far = found.relative_half_width / width

@@ -107,7 +107,8 @@ def rounds_in(source: str, columns: Columns) -> tuple[RecordedRounds, Metric]:
     columns.check(record, source)
     found = recording_of(record)
     labels = tuple(map(str, range(len(found.series)))) if len(found.series) > 1 else ()
-    return RecordedRounds(series=found.series, labels=labels), found.metric
+    told = record.session_notices
+    return RecordedRounds(series=found.series, labels=labels, notices=told), found.metric
 
 
 def recorded_run(source: str, name: str | None = None, *, store: Path | None) -> RunRecord | None:

@@ -16,7 +16,7 @@ from benchrigor.cli.session_log import log_option, logged_to
 from benchrigor.cli.targets import workload_of
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Options, Progress, StopReason
+from benchrigor.model import Progress, StopReason
 from benchrigor.session import Session
 from benchrigor.session.stored_runs import AGAIN, PAIR, PART_OF
 
@@ -61,7 +61,7 @@ def resume(
     told = before.options
     if told.pieces > 1 and "budget_s" in new:  # further pieces as long as those there are
         new["pieces"] = max(1, round(told.pieces * new["budget_s"] / told.budget_s))
-    options = replace(told, **new)
+    options = replace(told, **new, target_given="target" in new or told.target_given)
 
     def begin(progress: Callable[[Progress], object]) -> Session:
         session = Session.resume(opened, run_id, options=options, progress=progress)
@@ -74,5 +74,4 @@ def resume(
         return session
 
     with logged_to(log):
-        target_given = options.target != Options().target  # a default is not a wish
-        drive_and_print(begin, workload, target_given=target_given, as_json=as_json)
+        drive_and_print(begin, workload, as_json=as_json)

@@ -17,7 +17,7 @@ from benchrigor.cli.amounts import amounts
 from benchrigor.cli.driving import drive_against, drive_and_print, drive_in_turn
 from benchrigor.cli.functions import Chosen, chosen_function
 from benchrigor.cli.session_log import log_option, logged_to
-from benchrigor.cli.targets import metrics_for, names_function
+from benchrigor.cli.targets import command_words, metrics_for, names_function
 from benchrigor.cli.verb_help import Verb
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput
@@ -47,7 +47,9 @@ _THOROUGH_S = 60.0
     context_settings={"allow_interspersed_args": False},
 )
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND [ARG]... | MODULE:FUNCTION...")
-@shared.share_option("--target", "2%", "Half-width wanted.")
+@shared.share_option(
+    "--target", "2%", "Half-width wanted; the default ends a run, and is not missed."
+)
 @shared.confidence_option()
 @shared.statistic_options
 @shared.trim_option
@@ -147,6 +149,7 @@ _THOROUGH_S = 60.0
     metavar="CODE",
     help="Exit code that is no failure; may be given again.  [default: 0]",
 )
+@shared.shell_option
 @click.option(
     "--timeout",
     type=shared.TimeLimit(),
@@ -216,6 +219,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
       benchrigor run --against 3f2a mypackage.bench:parse
       benchrigor run --in-process mypackage.bench:parse
       benchrigor run --python .venv/bin/python mypackage.bench:parse
+      benchrigor run --shell 'sort big.log | uniq -c'
       benchrigor run --timeout 30 --accept-exit 0 --accept-exit 1 ./bench.sh
       benchrigor run --read 'rate:req/s=regex:rps: ([0-9.]+)' ./load.sh
       benchrigor run --read 'ok:share,higher=regex:ok ([0-9]+/[0-9]+)' ./load.sh
@@ -235,7 +239,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
             f"--over is {show_duration(over_s)}, expected as long as --budget at least, "
             f"{show_duration(options.budget_s)}"
         )
-    ending = {"target_given": shared.is_given("target"), "as_json": given["as_json"]}
+    ending = {"as_json": given["as_json"]}
     store = None if given["no_store"] else shared.open_store(given["store"])
     against = _against(given, targets, store) if given["against"] else None
     if len(targets) > 1:
@@ -260,7 +264,7 @@ def run(words: tuple[str, ...], **given: Any) -> None:
 
         with logged_to(given["log"]):
             record = drive_against(lambda line: begin(progress=line), workload, against)
-        compare_against(given["against"], against, record, as_json=given["as_json"])
+        compare_against(given["against"], against, record, **ending)
     with logged_to(given["log"]):
         drive_and_print(lambda line: begin(progress=line), workload, over_s=over_s, **ending)
 
@@ -327,6 +331,7 @@ def _command(words: tuple[str, ...], given: dict[str, Any], speed: Metric | None
         if given[name]:
             flag = name.replace("_", "-")
             raise InvalidInput(f"--{flag} is for functions, and {words[0]} is a command")
+    words = tuple(command_words(words, shell=given["shell"]))
     flag = "--work" if given["work"] else "--analysis wps"
     if (given["work"] or speed) and not any("{work}" in word for word in words):
         raise InvalidInput(f"{flag} is given, but no argument of the command holds {{work}}")
@@ -372,6 +377,7 @@ def _stream(
 def _options(given: dict[str, Any], *, in_turn: bool) -> Options:
     """Make Options of all options that are named like one of its fields."""
     named = {field.name: given[field.name] for field in fields(Options) if field.name in given}
+    named["target_given"] = shared.is_given("target")
     if given["thorough"]:
         if shared.is_given("budget_s"):
             raise InvalidInput(

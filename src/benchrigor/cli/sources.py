@@ -37,7 +37,7 @@ from benchrigor.cli.plain_columns import columns_of, values_of
 from benchrigor.errors import InvalidInput
 from benchrigor.files import decoded, readable
 from benchrigor.formats.json_text import parse_json
-from benchrigor.model import Floats, as_series
+from benchrigor.model import Floats, Notice, as_series
 from benchrigor.model.codec import value_at
 from benchrigor.model.commented_csv import is_number, rows_of
 from benchrigor.model.series import short
@@ -63,12 +63,14 @@ class RecordedRounds:
 
     ``trials`` are the numbers of trials of shares, from cells such as 998/1000: then every row is a
     round. ``unit`` is the unit of the readings if cells have their own units, such as 487.5us.
+    ``notices`` say what a tool tells of its runs.
     """
 
     series: tuple[Floats, ...]
     labels: tuple[str, ...] = ()
     unit: str = ""
     trials: tuple[float, ...] | None = None
+    notices: tuple[Notice, ...] = ()
 
 
 def read_rounds(

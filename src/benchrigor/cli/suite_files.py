@@ -9,7 +9,7 @@ from typing import Any
 
 from benchrigor.cli.exits import ExitCode, code_of_family
 from benchrigor.errors import InvalidInput
-from benchrigor.model import Code, Notice, RunRecord
+from benchrigor.model import Code, RunRecord
 from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.text import first_few
 from benchrigor.session.pairs.suites import compare_suites
@@ -74,20 +74,10 @@ def code_of_suites(suites: SuiteComparison, fail_on: str | None) -> ExitCode:
     """
     codes = [code_of_family(family, fail_on) for family in suites.families.values()]
     codes += [
-        _code_of_refusal(notice, fail_on)
-        for notices in suites.refused.values()
-        for notice in notices.values()
+        ExitCode.NOT_COMPARABLE if why.code is Code.NOT_COMPARED else ExitCode.NOTHING_MEASURED
+        for refused in suites.refused.values()
+        for why in refused.values()
     ]
-    if any(suites.missing.values()) and fail_on in {None, "undecided"}:
+    if any(suites.missing.values()) and fail_on == "undecided":
         codes.append(ExitCode.TARGET_MISSED)
-    return ExitCode.WORSE if ExitCode.WORSE in codes else max(codes)
-
-
-def _code_of_refusal(notice: Notice, fail_on: str | None) -> ExitCode:
-    """Return the exit code of a benchmark that allows no comparison."""
-    if fail_on in {"never", "worse"}:
-        return ExitCode.RESULT
-    if fail_on == "undecided":
-        return ExitCode.TARGET_MISSED
-    is_other = notice.code is Code.NOT_COMPARED
-    return ExitCode.NOT_COMPARABLE if is_other else ExitCode.NOTHING_MEASURED
+    return ExitCode.WORSE if ExitCode.WORSE in codes else max(codes, default=ExitCode.RESULT)

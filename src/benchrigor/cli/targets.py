@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
@@ -16,6 +17,7 @@ from benchrigor.errors import InvalidInput, failed
 from benchrigor.model import Metric, RunRecord
 from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import holds_hidden
+from benchrigor.model.shell_words import words_of
 from benchrigor.protocols import Workload
 from benchrigor.session import as_workload, meter_for
 from benchrigor.session.measuring import TIME
@@ -49,6 +51,19 @@ def trailing_words(words: Sequence[str], *, several: bool = True) -> list[str]:
         "arguments, and options stand before them"
         for word in wrong[:1]
     ]
+
+
+def command_words(words: Sequence[str], *, shell: bool) -> list[str]:
+    """Return a program and its arguments as they are; with ``shell``, have sh read the only word.
+
+    InvalidInput if there is no such program, and only a shell can read that word.
+    """
+    if shell and len(words) > 1:
+        raise InvalidInput(
+            f"--shell is given, and the command has {len(words)} words: give it as one text, quoted"
+        )
+    text = words_of(words[0], by_shell=shell) if shell or not shutil.which(words[0]) else []
+    return text if shell else list(words)
 
 
 def function_target(

@@ -22,7 +22,9 @@ from benchrigor.session.measuring import TIME
 @click.option(
     "-s", "--setup", "setup", multiple=True, metavar="STATEMENT", help="Run once before; by lines."
 )
-@shared.share_option("--target", "2%", "Half-width wanted.")
+@shared.share_option(
+    "--target", "2%", "Half-width wanted; the default ends a run, and is not missed."
+)
 @shared.confidence_option()
 @shared.statistic_option
 @shared.choice_option("--detector", shared.DETECTOR)
@@ -62,7 +64,7 @@ def timeit(lines: tuple[str, ...], **given: Any) -> None:
     named += ["budget_s", "max_rounds", "budget_readings"]
     begin = partial(
         Session,
-        Options(**{name: given[name] for name in named}),
+        Options(**{name: given[name] for name in named}, target_given=shared.is_given("target")),
         (TIME,),
         name=subject["name"],
         subject=subject,
@@ -72,6 +74,5 @@ def timeit(lines: tuple[str, ...], **given: Any) -> None:
     drive_and_print(
         lambda line: begin(progress=line),
         statement_target(subject),
-        target_given=shared.is_given("target"),
         as_json=given["as_json"],
     )

@@ -171,5 +171,5 @@ def warn_of_failures(n: int, total: int, what: str, *, counts: bool = True) -> t
     if not 0 < n <= total:
         return ()
     times = "their times count" if counts else "they do not count"
-    sentence = f"{n:,} of {total:,} ({percent(n / total)}) failed ({what}), and {times}."
+    sentence = f"{percent(n / total)} failed ({n:,} of {total:,}, {what}), and {times}."
     return (Notice.warning(Code.FAILED_RUNS, sentence, failed=n, total=total),)

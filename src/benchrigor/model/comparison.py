@@ -34,6 +34,14 @@ class Verdict(enum.StrEnum):
     DIFFERENT = "different"  # Beyond the margin, without a better direction
 
 
+FAILING: Mapping[str, frozenset[Verdict]] = {
+    "worse": frozenset({Verdict.WORSE}),
+    "undecided": frozenset({Verdict.WORSE, Verdict.UNDECIDED}),
+    "never": frozenset(),
+}
+THESE_RUNS = "these two runs"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(OneLine):
     """A candidate compared with a baseline; ``print(comparison)`` is one line.
@@ -85,6 +93,9 @@ class Comparison(OneLine):
         "ratio" (candidate over baseline, from pairs of positive readings).
     names
         Names of baseline and candidate; empty if they are not known.
+    scope
+        What the verdict is about: "these two runs" if they were not measured in turn and share no
+        reference, so that the machine may be what differs; empty if it is about the code.
 
     Examples
     --------
@@ -120,6 +131,7 @@ class Comparison(OneLine):
     readings_in: str = ""
     observed: Mapping[str, Observed] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    scope: str = ""
 
     def __str__(self) -> str:
         if self.ratio is not None and self.p_value is not None:
@@ -132,6 +144,7 @@ class Comparison(OneLine):
                 direction=self.direction,
                 ending=_broken_off(self.reason),
                 median=self.median_ratio,
+                scope=self.scope,
             )
         broken = _broken_off(self.reason)
         ending = f" ({broken})" if broken else ""
@@ -140,6 +153,14 @@ class Comparison(OneLine):
             return fit_names(f"{form}{_show_pairs(self)}", self.names)
         observed = f"{_show_pairs(self)}{ending}"
         return say_no_comparison(no_number(self.notices), self.names, observed)
+
+    def fails(self, fail_on: str | None) -> bool:
+        """Return whether the verdict is one to fail on, "worse" by default.
+
+        Runs that the machine may tell apart fail only if somebody asks for it.
+        """
+        asked = fail_on or ("never" if self.scope else "worse")
+        return self.verdict in FAILING[asked]
 
     def show_change(self) -> str:
         """Show the change from the baseline with its interval, without names."""

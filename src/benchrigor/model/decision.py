@@ -91,6 +91,8 @@ class Progress(OneLine):
     reading_s
         Shortest expected time of the next reading, in seconds; 0 if unknown, or if the reading can
         be cut short.
+    look_s
+        Seconds that the analysis before this one took, with the decision; 0 if unknown.
     kept
         Readings of all metrics that are kept in memory.
     provisional
@@ -125,6 +127,7 @@ class Progress(OneLine):
     agreed: bool = False
     min_seconds: float = 0.0
     reading_s: float = 0.0
+    look_s: float = 0.0
     kept: int = 0
     provisional: Analysis | None = None
     missing: tuple[str, ...] = ()

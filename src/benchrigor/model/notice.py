@@ -200,6 +200,11 @@ class Notice(OneLine):
         return escaped(f"{self.sentence} [{self.code}]")
 
 
+def weakening(notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    """Return the warnings and refusals among Notices."""
+    return tuple(notice for notice in notices if notice.severity is not Severity.NOTE)
+
+
 def one_each(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     """Keep the most informative code per cause.
 

@@ -28,6 +28,7 @@ CHOICES = {
     "disturbed": ("leave-out", "keep"),
     "on_alarm": (None, "mark", "refuse", "wait"),
 }
+USUAL_TARGET = 0.02
 # Factor on the time budget: after two readings, none begins that would end later.
 LATEST = 1.1
 FEWEST_QUICK_ROUNDS = 10  # of various work: a line through fewer says little
@@ -56,7 +57,8 @@ class Options(OneLine):
     ----------
     target
         Relative half-width that every required metric must reach: 0.02 or "2%". None if only
-        absolute widths (see `Metric`) count. All shares may be given as percentages.
+        absolute widths (see `Metric`) count. All shares may be given as percentages. The default
+        ends a run, but nobody asked for it: a run that does not reach it misses nothing.
     confidence
         Nominal coverage of the intervals, in (0, 1).
     statistic
@@ -133,6 +135,9 @@ class Options(OneLine):
         Reaction to an alarm of the machine (see `machine.Alarms`): None ignores it; "mark"
         marks the rounds and adds a Notice; "wait" lets rounds wait, up to a minute in all, then
         marks them; "refuse" ends the session.
+    target_given
+        Whether somebody asked for the target although it is the default; for any other target it
+        does not matter. None if the arguments tell it.
 
     Raises
     ------
@@ -149,7 +154,7 @@ class Options(OneLine):
     benchrigor.errors.InvalidInput: target is 0.0, expected more than 0
     """
 
-    target: float | None = 0.02
+    target: float | None = USUAL_TARGET
     confidence: float = 0.95
     statistic: str = "mean"
     budget_readings: int | None = None
@@ -177,6 +182,7 @@ class Options(OneLine):
     pieces: int = 1
     state: bool = False
     on_alarm: str | None = None
+    target_given: bool | None = None
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in (*_NUMBERS, *CHOICES)}
@@ -193,8 +199,9 @@ class Options(OneLine):
             )
         problems += [
             f"{name} is {short(getattr(self, name))}, expected True or False"
-            for name in ("reference", "state")
+            for name in ("reference", "state", "target_given")
             if not isinstance(getattr(self, name), bool)
+            and (name, self.target_given) != ("target_given", None)
         ]
         trim = attempt(problems, check_trim, self.trim)
         if self.detector != CHOICES["detector"][0] and (trim != "auto" or self.analysis == "wps"):
@@ -214,6 +221,9 @@ class Options(OneLine):
             if values[name] is not None:  # numbers of numpy become Python's own
                 plain = int if name in _COUNTS else float
                 object.__setattr__(self, name, plain(values[name]))
+        if self.target_given is None:  # a 0.02 of the caller is another object
+            is_asked = self.target is not USUAL_TARGET and self.target == USUAL_TARGET
+            object.__setattr__(self, "target_given", is_asked)
 
     def _bad_pieces(self) -> list[str]:
         """Return the problems of options that do not fit several pieces."""
@@ -237,6 +247,11 @@ class Options(OneLine):
                 "for each piece, and an end"
             )
         return problems
+
+    @property
+    def asked(self) -> float | None:
+        """The target if somebody asked for it; None if it is the default."""
+        return self.target if self.target_given or self.target != USUAL_TARGET else None
 
     @property
     def piece_s(self) -> float:

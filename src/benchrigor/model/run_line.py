@@ -10,6 +10,7 @@ from benchrigor.model.analysis import Analysis, Kind
 from benchrigor.model.decision import Decision
 from benchrigor.model.estimate import Estimate
 from benchrigor.model.text import (
+    is_broken_off,
     no_number,
     say_end,
     shortened,
@@ -104,9 +105,8 @@ def _fitting(name: str, number: str, asides: Sequence[str]) -> str:
 
 
 def _broken_off(decision: Decision | None) -> str:
-    """Say why a run broke off, or that it goes on: then its number is not a result."""
-    ending = say_end(decision)
-    return ending if ending.startswith(("not converged", "still")) else ""
+    """Say why a run broke off, or that it goes on."""
+    return say_end(decision) if is_broken_off(decision) else ""
 
 
 def _without_number(name: str, analysis: Analysis, broken: str) -> str:

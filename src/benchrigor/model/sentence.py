@@ -43,23 +43,25 @@ def sentence(
     direction: Direction | None = None,
     ending: str = "",
     median: Estimate | None = None,
+    scope: str = "",
 ) -> str:
     """Say how the candidate, which is named second, compares with the baseline.
 
     ``ending`` is what broke the comparison off, ``median`` the ratio that a few slow pairs do not
-    carry, said if there is room.
+    carry, said if there is room, and ``scope`` what the verdict is about, if not about the code.
     """
+    where = f" in {scope}" if scope else ""
     change, interval = _change(ratio, unit, direction, in_words=True)
     change = change or "no change"
     confidence = percent(ratio.confidence, digits=10)
     interval += "" if confidence == "95%" else f" at {confidence}"
     if verdict == "equivalent":
-        form = f"{{1}} and {{0}} are equal within {percent(margin)}: {change} {interval}"
+        form = f"{{1}} and {{0}} are equal within {percent(margin)}{where}: {change} {interval}"
     elif ratio.low <= 1.0 <= ratio.high:
-        form = f"{{1}} does not clearly differ from {{0}}: {change} {interval}"
+        form = f"{{1}} does not clearly differ from {{0}}{where}: {change} {interval}"
     else:
         verb = "takes" if change.endswith(" time") else "is"
-        form = f"{{1}} {verb} {change} than {{0}} {interval}"
+        form = f"{{1}} {verb} {change} than {{0}}{where} {interval}"
         if verdict == "undecided":
             doubt = f"within the margin of {percent(margin)}" if margin else "by chance"
             form += f", perhaps {doubt}"

@@ -201,9 +201,15 @@ def say_end(decision: Decision | None) -> str:
     if decision is None:
         return "still running"
     reason = str(decision.reason).replace("-", " ")
-    planned = ("satisfied", "spent", "limit reached", "out of reach", "exhausted")
+    reason = reason.replace("target out of reach", "no narrower with time")  # or with a target
+    planned = ("satisfied", "spent", "limit reached", "with time", "exhausted")
     is_planned = reason.endswith(planned)
     return reason if is_planned else f"not converged: {reason}"
+
+
+def is_broken_off(decision: Decision | None) -> bool:
+    """Return whether a run broke off, or goes on: then its number is not a result."""
+    return say_end(decision).startswith(("not converged", "still"))
 
 
 def refusal_of(notices: Sequence[Notice]) -> Notice | None:

@@ -7,7 +7,7 @@ fixture.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,8 +21,15 @@ if TYPE_CHECKING:
 __getattr__, _ = lazy_names(__name__, {"fixture": "Bench"})
 
 _SUITE = pytest.StashKey["Suite"]()
+_IGNORED = pytest.StashKey[list[str]]()  # options of pytest-benchmark
+_RAN = pytest.StashKey[bool]()
+_REASON = pytest.StashKey[str]()  # why a run fails that compared nothing
 _SHIPPED = "benchrigor_unmeasured"
 _RIVAL = "benchmark"  # the name of pytest-benchmark's plugin, fixture and marker
+_FLAGS = ("autosave", "disable", "disable-gc", "enable", "only", "quiet", "save-data", "skip")
+_HINT = (
+    "pytest-benchmark's fixture: it is not here, and --bench-take-benchmark has benchrigor serve it"
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -186,17 +193,47 @@ class _Taken:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> None:
+    """Know the options of pytest-benchmark that are given where a suite of it is taken over."""
+    if not early_config.known_args_namespace.bench_take_benchmark:
+        return
+    given = {word.partition("=")[0] for word in args if word.startswith("--benchmark-")}
+    if "--benchmark-compare-fail" in given:  # a gate: ignored, it would let all pass
+        raise pytest.UsageError(
+            "--benchmark-compare-fail is not taken over: give --bench-against REV, or "
+            "--bench-compare NAME --bench-fail-on worse, with --bench-margin"
+        )
+    if (rival := early_config.pluginmanager.get_plugin(_RIVAL)) is not None:
+        early_config.pluginmanager.unregister(rival)  # its options stay known
+    else:
+        for word in given:
+            is_flag = word.removeprefix("--benchmark-") in _FLAGS
+            parser.addoption(word, **({"action": "store_true"} if is_flag else {"nargs": "?"}))
+    taken = {f"--benchmark-{name}" for name in ("disable", "enable", "json", "only", "skip")}
+    early_config.stash[_IGNORED] = sorted(given - taken)
+
+
+def _rivals(config: pytest.Config, name: str) -> Any:
+    """Return an option of pytest-benchmark where it is taken over."""
+    is_taken = config.getoption("bench_take_benchmark")
+    return config.getoption(f"benchmark_{name}", None) if is_taken else None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, take over a name, and refuse files that cannot be compared with."""
     for name in ("bench", _RIVAL):
         line = f"{name}(target, budget, margin, group, baseline): how a benchmark is measured"
         config.addinivalue_line("markers", line)
     if config.getoption("bench_take_benchmark"):
-        # Its options stay known: a suite that gives them runs unchanged.
-        if (rival := config.pluginmanager.get_plugin(_RIVAL)) is not None:
-            config.pluginmanager.unregister(rival)
         config.pluginmanager.register(_Taken(), "benchrigor-benchmark")
-    if any(config.getoption(f"bench_{name}") for name in ("save", "compare", "json")):
+        option = config.option
+        option.bench_only |= bool(_rivals(config, "only"))
+        option.bench_skip |= bool(_rivals(config, "disable") and not _rivals(config, "enable"))
+        option.bench_json = option.bench_json or _rivals(config, "json")
+    if any(config.getoption(f"bench_{name}") for name in ("save", "compare", "json", "fail_on")):
         from benchrigor.pytest_plugin.suite import check_files  # noqa: PLC0415  # only then
 
         check_files(config)
@@ -207,28 +244,58 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep only the benchmarks, if the option asks for it."""
-    if not config.getoption("bench_only"):
-        return
+    """Keep only the benchmarks, or skip them, if an option asks for it."""
     names = {"bench"} | ({_RIVAL} if config.getoption("bench_take_benchmark") else set())
     kept = [item for item in items if names & {*getattr(item, "fixturenames", ())}]
+    if not config.getoption("bench_only"):
+        for item in kept if _rivals(config, "skip") else ():
+            item.add_marker(pytest.mark.skip(reason="--benchmark-skip"))
+        return
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = kept
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
+    """Note that tests are run, not only collected or listed."""
+    session.config.stash[_RAN] = not session.config.option.collectonly
+    return (yield)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write and compare the measurements; a worker reports its unmeasured tests."""
-    suite = session.config.stash.get(_SUITE, None)
-    if suite is None:
-        return
-    output = getattr(session.config, "workeroutput", None)
+    config, suite = session.config, session.config.stash.get(_SUITE, None)
+    output = getattr(config, "workeroutput", None)
     if output is not None:
-        output[_SHIPPED] = suite.unmeasured
-    elif (
-        suite.finish([item.nodeid for item in session.items])
-        and session.exitstatus == pytest.ExitCode.OK
-    ):
+        output[_SHIPPED] = suite.unmeasured if suite is not None else []
+        return
+    fails = suite is not None and suite.finish([item.nodeid for item in session.items])
+    is_well = session.exitstatus in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+    if is_well and (gate := _gate(config)) and config.stash.get(_RAN, False):
+        idle = "no test that ran uses the fixture bench" if suite is None else suite.idle()
+        config.stash[_REASON] = f"The run fails: {gate} compared nothing: {idle}" if idle else ""
+        fails |= bool(idle)
+    if fails and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _gate(config: pytest.Config) -> str:
+    """Return the option with whose comparison the run may fail; empty without one."""
+    for name, otherwise in (("against", "worse"), ("compare", "never")):
+        given, fail_on = config.getoption(f"bench_{name}"), config.getoption("bench_fail_on")
+        if given is not None and (fail_on or otherwise) != "never":
+            from benchrigor.control_characters import escaped  # noqa: PLC0415  # only then
+
+            return escaped(f"--bench-{name} {given}")
+    return ""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say last why a run fails that compared nothing."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and (reason := config.stash.get(_REASON, "")):
+        reporter.write_line(reason, red=True)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -239,12 +306,27 @@ def pytest_testnodedown(node: Any) -> None:
         _suite_of(node.config).unmeasured.extend(names)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say who serves a fixture that is not there."""
+    report = yield
+    missing = None if call.excinfo is None else getattr(call.excinfo.value, "argname", None)
+    if missing == _RIVAL:
+        report.sections.append(("benchrigor", _HINT))
+    return report
+
+
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Show the measurements, if a test used the fixture."""
     suite = config.stash.get(_SUITE, None)
     lines = suite.lines() if suite is not None else []
+    if ignored := config.stash.get(_IGNORED, []):
+        named = f"Ignored, as pytest-benchmark does not measure: {', '.join(ignored)}."
+        lines += [named, "Keep runs with --bench-save NAME, compare with --bench-compare NAME."]
     if lines:
         terminalreporter.write_sep("=", "benchrigor")
         for line in lines:

@@ -266,6 +266,7 @@ class Bench(Benchmarked):
         limits["budget_s"] = self._settings["budget"]
         if "target" in limits:
             metric = replace(metric, relative_half_width=None)
+            limits["target_given"] = True
         if rounds is not None:
             limits |= {
                 "budget_readings": rounds,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -90,17 +90,23 @@ class Revision:
         return there, here
 
 
-def check_revision(config: pytest.Config) -> None:
-    """Refuse a revision that is not there, and options that do not go with one."""
+def unmeasured(config: pytest.Config, name: str, alone: Collection[str]) -> list[str]:
+    """Return the problems of an option that measures with other options."""
     problems = [
-        f"--bench-against and --bench-{name} do not go together: give one of them"
-        for name in _ALONE
-        if config.getoption(f"bench_{name}")
+        f"--bench-{name} and --bench-{other} do not go together: give one of them"
+        for other in alone
+        if config.getoption(f"bench_{other}")
     ]
     if config.getoption("numprocesses", None):
         problems.append(
-            "--bench-against measures, and tests in parallel disturb each other: add -n 0"
+            f"--bench-{name} measures, and tests in parallel disturb each other: add -n 0"
         )
+    return problems
+
+
+def check_revision(config: pytest.Config) -> None:
+    """Refuse a revision that is not there, and options that do not go with one."""
+    problems = unmeasured(config, "against", _ALONE)
     if not problems:
         try:
             commit_of(config.getoption("bench_against"), config.invocation_params.dir)

@@ -19,9 +19,10 @@ from benchrigor.files import write_whole
 from benchrigor.layout import Part, page, wrapped
 from benchrigor.model import Comparison, Family, RunRecord, StopReason, Verdict, codec
 from benchrigor.model.codec import is_there
+from benchrigor.model.comparison import FAILING
 from benchrigor.model.text import first_few, many, percent
 from benchrigor.pytest_plugin.marks import settings_of
-from benchrigor.pytest_plugin.revision import Revision
+from benchrigor.pytest_plugin.revision import Revision, unmeasured
 from benchrigor.report import tabulate
 from benchrigor.session.pairs.suites import compare_suite
 from benchrigor.stats.comparison.multiple_testing import family_of
@@ -35,7 +36,6 @@ _COARSE = 0.1  # a smallest visible change that hides what people look for
 _ENDED = "ended: satisfied where the number is as sure as --bench-target asks"
 _REPEATED = re.compile(r" #\d+$")  # the name of a second measurement of a test
 _OPTION = re.compile(r"--(?=(?:batch|budget|fresh|statistic|target)\b)")  # also of the command line
-_FAILING = {"worse": {Verdict.WORSE}, "undecided": {Verdict.WORSE, Verdict.UNDECIDED}}
 
 
 class Benchmarked:
@@ -73,6 +73,7 @@ class Suite:
         self._verdicts: set[Verdict] = set()  # against it; undecided for what cannot be compared
         self._missing: dict[str, list[str]] = {}  # tests that only one side has
         self._failures: list[str] = []
+        self._begins = False  # whether there is no saved suite yet
         path = saved_at(config, "bench_save") or config.getoption("bench_store")
         path = path or defaults(self.root).get("store")
         self.store = None if path is None else Journal(path)
@@ -110,20 +111,33 @@ class Suite:
             write_whole(Path(target), json.dumps(self._plain(), allow_nan=False, default=str))
         fail_on = self._config.getoption("bench_fail_on")
         fail_on = fail_on or ("never" if self.revision is None else "worse")
-        failing = _FAILING.get(fail_on, set()) & self._verdicts
+        failing = FAILING[fail_on] & self._verdicts
         if failing:
             why = "slower" if Verdict.WORSE in failing else "undecided, or not compared"
             self._failures.append(f"The run fails: some are {why} (--bench-fail-on {fail_on}).")
         return bool(failing)
 
+    def idle(self) -> str:
+        """Return why nothing was compared; empty if something was, or a suite is saved first."""
+        if self._family is not None or self._begins:
+            return ""
+        if self.unmeasured:
+            return "tests that run in parallel are not measured: add -n 0"
+        if self.records or (self.revision and self.revision.left_out):
+            return "what was measured has no counterpart, or none that it can be compared with"
+        return "nothing was measured"
+
     def lines(self) -> list[str]:
         """Return the report for the end of the run."""
         lines = list[Part]()
         if self.records:
-            shown = [
-                replace(record, name=name) for name, (_, record) in self._label_records().items()
-            ]
-            lines.append(tabulate(shown, worded=_with_pytest_options))
+            groups = [bench.group or "" for bench, _ in self.records]
+            labelled = sorted(  # members of a group stand together
+                self._label_records().items(), key=lambda item: groups.index(item[1][0].group or "")
+            )
+            groups = [bench.group or "" for _, (bench, _) in labelled]
+            shown = [replace(record, name=name) for name, (_, record) in labelled]
+            lines.append(tabulate(shown, groups=groups, worded=_with_pytest_options))
             if any(
                 record.decision and record.decision.reason is StopReason.SATISFIED
                 for record in shown
@@ -153,6 +167,7 @@ class Suite:
         pairs, margins, new = {}, {}, []
         known = {record.run_id for _, record in self.records}
         listed = [run for run in saved.runs() if run["run_id"] not in known]
+        self._begins = not listed and self.store is not None and saved.path == self.store.path
         for label, (bench, record) in self._label_records().items():
             runs = (saved.load(run["run_id"]) for run in listed if run["name"] == record.name)
             old = next((run for run in runs if run.subject.get("test") == bench.fullname), None)
@@ -347,7 +362,17 @@ def saved_at(config: pytest.Config, option: str) -> Path | None:
 
 
 def check_files(config: pytest.Config) -> None:
-    """Refuse to save in two places, to compare with a missing suite, and files without a folder."""
+    """Refuse to save in two places, to compare with nothing, and files without a folder."""
+    fail_on, is_compared = config.getoption("bench_fail_on"), config.getoption("bench_compare")
+    if fail_on not in {None, "never"}:
+        problems = unmeasured(config, "compare", ["skip"]) if is_compared else []
+        typed = any(
+            str(word).startswith("--bench-fail-on") for word in config.invocation_params.args
+        )
+        if typed and not (is_compared or config.getoption("bench_against")):
+            problems.append("--bench-fail-on goes with --bench-against or --bench-compare")
+        if problems:
+            raise pytest.UsageError("; ".join(problems))
     if config.getoption("bench_save") and config.getoption("bench_store"):
         raise pytest.UsageError("--bench-save and --bench-store both say where: give one of them")
     path = saved_at(config, "bench_compare")

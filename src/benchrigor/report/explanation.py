@@ -52,7 +52,7 @@ from benchrigor.report.text import (
     say_cut,
     why_left_out,
 )
-from benchrigor.session.stop_rules import wanted_half_width
+from benchrigor.session.stop_rules import asked_half_width
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import HARMONIC
 from benchrigor.stats.series.interval import scale
@@ -421,7 +421,7 @@ def _stop(analysis: Analysis, record: RunRecord) -> list[str]:
     if estimate is None:
         return [f"{ending}."]
     whole, name = whole_of(estimate)
-    wanted = wanted_half_width(estimate, analysis.metric, record.options)
+    wanted = asked_half_width(estimate, analysis.metric, record.options)
     if wanted == math.inf or whole == 0.0:
         return [f"{ending}."]
     return [

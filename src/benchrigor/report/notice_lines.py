@@ -7,19 +7,21 @@ their figures.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from benchrigor.control_characters import escaped
 from benchrigor.layout import Part, wrapped
 from benchrigor.model.decision import StopReason
 from benchrigor.model.notice import Code, Notice, Severity, one_each
 from benchrigor.model.run import RunRecord
+from benchrigor.model.text import first_few
 
 _MARKS = {
     Severity.NOTE: ("·", ""),
     Severity.WARNING: ("!", "yellow"),
     Severity.REFUSAL: ("✗", "red"),
 }
+_SOME = 5  # names that a sentence is listed with
 _LONGER = "Measure longer (--budget)."
 # Options of verbs that measure: whoever reads files and earlier runs has none of them.
 _OPTIONS = re.compile(r" \(--(?:budget|fresh|over|batch)\b[^)]*\)")
@@ -81,8 +83,8 @@ PAGE: dict[Code, str] = {
     "Let it wait for its children.",
     Code.WORKLOAD_FAILED: "The program failed, and the number is of what ran before. Mend it, and "
     "measure again.",
-    Code.FAILED_RUNS: "Some runs failed, and their times may be those of errors. Mend what is "
-    "measured, and measure again.",
+    Code.FAILED_RUNS: "Errors may be faster than answers. Mend what is measured, and measure "
+    "again.",
     Code.HOOK_FAILED: "A hook failed, and the number is of what ran before. Mend it, and measure "
     "again.",
     Code.WPS_DOUBTFUL: "Time does not grow evenly with the work. Run more rounds, or a larger "
@@ -105,9 +107,9 @@ PAGE: dict[Code, str] = {
     Code.METRICS_DIFFER: "The runs measured different things. Choose one with --metric.",
     Code.FUNCTIONS_DIFFER: "The measured function itself has changed. Measure both versions of "
     "the code with one benchmark.",
-    Code.NO_COMMON_PACE: "The runs are of different machines or interpreters, and compared as "
-    "measured. Repeat the older one here.",
-    Code.NOT_COMPARED: "Some runs cannot be compared. --details says which, and why.",
+    Code.NO_COMMON_PACE: "Runs at different times cannot tell code from machine. Measure in turn "
+    "(benchrigor ab, or pytest --bench-against).",
+    Code.NOT_COMPARED: "There is no verdict on it: compare runs of one kind.",
     Code.OUT_OF_REACH: "The target is narrower than one run can show. Ask for less (--target), or "
     "store several runs of each side.",
     Code.NO_INSTRUCTIONS: "This machine does not count instructions. Leave them out.",
@@ -172,15 +174,17 @@ def marked_all(notices: Iterable[Notice], *, whole: bool) -> list[Part]:
 def chosen(notices: Iterable[Notice]) -> list[Notice]:
     """Return the Notices that a page shows: those with a cure, once per cause.
 
-    A page shows every refusal, since it says why there is no number.
+    A page shows every refusal, since it says why there is no number, and how many runs of each
+    side failed.
     """
     asked = [notice for notice in one_each(notices) if sentence_of(notice)]
     codes = {notice.code for notice in asked}
     present = [[code for code in alike if code in codes] for alike in _ALIKE]
     refused = {notice.code for notice in asked if notice.severity is Severity.REFUSAL}
     repeated = {code for alike in present for code in alike[1:]} - refused
-    first = {notice.code: notice for notice in reversed(asked) if notice.code not in repeated}
-    return [first[code] for code in dict.fromkeys(notice.code for notice in asked) if code in first]
+    first = {sentence_of(notice): notice for notice in reversed(asked)}
+    shown = dict.fromkeys(map(sentence_of, asked))
+    return [first[said] for said in shown if first[said].code not in repeated]
 
 
 def chosen_of_run(record: RunRecord) -> list[Notice]:
@@ -198,6 +202,16 @@ def is_undisturbed(record: RunRecord) -> bool:
     return bool(counting) and all(analysis.disturbed is not None for analysis in counting)
 
 
+def by_sentence(said: Iterable[tuple[str, str]], total: int) -> Iterator[str]:
+    """Yield every sentence once, with the names of what it is about unless it concerns all."""
+    concerned: dict[str, list[str]] = {}
+    for sentence, name in said:
+        concerned.setdefault(sentence, []).append(name)
+    for sentence, names in concerned.items():
+        whose = "" if len(names) == total else f"{first_few(names, _SOME)}: "
+        yield f"{whose}{sentence}"
+
+
 def warnings(
     chosen: Iterable[Notice], *, of_pairs: bool = False, reason: StopReason | None = None
 ) -> list[Part]:
@@ -212,10 +226,13 @@ def sentence_of(notice: Notice, *, of_pairs: bool = False, reason: StopReason | 
     """Return the sentence of a page about a Notice; empty if the page omits it.
 
     A larger budget does not lengthen a run that ended before its budget, or by itself. For files
-    without raw readings, the cure depends on the tool.
+    without raw readings, the cure depends on the tool. What failed, or why runs are not compared,
+    is told in full.
     """
     if notice.code is Code.NO_RAW_READINGS:
         return str(notice.evidence.get("cure", ""))
+    if notice.code in (Code.FAILED_RUNS, Code.NOT_COMPARED):
+        return f"{notice.sentence.removesuffix('.')}. {PAGE[notice.code]}"
     usual = PAGE.get(notice.code, "")
     if reason is StopReason.SATISFIED:
         usual = usual.replace(_LONGER, _NARROWER)

@@ -24,7 +24,7 @@ def show_pace(pace: Pace) -> str:
     For a command, show first its own pace, which includes waits that bare starts share.
     """
     paces = (pace.share, pace.mean, pace.slowest, pace.fastest)
-    share, mean, slowest, fastest = (percent(min(share, 1.0), digits=2) for share in paces)
+    share, mean, slowest, fastest = (percent(share, digits=2) for share in paces)
     over = "" if slowest == fastest else f", {slowest.removesuffix('%')} to {fastest}"
     if pace.of_command:
         return f"the command ran at {share} of its full speed, processors at {mean}{over}"
@@ -75,23 +75,27 @@ def _say_share(pace: Pace) -> str:
 def _say_evidence(pace: Pace) -> str:
     """Say which readings show the level at full speed."""
     away = percent(math.expm1(abs(pace.away)), digits=2)
-    fastest = percent(math.expm1(abs(pace.fastest_reference or 0.0)), digits=2)
-    way = "slower" if (pace.fastest_reference or 0.0) > 0.0 else "faster"
-    least = (
-        f"At the fastest level of this run the reference is {fastest} {way} than at full speed: "
-        "that is the machine, or if little in part this process, and counts by "
-        f"{pace.to_full:.2f} ± {pace.to_full_sd:.2f}."
-    )
+    sign, rest = ("less", "left") if pace.away > 0.0 else ("and", "beyond it")
     if pace.at_full:
-        sign, rest = ("less", "left") if pace.away > 0.0 else ("and", "beyond it")
-        return (
-            f"{least} {many(pace.at_full, 'segment')} of readings lie between two references "
-            f"within 10% of that level. Their mean tells the time, {sign} what the sensitivity "
-            f"makes of the {away} {rest}."
+        those = (
+            f"{many(pace.at_full, 'segment')} of readings lie between two references within 10% of "
+            "that level. Their mean tells the time"
         )
+    else:
+        those = "The mean of all readings tells the time best"
+    return f"{_say_fastest(pace)} {those}, {sign} what the sensitivity makes of the {away} {rest}."
+
+
+def _say_fastest(pace: Pace) -> str:
+    """Say how far the fastest level of the run is from full speed."""
+    distance = pace.fastest_reference or 0.0
+    far = percent(math.expm1(abs(distance)), digits=2)
+    if not round(distance, 3):
+        return "At the fastest level of this run the reference takes as long as at full speed."
     return (
-        f"{least} Hardly any readings lie between two references near that level: the mean of all "
-        f"tells the time, less what the sensitivity makes of the {away} between."
+        f"At the fastest level of this run the reference is {far} "
+        f"{'slower' if distance > 0.0 else 'faster'} than at full speed: that is the machine, or "
+        f"if little in part this process, and counts by {pace.to_full:.2f} ± {pace.to_full_sd:.2f}."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from benchrigor.errors import BenchrigorError
 from benchrigor.layout import Page, Part, page, table, wrapped
@@ -20,7 +21,11 @@ _LISTED = 5  # names that a warning is listed with
 
 
 def tabulate(
-    records: Sequence[RunRecord], *, places: Sequence[int] = (), worded: Callable[[str], str] = str
+    records: Sequence[RunRecord],
+    *,
+    places: Sequence[int] = (),
+    groups: Sequence[str] = (),
+    worded: Callable[[str], str] = str,
 ) -> Page:
     """Return a table of runs: name, number, readings, and how the run ended.
 
@@ -33,6 +38,8 @@ def tabulate(
         Of finished runs, in the order in which they are shown.
     places
         Of a ranking, one per record: they stand before the names.
+    groups
+        That the records are of, one per record: they have a column if any has a name.
     worded
         Puts the names of options into sentences as the reader gives them.
 
@@ -54,6 +61,9 @@ def tabulate(
     notes = notes_on((row[1] for row in rows), corrected=corrected)
     if any(_is_marked(row) for row in rows):
         notes.append(f"{_MARK} observed median, no interval")
+    if any(groups):
+        named = zip(rows, ("group", *groups), strict=True)
+        rows, sides = [(row[0], group, *row[1:]) for row, group in named], f"<{sides}"
     return page([*table(rows, sides), *_warnings(records, worded), *notes])
 
 
@@ -78,7 +88,8 @@ def _sentences(runs: Mapping[str, RunRecord], ranked: Sequence[str]) -> Iterator
 
     for name in ranked[1 : 1 + _MOST_SENTENCES]:
         with suppress(BenchrigorError):
-            yield from wrapped(str(compare_runs(runs[name], runs[ranked[0]])), hanging=2)
+            found = replace(compare_runs(runs[name], runs[ranked[0]]), scope="")  # run in turn
+            yield from wrapped(str(found), hanging=2)
 
 
 def _is_marked(row: tuple[str, ...]) -> bool:

@@ -47,7 +47,7 @@ from benchrigor.report.notice_lines import (
     warnings,
 )
 from benchrigor.session.conditions.red_rounds import is_disturbed
-from benchrigor.session.stop_rules import wanted_half_width
+from benchrigor.session.stop_rules import asked_half_width
 
 MOST_ROWS = 8
 _MOST_METRICS = 3
@@ -190,13 +190,11 @@ def _interval(estimate: Estimate, unit: str) -> str:
 
 
 def _target(estimate: Estimate, analysis: Analysis, options: Options, *, is_moved: bool) -> str:
-    """Say how narrow the interval of the measured number should be, and whether it is."""
-    wanted = wanted_half_width(estimate, analysis.metric, options)
+    """Say how narrow the interval of the measured number was asked to be, and whether it is."""
+    wanted = asked_half_width(estimate, analysis.metric, options)
     if not analysis.metric.must_satisfy or wanted == math.inf or estimate.value == 0.0:
         return ""
-    short = any(notice.code is Code.NOT_CONVERGED for notice in analysis.notices)
-    reached = "nearly reached" if short else "reached"
-    reached = "missed" if estimate.half_width > wanted else reached
+    reached = "missed" if estimate.half_width > wanted else "reached"
     within = show_plus_minus(estimate.relative_half_width)
     shown = show_plus_minus(wanted / abs(estimate.value))
     which = "without disturbed readings" if analysis.disturbed is not None else "measured"

@@ -57,7 +57,7 @@ from benchrigor.report.lost_time_text import (
 from benchrigor.report.notice_lines import marked
 from benchrigor.report.pace_text import show_pace
 from benchrigor.session.conditions.red_rounds import advice
-from benchrigor.session.stop_rules import wanted_half_width
+from benchrigor.session.stop_rules import asked_half_width
 from benchrigor.stats import readings_per_invocation
 from benchrigor.stats.estimators.proportion import WILSON, whole_of
 from benchrigor.stats.estimators.rate import BY_DURATION, HARMONIC
@@ -174,7 +174,7 @@ def _width(estimate: Estimate, analysis: Analysis, record: RunRecord) -> str:
     if whole == 0.0:
         return f"half-width {estimate.half_width:.2g}"
     width = f"half-width {percent(estimate.half_width / whole)} of the {name}"
-    wanted = wanted_half_width(estimate, analysis.metric, record.options)
+    wanted = asked_half_width(estimate, analysis.metric, record.options)
     if not analysis.metric.must_satisfy or wanted == math.inf:
         return width
     width += f", wanted {percent(wanted / whole)}"

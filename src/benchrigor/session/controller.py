@@ -54,6 +54,7 @@ class Controller(ABC, Generic[P, R]):
     def __init__(self, options: Options) -> None:
         self.options = options
         self.min_seconds = 0.0  # of the options, if rounds run on the wall clock
+        self.look_s = 0.0  # that the latest analysis took
         self._notices: list[Notice] = []
         self._pending: P | None = None
         self._told = 0
@@ -158,6 +159,7 @@ class Controller(ABC, Generic[P, R]):
             readings_needed=needed,
             elapsed_s=elapsed_s,
             min_seconds=self.min_seconds,
+            look_s=self.look_s,
             seconds_left=max(left, 0.0) if math.isfinite(left) else None,
             stop_requested=self._stop_requested,
             analyses=analyses,

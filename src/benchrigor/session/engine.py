@@ -59,8 +59,8 @@ from benchrigor.session.stop_rules import (
     FEWEST_BLOCKS,
     LITTLE,
     SETTLED_S,
+    asked_half_width,
     default_rules,
-    wanted_half_width,
 )
 from benchrigor.session.traces import Traces
 from benchrigor.stats.changepoints.ruptures_adapter import Estimator
@@ -315,7 +315,8 @@ class Engine(Controller[RoundPlan, Round]):
         """Whether more readings would narrow no headline by a tenth."""
         if progress.elapsed_s < SETTLED_S:
             return False
-        paces = [a.pace for a in self.result().analyses if a.metric.must_satisfy]
+        required = [each for each in progress.analyses if each.metric.must_satisfy]
+        paces = [each.pace for each in self._with_pace(required, self._counted_rounds())]
         return all(
             pace is not None and pace.blocks >= FEWEST_BLOCKS and pace.reducible <= LITTLE
             for pace in paces
@@ -360,11 +361,7 @@ class Engine(Controller[RoundPlan, Round]):
     def result(self) -> RunRecord:
         """Return the record of all rounds so far, also while the session runs."""
         reports = self._traces.reports()
-        counted = tuple(
-            round_
-            for round_ in self._rounds
-            if round_.plan.index not in self._red and not (round_.cut and not round_.unit_readings)
-        )
+        counted = self._counted_rounds()
         red = say_left_out(len(self._red), len(self._rounds), self.options.red_rounds)
         all_red = self._describe_red_rounds(red)
         analyses = all_red or tuple(
@@ -373,12 +370,7 @@ class Engine(Controller[RoundPlan, Round]):
             else without_readings(metric, self._rounds)
             for metric in self._traces.metrics
         )
-        restarted = self.options.rounds == "restarted"
-        counted = with_stops(counted, restarted=restarted)
-        full_s = full_speed_of(levels_of(counted), self.kept_levels)
-        analyses = tuple(
-            with_pace(analysis, counted, full_s, self.options.statistic) for analysis in analyses
-        )
+        analyses = self._with_pace(analyses, counted)
         delayed = None if self._recorded else measured_interference(counted or self._rounds)
         interference = check_light(delayed, analyses)
         return RunRecord(
@@ -406,6 +398,23 @@ class Engine(Controller[RoundPlan, Round]):
             red_rounds=tuple(self._red),
         )
 
+    def _counted_rounds(self) -> tuple[Round, ...]:
+        """Return the rounds that count, with the stops of the machine during each."""
+        counted = tuple(
+            round_
+            for round_ in self._rounds
+            if round_.plan.index not in self._red and not (round_.cut and not round_.unit_readings)
+        )
+        return with_stops(counted, restarted=self.options.rounds == "restarted")
+
+    def _with_pace(
+        self, analyses: Sequence[Analysis], rounds: Sequence[Round]
+    ) -> tuple[Analysis, ...]:
+        full_s = full_speed_of(levels_of(rounds), self.kept_levels)
+        return tuple(
+            with_pace(analysis, rounds, full_s, self.options.statistic) for analysis in analyses
+        )
+
     def _describe_red_rounds(self, red: tuple[Notice, ...]) -> tuple[Analysis, ...]:
         """Describe the readings of rounds that are all left out; empty if one counts."""
         if not self._rounds or len(self._red) < len(self._rounds):
@@ -423,9 +432,9 @@ class Engine(Controller[RoundPlan, Round]):
             others = [notice for notice in notices if not only or notice.code is not only[0].code]
             notices = tuple(others)
             estimate = replace(estimate, notices=(*only, *others))
+        wanted = asked_half_width(estimate, metric, self.options)
         ended = self._decision is not None and not self._decision.satisfied
-        if ended and metric.must_satisfy:
-            wanted = wanted_half_width(estimate, metric, self.options)
+        if ended and metric.must_satisfy and math.isfinite(wanted):
             notice = warn_not_converged(estimate.half_width, wanted, *whole_of(estimate))
             estimate = replace(estimate, notices=(notice, *estimate.notices))
             notices = (notice, *notices)

@@ -81,6 +81,8 @@ def drive(
         since = now
         with _on_one_thread():
             controller.tell(finished)
+        if controller.progress is not None and controller.progress.fresh:
+            controller.look_s = (clock.now_ns() - since) / 1e9
         if not call_hook(controller, "after_round", hooks.after_round, finished):
             return
         if not call_hook(controller, "progress", hooks.progress, controller.progress):

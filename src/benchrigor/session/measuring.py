@@ -16,6 +16,7 @@ from benchrigor.errors import InvalidInput
 from benchrigor.machine.kernel_files import Unavailable
 from benchrigor.model import Metric, Options, Progress, RunRecord
 from benchrigor.model.checks import attempt, is_number, refuse, wrong_values
+from benchrigor.model.options import USUAL_TARGET
 from benchrigor.model.text import show_duration
 from benchrigor.protocols import Clock, Store
 from benchrigor.session.session import Session, meter_for
@@ -44,7 +45,7 @@ def measure(
     *,
     work: tuple[float, float | None] | None = None,
     name: str | None = None,
-    target: float | str | None = 0.02,
+    target: float | str | None = USUAL_TARGET,
     confidence: float | str = 0.95,
     statistic: str = "mean",
     budget_s: float = 10.0,

@@ -110,14 +110,19 @@ def no_readings(rounds: Sequence[Round], metric: str | None = None) -> Notice:
 
 
 def warn_not_converged(half_width: float, wanted: float, whole: float, noun: str) -> Notice:
-    """Warn that a session ended before its target; widths are shown as shares of the whole."""
-    sentence = "The session ended before there was enough evidence."
-    if whole > 0.0 and wanted < half_width < math.inf:
+    """Warn that a session ended before its target; widths are shown as shares of the whole.
+
+    A narrow interval of too little evidence misses no width, and other warnings tell what it lacks.
+    """
+    sentence, make = "The session ended before there was enough evidence.", Notice.warning
+    if half_width <= wanted:
+        make = Notice.note
+    elif whole > 0.0 and half_width < math.inf:
         sentence = (
             f"The session ended with a half-width of {percent(half_width / whole)} of the {noun}, "
             f"{percent(wanted / whole)} is wanted."
         )
-    return Notice.warning(
+    return make(
         Code.NOT_CONVERGED,
         sentence,
         half_width=half_width if math.isfinite(half_width) else None,

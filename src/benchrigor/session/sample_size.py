@@ -9,6 +9,7 @@ from functools import partial
 
 from benchrigor.errors import InvalidInput, NotEstimable
 from benchrigor.model import Analysis, Code, Estimate, Kind, Notice, Plan, RunRecord, Severity
+from benchrigor.model.notice import weakening
 from benchrigor.model.series import short
 from benchrigor.session.stop_rules import min_evidence
 from benchrigor.stats.estimators.variance_components import MIN_PIECES
@@ -127,6 +128,9 @@ def _add_prices(sizes: Plan, record: RunRecord, analysis: Analysis) -> Plan:
     if analysis.kind in (Kind.UNIT_READINGS, Kind.PIECES):
         sentence = "The pilot is one process: variance between processes is not in the plan."
         notices = (Notice.warning(Code.THIS_PROCESS_ONLY, sentence), *notices)
+    known = {notice.code for notice in notices}
+    of_run = (notice for notice in weakening(record.session_notices) if notice.code not in known)
+    notices = (*of_run, *notices)
     return replace(
         sizes,
         name=record.name,

@@ -33,6 +33,7 @@ HOPELESS = 1e6  # an interval this many times too wide takes "very many" reading
 MOST_READINGS = 10_000_000
 LITTLE = 0.2  # share of a variance, without which an interval is a tenth narrower
 SETTLED_S, FEWEST_BLOCKS = 3.0, 10  # a busy machine changes from one second to the next
+_END_LOOKS, _END_S = 4.0, 2.0  # looks that an end is worth; seconds of it beyond a budget
 EFFECTIVE_ROUNDS = 20.0  # needed when there are enough to see autocorrelation
 
 
@@ -99,11 +100,20 @@ def min_evidence(options: Options, kind: Kind) -> MinEvidence:
     return _RESTARTED if kind is Kind.INVOCATIONS else _BY_ROUND
 
 
+def asked_half_width(estimate: Estimate, metric: Metric, options: Options) -> float:
+    """Return the `wanted_half_width` without the default target, which is nobody's wish."""
+    return _narrower(estimate, metric, options.asked)
+
+
 def wanted_half_width(estimate: Estimate, metric: Metric, options: Options) -> float:
     """Return the narrower of both targets, in the metric's unit; infinite if none is set."""
+    return _narrower(estimate, metric, options.target)
+
+
+def _narrower(estimate: Estimate, metric: Metric, target: float | None) -> float:
     relative, absolute = metric.relative_half_width, metric.absolute_half_width
     if relative is None:
-        relative = options.target
+        relative = target
     known = relative is not None and relative < math.inf
     widths = (relative * whole_of(estimate)[0] if known and relative else None, absolute)
     return min((width for width in widths if width is not None), default=math.inf)
@@ -271,14 +281,16 @@ def limit(reason: StopReason, most: float) -> StopRule:
 def in_time(budget_s: float, *, calls: int = 1) -> StopRule:
     """Stop when the next reading, of ``calls`` calls, would end too late at the pace of the last.
 
-    Of the first two readings, only the last call must begin in time.
+    Of the first two readings, only the last call must begin in time. The end of a session takes as
+    long as several of its looks, and may last two seconds more.
     """
 
     def is_late(progress: Progress) -> bool:
         elapsed_s, next_s = progress.elapsed_s, progress.reading_s
         if progress.readings < 2:
             return elapsed_s + next_s * (calls - 1) / calls >= budget_s
-        return elapsed_s + next_s > LATEST * budget_s
+        end_s = max(_END_LOOKS * progress.look_s - _END_S, 0.0)
+        return elapsed_s + next_s + end_s > LATEST * budget_s
 
     return _stop_for(StopReason.TIME_BUDGET, is_late)
 

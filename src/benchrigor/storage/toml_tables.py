@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shlex
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
 from benchrigor.model.checks import as_share, refuse, wrong_share, wrong_values, wrong_whole
+from benchrigor.model.shell_words import words_of as split_words
 from benchrigor.units import time_limit_of
 
 T = TypeVar("T")
@@ -209,12 +209,11 @@ def whole_of(name: str, value: Any) -> int:
     return int(value)
 
 
-def words_of(name: str, value: Any) -> list[str]:
+def words_of(
+    name: str, value: Any, *, instead: str = 'write ["sh", "-c", "..."], or give --shell'
+) -> list[str]:
     """Read a program and its arguments, given as a line, which no shell reads, or as a list."""
-    try:
-        words = shlex.split(value) if isinstance(value, str) else value
-    except ValueError as error:
-        raise InvalidInput(f"{name}: {error}") from None
+    words = split_words(value, name, instead=instead) if isinstance(value, str) else value
     fits = isinstance(words, list) and words != [] and all(isinstance(word, str) for word in words)
     refuse(wrong_values([(name, value, fits, "a program and its arguments")]))
     return list(words)

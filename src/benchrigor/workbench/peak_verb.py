@@ -17,19 +17,21 @@ import click
 from benchrigor import machine
 from benchrigor.cli import options as shared
 from benchrigor.cli.picture import plot_option
-from benchrigor.cli.targets import names_function, trailing_words
+from benchrigor.cli.targets import command_words, names_function, trailing_words
 from benchrigor.cli.verb_help import Verb
 from benchrigor.errors import InvalidInput
 from benchrigor.files import readable
 from benchrigor.model import codec
 from benchrigor.model.checks import attempt, refuse
 from benchrigor.model.codec import is_there
+from benchrigor.model.shell_words import words_of
 from benchrigor.workbench.data import Limit
 from benchrigor.workbench.good_requests import read_slo
 from benchrigor.workbench.loadgen.arrivals import ARRIVALS
 from benchrigor.workbench.loadgen.http_requests import HttpRequest
 from benchrigor.workbench.loadgen.limit_texts import limit_of
 from benchrigor.workbench.peak_run import PeakRun
+from benchrigor.workbench.planning.expected_cost import wrong_budget
 from benchrigor.workbench.planning.search import ADAPTIVE, POLICIES, PeakSearch
 from benchrigor.workbench.pool.host_table import HostTable, wrong_names, wrong_ways
 from benchrigor.workbench.searches import (
@@ -165,6 +167,7 @@ def _load_option(flag: str, text: str, default: float | None = None) -> shared.D
     help="Run five trials each of half, once and twice the length at --seed-load, and show how "
     "many of each length the accuracy takes, with their cost.",
 )
+@shared.shell_option
 @plot_option
 @shared.store_option
 @shared.details_option
@@ -230,9 +233,9 @@ def peak(
         "whole": load != "rate",
         "unit": LOADS[load],
     }
-    generator = {name: given[name] for name in _OFFERED} | _target(words, given)
+    generator = {name: given[name] for name in _OFFERED} | _by_shell(given) | _target(words, given)
     generator |= {"load": load, "cwd": str(Path.cwd()), "accuracy_given": accuracy_given}
-    planned = PeakSearch(**search)
+    planned = _planned(search)
     offering = generator_of(generator, planned.limits)
     if dry_run:
         announce(planned, search, as_json=as_json)
@@ -251,6 +254,12 @@ def peak(
     carry_out(
         run, planned, offering, accuracy_given=accuracy_given, as_json=as_json, picture=picture
     )
+
+
+def _planned(search: Mapping[str, Any]) -> PeakSearch:
+    """Return the search; InvalidInput if its budget is shorter than a trial."""
+    refuse(wrong_budget(search))
+    return PeakSearch(**search)
 
 
 def _budget(given_s: float | None, policy: str) -> float | None:
@@ -320,6 +329,8 @@ def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
     _check_unused(words, mix)
     if words:
         kind = "target" if _is_target(words) else "command"
+        if kind == "command":
+            words = command_words(words, shell=given["shell"])
         return {"kind": kind, "words": list(words), "name": shlex.join(words)}
     kinds = _kinds(mix) if mix else [_kind(given)]
     return {
@@ -328,6 +339,12 @@ def _target(words: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
         "name": url or click.format_filename(mix, shorten=True),
         **_hosts(given),
     }
+
+
+def _by_shell(given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the commands around trials that sh reads."""
+    texts = {name: given[name] for name in ("prepare", "recover") if given["shell"]}
+    return {name: shlex.join(words_of(text, by_shell=True)) for name, text in texts.items() if text}
 
 
 def _check_unused(words: Sequence[str], mix: Path | None) -> None:
@@ -357,11 +374,8 @@ def _check_unused(words: Sequence[str], mix: Path | None) -> None:
 
 def _hosts(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sending hosts and their owner, as `generator_of` needs it; empty without any."""
-    prefix = None
-    try:
-        prefix = None if given["prefix"] is None else shlex.split(given["prefix"])
-    except ValueError as error:
-        raise InvalidInput(f"--prefix {given['prefix']!r}: {error}") from None
+    instead = "put it into a script"
+    prefix = given["prefix"] and words_of(given["prefix"], "--prefix", instead=instead)
     hosts = {
         "names": list(given["hosts"]),
         "prefix": prefix,

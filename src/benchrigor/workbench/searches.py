@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,7 @@ from benchrigor.layout import page, row, wrapped
 from benchrigor.model import Code, RunRecord, codec
 from benchrigor.model.checks import refuse
 from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.shell_words import words_of
 from benchrigor.model.text import percent, show_duration, show_value
 from benchrigor.storage import Journal
 from benchrigor.workbench.arithmetic.run_length import plan_runlength
@@ -367,17 +367,12 @@ def _pool(described: Mapping[str, Any]) -> Pool:
     return Pool(executor, owner=described["owner"], timed=True)
 
 
-def _run_command(command: str | None, option: str, cwd: str | None) -> None:
-    if command is not None:
-        words = _words(command, option)
-        run_hook(option, words, CommandLine(words, cwd=cwd), WallClock())
-
-
-def _words(command: str, option: str) -> list[str]:
-    try:
-        return shlex.split(command)
-    except ValueError as error:
-        raise InvalidInput(f"{option} {hide_secrets(command)!r}: {error}") from None
+def _hook(command: str | None, option: str, cwd: str | None) -> Callable[[], object]:
+    """Return what runs a command that is given as a text."""
+    if command is None:
+        return lambda: None
+    words = words_of(command, f"{option} {hide_secrets(command)!r}")
+    return partial(run_hook, option, words, CommandLine(words, cwd=cwd), WallClock())
 
 
 def generator_of(
@@ -420,6 +415,6 @@ def generator_of(
         )
     return Prepared(
         made,
-        prepare=partial(_run_command, described["prepare"], "--prepare", cwd),
-        recover=recover or partial(_run_command, described["recover"], "--recover", cwd),
+        prepare=_hook(described["prepare"], "--prepare", cwd),
+        recover=recover or _hook(described["recover"], "--recover", cwd),
     )

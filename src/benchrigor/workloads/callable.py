@@ -57,6 +57,9 @@ _LOOP_RUNS = (
 Arguments = tuple[Sequence[Any], dict[str, Any]]
 _MOST_GIVEN, _MOST_GIVEN_BYTES = 10_000, 64 * 2**20  # of the states that a batch is given
 
+# A round after readings that last less than this share of what the clock needs chooses the calls
+# per reading again: the first calls were slow. So many of the latest readings tell.
+_TOO_SHORT, _TELLING = 0.25, 11
 _MANY_CALLS = 2**20  # enough calls for a step of a coarse clock
 
 
@@ -65,9 +68,10 @@ class CallableWorkload(TimedWorkload):
 
     The first call is timed apart, unless it takes more than a thirtieth of the plan's time: then
     few calls fit, and it is a reading. Enough calls make a reading that it lasts a thousand clock
-    resolutions and 20 µs. Readings include the steps of the loop and the cost of the clock, which
-    is reported. Coroutine functions are awaited, in one event loop per round. The facts of a round
-    are ``inner_loop``, ``clock_resolution_s``, ``clock_cost_s`` and ``gc``, and ``first_call_s`` in
+    resolutions and 20 µs; if later calls are much faster, the next round takes more of them.
+    Readings include the steps of the loop and the cost of the clock, which is reported. Coroutine
+    functions are awaited, in one event loop per round. The facts of a round are ``inner_loop``,
+    ``clock_resolution_s``, ``clock_cost_s`` and ``gc``, and ``first_call_s`` in
     the first round.
 
     Parameters
@@ -128,6 +132,9 @@ class CallableWorkload(TimedWorkload):
     >>> finished.unit_readings["time"], finished.facts["inner_loop"]
     (array([5.e-06, 5.e-06, 5.e-06]), 8)
     """
+
+    _is_chosen = False  # whether readings told how many calls they need
+    _latest_ns: Sequence[int] = ()  # readings
 
     def __init__(
         self,
@@ -190,6 +197,8 @@ class CallableWorkload(TimedWorkload):
                 first_call_s = float(in_seconds([first_call_ns])[0])
                 self._patience.typical_s = first_call_s
                 recorder.fact("first_call_s", first_call_s)
+            if self._are_too_short():
+                self.inner = 0
             self._record(recorder, self._metric, plan.readings, self._next_chunk, deadline=deadline)
             recorder.fact("gc", "on" if collector.isenabled() else "off")
             if self._memory and self._is_first_round:
@@ -308,11 +317,19 @@ class CallableWorkload(TimedWorkload):
     def _next_chunk(self, n: int, done: int, until_ns: int) -> Chunk:
         """Return up to ``n`` readings until then, after ``done`` others; kept ones first."""
         if not (self.inner or self._kept_ns):
-            self.inner = self._calibrate(done)
+            self.inner, self._is_chosen = self._calibrate(done), True
         if self._kept_ns:
             return Chunk([self._kept_ns.pop(0)])
         elapsed_ns = self._time(n, done, inner=self.inner, delays=self._delays, until_ns=until_ns)
+        self._latest_ns = elapsed_ns[-_TELLING:]
         return Chunk(elapsed_ns, self.inner)
+
+    def _are_too_short(self) -> bool:
+        """Return whether the latest readings lasted much less than the clock needs."""
+        if not self._is_chosen or len(self._latest_ns) < _TELLING:
+            return False
+        median_ns = sorted(self._latest_ns)[_TELLING // 2]
+        return median_ns < _TOO_SHORT * HEADROOM * self._stopwatch.shortest_ns
 
     def _calibrate(self, done: int) -> int:
         """Return the calls that a reading needs to last long enough for the clock.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
-from collections.abc import Callable, Generator
-from contextlib import redirect_stdout
+import warnings
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, redirect_stdout
 from itertools import repeat
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,11 @@ def statement():
         _benchrigor_stop = _benchrigor_now()
         _benchrigor_timing = yield _benchrigor_start, _benchrigor_stop
 """
+_FILE = "<statement>"
+_UNAWAITED = (
+    "the statement makes a coroutine that nothing awaits: write 'asyncio.run(...)' around it, with "
+    "-s 'import asyncio', or measure the coroutine function with benchrigor run MODULE:FUNCTION"
+)
 _Loop = Generator[tuple[int, int], tuple["repeat[None]", Callable[[], int]], None]
 
 
@@ -81,6 +88,20 @@ class StatementWorkload(CallableWorkload):
         self._loop = _start(_compile(statement, setup))
         super().__init__(_statement, clock=clock, inner=inner, gc=gc, meter=meter)
 
+    @contextmanager
+    def _refuse_coroutine(self) -> Iterator[None]:
+        """Raise InvalidInput after the run inside if it only made a coroutine."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.filterwarnings("always", r"coroutine .* was never awaited$", RuntimeWarning)
+            yield
+        for named in filter(inspect.iscoroutine, inspect.getgeneratorlocals(self._loop).values()):
+            named.close()
+            raise InvalidInput(_UNAWAITED)
+        for seen in caught:
+            if seen.filename == _FILE and "was never awaited" in str(seen.message):
+                raise InvalidInput(_UNAWAITED)
+            warnings.showwarning(seen.message, seen.category, seen.filename, seen.lineno)
+
     def _take_readings(self, timing: Timing) -> None:
         now, append, readings, until_ns, loop = timing
         inner, time_loop = length_hint(loop[0]), self._loop.send
@@ -112,7 +133,7 @@ def _compile(statement: str, setup: str) -> Callable[[], _Loop]:
     program = _Template(bodies).visit(ast.parse(_TEMPLATE))
     names: dict[str, Any] = {"__name__": "statement"}
     try:
-        code = compile(ast.fix_missing_locations(program), "<statement>", "exec")
+        code = compile(ast.fix_missing_locations(program), _FILE, "exec")
     except SyntaxError as error:
         raise InvalidInput(
             f"setup and statement are lines of a function, and not valid there: {error.msg}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from tempfile import mkdtemp
 from benchrigor.clocks import WallClock
 from benchrigor.errors import InvalidInput, WorkloadFailed
 from benchrigor.model.secret_values import hide_secrets
-from benchrigor.workloads.processes.command_line import CommandLine, with_stderr
+from benchrigor.workloads.processes.command_line import CommandLine, shown, with_stderr
 from benchrigor.workloads.processes.output_file import OutputFile
 from benchrigor.workloads.processes.own_signals import hold_interrupts
 
@@ -62,13 +61,13 @@ def _roots(module: str) -> list[str]:
 
 @contextmanager
 def worktrees(
-    revisions: Sequence[str], *, folder: Path | None = None, build: str | None = None
+    revisions: Sequence[str], *, folder: Path | None = None, build: Sequence[str] | None = None
 ) -> Iterator[list[Checkout]]:
     """Check revisions out next to each other.
 
     They are gone afterwards, also after a signal, and the current tree does not change. ``folder``
-    lies in the repository, None for the current one. ``build`` is a command that runs first in
-    every revision.
+    lies in the repository, None for the current one. ``build`` is a program with its arguments,
+    which runs first in every revision.
 
     Raises
     ------
@@ -153,24 +152,15 @@ def _unlock(place: Path, top: Path) -> None:
         _git("worktree", "unlock", str(place), cwd=top)
 
 
-def _build(build: str, place: Path, revision: str) -> None:
+def _build(build: Sequence[str], place: Path, revision: str) -> None:
     """Run a command in a revision; if it fails, the error has the end of its output."""
-    line = CommandLine(words_of(build), cwd=place)
+    line = CommandLine(build, cwd=place)
     with OutputFile(keeps_end=True) as output:
         try:
-            group = line.start(words_of(build), stdout=output, stderr=output, clock=WallClock())
+            group = line.start(build, stdout=output, stderr=output, clock=WallClock())
         except WorkloadFailed as error:
             raise WorkloadFailed(f"--build {error}") from None
         failure = line.failure(group.wait(None).code)
         if failure:
-            failure = f"--build {hide_secrets(build)!r} in revision {revision} {failure}"
-            raise WorkloadFailed(*with_stderr(failure, output.end(), words_of(build)))
-
-
-def words_of(command: str) -> list[str]:
-    """Split a command as a shell would; InvalidInput if a quotation does not end."""
-    try:
-        return shlex.split(command)
-    except ValueError as error:
-        shown = hide_secrets(command)
-        raise InvalidInput(f"{shown!r} cannot be read as a command: {error}") from None
+            failure = f"--build {shown(build)} in revision {revision} {failure}"
+            raise WorkloadFailed(*with_stderr(failure, output.end(), build))

@@ -116,7 +116,7 @@ def test_verdicts_on_files_name_their_process_only_where_that_is_so(hyperfine, p
     ]
     comparison = br.compare_runs(*(records[0] for records in pairs))
     assert comparison.verdict is br.Verdict.WORSE
-    assert comparison.notices == ()
+    assert [notice.code for notice in comparison.notices] == [Code.NO_COMMON_PACE]
     lines = [
         [{"name": "sort", "unit": "s", "value": float(x)} for x in each] for each in (one, other)
     ]

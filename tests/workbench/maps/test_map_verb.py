@@ -244,6 +244,42 @@ budget = "60s"
     assert told["all_configurations_s"] == 8 * 60.0 + 10.0
 
 
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [
+        (
+            'budget = "2s"\n{factors}[response]\ncommand = "true {{threads}} {{page}}"\n',
+            "budget is 2 s, and a sample takes 10 s: allow more, or give samples a smaller budget",
+        ),
+        (
+            'budget = "20s"\n{factors}[response.peak]\nurl = "http://127.0.0.1:9/{{threads}}/{{page}}"'
+            '\np95 = "200ms"\n',
+            "budget is 20 s, and a sample takes 3.",
+        ),
+        (
+            '{factors}[response.peak]\nurl = "http://127.0.0.1:9/{{threads}}/{{page}}"\n'
+            'p95 = "200ms"\nbudget = "9s"\ntrial_time = "10s"\n',
+            "response.peak.budget is 9 s, and a trial takes longer",
+        ),
+    ],
+)
+def test_a_budget_in_which_no_sample_can_end_is_refused_before(cli, store, folder, text, phrase):
+    file = written(folder, text.format(factors=FACTORS))
+    for result in (cli("map", file), cli("map", file, "--dry-run")):
+        assert result.exit_code == 2, result.output
+        assert phrase in " ".join(result.stderr.split())
+    assert not store.exists() or Journal(store).runs() == []
+
+
+@pytest.mark.parametrize("further", [(), ("--json",), ("--best",), ("--best", "--json")])
+def test_a_map_without_a_model_measured_nothing(cli, folder, further):
+    few = FUNCTION.replace("[response]", "[design]\nsamples = 3\n[response]")
+    result = cli("map", written(folder, few), *further)
+    assert result.exit_code == 4, result.output
+    assert "a model of these factors takes" in " ".join(result.output.split())
+    assert cli("show").exit_code == 0
+
+
 def calls(folder: Path) -> int:
     """Return how often the function was called that counts its calls."""
     file = folder / "calls"

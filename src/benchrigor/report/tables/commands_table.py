@@ -16,7 +16,7 @@ from benchrigor.model.text import (
     show_short,
     show_value,
 )
-from benchrigor.session.stop_rules import wanted_half_width
+from benchrigor.session.stop_rules import asked_half_width
 
 _TIME = "time"
 _LISTED = 4  # commands that missed the target
@@ -28,9 +28,8 @@ def command_table(
     places: Mapping[str, str] | None = None,
     *,
     spent: Sequence[Metric] = (),
-    has_target: bool = True,
 ) -> list[Part]:
-    """Return headlines and measured times by command, and whether the target was reached.
+    """Return headlines and measured times by command, and whether a target was reached.
 
     Parameters
     ----------
@@ -42,8 +41,6 @@ def command_table(
         Of a ranking; None to number the commands as they were given.
     spent
         Their processor times.
-    has_target
-        Whether to show the target.
     """
     paced, first = _paced_times(records, estimates), next(iter(records.values()))
     statistic = first.options.statistic
@@ -74,7 +71,7 @@ def command_table(
     corrected = statistic if any(line[2] and line[3] for line in rows[1:]) else ""
     return [
         *table(cells, "<" * (len(columns) - 1)),
-        *(_target(records, estimates) if has_target else []),
+        *_target(records, estimates),
         *notes_on((cell for line in rows[1:] for cell in line[2:4]), corrected=corrected),
     ]
 
@@ -103,7 +100,7 @@ def _target(
         analysis = record.analysis(_TIME)
         if not estimates.get(name) or analysis is None or not (own := analysis.estimate):
             continue
-        wanted = wanted_half_width(own, analysis.metric, record.options) / abs(own.value)
+        wanted = asked_half_width(own, analysis.metric, record.options) / abs(own.value)
         if own.relative_half_width > wanted:
             missed.append(f"{name} ({show_plus_minus(own.relative_half_width)})")
     if wanted == math.inf:

@@ -37,6 +37,7 @@ class Figure(OneLine):
     unit: str = ""
     ratio: Estimate | None = None
     verdict: str = ""
+    scope: str = ""  # what the verdict is about, if not about the code
 
     @property
     def shown(self) -> tuple[str, str]:
@@ -78,7 +79,7 @@ def markdown_of(figures: Figures) -> str:
         (value, "---:", lambda row: harmless(row.shown[0])),
         (interval, "---:", lambda row: row.shown[1]),
         ("Ratio", "---:", lambda row: show_interval(row.ratio, "") if row.ratio else ""),
-        ("Verdict", ":---", lambda row: row.verdict),
+        ("Verdict", ":---", lambda row: " in ".join(filter(None, (row.verdict, row.scope)))),
     )
     cells = [[cell(row) for row in figures.rows] for _, _, cell in columns]
     kept = [index for index, column in enumerate(cells) if any(column)]
@@ -140,10 +141,10 @@ def _below(rows: Iterable[Figure], notices: Iterable[Notice], *, of_pairs: bool 
 def figures_of_pair(comparison: Comparison, labels: Sequence[str]) -> Figures:
     """Return the two sides of a comparison, with the ratio and the verdict next to the second."""
     side = Figure(name=labels[0], statistic=comparison.statistic, unit=comparison.readings_in)
-    new = replace(side, name=labels[1], ratio=comparison.ratio, verdict=str(comparison.verdict))
+    new = replace(side, name=labels[1], ratio=comparison.ratio, scope=comparison.scope)
     rows = (
         replace(side, estimate=comparison.baseline),
-        replace(new, estimate=comparison.candidate),
+        replace(new, estimate=comparison.candidate, verdict=str(comparison.verdict)),
     )
     return _below(rows, chosen(comparison.notices), of_pairs=comparison.paired)
 
@@ -225,7 +226,7 @@ def _rows_of_suites(suites: SuiteComparison) -> Iterator[Figure]:
             if file == suites.baseline:
                 yield replace(row, estimate=None if first is None else first.baseline)
             elif (pair := found.get(file)) is not None:
-                verdict = str(suites.families[file].verdicts[name])
-                yield replace(row, estimate=pair.candidate, ratio=pair.ratio, verdict=verdict)
+                row = replace(row, estimate=pair.candidate, ratio=pair.ratio, scope=pair.scope)
+                yield replace(row, verdict=str(suites.families[file].verdicts[name]))
             elif name in suites.refused[file]:
                 yield replace(row, verdict="no verdict")

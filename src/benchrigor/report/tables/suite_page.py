@@ -9,10 +9,9 @@ from benchrigor.layout import Page, page, table, wrapped
 from benchrigor.model import Verdict
 from benchrigor.model.comparison import SuiteComparison, mean_change
 from benchrigor.model.text import first_few, many, percent, show_value
-from benchrigor.report.notice_lines import chosen, sentence_of
+from benchrigor.report.notice_lines import by_sentence, chosen, sentence_of
 
 _LISTED = 10  # names of benchmarks that a file lacks
-_SOME = 5  # names that a warning is listed with
 
 
 def suite_page(suites: SuiteComparison) -> Page:
@@ -46,7 +45,8 @@ def said_of(suites: SuiteComparison) -> Iterator[str]:
     for file, family in suites.families.items():
         counts = Counter(family.verdicts.values())
         shown = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
-        yield f"{file}: {shown}"
+        scopes = {one.scope for one in family.comparisons.values()}
+        yield f"{file}: {shown}{f' in {max(scopes)}' if any(scopes) else ''}"
     yield from _say_rule(suites)
     for file, names in suites.missing.items():
         if names:
@@ -55,12 +55,7 @@ def said_of(suites: SuiteComparison) -> Iterator[str]:
 
 def warnings_of(suites: SuiteComparison) -> Iterator[str]:
     """Yield every warning once, with its benchmarks unless it concerns all."""
-    concerned: dict[str, list[str]] = {}
-    for sentence, name in _warnings_of(suites):
-        concerned.setdefault(sentence, []).append(name)
-    for sentence, names in concerned.items():
-        whose = "" if len(names) == len(suites.names) else f"{first_few(names, _SOME)}: "
-        yield f"{whose}{sentence}"
+    return by_sentence(_warnings_of(suites), len(suites.names))
 
 
 def mean_of(suites: SuiteComparison, file: str) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
 from benchrigor.errors import InvalidInput
-from benchrigor.model import RunRecord
+from benchrigor.model import Notice, RunRecord
 from benchrigor.model.checks import attempt, refuse
+from benchrigor.model.notice import weakening
 from benchrigor.report.csv_tables import Row, csv_text, reading_rows
+from benchrigor.report.notice_lines import by_sentence
 from benchrigor.report.writers.histories import Document, for_bencher, for_github, with_readings
 from benchrigor.report.writers.pyperf_suite import for_pyperf
 
@@ -70,4 +73,12 @@ def write_records(records: Sequence[RunRecord], to: str, metric: str | None = No
     for record in records:
         attempt(problems, record.analysis, metric)
     refuse(problems)
-    return FORMATS[to](records, metric)
+    document = FORMATS[to](records, metric)
+    told = ((notice.sentence, record.name) for record in records for notice in _told(record, to))
+    return replace(document, remarks=(*by_sentence(told, len(records)), *document.remarks))
+
+
+def _told(record: RunRecord, to: str) -> tuple[Notice, ...]:
+    """Return the warnings of a run, and of its numbers where the format holds these."""
+    has_numbers = FORMATS[to] in (for_bencher, for_github)
+    return weakening(record.notices if has_numbers else record.session_notices)

@@ -8,9 +8,11 @@ from typing import Any
 
 from benchrigor.errors import NotComparable, NotEstimable
 from benchrigor.model import Code, Comparison, Estimate, Notice, Options, Progress, RunRecord
+from benchrigor.model.options import USUAL_TARGET
 from benchrigor.model.text import percent
 from benchrigor.protocols import Store
-from benchrigor.session.pairs.run_comparison import compare_named, label_of
+from benchrigor.session.pairs.compared_sides import label_of
+from benchrigor.session.pairs.run_comparison import compare_named
 from benchrigor.session.session import Session
 from benchrigor.session.stop_rules import LITTLE, caution, default_rules
 from benchrigor.session.stored_runs import StoredRuns
@@ -38,6 +40,8 @@ class Against:
         As given.
     stored
         The runs of the store.
+    is_asked
+        Whether somebody asked for the target.
     told
         A Notice before the first reading if the baseline shows that the target is out of reach.
     """
@@ -46,6 +50,7 @@ class Against:
         self.baseline = baseline
         self.stored = None if store is None else StoredRuns(store)
         self._target = target
+        self.is_asked = target != USUAL_TARGET
         self._session: Session | None = None
         self._latest: Comparison | None = None
         self.told: Notice | None = None
@@ -59,7 +64,8 @@ class Against:
         """Make a session with these rules; other arguments as for `Session`."""
         rules = default_rules(options, narrow=self._is_narrow, no_narrower=self._is_no_narrower)
         self._session = Session(options, *arguments, rules=rules, **others)
-        self.told = self._out_of_reach(options)
+        self.is_asked |= bool(options.target_given)
+        self.told = self._out_of_reach(options) if self.is_asked else None
         if self.told is not None:
             self._session.note(self.told)
         return self._session

@@ -174,6 +174,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         problems: list[str] = []
         options |= {"rounds": "restarted"} if by_round else {}
         margin = attempt(problems, check_margin, margin) or 0.0
+        self._is_asked = target is not None
         self._target = (margin / 2.0 or _CLASSICAL) if target is None else as_share(target)
         checked = attempt(problems, partial(Options, target=self._target, **options))
         way = attempt(problems, direction_named, direction)
@@ -266,7 +267,7 @@ class PairEngine(Controller[PairPlan, PairRound]):
         comparison, ratio = look.comparison, look.comparison.ratio
         ended = self._decision is not None and not self._decision.satisfied
         before: tuple[Notice, ...] = ()
-        if ended and ratio is not None:
+        if ended and self._is_asked and ratio is not None:
             wanted = self._wanted_at(ratio.value)
             before = (warn_not_converged(ratio.half_width, wanted, 1.0, "baseline"),)
         after = moved_on(look.n - look.stop, "pairs") if 0 < look.stop < look.n else ()

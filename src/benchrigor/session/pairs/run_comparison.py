@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy.typing as npt
 
@@ -18,22 +17,25 @@ from benchrigor.model import (
     Comparison,
     Estimate,
     Kind,
-    Light,
     Notice,
     Pace,
     Ranked,
     RunRecord,
 )
 from benchrigor.model.checks import refuse
+from benchrigor.model.comparison import THESE_RUNS
 from benchrigor.model.pace import reference_s
-from benchrigor.model.recorded import FILE, PROCESSES
-from benchrigor.model.text import percent, say_end, show_observed
+from benchrigor.model.text import percent, show_observed
 from benchrigor.protocols import Store
 from benchrigor.session.analysis_chain import observed_of
 from benchrigor.session.conditions.pace_of_rounds import with_pace
-from benchrigor.session.conditions.red_rounds import is_disturbed
+from benchrigor.session.pairs.compared_sides import (
+    Source,
+    notices_of_sides,
+    other_differences,
+    sides_of_runs,
+)
 from benchrigor.session.pairs.kept_sides import compare_in_turn
-from benchrigor.session.replays.recorded_run import Recording, is_bare, recording_of
 from benchrigor.session.stored_runs import (
     BASELINE,
     CANDIDATE,
@@ -47,15 +49,8 @@ from benchrigor.stats.comparison.multiple_testing import rank
 from benchrigor.stats.comparison.samples import refuse_zeros
 from benchrigor.stats.comparison.two_sample import compare_samples
 from benchrigor.stats.estimators.estimation import notice_of
-from benchrigor.stats.estimators.pace import AT_FULL_SPEED, Sensitivity, common_sensitivity
-from benchrigor.stats.estimators.variance_components import INVOCATION_MEANS
-from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
+from benchrigor.stats.estimators.pace import Sensitivity, common_sensitivity
 from benchrigor.storage import as_store
-from benchrigor.units import Quantity
-
-T = TypeVar("T", RunRecord, Recording)
-
-_ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
 
 
 def compare_runs(
@@ -150,34 +145,32 @@ def compare_named(
     stored: StoredRuns | None = None,
 ) -> Comparison:
     """Compare two runs as `compare_runs` does, by the names that errors call them."""
-    sources = _averaged_alike(
-        [_source(given, metric, name, detector) for name, given in sides.items()]
-    )
+    sources = sides_of_runs(sides, metric, detector)
     statistic, direction = _common_options(sources, statistic, direction)
     options: dict[str, Any] = {"confidence": confidence, "margin": margin}
     options |= {"statistic": statistic, "direction": direction}
     _refuse_zeros(sources)
+    analyses, told = list[Analysis](), tuple[Notice, ...]()
     if paired:
         found = _compare_pairs(sources, options)
-        return replace(found, readings_in=_common_unit(sources), names=_names(sources))
-    with _showing_readings(sources):
-        analyses = [source.analysis(statistic, confidence) for source in sources]
-    estimates, told = _at_one_pace(sources, analyses, statistic, stored)
-    first, second = (
-        source.of_processes(estimate) for source, estimate in zip(sources, estimates, strict=True)
-    )
-    comparison = compare_samples(first, second, positive=_are_positive(sources), **options)
+    else:
+        with _showing_readings(sources):
+            analyses = [source.analysis(statistic, confidence) for source in sources]
+        estimates, told = _at_one_pace(sources, analyses, statistic, stored)
+        marked = map(Source.of_processes, sources, estimates)
+        found = compare_samples(*marked, positive=_are_positive(sources), **options)
+        scope = "" if any(notice.code is Code.AT_FULL_PACE for notice in told) else THESE_RUNS
+        found = replace(found, baseline=estimates[0], candidate=estimates[1], scope=scope)
+    told = (*told, *other_differences(sources))
     return replace(
-        comparison,
-        baseline=estimates[0],
-        candidate=estimates[1],
-        notices=(*told, *_other_differences(sources), *comparison.notices),
+        found,
+        notices=(*told, *notices_of_sides(sources, analyses, found.notices), *found.notices),
         readings_in=_common_unit(sources),
         names=_names(sources),
     )
 
 
-def _names(sources: Sequence[_Source]) -> tuple[str, ...]:
+def _names(sources: Sequence[Source]) -> tuple[str, ...]:
     """Return the names of both sides, with their ids if they are the same; arrays have none."""
     names = tuple(source.label if source.run is None else source.run.name for source in sources)
     if names == (BASELINE, CANDIDATE):
@@ -185,12 +178,11 @@ def _names(sources: Sequence[_Source]) -> tuple[str, ...]:
     return names if names[0] != names[1] else tuple(source.label for source in sources)
 
 
-def _compare_pairs(sources: Sequence[_Source], options: Mapping[str, Any]) -> Comparison:
+def _compare_pairs(sources: Sequence[Source], options: Mapping[str, Any]) -> Comparison:
     """Compare readings, or both sides of a comparison, pair by pair."""
     runs = [source.run for source in sources if source.run is not None]
     if are_in_turn(runs):
-        found = compare_in_turn(*runs, **options)
-        return replace(found, notices=(*_other_differences(sources), *found.notices))
+        return compare_in_turn(*runs, **options)
     for source in sources:
         if source.run is not None:
             raise InvalidInput(
@@ -223,9 +215,7 @@ def rank_runs(
     detector: str | None = None,
 ) -> tuple[tuple[Ranked, ...], tuple[Notice, ...]]:
     """Rank runs by name, and say what else differs; options as of `compare_runs`."""
-    sources = _averaged_alike(
-        [_source(given, metric, name, detector) for name, given in runs.items()]
-    )
+    sources = sides_of_runs(runs, metric, detector)
     statistic, direction = _common_options(sources, statistic, direction)
     _refuse_zeros(sources)
     with _showing_readings(sources):
@@ -237,7 +227,7 @@ def rank_runs(
         confidence=confidence,
         direction=direction,
     )
-    notices = (*told, *_other_differences(sources))
+    notices = (*told, *other_differences(sources), *notices_of_sides(sources))
     if direction is None:
         sentence = (
             "Ranked from the lowest on: which way is better is not known; choose a direction."
@@ -250,107 +240,17 @@ def rank_runs(
     return places, notices
 
 
-def label_of(run: RunRecord) -> str:
-    """Name a run in a report."""
-    return f"{run.name} ({run.run_id})" if run.run_id else run.name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Source:
-    """A run to compare, or readings from elsewhere."""
-
-    label: str
-    run: RunRecord | None
-    recorded: Recording
-
-    @property
-    def by_process(self) -> bool:
-        """Whether every reading, or pair of work and duration, has a process of its own."""
-        if self.recorded.kind not in (Kind.READINGS, Kind.WORK) or self.run is None:
-            return False
-        subject = self.run.subject
-        return subject.get("kind") == "command" or subject.get("unit") in PROCESSES
-
-    @property
-    def may_be_0(self) -> bool:
-        """Whether its readings may all be 0: counts and sizes may, times and bare numbers not."""
-        return self.recorded.metric.kind in (Quantity.OTHER, Quantity.SHARE)
-
-    @property
-    def is_positive(self) -> bool:
-        """Whether its quantity is above 0, though a coarse clock may show 0."""
-        least = min(float(values.min()) for values in self.recorded.series if values.size)
-        is_above = self.recorded.metric.kind in (Quantity.TIME, Quantity.RATE)
-        return least > 0.0 or (is_above and least == 0.0)
-
-    @property
-    def pace(self) -> Pace | None:
-        """The pace that the run knows; None if it measured no reference."""
-        own = None if self.run is None else self.run.analysis(self.recorded.metric.name)
-        return None if own is None else own.pace
-
-    def analysis(self, statistic: str, confidence: float) -> Analysis:
-        """Estimate the stable phase; the target of a run does not matter."""
-        if self.recorded.kind is Kind.WORK and statistic != "mean":
-            raise InvalidInput(
-                f"{self.label}: statistic is {statistic!r}, expected 'mean': a speed is a mean"
-            )
-        analysis = self.recorded.analyse(
-            replace(
-                self.recorded.options,
-                target=None,
-                statistic=statistic,
-                confidence=confidence,
-                method=LONG_RUN_VARIANCE,
-            )
-        )
-        if analysis.estimate is None:
-            why = analysis.notices[0]
-            raise NotEstimable(replace(why, sentence=f"{self.label}: {why.sentence}"))
-        return analysis
-
-    def of_processes(self, estimate: Estimate) -> Estimate:
-        """Mark an estimate as of one process or of several; a headline is of any."""
-        if estimate.method.startswith(AT_FULL_SPEED):
-            return estimate
-        if self.recorded.kind is Kind.WORK:
-            notices = () if self.by_process else (_ONE_PROCESS,)
-            return replace(estimate, notices=(*notices, *estimate.notices))
-        method = f"{estimate.method}, {INVOCATION_MEANS}"
-        return replace(estimate, method=method) if self.by_process else estimate
-
-
-def _source(
-    given: RunRecord | npt.ArrayLike, metric: str | None, label: str, detector: str | None
-) -> _Source:
-    if not isinstance(given, RunRecord):
-        recorded = _cut_by(detector, recording_of(given, label=label))
-        return _Source(label=label, run=None, recorded=recorded)
-    given = _cut_by(detector, given)
-    # Readings of a file have neither a machine nor an end to compare, and only one metric.
-    run = None if is_bare(given) else given
-    recorded = recording_of(given, metric=metric if run else None)
-    return _Source(label=label_of(given), run=run, recorded=recorded)
-
-
-def _cut_by(detector: str | None, source: T) -> T:
-    """Let another detector cut the readings, if one is named."""
-    if detector is None:
-        return source
-    return replace(source, options=replace(source.options, detector=detector))
-
-
-def _are_positive(sources: Sequence[_Source]) -> bool:
+def _are_positive(sources: Sequence[Source]) -> bool:
     return all(source.is_positive for source in sources)
 
 
-def _refuse_zeros(sources: Sequence[_Source]) -> None:
+def _refuse_zeros(sources: Sequence[Source]) -> None:
     """Raise NotEstimable if the times, rates or bare numbers of a source are all 0."""
     refuse_zeros(*((side.label, side.recorded.series) for side in sources if not side.may_be_0))
 
 
 @contextmanager
-def _showing_readings(sources: Sequence[_Source]) -> Iterator[None]:
+def _showing_readings(sources: Sequence[Source]) -> Iterator[None]:
     """Add the observed figures of all sides to a refusal."""
     try:
         yield
@@ -366,7 +266,7 @@ def _showing_readings(sources: Sequence[_Source]) -> Iterator[None]:
 
 
 def _at_one_pace(
-    sources: Sequence[_Source],
+    sources: Sequence[Source],
     analyses: Sequence[Analysis],
     statistic: str,
     stored: StoredRuns | None = None,
@@ -380,10 +280,9 @@ def _at_one_pace(
     runs = [source.run for source in sources if source.run is not None]
     known = [source.pace for source in sources if source.pace is not None]
     if len(known) < len(sources) or len(runs) < len(sources):
-        return measured, ()
-    apart = _no_common_pace(runs, known)
-    if apart:
-        return measured, apart
+        return measured, _as_measured("timed no common work beside their own")
+    if apart := _say_apart(runs, known):
+        return measured, _as_measured(f"differ in {apart}, and so have no full speed in common")
     full_s = {kind: min(pace.full_s[kind] for pace in known) for kind in known[0].full_s}
 
     def at_full_speed(sensitivity: Sensitivity | None = None) -> list[Analysis]:
@@ -402,7 +301,7 @@ def _at_one_pace(
     paced = at_full_speed()
     paces = [analysis.pace for analysis in paced if analysis.pace is not None]
     if len(paces) < len(sources):
-        return measured, ()
+        return measured, _as_measured("timed no common work beside their own")
     told: tuple[Notice, ...] = (_at_paces(known),)
     if len(paces) == 2:
         name, reference = sources[0].recorded.metric.name, reference_s(full_s)
@@ -421,16 +320,18 @@ def _headlines(analyses: Iterable[Analysis]) -> list[Estimate]:
     return [figure for analysis in analyses if (figure := analysis.headline) is not None]
 
 
-def _no_common_pace(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> tuple[Notice, ...]:
-    """Say which conditions of full speed differ between runs, if any."""
+def _say_apart(runs: Sequence[RunRecord], paces: Sequence[Pace]) -> str:
+    """Say which conditions of full speed differ between runs; empty if none does."""
     of_runs = [paced_by(run.provenance, pace) for run, pace in zip(runs, paces, strict=True)]
     values = {what: sorted({run[what] for run in of_runs}) for what in of_runs[0]}
     different = {what: found for what, found in values.items() if len(found) > 1}
-    if not different:
-        return ()
-    shown = ", ".join(f"{what} ({'; '.join(found)})" for what, found in different.items())
+    return ", ".join(f"{what} ({'; '.join(found)})" for what, found in different.items())
+
+
+def _as_measured(why: str) -> tuple[Notice, ...]:
     sentence = (
-        f"Compared as measured: the runs differ in {shown}, and so have no full speed in common."
+        f"Compared as measured: the runs {why}. Runs at different times cannot tell code from "
+        "machine: measure both in turn."
     )
     return (Notice.warning(Code.NO_COMMON_PACE, sentence),)
 
@@ -444,15 +345,8 @@ def _at_paces(paces: Sequence[Pace]) -> Notice:
     return Notice.note(Code.AT_FULL_PACE, sentence)
 
 
-def _averaged_alike(sources: Sequence[_Source]) -> Sequence[_Source]:
-    """Average all rates over time if one side cannot be averaged over work."""
-    if not any(source.recorded.rates_of_0 for source in sources):
-        return sources
-    return [replace(source, recorded=source.recorded.by_time()) for source in sources]
-
-
 def _common_options(
-    sources: Sequence[_Source], statistic: str | None, direction: str | None
+    sources: Sequence[Source], statistic: str | None, direction: str | None
 ) -> tuple[str, str | None]:
     """Return the statistic and the direction given, or else those common to all runs.
 
@@ -477,67 +371,11 @@ def _common_options(
     return next(iter(statistics), statistic or "mean"), next(iter(directions), direction)
 
 
-def _common_unit(sources: Sequence[_Source]) -> str:
+def _common_unit(sources: Sequence[Source]) -> str:
     """Return the unit that all sources share."""
     return next((source.recorded.metric.unit for source in sources if _has_unit(source)), "")
 
 
-def _has_unit(source: _Source) -> bool:
+def _has_unit(source: Source) -> bool:
     """Whether the unit of a source is known: bare readings may have any."""
     return source.run is not None or source.recorded.metric.unit != ""
-
-
-def _other_differences(sources: Sequence[_Source]) -> tuple[Notice, ...]:
-    """Warn of other differences between the runs."""
-    runs = [(source.label, source.run) for source in sources if source.run is not None]
-    notices = [
-        Notice.warning(
-            Code.NOT_CONVERGED, f"{label} ended before its target: {say_end(run.decision)}."
-        )
-        for label, run in runs
-        if run.subject.get("kind") != FILE and say_end(run.decision) != "satisfied"
-    ]
-    for source in sources:
-        label, found = source.label, None if source.run is None else source.run.interference
-        # Undisturbed readings are the same on a busy machine as on an idle one.
-        is_left_out = source.recorded.disturbed is not None
-        if found is None or is_left_out or not is_disturbed(found):
-            continue
-        percent = found.total_percent
-        sentence = (
-            f"{label} has {'an' if found.light is Light.UNKNOWN else 'a'} {found.light} light: "
-            f"interference took {found.least}{percent:.1f}% of its time, which may be what differs."
-        )
-        notices.append(Notice.warning(Code.DISTURBED, sentence, percent=percent))
-    hosts = _hosts(sources)
-    if len(hosts) > 1:
-        sentence = f"Made on different machines ({', '.join(hosts)}): they may be what differs."
-        notices.append(Notice.warning(Code.HOSTS_DIFFER, sentence, hosts=", ".join(hosts)))
-    names = sorted({source.recorded.metric.name for source in sources if source.run is not None})
-    if len(names) > 1:
-        sentence = f"The metrics have different names: {', '.join(names)}."
-        notices.append(Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names)))
-    return (*notices, *_changed_functions([run for _, run in runs]))
-
-
-def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:
-    """Warn of measured functions with a changed source of their own, not only of callees."""
-    hashes: dict[object, set[str]] = defaultdict(set)
-    for run in runs:
-        known = (run.subject.get(key) for key in ("target", "test", "name"))
-        name = next(filter(None, known), run.name)
-        if run.provenance is not None and run.provenance.function is not None:
-            hashes[name].add(run.provenance.function)
-    for name, different in hashes.items():
-        if len(different) > 1:
-            sentence = (
-                f"The source of {name} itself differs: the runs may not have measured the same."
-            )
-            yield Notice.warning(Code.FUNCTIONS_DIFFER, sentence, name=str(name))
-
-
-def _hosts(sources: Sequence[_Source]) -> list[str]:
-    """Return the machines that the runs were made on."""
-    runs = [source.run for source in sources if source.run is not None]
-    hosts = {run.provenance.host for run in runs if run.provenance is not None}
-    return sorted(host for host in hosts if host is not None)

@@ -12,7 +12,7 @@ from benchrigor.model.comparison import SuiteComparison
 from benchrigor.model.text import first_few
 from benchrigor.protocols import Store
 from benchrigor.session.pairs.run_comparison import compare_named
-from benchrigor.session.stored_runs import StoredRuns
+from benchrigor.session.stored_runs import BASELINE, CANDIDATE, StoredRuns
 from benchrigor.stats.comparison.multiple_testing import family_of
 from benchrigor.stats.estimators.estimation import notice_of
 
@@ -51,7 +51,7 @@ def compare_suites(
         suite = suites[file]
         pairs = {name: (run, suite[name]) for name, run in baseline.items() if name in suite}
         margins = dict.fromkeys(pairs, margin)
-        found[file], refused[file] = _compare_each(pairs, margins, **options)
+        found[file], refused[file] = _compare_each(pairs, margins, (first, file), **options)
     common = tuple(name for name in baseline if any(name in suites[file] for file in others))
     if not common:
         shown = (
@@ -85,13 +85,16 @@ def compare_suites(
 
 
 def _compare_each(
-    pairs: _Pairs, margins: Mapping[str, float], **options: Any
+    pairs: _Pairs,
+    margins: Mapping[str, float],
+    names: tuple[str, str] = (BASELINE, CANDIDATE),
+    **options: Any,
 ) -> tuple[dict[str, Comparison], dict[str, Notice]]:
     """Compare all pairs, or say why a pair cannot be compared."""
     found: dict[str, Comparison] = {}
     refused: dict[str, Notice] = {}
     for name, (baseline, candidate) in pairs.items():
-        sides = {"baseline": baseline, "candidate": candidate}
+        sides = dict(zip(names, (baseline, candidate), strict=True))
         try:
             found[name] = compare_named(sides, margin=margins[name], **options)
         except NotEstimable as error:

@@ -305,6 +305,8 @@ def share_within(points: Points, block: Block) -> Floats:
     """Return the share of the tick around each reading that lies within a block."""
     low, high = float(points.values[block.start]), float(points.values[block.stop])
     half = points.tick / 2.0
-    overlap = np.minimum(points.series + half, high) - np.maximum(points.series - half, low)
-    share: Floats = np.clip(overlap / points.tick, 0.0, 1.0)
-    return share
+    near = np.flatnonzero((points.series > low - half) & (points.series < high + half))
+    values = points.series[near]
+    share: Floats = np.zeros(points.series.size)
+    share[near] = (np.minimum(values + half, high) - np.maximum(values - half, low)) / points.tick
+    return share.clip(0.0, 1.0, out=share)

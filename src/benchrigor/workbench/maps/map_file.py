@@ -13,6 +13,7 @@ from typing import Any
 from benchrigor.cli.targets import names_function
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
+from benchrigor.model.shell_words import words_of
 from benchrigor.session.measuring import TIME
 from benchrigor.storage import toml_tables as toml
 from benchrigor.storage.toml_tables import Keys, Reader, TomlTables
@@ -38,6 +39,11 @@ _OFFERED = ("load", "seconds")  # further places of a load generator's command
 _FIXED = {*COMMANDS, "ready", "port"} - {"warm_up", "ramp"}  # cannot change in a running server
 _PARTS = ("factors", "design", "server", "response", "hosts", "best")
 _PEAK = ("response", "peak")
+_COMMANDS = [
+    *(("server", name) for name in COMMANDS),
+    ("response", "command"),
+    *((*_PEAK, name) for name in ("command", "prepare", "recover")),
+]
 VALUE = "value"  # the name of a response without a name of its own
 HOST = "host"  # the place for the name of the host that measures a sample
 
@@ -228,15 +234,23 @@ class MapFile(OneLine):
         return math.inf if self.hosts.deadline_s is None else self.hosts.deadline_s
 
 
-def read_map(path: str | Path) -> MapFile:
+def read_map(path: str | Path, *, by_shell: bool = False) -> MapFile:
     """Read the file of a map, in the format that `map_of` takes.
+
+    With ``by_shell``, sh reads the commands that are given as texts.
 
     Raises
     ------
     InvalidInput
         With all problems and their lines.
     """
-    return _map_of(TomlTables.of_file(path))
+    tables = TomlTables.of_file(path)
+    for *keys, name in _COMMANDS if by_shell else ():
+        table = tables.at(*keys)
+        text = toml.items_of(table).get(name)
+        if isinstance(text, str):
+            table[name] = words_of(text, by_shell=True)
+    return _map_of(tables)
 
 
 def map_of(document: Mapping[str, Any]) -> MapFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,10 @@ from benchrigor.cli.output import print_result
 from benchrigor.cli.picture import plot_option
 from benchrigor.cli.targets import imported
 from benchrigor.cli.verb_help import Verb
+from benchrigor.errors import InvalidInput
 from benchrigor.model import Provenance, codec
+from benchrigor.model.checks import refuse
+from benchrigor.model.text import show_duration
 from benchrigor.storage import Journal
 from benchrigor.workbench.maps.map_file import MapFile, MetricResponse, PeakResponse, read_map
 from benchrigor.workbench.maps.map_report import plan_page, plan_seconds
@@ -22,7 +26,7 @@ from benchrigor.workbench.maps.map_run import MapRun, is_map, samples_of
 from benchrigor.workbench.maps.responses import metrics_of, name_of, search_options
 from benchrigor.workbench.maps.stored_maps import carry_out
 from benchrigor.workbench.maps.surfaces_of_maps import search_for
-from benchrigor.workbench.planning.expected_cost import expected_costs
+from benchrigor.workbench.planning.expected_cost import expected_costs, wrong_budget
 from benchrigor.workbench.planning.surface_map import SurfaceMap
 from benchrigor.workbench.surfaces.gaussian_process import load_models
 from benchrigor.workbench.surfaces.samples import Measured, Sample
@@ -41,6 +45,7 @@ from benchrigor.workbench.surfaces.samples import Measured, Sample
     is_flag=True,
     help="Then measure those that may be the best in turn on all hosts, until one is chosen.",
 )
+@shared.shell_option
 @plot_option
 @shared.store_option
 @shared.details_option
@@ -51,6 +56,7 @@ def map_(
     dry_run: bool,
     reuse: bool,
     best: bool,
+    shell: bool,
     picture: Path | None,
     store: Path | None,
     as_json: bool,
@@ -63,7 +69,7 @@ def map_(
 
     Samples and trials of a search for a peak are stored: after an interruption, `benchrigor resume`
     continues, `show` and `explain` report them. The exit code is 3 if the map misses the target of
-    FILE, and 4 if no sample has a result.
+    FILE, and 4 if the samples allow no model.
 
     \b
     Examples:
@@ -84,12 +90,14 @@ def map_(
       url = "http://127.0.0.1:8000/"
       p95 = "200ms"
     """  # noqa: D301  # click wants the backspace itself
-    read = read_map(file)
+    read = read_map(file, by_shell=shell)
     search = search_for(read)
     opened = shared.open_store(store)
     provenance = machine.provenance(full=True)
     cwd = str(Path.cwd())
     earlier = reusable(opened, read, provenance, cwd) if reuse else []
+    if not earlier:  # else there may be nothing left to measure
+        check_budget(read)
     if dry_run:
         search.recall(earlier, own=False)
         announce(search, read, as_json=as_json)
@@ -110,7 +118,8 @@ def map_(
 def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
     """Print the samples of a map in order, and their expected durations."""
     samples = search.planned()
-    expected_s = _expected_s(file, samples[0]) if samples else None
+    costs = _costs_of(file, samples[0]) if samples else []
+    expected_s = costs[len(costs) // 2] if costs else None
     seconds: dict[str, Any] = plan_seconds(search, samples, expected_s)
     print_result(
         lambda: plan_page(search, samples, expected_s, hosts=file.hosts.at_once),
@@ -122,13 +131,28 @@ def announce(search: SurfaceMap, file: MapFile, *, as_json: bool) -> None:
     )
 
 
-def _expected_s(file: MapFile, sample: Sample) -> float | None:
-    """Return the expected seconds of a sample; None if unknown."""
+def _costs_of(file: MapFile, sample: Sample) -> list[float]:
+    """Return the expected seconds of a sample, in order; empty if unknown."""
     response = file.response
     if isinstance(response, PeakResponse):
-        costs = [cost.cost_s for cost in expected_costs(search_options(response, sample))]
-        return sorted(costs)[len(costs) // 2]
-    return None if response.function else response.options.get("budget_s", 10.0)
+        return sorted(cost.cost_s for cost in expected_costs(search_options(response, sample)))
+    limit_s = None if response.function else response.options.get("budget_s", 10.0)
+    return [] if limit_s is None else [limit_s]
+
+
+def check_budget(file: MapFile) -> None:
+    """Raise before anything is measured if no sample can end within its budget or the map's."""
+    first, budget_s, most_s = search_for(file).planned()[0], file.budget_s, math.inf
+    if isinstance(file.response, PeakResponse):
+        options = search_options(file.response, first)
+        refuse(f"response.peak.{problem}" for problem in wrong_budget(options))
+        most_s = options["budget_s"] or math.inf
+    costs = [] if budget_s is None or budget_s >= most_s else _costs_of(file, first)
+    if budget_s is not None and costs and budget_s < costs[0]:
+        raise InvalidInput(
+            f"budget is {show_duration(budget_s)}, and a sample takes {show_duration(costs[0])}: "
+            "allow more, or give samples a smaller budget of their own in the table response"
+        )
 
 
 def check_ready(file: MapFile, cwd: str) -> None:

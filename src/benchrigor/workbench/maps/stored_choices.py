@@ -50,12 +50,10 @@ _CALL = "benchrigor.workbench.maps.map_hosts:measure_points"
 def choose(record: RunRecord, file: MapFile, store: Journal, *, as_json: bool) -> ExitCode:
     """Choose among the leading points of a map, within the rest of its budget; return the code."""
     metric, surface = record.metrics[0], surface_of(record)
-    if surface.model is None:
-        raise InvalidInput("--best needs a model of the map, for which there are too few samples")
     left_s = None if file.budget_s is None else file.budget_s - (record.elapsed_s or 0.0)
+    points = surface.leading(_MOST, metric.name)  # NotEstimable without a model
     if left_s is not None and left_s <= 0.0:
         raise InvalidInput("the map took all of its budget, expected some of it left for --best")
-    points = surface.leading(_MOST, metric.name)
     is_peak = isinstance(file.response, PeakResponse)
     seeds = [surface.predict(point, metric.name).value if is_peak else None for point in points]
     subject = {

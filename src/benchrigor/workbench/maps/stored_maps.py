@@ -29,8 +29,6 @@ from benchrigor.workbench.maps.map_run import (
     STEPS,
     MapRun,
     facts_of,
-    reused_in,
-    samples_of,
 )
 from benchrigor.workbench.maps.responses import Samples, metric_of, unfinished_samples
 from benchrigor.workbench.maps.stored_choices import choose, is_begun
@@ -185,17 +183,12 @@ def _end(
     record: RunRecord, file: MapFile, store: Journal, *, best: bool, as_json: bool
 ) -> ExitCode:
     """Return the exit code of a finished map, or of a choice of the ``best`` after it."""
-    code = _code(record, file)
-    if best and code is not ExitCode.NOTHING_MEASURED:
-        return choose(record, file, store, as_json=as_json)
-    return code
+    return choose(record, file, store, as_json=as_json) if best else _code(record, file)
 
 
 def _code(record: RunRecord, file: MapFile) -> ExitCode:
     """Return the exit code of a finished map."""
-    steering = record.metrics[0].name
-    samples = [*reused_in(record), *samples_of(record)]
-    if not any(steering in found.estimates for found in samples):
+    if record.estimate(record.metrics[0].name) is None:  # without a model
         return ExitCode.NOTHING_MEASURED
     is_reached = record.decision is not None and record.decision.satisfied
     return ExitCode.RESULT if is_reached or "target" not in file.design else ExitCode.TARGET_MISSED

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from benchrigor.model.text import show_duration
 from benchrigor.workbench.data import MEAN, Limit, PeakRate
 from benchrigor.workbench.fakes import SimulatedServer
 from benchrigor.workbench.planning.search import ADAPTIVE, PeakSearch
@@ -13,6 +14,14 @@ from benchrigor.workbench.planning.search import ADAPTIVE, PeakSearch
 _MOST_TRIALS = 100  # of the default policy, as its decisions take ever longer
 _TIMES = (2.0, 10.0, 100.0)  # peaks over the first load
 _SPARE, _NOISE = 0.2, 0.12  # share of spare capacity at the peak; noise of a trial
+
+
+def wrong_budget(options: Mapping[str, Any]) -> list[str]:
+    """Return the problem of a budget that is shorter than a trial of the search."""
+    budget_s = options["budget_s"]
+    if budget_s is None or PeakSearch(**options).ask() is not None:
+        return []
+    return [f"budget is {show_duration(budget_s)}, and a trial takes longer: expected more"]
 
 
 def expected_costs(options: Mapping[str, Any]) -> list[PeakRate]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from benchrigor.control_characters import escaped
@@ -11,6 +12,7 @@ from benchrigor.model.checks import wrong_values
 from benchrigor.model.one_line import OneLine
 from benchrigor.model.series import short
 from benchrigor.storage.toml_tables import (
+    Reader,
     TomlTables,
     flag_of,
     list_of,
@@ -75,9 +77,9 @@ class HostTable(OneLine):
         return max(1, len(self.names) // (1 + self.generators))
 
 
-_TABLE = {
+_TABLE: dict[str, Reader] = {
     "names": list_of,
-    "prefix": words_of,
+    "prefix": partial(words_of, instead="put it into a script"),
     "scheduler": text_of,
     "python": text_of,
     "cwd": text_of,

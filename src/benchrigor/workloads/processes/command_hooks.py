@@ -10,7 +10,13 @@ from benchrigor.errors import WorkloadFailed
 from benchrigor.model.checks import refuse
 from benchrigor.model.text import show_duration
 from benchrigor.protocols import Clock
-from benchrigor.workloads.processes.command_line import GRACE_S, CommandLine, shown, with_stderr
+from benchrigor.workloads.processes.command_line import (
+    GRACE_S,
+    CommandLine,
+    checked_argv,
+    shown,
+    with_stderr,
+)
 from benchrigor.workloads.processes.output_file import OutputFile
 
 PLACES = ("setup", "prepare", "conclude", "cleanup")
@@ -48,7 +54,9 @@ class CommandHooks:
     def __init__(self, argvs: Mapping[str, Sequence[str]], line: CommandLine, clock: Clock) -> None:
         expected = f"some of {', '.join(PLACES)}"
         refuse(f"hooks has {name!r}, expected {expected}" for name in sorted({*argvs} - {*PLACES}))
-        self.argvs = {place: list(argv) for place, argv in argvs.items()}
+        self.argvs = {
+            place: list(checked_argv(argv, f"hooks[{place!r}]")) for place, argv in argvs.items()
+        }
         self._line, self._clock = line, clock
         self._is_set_up = False
 

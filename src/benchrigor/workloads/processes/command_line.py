@@ -16,6 +16,7 @@ from benchrigor.model import RoundPlan
 from benchrigor.model.checks import refuse, wrong_values
 from benchrigor.model.codec import is_there
 from benchrigor.model.secret_values import hide_secrets
+from benchrigor.model.shell_words import words_of
 from benchrigor.protocols import Clock
 from benchrigor.secret_texts import hide_values
 from benchrigor.workloads.processes.output_file import STDERR_KEPT, OutputFile
@@ -45,7 +46,7 @@ class CommandLine:
         env: Mapping[str, str] | None = None,
         grace_s: float = GRACE_S,
     ) -> None:
-        self._argv = _checked_argv(argv)
+        self._argv = checked_argv(argv)
         codes = tuple(accept_exit) if isinstance(accept_exit, Collection) else ()
         are_codes = codes != () and all(isinstance(code, int) for code in codes)
         in_range = isinstance(grace_s, int | float) and 0 <= grace_s <= _LONGEST_GRACE_S
@@ -187,18 +188,21 @@ def last_lines(output: bytes, argv: Sequence[str] = ()) -> list[str]:
     return [hide_values(line, argv) for line in text.split("\n")] if text else []
 
 
-def _checked_argv(argv: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
+def checked_argv(argv: Sequence[str | os.PathLike[str]], name: str = "argv") -> tuple[str, ...]:
+    """Return a program and its arguments; InvalidInput if ``name`` is anything else."""
     if isinstance(argv, str | bytes):
+        if isinstance(argv, str):
+            words_of(argv, f"{name} is a text", instead='give ["sh", "-c", text]')
         raise InvalidInput(
-            f"argv is the text {hide_secrets(argv)!r}, expected a list of the program and its "
+            f"{name} is the text {hide_secrets(argv)!r}, expected a list of the program and its "
             "arguments: no shell splits it, shlex.split does"
         )
     arguments = tuple(os.fspath(part) if isinstance(part, os.PathLike) else part for part in argv)
     if not arguments:
-        raise InvalidInput("argv is empty, expected a program and its arguments")
+        raise InvalidInput(f"{name} is empty, expected a program and its arguments")
     for index, argument in enumerate(arguments):
         if not isinstance(argument, str) or "\0" in argument:
-            raise InvalidInput(f"argv[{index}] is {argument!r}, expected text without NUL")
+            raise InvalidInput(f"{name}[{index}] is {argument!r}, expected text without NUL")
     return arguments
 
 

@@ -1,0 +1,235 @@
+"""What is compared: runs, or readings from elsewhere, and what else differs between them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import TypeVar
+
+import numpy.typing as npt
+
+from benchrigor.errors import InvalidInput, NotComparable, NotEstimable
+from benchrigor.model import Analysis, Code, Estimate, Kind, Light, Notice, Pace, RunRecord
+from benchrigor.model.notice import weakening
+from benchrigor.model.recorded import FILE, PROCESSES
+from benchrigor.model.text import is_broken_off, say_end
+from benchrigor.session.conditions.red_rounds import is_disturbed
+from benchrigor.session.replays.recorded_run import Recording, is_bare, recording_of
+from benchrigor.stats.estimators.pace import AT_FULL_SPEED
+from benchrigor.stats.estimators.variance_components import INVOCATION_MEANS
+from benchrigor.stats.series.interval import LONG_RUN_VARIANCE
+from benchrigor.units import Quantity
+
+T = TypeVar("T", RunRecord, Recording)
+
+_MOST = 0.5  # a larger share of failed runs makes the times those of errors
+# A comparison judges these by itself.
+_SAID_ELSEWHERE = {
+    *(Code.DISTURBED, Code.NOT_CONVERGED, Code.OUT_OF_REACH, Code.THIS_PROCESS_ONLY),
+}
+_ONE_PROCESS = Notice.warning(Code.THIS_PROCESS_ONLY, "All rounds ran in one process.")
+
+
+def label_of(run: RunRecord) -> str:
+    """Name a run in a report."""
+    return f"{run.name} ({run.run_id})" if run.run_id else run.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Source:
+    """A run to compare, or readings from elsewhere."""
+
+    label: str
+    run: RunRecord | None
+    recorded: Recording
+
+    @property
+    def session_notices(self) -> tuple[Notice, ...]:
+        """The Notices of its run as a whole."""
+        return () if self.run is None else self.run.session_notices
+
+    @property
+    def by_process(self) -> bool:
+        """Whether every reading, or pair of work and duration, has a process of its own."""
+        if self.recorded.kind not in (Kind.READINGS, Kind.WORK) or self.run is None:
+            return False
+        subject = self.run.subject
+        return subject.get("kind") == "command" or subject.get("unit") in PROCESSES
+
+    @property
+    def may_be_0(self) -> bool:
+        """Whether its readings may all be 0: counts and sizes may, times and bare numbers not."""
+        return self.recorded.metric.kind in (Quantity.OTHER, Quantity.SHARE)
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether its quantity is above 0, though a coarse clock may show 0."""
+        least = min(float(values.min()) for values in self.recorded.series if values.size)
+        is_above = self.recorded.metric.kind in (Quantity.TIME, Quantity.RATE)
+        return least > 0.0 or (is_above and least == 0.0)
+
+    @property
+    def pace(self) -> Pace | None:
+        """The pace that the run knows; None if it measured no reference."""
+        own = None if self.run is None else self.run.analysis(self.recorded.metric.name)
+        return None if own is None else own.pace
+
+    def analysis(self, statistic: str, confidence: float) -> Analysis:
+        """Estimate the stable phase; the target of a run does not matter."""
+        if self.recorded.kind is Kind.WORK and statistic != "mean":
+            raise InvalidInput(
+                f"{self.label}: statistic is {statistic!r}, expected 'mean': a speed is a mean"
+            )
+        analysis = self.recorded.analyse(
+            replace(
+                self.recorded.options,
+                target=None,
+                statistic=statistic,
+                confidence=confidence,
+                method=LONG_RUN_VARIANCE,
+            )
+        )
+        if analysis.estimate is None:
+            why = analysis.notices[0]
+            raise NotEstimable(replace(why, sentence=f"{self.label}: {why.sentence}"))
+        return analysis
+
+    def of_processes(self, estimate: Estimate) -> Estimate:
+        """Mark an estimate as of one process or of several; a headline is of any."""
+        if estimate.method.startswith(AT_FULL_SPEED):
+            return estimate
+        if self.recorded.kind is Kind.WORK:
+            notices = () if self.by_process else (_ONE_PROCESS,)
+            return replace(estimate, notices=(*notices, *estimate.notices))
+        method = f"{estimate.method}, {INVOCATION_MEANS}"
+        return replace(estimate, method=method) if self.by_process else estimate
+
+
+def sides_of_runs(
+    sides: Mapping[str, RunRecord | npt.ArrayLike], metric: str | None, detector: str | None
+) -> Sequence[Source]:
+    """Return what is compared; NotComparable if most runs of a side failed."""
+    sources = [_source(given, metric, name, detector) for name, given in sides.items()]
+    failed = [
+        f"{source.label}: {notice.sentence}"
+        for source in sources
+        for notice in source.session_notices
+        if notice.code is Code.FAILED_RUNS and _failed_share(notice) > _MOST
+    ]
+    if failed:
+        expected = "Expected at most half of a side: these are times of errors, mend what failed"
+        raise NotComparable(f"{' '.join(failed)} {expected}")
+    return _averaged_alike(sources)
+
+
+def _source(
+    given: RunRecord | npt.ArrayLike, metric: str | None, label: str, detector: str | None
+) -> Source:
+    if not isinstance(given, RunRecord):
+        recorded = _cut_by(detector, recording_of(given, label=label))
+        return Source(label=label, run=None, recorded=recorded)
+    given = _cut_by(detector, given)
+    # Readings of a file have neither a machine nor an end to compare, and only one metric.
+    run = None if is_bare(given) else given
+    recorded = recording_of(given, metric=metric if run else None)
+    # Two files of a tool have the same benchmarks: what they are called tells them apart.
+    label = label if "tool" in given.subject else label_of(given)
+    return Source(label=label, run=run, recorded=recorded)
+
+
+def _cut_by(detector: str | None, source: T) -> T:
+    """Let another detector cut the readings, if one is named."""
+    if detector is None:
+        return source
+    return replace(source, options=replace(source.options, detector=detector))
+
+
+def _failed_share(notice: Notice) -> float:
+    failed, total = notice.evidence.get("failed"), notice.evidence.get("total")
+    if not isinstance(failed, int | float) or not isinstance(total, int | float):
+        return 0.0
+    return failed / total if total else 0.0
+
+
+def _averaged_alike(sources: Sequence[Source]) -> Sequence[Source]:
+    """Average all rates over time if one side cannot be averaged over work."""
+    if not any(source.recorded.rates_of_0 for source in sources):
+        return sources
+    return [replace(source, recorded=source.recorded.by_time()) for source in sources]
+
+
+def notices_of_sides(
+    sources: Sequence[Source], analyses: Sequence[Analysis] = (), known: Sequence[Notice] = ()
+) -> tuple[Notice, ...]:
+    """Return what weakens either side, apart from what the comparison says of it by itself."""
+    said = {*_SAID_ELSEWHERE, *(notice.code for notice in known)}
+    return tuple(
+        replace(notice, sentence=f"{source.label}: {notice.sentence}")
+        for source, analysis in zip_longest(sources, analyses)
+        for notice in weakening((*source.session_notices, *(analysis.notices if analysis else ())))
+        if notice.code not in said
+    )
+
+
+def other_differences(sources: Sequence[Source]) -> tuple[Notice, ...]:
+    """Warn of other differences between the runs."""
+    runs = [(source.label, source.run) for source in sources if source.run is not None]
+    notices = [
+        Notice.warning(
+            Code.NOT_CONVERGED, f"{label} ended before its target: {say_end(run.decision)}."
+        )
+        for label, run in runs
+        if run.subject.get("kind") != FILE and _ended_early(run)
+    ]
+    for source in sources:
+        label, found = source.label, None if source.run is None else source.run.interference
+        # Undisturbed readings are the same on a busy machine as on an idle one.
+        is_left_out = source.recorded.disturbed is not None
+        if found is None or is_left_out or not is_disturbed(found):
+            continue
+        percent = found.total_percent
+        sentence = (
+            f"{label} has {'an' if found.light is Light.UNKNOWN else 'a'} {found.light} light: "
+            f"interference took {found.least}{percent:.1f}% of its time, which may be what differs."
+        )
+        notices.append(Notice.warning(Code.DISTURBED, sentence, percent=percent))
+    hosts = _hosts(sources)
+    if len(hosts) > 1:
+        sentence = f"Made on different machines ({', '.join(hosts)}): they may be what differs."
+        notices.append(Notice.warning(Code.HOSTS_DIFFER, sentence, hosts=", ".join(hosts)))
+    names = sorted({source.recorded.metric.name for source in sources if source.run is not None})
+    if len(names) > 1:
+        sentence = f"The metrics have different names: {', '.join(names)}."
+        notices.append(Notice.warning(Code.METRICS_DIFFER, sentence, names=", ".join(names)))
+    return (*notices, *_changed_functions([run for _, run in runs]))
+
+
+def _ended_early(run: RunRecord) -> bool:
+    """Whether a run broke off, or missed a target that somebody asked for."""
+    is_missed = any(notice.code is Code.NOT_CONVERGED for notice in run.notices)
+    return is_missed or is_broken_off(run.decision)
+
+
+def _changed_functions(runs: Sequence[RunRecord]) -> Iterator[Notice]:
+    """Warn of measured functions with a changed source of their own, not only of callees."""
+    hashes: dict[object, set[str]] = defaultdict(set)
+    for run in runs:
+        known = (run.subject.get(key) for key in ("target", "test", "name"))
+        name = next(filter(None, known), run.name)
+        if run.provenance is not None and run.provenance.function is not None:
+            hashes[name].add(run.provenance.function)
+    for name, different in hashes.items():
+        if len(different) > 1:
+            sentence = (
+                f"The source of {name} itself differs: the runs may not have measured the same."
+            )
+            yield Notice.warning(Code.FUNCTIONS_DIFFER, sentence, name=str(name))
+
+
+def _hosts(sources: Sequence[Source]) -> list[str]:
+    """Return the machines that the runs were made on."""
+    runs = [source.run for source in sources if source.run is not None]
+    hosts = {run.provenance.host for run in runs if run.provenance is not None}
+    return sorted(host for host in hosts if host is not None)

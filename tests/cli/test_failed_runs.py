@@ -1,0 +1,140 @@
+"""What a file says of failed runs reaches every verb, and errors are never called faster."""
+
+import json
+
+import numpy as np
+import pytest
+
+import benchrigor as br
+from benchrigor.errors import NotComparable
+from benchrigor.model import Code
+from benchrigor.report.writers.formats import write_records
+from benchrigor.testing import SyntheticWorkload
+
+ANSWER_MS = {"good": 400.0, "some": 380.0, "fail": 20.0}
+FAILED = {"good": 0, "some": 24, "fail": 80}  # of 80
+
+
+def jmeter(milliseconds, failed):
+    head = "timeStamp,elapsed,label,responseCode,success"
+    rows = (
+        f"{1795200000000 + index},{each:.0f},home,{503 if index < failed else 200},"
+        f"{'false' if index < failed else 'true'}"
+        for index, each in enumerate(milliseconds)
+    )
+    return "\n".join([head, *rows, ""])
+
+
+def vegeta(milliseconds, failed):
+    rows = (
+        {
+            "attack": "a",
+            "seq": index,
+            "code": 503 if index < failed else 200,
+            "timestamp": "2026-11-27T20:00:00Z",
+            "latency": int(each * 1e6),
+            "error": "503" if index < failed else "",
+        }
+        for index, each in enumerate(milliseconds)
+    )
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+def hyperfine(milliseconds, failed):
+    times = [each / 1e3 for each in milliseconds]
+    codes = [int(index < failed) for index in range(len(times))]
+    return json.dumps({"results": [{"command": "curl", "times": times, "exit_codes": codes}]})
+
+
+TOOLS = {"jmeter": jmeter, "vegeta": vegeta, "hyperfine": hyperfine}
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Write the results of a tool into this folder; return their files by name."""
+    monkeypatch.chdir(tmp_path)
+
+    def load(tool="jmeter"):
+        for name, level in ANSWER_MS.items():
+            milliseconds = np.random.default_rng(1).normal(level, level / 20, 80)
+            path = tmp_path / f"{name}.result"
+            path.write_text(TOOLS[tool](milliseconds.tolist(), FAILED[name]))
+        return {name: f"{name}.result" for name in ANSWER_MS}
+
+    return load
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_side_of_errors_has_no_verdict(cli, strict, load, tool):
+    files = load(tool)
+    for sides in (["good", "fail"], ["fail", "good"], ["good", "some", "fail"]):
+        result = cli("compare", *(files[name] for name in sides), "--json")
+        assert result.exit_code == 8
+        message = strict(result.stdout)["error"]["message"]
+        assert "100% failed (80 of 80" in message
+        assert str(files["fail"]) in message
+    (good,), (fail,) = (br.read_results(files[name]) for name in ("good", "fail"))
+    with pytest.raises(NotComparable, match="candidate: 100% failed"):
+        br.compare_runs(good, fail)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_side_with_some_errors_has_a_verdict_that_names_it(cli, strict, load, tool):
+    files = load(tool)
+    page = " ".join(cli("compare", files["good"], files["some"], "--markdown", "-").stdout.split())
+    assert "some.result: 30% failed (24 of 80" in page.replace("\\", "")
+    page = " ".join(cli("compare", files["good"], files["some"]).stdout.split())
+    assert "some.result: 30% failed (24 of 80" in page
+    found = strict(cli("compare", files["good"], files["some"], "--json").stdout)
+    codes = [each["code"] for each in found["comparison"]["notices"]]
+    assert codes.count("failed-runs") == 1
+
+
+def test_suites_name_the_file(cli, load):
+    files = load()
+    result = cli("compare", files["good"], files["some"], "--filter", "home")
+    assert "some.result: 30% failed" in " ".join(result.stdout.split())
+    result = cli("compare", files["good"], files["fail"], "--filter", "home")
+    assert result.exit_code == 8
+    assert "fail.result: 100% failed" in " ".join(result.stdout.split())
+
+
+@pytest.mark.parametrize("verb", ["analyze", "explain", "plan", "changes", "show"])
+def test_verbs_of_one_file_say_the_share(cli, load, verb):
+    some = load()["some"]
+    if verb == "show":
+        br.read_results(some)[0].save("saved.json")
+        some, verb = "saved.json", "explain"
+    assert "30% failed (24 of 80" in " ".join(cli(verb, some).stdout.split())
+
+
+@pytest.mark.parametrize("verb", ["plan", "changes"])
+def test_json_of_one_file_has_the_notice(cli, strict, load, verb):
+    found = strict(cli(verb, load()["some"], "--json").stdout)
+    notices = found["plan"]["notices"] if verb == "plan" else found["notices"]
+    assert "failed-runs" in [each["code"] for each in notices]
+
+
+@pytest.mark.parametrize("to", ["pyperf", "csv", "bencher", "github"])
+def test_what_is_converted_says_it(cli, load, tmp_path, to):
+    some = load()["some"]
+    result = cli("convert", some, tmp_path / "out", "--to", to)
+    assert result.exit_code == 0
+    assert "30% failed (24 of 80" in result.stderr
+    assert any("30% failed" in told for told in write_records(br.read_results(some), to).remarks)
+
+
+def test_other_warnings_of_a_side_are_told_too():
+    """A run that went on after its hook failed, for one."""
+
+    def run(seed, *notices):
+        session = br.Session(br.Options(rounds="restarted", max_rounds=20), seed=seed)
+        for notice in notices:
+            session.note(notice)
+        return session.run(SyntheticWorkload(mean=1.0, restarted=True, seed=seed))
+
+    bad = run(2, br.Notice.warning(Code.HOOK_FAILED, "The hook after raised ValueError: x"))
+    for sides in ((run(1), bad), (bad, run(1))):
+        found = br.compare_runs(*sides)
+        (told,) = (each for each in found.notices if each.code is Code.HOOK_FAILED)
+        assert told.sentence.endswith(": The hook after raised ValueError: x")
