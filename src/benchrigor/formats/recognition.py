@@ -28,7 +28,7 @@ from benchrigor.formats.harnesses import (
     pyperf,
     pytest_benchmark,
 )
-from benchrigor.formats.json_text import parse_json
+from benchrigor.formats.json_text import loads, parse_json
 from benchrigor.formats.load_tools import jmeter, k6, vegeta
 from benchrigor.model import Code, Notice, RunRecord
 from benchrigor.model.codec import is_there
@@ -156,7 +156,7 @@ def _are_rows_of_no_tool(text: str) -> bool:
     """Return whether there are several lines, and the first is JSON that no tool writes."""
     end = text.find("\n")
     with suppress(ValueError, RecursionError):
-        first = json.loads(text[: max(end, 0)])
+        first = loads(text[: max(end, 0)])
         is_known = any(tool.are_format([first]) for tool in _LINES)
         is_known = is_known or any(tool.is_format(first) for tool in _DOCUMENTS)
         return not is_known and bool(text[end : end + _SOME].strip())
