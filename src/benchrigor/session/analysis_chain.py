@@ -29,6 +29,7 @@ from benchrigor.model import (
     quantile_named,
 )
 from benchrigor.model.notice import one_each
+from benchrigor.model.series import LARGEST
 from benchrigor.model.text import many, percent
 from benchrigor.protocols import Detector
 from benchrigor.session.outcomes import in_units
@@ -125,7 +126,7 @@ class Material:
         """Number of readings at or below 0, which rule out a harmonic mean."""
         if self.metric.kind is not Quantity.RATE or self.metric.averaging != "auto":
             return 0
-        return sum(int((values <= 0.0).sum()) for values in self.series)
+        return sum(int((values < 1.0 / LARGEST).sum()) for values in self.series)
 
     @property
     def policy(self) -> Policy:
