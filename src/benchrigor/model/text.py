@@ -201,8 +201,7 @@ def say_end(decision: Decision | None) -> str:
     if decision is None:
         return "still running"
     reason = str(decision.reason).replace("-", " ")
-    reason = reason.replace("target out of reach", "no narrower with time")  # or with a target
-    planned = ("satisfied", "spent", "limit reached", "with time", "exhausted")
+    planned = ("satisfied", "spent", "limit reached", "out of reach", "exhausted")
     is_planned = reason.endswith(planned)
     return reason if is_planned else f"not converged: {reason}"
 
