@@ -99,7 +99,7 @@ def test_analyze_merges_readings_up_to_the_limit_asked_for(cli, recording, stric
     ],
 )
 def test_analyze_cuts_as_asked_and_says_so(cli, recording, trim, said):
-    words = ("analyze", recording, "--column", "time", "--unit", "s", "--trim", trim)
+    words = ("analyze", recording, "--column", "time", "--trim", trim)
     assert said in " ".join(cli(*words, "--explain").stdout.split())
     report = cli(*words, "--details").stdout
     assert said.partition(";")[0] in report

@@ -30,6 +30,7 @@ class Code(enum.StrEnum):
     NO_STABLE_PHASE = "no-stable-phase"
     CHANGING_PACE = "changing-pace"
     BLOCKS_OF_PAIRS = "blocks-of-pairs"
+    TOO_WIDE = "too-wide"
     FEW_READINGS = "few-readings"
     FEW_EFFECTIVE = "few-effective-readings"
     FEW_IN_TAIL = "few-readings-in-tail"

@@ -113,6 +113,7 @@ PAGE: dict[Code, str] = {
 }
 REFUSED: dict[Code, str] = {
     Code.TOO_FEW_READINGS: "Allow more time (--budget), or measure something shorter.",
+    Code.TOO_WIDE: "Measure longer (--budget), or take the median (--statistic median).",
     Code.NO_STABLE_PHASE: "The readings do not settle: find what grows or changes (benchrigor show "
     "--plot FILE), or give each call the same state (setup).",
     Code.STILL_CORRELATED: _LONGER,

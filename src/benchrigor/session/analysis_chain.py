@@ -141,6 +141,7 @@ class Material:
             share=self.kind is not Kind.WORK and self.is_share,
             higher=self.metric.direction is Direction.HIGHER,
             batch=self.batch,
+            narrow=self.metric.kind in (Quantity.TIME, Quantity.RATE),
             references=self.references,
             goes_on=not (self.recorded or self.kind is Kind.INVOCATIONS),
             detector=self.detector if takes_longest(self.detector) else None,
