@@ -200,6 +200,17 @@ class Notice(OneLine):
         return escaped(f"{self.sentence} [{self.code}]")
 
 
+def leading(notice: Notice, notices: tuple[Notice, ...]) -> tuple[Notice, ...]:
+    """Put a Notice before others, but behind a warning of several modes: it comes first."""
+    modes = [each for each in notices if is_of_modes(each)]
+    return (*modes, notice, *(each for each in notices if each not in modes))
+
+
+def is_of_modes(notice: Notice) -> bool:
+    """Whether a Notice warns of modes that are far apart."""
+    return notice.code is Code.SEVERAL_MODES and notice.severity is Severity.WARNING
+
+
 def one_each(notices: Iterable[Notice]) -> tuple[Notice, ...]:
     """Keep the most informative code per cause.
 

@@ -11,7 +11,7 @@ from benchrigor.model.notice import Notice, Severity
 from benchrigor.units import ROUNDING, Scale, digits_for, scale_for
 
 if TYPE_CHECKING:
-    from benchrigor.model.analysis import Observed
+    from benchrigor.model.analysis import Mode, Observed
     from benchrigor.model.decision import Decision
     from benchrigor.model.estimate import Estimate
 
@@ -179,6 +179,13 @@ def show_observed(observed: Observed, unit: str) -> str:
         return f"1 reading of {show_value(observed.median, unit)}"
     greatest, least = show_values((observed.greatest, observed.least), unit)
     return f"median {show_value(observed.median, unit)}, {least} to {greatest}"
+
+
+def show_modes(modes: Iterable[Mode], unit: str) -> str:
+    """Show the share and the value of each mode."""
+    return ", ".join(
+        f"{percent(mode.share, digits=2)} near {show_value(mode.value, unit)}" for mode in modes
+    )
 
 
 def show_chance(chance: float) -> str:

@@ -55,6 +55,8 @@ PAGE: dict[Code, str] = {
     Code.ALARM_STANDS: "The machine has a fault: benchrigor doctor says which. Mend it, and "
     "measure again.",
     Code.BLOCKS_OF_PAIRS: f"The speed of the machine changed too much for a mean ratio. {_QUIETER}",
+    Code.SEVERAL_MODES: "The readings gather around several values, and the mean may be near none "
+    "of them. Find out what makes them, and measure each by itself.",
     Code.NO_STABLE_PHASE: f"The speed of the machine changed meanwhile. {_QUIETER}",
     Code.THIS_PROCESS_ONLY: "This holds for one process: another start may be faster or slower. "
     "Measure several processes (--fresh).",
