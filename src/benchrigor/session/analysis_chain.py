@@ -420,7 +420,8 @@ def describe(material: Material, analysis: Analysis) -> Analysis:
     if not is_of_modes(notice):
         return replace(analysis, notices=(*analysis.notices, notice))
     notices = (notice, *analysis.notices)
-    return replace(analysis, notices=notices, estimate=replace(analysis.estimate, notices=notices))
+    estimate = analysis.estimate and replace(analysis.estimate, notices=notices)
+    return replace(analysis, notices=notices, estimate=estimate)
 
 
 def fit_line(material: Material, analysis: Analysis) -> Analysis:

@@ -136,8 +136,8 @@ def in_units(notice: Notice, metric: Metric, measured_s: float, n: int) -> Notic
         trend = Trend(first=_number(known["first"]), last=_number(known["last"]))
         return replace(notice, sentence=say_moving(trend, metric.unit))
     if notice.code is Code.TOO_WIDE:
-        numbers = (_number(known[name]) for name in ("value", "low", "high"))
-        return replace(notice, sentence=say_too_wide(*numbers, metric.unit))
+        value, low, high = (_number(known[name]) for name in ("value", "low", "high"))
+        return replace(notice, sentence=say_too_wide(value, low, high, metric.unit))
     if notice.code is Code.CHANGING_PACE and measured_s:
         ends = _number(known["least"]), _number(known["greatest"])
         return replace(notice, sentence=say_changed(*ends, show_value(measured_s, "s")))
