@@ -212,6 +212,12 @@ def test_equal_readings_have_modes_unless_they_are_ticks_of_a_clock() -> None:
     assert len(found_modes(np.resize(FAR["two"], 19))) == 1
 
 
+def test_ticks_with_a_few_values_between_are_a_note() -> None:
+    ticks = np.repeat([100e-9, 110e-9, 120e-9, 130e-9, 101e-9], [60, 290, 500, 150, 1])
+    levels = [Mode(value=value * 1e-9, share=0.25) for value in (100, 110, 120, 130)]
+    assert tell_modes(ticks, tuple(levels), "s").severity == "note"
+
+
 def test_modes_that_are_not_far_apart_are_a_note() -> None:
     near = np.random.default_rng(5).normal(np.resize([1.0, 1.25], 600), 0.05)
     found = found_modes(near)

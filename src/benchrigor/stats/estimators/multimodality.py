@@ -172,10 +172,9 @@ def _far_apart(parts: list[Floats]) -> list[bool]:
 
     The width is that of the middle half of the readings, or the tick of their clock.
     """
-    least = float(parts[0][0])
-    steps = np.diff(np.concatenate(parts))
-    tick = float(min(steps[steps > 0.0], default=0.0))
-    if 0.0 < least < tick:
+    values, counts = np.unique(np.concatenate(parts), return_counts=True)
+    tick = _tick(values, counts) if values.size > 1 else 0.0
+    if 0.0 < float(values[0]) < tick:
         tick = 0.0  # a clock of this tick could not have shown the least reading
     quartiles = [np.quantile(part, [0.25, 0.5, 0.75]).tolist() for part in parts]
     return [
