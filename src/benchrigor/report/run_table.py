@@ -114,9 +114,10 @@ def _row(record: RunRecord) -> tuple[str, ...]:
 
 def _warnings(records: Sequence[RunRecord], worded: Callable[[str], str]) -> list[Part]:
     """Say once what weakens numbers, but for what their endings say, and which they are."""
+    reasons = ((run, run.decision.reason if run.decision else None) for run in records)
     said = (
-        (worded(sentence_of(notice, reason=run.decision and run.decision.reason)), run.name)
-        for run in records
+        (worded(sentence_of(notice, reason=reason)), run.name)
+        for run, reason in reasons
         for notice in chosen_of_run(run)
         if notice.code is not Code.NOT_CONVERGED
     )
